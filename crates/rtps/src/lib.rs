@@ -9,7 +9,23 @@
 extern crate alloc;
 
 pub mod path;
+mod slab;
 pub mod transmit;
+pub mod writer;
+
+use alloc::sync::Arc;
 
 pub use path::Path;
 pub use transmit::Transmit;
+
+/// A handle of the octets of a large sample. The machines pass it on and never look inside.
+pub trait Payload: AsRef<[u8]> + Clone {
+    /// A handle of a copy of these octets.
+    fn copied_from(bytes: &[u8]) -> Self;
+}
+
+impl Payload for Arc<[u8]> {
+    fn copied_from(bytes: &[u8]) -> Self {
+        Self::from(bytes)
+    }
+}

@@ -92,11 +92,6 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         }
     }
 
-    /// Drops every path; the datagram stays.
-    pub(crate) fn clear_paths(&mut self) {
-        self.paths.clear();
-    }
-
     /// Lets `write` append to the scratch and makes what it appended the next piece, joined to the last if that is scratch too.
     pub(crate) fn scratch(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.scratch.len();

@@ -19,7 +19,10 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable || base > fresh.max(proxy.sent) || !proxy.is_new_acknack(acknack.count, now.monotonic) {
+        if !proxy.reliable
+            || base > fresh.max(proxy.sent)
+            || !proxy.is_new_acknack(acknack.count, now.monotonic)
+        {
             self.counters.implausible += 1;
             return;
         }

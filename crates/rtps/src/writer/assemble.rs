@@ -1,7 +1,7 @@
 //! Puts changes of the history together into one datagram.
 use wire::message::encode::{
-    self, DATA_FRAG_HEADER_LEN, DATA_HEADER_LEN, DataFragHeader, DataHeader, HEARTBEAT_LEN, INFO_DESTINATION_LEN,
-    INFO_TIMESTAMP_LEN, MAX_GAP_LEN,
+    self, DATA_FRAG_HEADER_LEN, DATA_HEADER_LEN, DataFragHeader, DataHeader, HEARTBEAT_LEN,
+    INFO_DESTINATION_LEN, INFO_TIMESTAMP_LEN, MAX_GAP_LEN,
 };
 use wire::message::{Gap, Header, Heartbeat, PayloadKind};
 use wire::{EntityId, FragmentNumber, GuidPrefix, SequenceNumber, SequenceNumberSet, Timestamp};
@@ -18,7 +18,8 @@ pub(crate) fn overhead(inline_qos: Option<&[u8]>) -> usize {
 
 /// Octets of a fragment such that a datagram of `datagram` octets holds one; a multiple of four.
 pub(crate) fn fragment_size(datagram: u32, inline_qos: Option<&[u8]>) -> u32 {
-    let around = Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_FRAG_HEADER_LEN + HEARTBEAT_LEN;
+    let around =
+        Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_FRAG_HEADER_LEN + HEARTBEAT_LEN;
     let around = around.saturating_add(inline_qos.map_or(0, <[u8]>::len));
     let room = (datagram as usize).saturating_sub(around).clamp(64, 65_000);
     (room & !3) as u32

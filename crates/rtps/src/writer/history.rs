@@ -141,7 +141,8 @@ impl<P: AsRef<[u8]>> History<P> {
             Place::Removed => None,
             Place::Slab { slab, data, payload, .. } => {
                 let slab = &self.slab(*slab)?.bytes;
-                let inline_qos = slab.get(data.start as usize + encode::DATA_HEADER_LEN..payload.start as usize)?;
+                let inline_qos =
+                    slab.get(data.start as usize + encode::DATA_HEADER_LEN..payload.start as usize)?;
                 Some((Source::Slab(slab, payload.start as usize..payload.end as usize), inline_qos))
             }
             Place::Large(id) => {
@@ -425,7 +426,8 @@ impl<P: AsRef<[u8]>> History<P> {
         match place {
             Place::Removed => {}
             Place::Slab { slab: id, data, own_timestamp, .. } => {
-                let Some(place) = index(id, self.first_slab).and_then(|index| self.slabs.get_mut(index)) else {
+                let Some(place) = index(id, self.first_slab).and_then(|index| self.slabs.get_mut(index))
+                else {
                     return;
                 };
                 let Some(slab) = place else { return };

@@ -474,9 +474,8 @@ impl<P: Payload> Writer<P> {
 
     fn measure_paths(&mut self) {
         let smallest = self.readers.iter().map(ReaderProxy::max_datagram).min();
-        self.datagram = smallest
-            .unwrap_or(self.config.max_datagram)
-            .clamp(Path::MIN_DATAGRAM, self.config.max_datagram);
+        self.datagram =
+            smallest.unwrap_or(self.config.max_datagram).clamp(Path::MIN_DATAGRAM, self.config.max_datagram);
         self.history.set_datagram(self.datagram as usize);
     }
 
@@ -485,7 +484,8 @@ impl<P: Payload> Writer<P> {
         if self.config.retain {
             return;
         }
-        let needed = self.readers.iter().map(|proxy| if proxy.reliable { proxy.acked } else { proxy.sent }).min();
+        let needed =
+            self.readers.iter().map(|proxy| if proxy.reliable { proxy.acked } else { proxy.sent }).min();
         let before = needed.map_or(self.last.next(), |number| number.min(self.fresh));
         if needed.is_none() {
             self.fresh = before;

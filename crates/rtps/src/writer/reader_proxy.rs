@@ -88,7 +88,12 @@ impl ReaderProxy {
 
     /// Largest datagram that all of its paths carry.
     pub(crate) fn max_datagram(&self) -> u32 {
-        self.paths.iter().chain(&self.direct).map(|path| path.max_datagram).min().unwrap_or(Path::MAX_DATAGRAM)
+        self.paths
+            .iter()
+            .chain(&self.direct)
+            .map(|path| path.max_datagram)
+            .min()
+            .unwrap_or(Path::MAX_DATAGRAM)
     }
 
     /// True if `cost` more octets may be under way. A single datagram always may.
@@ -143,16 +148,11 @@ impl ReaderProxy {
         if number >= self.sent || number < self.acked || self.requested.contains(number) {
             return;
         }
-        match self.fragments.iter_mut().find(|(held, _)| *held == number) {
-            Some((_, set)) => *set = missing,
-            None if self.fragments.len() < FRAGMENTED_REQUESTS => self.fragments.push((number, missing)),
-            None => {}
+        if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
+            *set = missing;
+        } else if self.fragments.len() < FRAGMENTED_REQUESTS {
+            self.fragments.push((number, missing));
         }
-    }
-
-    /// The first requested change, without forgetting it.
-    pub(crate) fn first_requested(&self) -> Option<SequenceNumber> {
-        self.requested.iter().next()
     }
 
     /// Forgets requests below `number`.
@@ -167,21 +167,19 @@ impl ReaderProxy {
 
     /// Takes the next requested single fragment.
     pub(crate) fn next_fragment(&mut self) -> Option<(SequenceNumber, FragmentNumber)> {
-        while let Some((number, set)) = self.fragments.first_mut() {
-            let number = *number;
-            let mut wanted = set.iter();
-            let Some(fragment) = wanted.next() else {
-                self.fragments.remove(0);
-                continue;
-            };
-            let mut left = FragmentNumberSet::empty(set.base());
-            for later in wanted {
-                left.insert(later);
+        loop {
+            let (number, set) = self.fragments.first_mut()?;
+            let first = set.iter().next();
+            if let Some(fragment) = first {
+                let mut left = FragmentNumberSet::empty(set.base());
+                for later in set.iter().skip(1) {
+                    left.insert(later);
+                }
+                *set = left;
+                return Some((*number, fragment));
             }
-            *set = left;
-            return Some((number, fragment));
+            self.fragments.remove(0);
         }
-        None
     }
 
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {

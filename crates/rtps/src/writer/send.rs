@@ -1,6 +1,6 @@
 //! What leaves a writer, and when.
-use wire::message::encode::HEARTBEAT_LEN;
 use wire::message::Heartbeat;
+use wire::message::encode::HEARTBEAT_LEN;
 use wire::{EntityId, Instant, Now, SequenceNumber};
 
 use super::assemble::{Added, Datagram, fragments_of};
@@ -50,7 +50,8 @@ impl<P: Payload> Writer<P> {
 
     /// A heartbeat that says what is held, up to the change before `sent`.
     fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
-        let first = self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
+        let first =
+            self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         if !is_final {
             self.counters.asks += 1;
@@ -133,7 +134,8 @@ impl<P: Payload> Writer<P> {
                     Added::Fragments => break,
                 },
                 record => {
-                    let end = record.map_or(proxy.sent, |record| record.number).min(proxy.sent).max(number.next());
+                    let end =
+                        record.map_or(proxy.sent, |record| record.number).min(proxy.sent).max(number.next());
                     if !datagram.gap(number, end) {
                         break;
                     }
@@ -311,7 +313,8 @@ impl<P: Payload> Writer<P> {
     fn send_large(&mut self, number: SequenceNumber, out: &mut Transmit<P>) {
         let limit = self.readers.iter().filter(|proxy| proxy.chosen).map(ReaderProxy::max_datagram).min();
         let limit = limit.unwrap_or(self.datagram).min(self.config.max_datagram);
-        let Some(fragments) = self.history.get(number).map(|record| fragments_of(&self.history, record, limit))
+        let Some(fragments) =
+            self.history.get(number).map(|record| fragments_of(&self.history, record, limit))
         else {
             return;
         };
@@ -348,7 +351,8 @@ impl<P: Payload> Writer<P> {
             let offset = self.history.offset_before(proxy.sent)
                 + u64::from(proxy.sent_fragment) * (u64::from(proxy.max_datagram()) + DATAGRAM_COST);
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
-            if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment) || !proxy.has_window(offset, cost) {
+            if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment) || !proxy.has_window(offset, cost)
+            {
                 continue;
             }
             self.send_lagging(index, out);
