@@ -1,4 +1,5 @@
 //! Messages: what is written is read back, and vectors made by hand from the layouts of RTPS 2.5, 9.4.5 in both byte orders.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use wire::message::{
     AckNack, Data, DataFrag, Gap, Header, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag,
     PayloadKind, Submessage, SubmessageReason, encode,
