@@ -13,6 +13,8 @@ extern crate alloc;
 pub mod cursor;
 pub mod guid;
 pub mod locator;
+pub mod message;
+pub mod parameter;
 pub mod qos;
 pub mod sequence_number;
 pub mod time;
