@@ -8,7 +8,7 @@ static METER: Meter = Meter;
 
 #[test]
 fn code_that_takes_nothing() {
-    let kept = vec![1_u8; 100];
+    let kept = [1_u8; 100];
     let (sum, usage) = measure(|| kept.iter().map(|octet| usize::from(*octet)).sum::<usize>());
     assert_eq!((sum, usage), (100, Usage::default()));
 }
