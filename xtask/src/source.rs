@@ -55,7 +55,7 @@ pub(crate) fn lines_with<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item
             let after = line.get(start + path.len()..).and_then(|part| part.chars().next());
             let first = path.chars().next().is_some_and(is_word);
             let last = path.chars().next_back().is_some_and(is_word);
-            !(first && before.is_some_and(is_word)) && !(last && after.is_some_and(is_word))
+            !(first && before.is_some_and(is_word) || last && after.is_some_and(is_word))
         })
     };
     code.lines().enumerate().filter(move |(_, line)| found(line)).map(|(index, _)| index + 1)
