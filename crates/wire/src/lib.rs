@@ -10,9 +10,11 @@
 
 extern crate alloc;
 
+pub mod cdr;
 pub mod cursor;
 pub mod guid;
 pub mod locator;
+pub mod md5;
 pub mod qos;
 pub mod sequence_number;
 pub mod time;
