@@ -4,7 +4,7 @@ use quote::quote;
 use syn::{DeriveInput, Error, FieldsUnnamed, Type};
 
 use crate::attribute::TypeAttributes;
-use crate::member::MemberAttributes;
+use crate::member::{MemberAttributes, bare};
 
 pub(crate) fn expand(
     input: &DeriveInput,
@@ -15,7 +15,7 @@ pub(crate) fn expand(
         return Err(Error::new_spanned(&input.ident, "a bitmask is a structure with one unnamed number"));
     };
     MemberAttributes::parse(&field.attrs, &[])?;
-    let bits: u32 = match &field.ty {
+    let bits: u32 = match bare(&field.ty) {
         Type::Path(path) if path.path.is_ident("u8") => 8,
         Type::Path(path) if path.path.is_ident("u16") => 16,
         Type::Path(path) if path.path.is_ident("u32") => 32,

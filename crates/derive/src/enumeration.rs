@@ -98,6 +98,8 @@ pub(crate) fn expand(
 pub(crate) fn integer(expression: &Expr) -> Option<i64> {
     match expression {
         Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse().ok(),
+        Expr::Group(group) => integer(&group.expr),
+        Expr::Paren(paren) => integer(&paren.expr),
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => integer(expr).and_then(i64::checked_neg),
         _ => None,
     }

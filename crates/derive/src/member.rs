@@ -91,6 +91,7 @@ impl Member {
         owner: &Ident,
         ids: &mut MemberIds,
     ) -> Result<Self, Error> {
+        let ty = bare(ty);
         let inner = inside_option(ty);
         if attributes.optional && inner.is_none() {
             return Err(Error::new_spanned(ty, "an optional member has the type Option<…>"));
@@ -104,7 +105,8 @@ impl Member {
             name,
             optional: inner.is_some(),
             key: attributes.key,
-            must_understand: attributes.must_understand,
+            // A receiver that does not know a key member cannot tell instances apart (XTypes 1.3, 7.2.2.4.4.4.8).
+            must_understand: attributes.must_understand || attributes.key,
             bound: attributes.bound.clone(),
             recursive: attributes.recursive || mentions(ty.to_token_stream(), owner),
             ty: inner.unwrap_or(ty).clone(),
@@ -218,6 +220,15 @@ impl MemberIds {
 fn hash_id(name: &str) -> u32 {
     let digest: [u8; 16] = Md5::digest(name).into();
     u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]) & MAX_MEMBER_ID
+}
+
+/// The type without parentheses and without the invisible ones that macros put around it.
+pub(crate) fn bare(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => bare(&group.elem),
+        Type::Paren(paren) => bare(&paren.elem),
+        other => other,
+    }
 }
 
 /// The type inside of an `Option`.

@@ -6,8 +6,7 @@ use syn::{DeriveInput, Error, Fields, FieldsUnnamed};
 use crate::attribute::{Extensibility, TypeAttributes};
 use crate::member::{Member, MemberAttributes, MemberIds};
 
-const WORDS: [&str; 8] =
-    ["key", "id", "hashid", "name", "must_understand", "optional", "bound", "recursive"];
+const WORDS: [&str; 8] = ["key", "id", "hashid", "name", "must_understand", "optional", "bound", "recursive"];
 
 pub(crate) fn expand(
     input: &DeriveInput,

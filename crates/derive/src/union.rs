@@ -46,7 +46,8 @@ pub(crate) fn expand(
     let (key_size_xcdr1, key_size_xcdr2) = (key_size(1), key_size(2));
     let initial = first.initial(cdr);
     let labels = cases.iter().map(Case::label);
-    let encode = cases.iter().map(|case| case.encode(cdr, has_key));
+    let all = cases.iter().flat_map(|case| &case.labels).collect::<Vec<_>>();
+    let encode = cases.iter().map(|case| case.encode(cdr, has_key, &all));
     let decode = cases.iter().filter(|case| !case.labels.is_empty()).map(|case| {
         let (labels, decode) = (&case.labels, case.decode(cdr, has_key));
         quote!(if [#(#labels),*].contains(&discriminator) { #decode } else)
@@ -115,6 +116,8 @@ struct Case {
     variant: Ident,
     /// The value, if the case has one.
     member: Option<Member>,
+    /// The case keeps the label that was received, in a first field.
+    keeps_label: bool,
     labels: Vec<Expr>,
     default: bool,
     /// The label that is written.
@@ -152,7 +155,15 @@ fn parse(input: &DeriveInput, attributes: &TypeAttributes, data: &DataEnum) -> R
                 }
             };
             let default = found.default;
-            Ok(Case { variant: variant.ident.clone(), member, labels: found.labels, default, written })
+            let keeps_label = variant.fields.len() == 2;
+            Ok(Case {
+                variant: variant.ident.clone(),
+                member,
+                keeps_label,
+                labels: found.labels,
+                default,
+                written,
+            })
         })
         .collect()
 }
@@ -166,8 +177,8 @@ fn value(
     let name = variant.ident.to_string();
     match &variant.fields {
         Fields::Unit => Ok(None),
-        Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
-            let Some(field) = fields.unnamed.first() else { return Ok(None) };
+        Fields::Unnamed(fields) if matches!(fields.unnamed.len(), 1 | 2) => {
+            let Some(field) = fields.unnamed.last() else { return Ok(None) };
             let ident = format_ident!("value", span = variant.ident.span());
             let member = Member::new(ident, &field.ty, attributes, &name, owner, ids)?;
             if member.optional {
@@ -175,7 +186,10 @@ fn value(
             }
             Ok(Some(member))
         }
-        _ => Err(Error::new_spanned(variant, "a case has one unnamed field or none")),
+        _ => Err(Error::new_spanned(
+            variant,
+            "a case has a value or none: at most one unnamed field, or two if the first keeps the label",
+        )),
     }
 }
 
@@ -185,36 +199,59 @@ impl Case {
     }
 
     fn initial(&self, cdr: &Tokens) -> Tokens {
-        let variant = &self.variant;
-        match &self.member {
-            Some(member) => {
-                let initial = member.initial(cdr);
-                quote!(Self::#variant(#initial))
-            }
-            None => quote!(Self::#variant),
+        let (variant, written) = (&self.variant, &self.written);
+        let Some(member) = &self.member else { return quote!(Self::#variant) };
+        let initial = member.initial(cdr);
+        if self.keeps_label {
+            quote!(Self::#variant(#written, #initial))
+        } else {
+            quote!(Self::#variant(#initial))
         }
     }
 
+    /// The arm that gives the label to write.
     fn label(&self) -> Tokens {
         let (variant, written) = (&self.variant, &self.written);
         match &self.member {
+            Some(_) if self.keeps_label => quote!(Self::#variant(label, _) => *label),
             Some(_) => quote!(Self::#variant(_) => #written),
             None => quote!(Self::#variant => #written),
         }
     }
 
-    fn encode(&self, cdr: &Tokens, key_is_label: bool) -> Tokens {
+    /// A label that was kept must be one of this case: `all` are the labels of all cases.
+    fn check_label(&self, cdr: &Tokens, all: &[&Expr]) -> Tokens {
+        let (labels, default) = (&self.labels, self.default);
+        if !self.keeps_label {
+            return Tokens::new();
+        }
+        let others = if default { quote!(|| ![#(#all),*].contains(&discriminator)) } else { Tokens::new() };
+        let own =
+            if labels.is_empty() { quote!(false) } else { quote!([#(#labels),*].contains(&discriminator)) };
+        quote! {
+            if !(#own #others) {
+                return ::core::result::Result::Err(encoder.error(#cdr::EncodeFault::WrongDiscriminator));
+            }
+        }
+    }
+
+    fn encode(&self, cdr: &Tokens, key_is_label: bool, all: &[&Expr]) -> Tokens {
         let variant = &self.variant;
         let Some(member) = &self.member else { return quote!(Self::#variant => {}) };
         let (info, check) = (member.info(cdr), member.check(cdr, &quote!(value)));
-        let guard = if key_is_label { quote!(if encoder.scope() == #cdr::Scope::Data) } else { Tokens::new() };
-        let rest = if key_is_label { quote!(Self::#variant(_) => {}) } else { Tokens::new() };
+        let label = if self.keeps_label { quote!(_,) } else { Tokens::new() };
+        let check_label = self.check_label(cdr, all);
+        let encode = quote! {
+            #check
+            encoder.member(&aggregate, #info, value)?;
+        };
+        let encode =
+            if key_is_label { quote!(if encoder.scope() == #cdr::Scope::Data { #encode }) } else { encode };
         quote! {
-            Self::#variant(value) #guard => {
-                #check
-                encoder.member(&aggregate, #info, value)?;
+            Self::#variant(#label value) => {
+                #check_label
+                #encode
             }
-            #rest
         }
     }
 
@@ -222,13 +259,25 @@ impl Case {
         let (variant, initial) = (&self.variant, self.initial(cdr));
         let Some(member) = &self.member else { return quote!(*self = #initial;) };
         let info = member.info(cdr);
-        let wanted = if key_is_label { quote!(&& decoder.scope() == #cdr::Scope::Data) } else { Tokens::new() };
+        let (label, keep) = if self.keeps_label {
+            (quote!(label,), quote!(*label = discriminator;))
+        } else {
+            (Tokens::new(), Tokens::new())
+        };
+        let decode = quote!(decoder.member_of_union(&part, #info, value)?;);
+        let decode = if key_is_label {
+            let initial = member.initial(cdr);
+            quote!(if decoder.scope() == #cdr::Scope::Data { #decode } else { *value = #initial; })
+        } else {
+            decode
+        };
         quote! {
-            if !::core::matches!(self, Self::#variant(_)) {
+            if !::core::matches!(self, Self::#variant(..)) {
                 *self = #initial;
             }
-            if let Self::#variant(value) = self #wanted {
-                decoder.member_of_union(&part, #info, value)?;
+            if let Self::#variant(#label value) = self {
+                #keep
+                #decode
             }
         }
     }

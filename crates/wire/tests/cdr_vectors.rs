@@ -37,11 +37,7 @@ fn check<T: DdsType + PartialEq + core::fmt::Debug>(value: &T, encoding: Encodin
 #[test]
 fn version_2_aligns_to_four_at_most() {
     let value = Plain { a: 1, b: 2, c: 3, d: true };
-    check(
-        &value,
-        LE1,
-        &[0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0],
-    );
+    check(&value, LE1, &[0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 1, 0]);
     check(&value, BE2, &[0, 6, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 1, 0]);
     assert_eq!(Plain::MAX_SERIALIZED_SIZE_XCDR1, Some(19));
     assert_eq!(Plain::MAX_SERIALIZED_SIZE_XCDR2, Some(15));

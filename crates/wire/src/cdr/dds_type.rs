@@ -3,8 +3,8 @@ use alloc::vec::Vec;
 
 use super::sink::{CountSink, SliceSink, VecSink};
 use super::{
-    CdrType, DecodeError, DecodeFault, Decoder, ENCAPSULATION_SIZE, EncodeError, EncodeFault, Encoder, Encoding,
-    Extensibility, KeyHash, Representation, Scope, Sink,
+    CdrType, DecodeError, DecodeFault, Decoder, ENCAPSULATION_SIZE, EncodeError, EncodeFault, Encoder,
+    Encoding, Extensibility, KeyHash, Representation, Scope, Sink,
 };
 use crate::cursor::Endianness;
 
@@ -21,9 +21,11 @@ pub trait DdsType: CdrType {
     /// The greatest size of a value in XCDR version 2, in octets after the encapsulation header.
     const MAX_SERIALIZED_SIZE_XCDR2: Option<usize> = Self::SIZE_XCDR2.max();
     /// The greatest size of the octets that a key hash is made of, in XCDR version 1.
-    const MAX_KEY_SIZE_XCDR1: Option<usize> = if Self::HAS_KEY { Self::KEY_SIZE_XCDR1.max() } else { Some(0) };
+    const MAX_KEY_SIZE_XCDR1: Option<usize> =
+        if Self::HAS_KEY { Self::KEY_SIZE_XCDR1.max() } else { Some(0) };
     /// The greatest size of the octets that a key hash is made of, in XCDR version 2.
-    const MAX_KEY_SIZE_XCDR2: Option<usize> = if Self::HAS_KEY { Self::KEY_SIZE_XCDR2.max() } else { Some(0) };
+    const MAX_KEY_SIZE_XCDR2: Option<usize> =
+        if Self::HAS_KEY { Self::KEY_SIZE_XCDR2.max() } else { Some(0) };
 
     /// The greatest size of a value, in octets after the encapsulation header.
     fn max_serialized_size(representation: Representation) -> Option<usize> {
@@ -91,7 +93,11 @@ pub trait DdsType: CdrType {
 
     /// The key hash of this value's instance; zero for a type without key. The version is that of the data, since
     /// alignment makes a difference. `scratch` is used, and its contents lost, if the key may exceed 16 octets.
-    fn key_hash(&self, representation: Representation, scratch: &mut Vec<u8>) -> Result<KeyHash, EncodeError> {
+    fn key_hash(
+        &self,
+        representation: Representation,
+        scratch: &mut Vec<u8>,
+    ) -> Result<KeyHash, EncodeError> {
         let mut hash = KeyHash::default();
         if !Self::HAS_KEY {
             return Ok(hash);
@@ -124,7 +130,12 @@ fn max_key_size<T: DdsType>(representation: Representation) -> Option<usize> {
     }
 }
 
-fn append<T: DdsType>(value: &T, encoding: Encoding, scope: Scope, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn append<T: DdsType>(
+    value: &T,
+    encoding: Encoding,
+    scope: Scope,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
     let start = out.len();
     out.extend_from_slice(&[0; ENCAPSULATION_SIZE]);
     let mut encoder = Encoder::new(VecSink::new(out), encoding, scope);

@@ -228,10 +228,14 @@ impl<'a> Decoder<'a> {
     /// True if the sender's version of an appendable type ends here: later members keep their initial value.
     #[inline]
     pub fn ended(&self, part: &Part<'a>) -> bool {
+        if part.form != Form::Appendable {
+            return false;
+        }
+        if part.outer.is_some() {
+            return self.position >= self.bytes.len();
+        }
         // Without a DHEADER the end can only be seen at the end of the payload, where no element can follow.
-        part.form == Form::Appendable
-            && self.position >= self.bytes.len()
-            && (part.outer.is_some() || self.collections == 0)
+        self.collections == 0 && self.at_padding()
     }
 
     /// Reads a member that follows without a header, or sets it to its initial value if the sender has none.
@@ -322,6 +326,13 @@ impl<'a> Decoder<'a> {
         }
         self.end(part);
         Ok(())
+    }
+
+    /// True if nothing is left but octets that pad the payload to a multiple of four. Not every sender announces
+    /// them in the options; a member of one octet that is zero reads the same either way.
+    fn at_padding(&self) -> bool {
+        let left = self.bytes.get(self.position..).unwrap_or(&[]);
+        left.is_empty() || left.len() < 4 && self.bytes.len() % 4 == 0 && left.iter().all(|octet| *octet == 0)
     }
 
     /// Begins a part that starts with its length.

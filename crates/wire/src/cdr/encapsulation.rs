@@ -80,7 +80,9 @@ impl Encoding {
             6 => (Representation::Xcdr2, extensibility == Extensibility::Final),
             8 => (Representation::Xcdr2, extensibility == Extensibility::Appendable),
             10 => (Representation::Xcdr2, extensibility == Extensibility::Mutable),
-            _ => return Err(DecodeError { fault: DecodeFault::UnknownEncapsulation(id), at: 0, member: None }),
+            _ => {
+                return Err(DecodeError { fault: DecodeFault::UnknownEncapsulation(id), at: 0, member: None });
+            }
         };
         if !fits {
             return Err(DecodeError { fault: DecodeFault::WrongEncapsulation(id), at: 0, member: None });

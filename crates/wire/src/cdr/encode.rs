@@ -1,7 +1,7 @@
 //! From values to octets.
 use super::member::{
-    EMHEADER_MUST_UNDERSTAND, FITS_SHORT_PARAMETER_ID, LONG_MUST_UNDERSTAND, LengthCode, MEMBER_ID_MASK, Member,
-    PID_EXTENDED, PID_LIST_END, SHORT_MUST_UNDERSTAND,
+    EMHEADER_MUST_UNDERSTAND, FITS_SHORT_PARAMETER_ID, LONG_MUST_UNDERSTAND, LengthCode, MEMBER_ID_MASK,
+    Member, PID_EXTENDED, PID_LIST_END, SHORT_MUST_UNDERSTAND,
 };
 use super::sink::{Full, Sink};
 use super::{CdrType, EncodeError, EncodeFault, Encoding, Extensibility, MAX_DEPTH, Representation};
@@ -85,7 +85,8 @@ impl<S: Sink> Encoder<S> {
             Representation::Xcdr1 => alignment,
             Representation::Xcdr2 => alignment.min(4),
         };
-        let padding = self.sink.position().wrapping_sub(self.origin).wrapping_neg() & alignment.wrapping_sub(1);
+        let padding =
+            self.sink.position().wrapping_sub(self.origin).wrapping_neg() & alignment.wrapping_sub(1);
         if padding == 0 {
             return Ok(());
         }

@@ -19,6 +19,8 @@ pub enum EncodeFault {
     EmbeddedNul,
     /// Bits outside of the bit bound of a bitmask are set.
     UnknownBits,
+    /// The label that a union keeps is not one of its case.
+    WrongDiscriminator,
     /// Structures and unions are nested deeper than `MAX_DEPTH`.
     TooDeep,
     /// The type has no key.
@@ -48,10 +50,13 @@ impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fault {
             EncodeFault::BufferTooSmall => f.write_str("the buffer is too small")?,
-            EncodeFault::OverBound { bound, actual } => write!(f, "{actual} elements exceed the bound {bound}")?,
+            EncodeFault::OverBound { bound, actual } => {
+                write!(f, "{actual} elements exceed the bound {bound}")?
+            }
             EncodeFault::TooLong => f.write_str("the length exceeds 32 bits")?,
             EncodeFault::EmbeddedNul => f.write_str("the string contains NUL")?,
             EncodeFault::UnknownBits => f.write_str("bits outside of the bitmask's bit bound are set")?,
+            EncodeFault::WrongDiscriminator => f.write_str("the label is not one of the union's case")?,
             EncodeFault::TooDeep => f.write_str("values are nested too deeply")?,
             EncodeFault::NoKey => f.write_str("the type has no key")?,
         }
@@ -136,7 +141,9 @@ impl fmt::Display for DecodeError {
             DecodeFault::WrongEncapsulation(id) => {
                 write!(f, "encapsulation identifier {id:#06x} does not fit the type's extensibility")?;
             }
-            DecodeFault::OverBound { bound, actual } => write!(f, "{actual} elements exceed the bound {bound}")?,
+            DecodeFault::OverBound { bound, actual } => {
+                write!(f, "{actual} elements exceed the bound {bound}")?
+            }
             DecodeFault::ImpossibleCount(count) => write!(f, "{count} elements do not fit into the bytes")?,
             DecodeFault::NotABool(octet) => write!(f, "{octet} is no boolean")?,
             DecodeFault::MissingNul => f.write_str("the string does not end with NUL")?,

@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn repetition_equals_a_chain_of_that_many() {
-        let element = SizeBound::primitive(2, 2).then(SizeBound::primitive(8, 8)).then(SizeBound::primitive(1, 1));
+        let element =
+            SizeBound::primitive(2, 2).then(SizeBound::primitive(8, 8)).then(SizeBound::primitive(1, 1));
         let mut chained = SizeBound::EMPTY;
         for count in 0..40 {
             assert_eq!(element.repeat(count), chained);

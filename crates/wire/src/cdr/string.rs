@@ -2,7 +2,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{CdrType, DecodeError, DecodeFault, Decoder, EncodeError, EncodeFault, Encoder, LengthCode, Sink, SizeBound};
+use super::{
+    CdrType, DecodeError, DecodeFault, Decoder, EncodeError, EncodeFault, Encoder, LengthCode, Sink,
+    SizeBound,
+};
 
 /// A string of UTF-16 code units (IDL `wstring`). On the wire it is its length in octets and the code units, without
 /// NUL, in both versions of CDR.
