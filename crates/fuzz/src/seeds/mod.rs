@@ -1,6 +1,9 @@
 //! Valid inputs, made by our own encoders and, where we never write such bytes, by hand.
+mod captures;
 mod discovery;
 mod messages;
+
+use std::path::Path;
 
 use wire::{EntityId, EntityKind, GuidPrefix};
 
@@ -11,9 +14,14 @@ pub const WRITER: EntityId = EntityId::user(1, EntityKind::WriterNoKey);
 /// A reader of the sender, without keys.
 pub const READER: EntityId = EntityId::user(2, EntityKind::ReaderNoKey);
 
-/// Whole messages.
+/// Where the tests of `wire` keep captures of other vendors' programs.
+const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../wire/tests/golden");
+
+/// Whole messages, ours and captured ones.
 pub fn messages() -> Vec<Vec<u8>> {
-    messages::messages()
+    let mut seeds = messages::messages();
+    seeds.extend(captures::messages(Path::new(CAPTURES)));
+    seeds
 }
 
 /// Payloads that are parameter lists, in both byte orders: announcements, keys, inline QoS.
