@@ -219,8 +219,8 @@ impl WriterProxy {
                     store.counters.no_room += 1;
                     return;
                 }
-                let buffer = store.buffer();
-                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer);
+                let (buffer, runs) = (store.buffer(), store.runs());
+                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
                 self.assemblies.len() - 1
@@ -234,9 +234,9 @@ impl WriterProxy {
                 store.counters.implausible += 1;
                 return;
             }
-            let old =
-                core::mem::replace(assembly, Assembly::new(fragment, timestamp, inline_qos, Vec::new()));
-            store.recycle(old.into_buffer());
+            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
+            let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
+            store.recycle_assembly(buffer, runs);
         }
         assembly.add(fragment, now);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
@@ -248,8 +248,8 @@ impl WriterProxy {
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
         let spare = store.buffer();
-        let (sample, spare) = assembly.finish(spare);
-        store.recycle(spare);
+        let (sample, spare, runs) = assembly.finish(spare);
+        store.recycle_assembly(spare, runs);
         let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
         self.receive(now, number, held, store, sink);
     }
@@ -613,7 +613,8 @@ impl WriterProxy {
     fn drop_assembly(&mut self, index: usize, store: &mut Store) {
         let assembly = self.assemblies.swap_remove(index);
         store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
-        store.recycle(assembly.into_buffer());
+        let (buffer, runs) = assembly.into_buffers();
+        store.recycle_assembly(buffer, runs);
     }
 }
 

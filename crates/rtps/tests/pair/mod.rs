@@ -219,9 +219,9 @@ impl Pair {
     }
 }
 
-struct ToTheWriter<'a> {
-    now: Now,
-    writer: &'a mut Writer<Payload>,
+pub struct ToTheWriter<'a> {
+    pub now: Now,
+    pub writer: &'a mut Writer<Payload>,
 }
 
 impl Route for ToTheWriter<'_> {
@@ -235,13 +235,13 @@ impl Route for ToTheWriter<'_> {
     }
 }
 
-struct ToTheReader<'a> {
-    now: Now,
-    reader: &'a mut Reader,
-    delivered: &'a mut Delivered,
+pub struct ToTheReader<'a, S> {
+    pub now: Now,
+    pub reader: &'a mut Reader,
+    pub delivered: &'a mut S,
 }
 
-impl Route for ToTheReader<'_> {
+impl<S: Sink> Route for ToTheReader<'_, S> {
     fn to_reader(&mut self, context: &Context, _: EntityId, _: Guid, submessage: &ToReader<'_>) {
         let (now, source, sink) = (self.now, &context.source, &mut *self.delivered);
         match submessage {
