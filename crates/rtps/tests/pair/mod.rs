@@ -1,5 +1,6 @@
 //! One writer, some readers and a faulty wire between them, on a virtual clock.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this module")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is the report of a test")]
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
