@@ -4,6 +4,7 @@
 //! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
+mod order;
 mod reassembly;
 mod writer_proxy;
 
@@ -14,8 +15,9 @@ use wire::parameter::InlineQos;
 use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, VendorId};
 
 use crate::path::Path;
+use order::Held;
 use reassembly::Run;
-use writer_proxy::{Held, WriterProxy};
+use writer_proxy::WriterProxy;
 
 /// How a reader behaves. Every value can be changed before the reader is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -309,7 +311,7 @@ impl Reader {
             self.store.counters.too_large += 1;
             return;
         }
-        proxy.receive(now.monotonic, data.sequence_number, held, &mut self.store, sink);
+        proxy.receive(data.sequence_number, held, &mut self.store, sink);
         self.make_room(index, now.monotonic);
     }
 
