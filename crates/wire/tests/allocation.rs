@@ -3,66 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod samples;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use alloc_meter::measure;
 use samples::{PREFIX, Random, full_endpoint, full_message, full_participant};
 use wire::discovery::{EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
 use wire::message::{Message, Submessage};
 use wire::parameter::{InlineQos, pid};
 
-/// Counts what the current thread asks for.
-struct Counting;
-
-thread_local! {
-    static CALLS: Cell<usize> = const { Cell::new(0) };
-    static OCTETS: Cell<usize> = const { Cell::new(0) };
-    static LARGEST: Cell<usize> = const { Cell::new(0) };
-}
-
-fn note(size: usize) {
-    CALLS.set(CALLS.get() + 1);
-    OCTETS.set(OCTETS.get() + size);
-    LARGEST.set(LARGEST.get().max(size));
-}
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What a piece of work asked for in all: calls and octets, freed or not.
-struct Spent {
-    calls: usize,
-    octets: usize,
-    largest: usize,
-}
-
-fn spent<T>(work: impl FnOnce() -> T) -> (T, Spent) {
-    CALLS.set(0);
-    OCTETS.set(0);
-    LARGEST.set(0);
-    let result = work();
-    (result, Spent { calls: CALLS.get(), octets: OCTETS.get(), largest: LARGEST.get() })
-}
+static METER: alloc_meter::Meter = alloc_meter::Meter;
 
 /// Reads all there is to read of a message.
 fn read(bytes: &[u8]) -> usize {
@@ -87,27 +35,21 @@ fn read(bytes: &[u8]) -> usize {
 fn within_budget(bytes: &[u8]) {
     let budget = 16 * 1024 + 8 * bytes.len();
     for role in [EndpointRole::Writer, EndpointRole::Reader] {
-        let spent = spent(|| EndpointData::decode(bytes, role)).1;
-        assert!(spent.octets <= budget, "{} octets for {}", spent.octets, bytes.len());
+        let spent = measure(|| EndpointData::decode(bytes, role)).1;
+        assert!(spent.total <= budget, "{} octets for {}", spent.total, bytes.len());
         assert!(spent.largest <= 1 << 20);
     }
-    let participant = spent(|| ParticipantData::decode(bytes)).1;
-    let message = spent(|| ParticipantMessage::decode(bytes)).1;
-    assert!(participant.octets <= budget && message.octets <= budget);
-}
-
-#[test]
-fn the_counter_counts() {
-    let (vec, spent) = spent(|| Vec::<u8>::with_capacity(1_000));
-    assert_eq!((spent.calls, spent.octets, spent.largest, vec.capacity()), (1, 1_000, 1_000, 1_000));
+    let participant = measure(|| ParticipantData::decode(bytes)).1;
+    let message = measure(|| ParticipantMessage::decode(bytes)).1;
+    assert!(participant.total <= budget && message.total <= budget);
 }
 
 #[test]
 fn reading_messages_allocates_nothing() {
     let bytes = full_message();
-    let (sum, cost) = spent(|| read(&bytes));
+    let (sum, cost) = measure(|| read(&bytes));
     assert!(sum > 10);
-    assert_eq!(cost.calls, 0);
+    assert_eq!(cost.count, 0);
     let mut random = Random(11);
     let mut changed = bytes.clone();
     for _ in 0..20_000 {
@@ -116,7 +58,7 @@ fn reading_messages_allocates_nothing() {
             let at = 20 + random.below(bytes.len() as u64 - 20) as usize;
             changed[at] = random.next() as u8;
         }
-        assert_eq!(spent(|| read(&changed)).1.calls, 0);
+        assert_eq!(measure(|| read(&changed)).1.count, 0);
     }
 }
 
@@ -129,7 +71,7 @@ fn writing_into_capacity_allocates_nothing() {
         ParticipantMessage { prefix: PREFIX, kind: ParticipantMessage::AUTOMATIC, data: vec![1; 100] };
     let inline = InlineQos { key_hash: Some([1; 16]), ..InlineQos::default() };
     let mut out = Vec::with_capacity(8_192);
-    let cost = spent(|| {
+    let cost = measure(|| {
         writer.encode(&mut out);
         reader.encode(&mut out);
         participant.encode(&mut out);
@@ -139,7 +81,7 @@ fn writing_into_capacity_allocates_nothing() {
         inline.encode(&mut out);
     })
     .1;
-    assert_eq!(cost.calls, 0);
+    assert_eq!(cost.count, 0);
     assert!(out.len() > 1_000 && out.capacity() == 8_192);
 }
 
@@ -148,8 +90,8 @@ fn writing_messages_into_capacity_allocates_nothing() {
     let expected = full_message();
     let mut out = Vec::with_capacity(expected.len());
     let mut inline = Vec::with_capacity(InlineQos::MAX_ENCODED_LEN);
-    let cost = spent(|| samples::write_full_message(&mut out, &mut inline)).1;
-    assert_eq!(cost.calls, 0);
+    let cost = measure(|| samples::write_full_message(&mut out, &mut inline)).1;
+    assert_eq!(cost.count, 0);
     assert_eq!(out, expected);
 }
 

@@ -1,3 +1,4 @@
+//! The announcement of a writer or reader.
 use alloc::string::String;
 use alloc::vec::Vec;
 
