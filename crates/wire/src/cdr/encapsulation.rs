@@ -81,7 +81,11 @@ impl Encoding {
             8 => (Representation::Xcdr2, extensibility == Extensibility::Appendable),
             10 => (Representation::Xcdr2, extensibility == Extensibility::Mutable),
             _ => {
-                return Err(DecodeError { fault: DecodeFault::UnknownEncapsulation(id), at: 0, member: None });
+                return Err(DecodeError {
+                    fault: DecodeFault::UnknownEncapsulation(id),
+                    at: 0,
+                    member: None,
+                });
             }
         };
         if !fits {
