@@ -6,7 +6,7 @@ use super::member::{
 use super::{CdrType, DecodeError, DecodeFault, Encoding, Extensibility, MAX_DEPTH, Representation, Scope};
 use crate::cursor::Endianness;
 
-/// Most elements that a sequence of elements without octets may have.
+/// Most elements without octets of their own that one payload may announce, in all its sequences together.
 pub const MAX_EMPTY_ELEMENTS: usize = 65_536;
 
 /// Reads one value. Alignment counts from the first octet after the encapsulation header.
@@ -21,6 +21,8 @@ pub struct Decoder<'a> {
     scope: Scope,
     depth: usize,
     collections: usize,
+    /// How many elements without octets may still come.
+    empty_elements: usize,
     /// The bound of the string or collection that is read next.
     bound: Option<usize>,
 }
@@ -56,7 +58,17 @@ impl<'a> Decoder<'a> {
     /// Reads from `bytes`, which begin after the encapsulation header. With `Scope::Data` all members are expected,
     /// otherwise the key members.
     pub const fn new(bytes: &'a [u8], encoding: Encoding, scope: Scope) -> Self {
-        Self { bytes, position: 0, origin: 0, encoding, scope, depth: 0, collections: 0, bound: None }
+        Self {
+            bytes,
+            position: 0,
+            origin: 0,
+            encoding,
+            scope,
+            depth: 0,
+            collections: 0,
+            empty_elements: MAX_EMPTY_ELEMENTS,
+            bound: None,
+        }
     }
 
     /// Which members are expected.
@@ -164,8 +176,14 @@ impl<'a> Decoder<'a> {
         let announced = self.u32()?;
         let count = announced as usize;
         self.check_bound(bound, count)?;
-        let most = self.remaining().checked_div(min).unwrap_or(MAX_EMPTY_ELEMENTS);
-        if count > most { Err(self.error(DecodeFault::ImpossibleCount(announced))) } else { Ok(count) }
+        let most = self.remaining().checked_div(min).unwrap_or(self.empty_elements);
+        if count > most {
+            return Err(self.error(DecodeFault::ImpossibleCount(announced)));
+        }
+        if min == 0 {
+            self.empty_elements -= count;
+        }
+        Ok(count)
     }
 
     /// The least octets of an element of a collection.
@@ -341,7 +359,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// Passes an error on, unless the member was missing and its place was padding.
-    fn absent(&mut self, before: Option<Self>, error: DecodeError, member: &Member) -> Result<(), DecodeError> {
+    fn absent(
+        &mut self,
+        before: Option<Self>,
+        error: DecodeError,
+        member: &Member,
+    ) -> Result<(), DecodeError> {
         if let Some(before) = before
             && error.fault == DecodeFault::Truncated
             && before.bytes.iter().skip(before.position).all(|octet| *octet == 0)

@@ -97,7 +97,7 @@ impl Arbitrary for f64 {
 
 impl Arbitrary for bool {
     fn arbitrary(g: &mut Gen) -> Self {
-        g.next() % 2 == 0
+        g.next() & 1 == 0
     }
 }
 

@@ -8,7 +8,9 @@ use std::fmt::Debug;
 
 use generate::{Arbitrary, Gen};
 use types::{Tree, appendables, finals, mutables};
-use wire::cdr::{DdsType, ENCAPSULATION_SIZE, EncodeFault, Encoding, Extensibility, Representation, payload_size};
+use wire::cdr::{
+    DdsType, ENCAPSULATION_SIZE, EncodeFault, Encoding, Extensibility, Representation, payload_size,
+};
 use wire::cursor::Endianness;
 
 const ENCODINGS: [Encoding; 4] = [

@@ -2,9 +2,7 @@
 use std::collections::BTreeMap;
 
 use derive::DdsType;
-use wire::cdr::{
-    BoundedMap, BoundedString, BoundedVec, BoundedWString, Char8, Char16, WString,
-};
+use wire::cdr::{BoundedMap, BoundedString, BoundedVec, BoundedWString, Char8, Char16, WString};
 
 use crate::generate::{Arbitrary, Gen};
 
@@ -110,7 +108,7 @@ pub(crate) struct Tree {
 impl Arbitrary for Tree {
     fn arbitrary(g: &mut Gen) -> Self {
         let value = Arbitrary::arbitrary(g);
-        let left = g.nested(|g| Option::arbitrary(g)).flatten();
+        let left = g.nested(Option::arbitrary).flatten();
         let others = g.nested(|g| (0..g.up_to(2)).map(|_| Self::arbitrary(g)).collect()).unwrap_or_default();
         Self { value, left, others }
     }
