@@ -8,13 +8,17 @@
 
 extern crate alloc;
 
+pub mod discovery;
+pub mod network;
 pub mod path;
+pub mod ports;
 mod slab;
 pub mod transmit;
 pub mod writer;
 
 use alloc::sync::Arc;
 
+pub use network::{Interface, Network};
 pub use path::Path;
 pub use transmit::Transmit;
 

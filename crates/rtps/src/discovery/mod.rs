@@ -1,0 +1,2 @@
+//! Discovery.
+mod partition;
