@@ -10,8 +10,12 @@ extern crate alloc;
 
 pub mod discovery;
 pub mod network;
+pub mod participant;
 pub mod path;
 pub mod ports;
+pub mod reader;
+pub mod receiver;
+pub mod route;
 mod slab;
 pub mod transmit;
 pub mod writer;

@@ -92,7 +92,11 @@ impl Network {
     pub fn is_own(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback()
-            || self.interfaces.iter().flat_map(|interface| &interface.addresses).any(|(own, _)| *own == address)
+            || self
+                .interfaces
+                .iter()
+                .flat_map(|interface| &interface.addresses)
+                .any(|(own, _)| *own == address)
     }
 
     fn ranked(&self, address: SocketAddr, same_host: bool) -> Option<(Rank, Path)> {
@@ -128,9 +132,8 @@ impl Network {
     /// interface: they are taken only if there is no choice.
     fn on_link(&self, address: IpAddr) -> Option<(&Interface, IpAddr)> {
         let mut found = self.interfaces.iter().filter_map(|interface| {
-            let inside = |(own, length): &&(IpAddr, u8)| {
-                !own.is_loopback() && same_subnet(*own, *length, address)
-            };
+            let inside =
+                |(own, length): &&(IpAddr, u8)| !own.is_loopback() && same_subnet(*own, *length, address);
             interface.addresses.iter().find(inside).map(|(own, _)| (interface, *own))
         });
         let first = found.next()?;
@@ -306,7 +309,10 @@ mod tests {
         let link_local = network().path(&locators(&["[fe80::9]:7411"]), false).unwrap();
         assert_eq!((link_local.interface, link_local.max_datagram), (2, 1_452));
         assert!(matches!(link_local.destination, SocketAddr::V6(v6) if v6.scope_id() == 2));
-        assert_eq!(chosen(&["[2001:db8::9]:7411", "192.168.1.9:7411"], false).as_deref(), Some("192.168.1.9:7411"));
+        assert_eq!(
+            chosen(&["[2001:db8::9]:7411", "192.168.1.9:7411"], false).as_deref(),
+            Some("192.168.1.9:7411")
+        );
         assert_eq!(chosen(&["[2001:db9::9]:7411"], false).as_deref(), Some("[2001:db9::9]:7411"));
         let mut ambiguous = network();
         ambiguous.interfaces.push(interface(4, &[("fe80::6", 64)], 1_472));

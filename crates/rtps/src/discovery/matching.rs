@@ -192,7 +192,8 @@ pub fn compare(writer: &EndpointData, reader: &EndpointData) -> Result<(), Vec<M
     {
         reasons.push(Mismatch::Presentation { offered, requested });
     }
-    let offered = representations(&offer.representation).first().copied().unwrap_or(DataRepresentation::XCDR1);
+    let offered =
+        representations(&offer.representation).first().copied().unwrap_or(DataRepresentation::XCDR1);
     let accepted = representations(&request.representation);
     if !accepted.contains(&offered) {
         let accepted = accepted.iter().take(SHOWN).copied().collect();
@@ -241,9 +242,10 @@ impl Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let two = |f: &mut fmt::Formatter<'_>, name: &str, offered: &dyn fmt::Debug, requested: &dyn fmt::Debug| {
-            write!(f, "{name}: offered {offered:?}, requested {requested:?}")
-        };
+        let two =
+            |f: &mut fmt::Formatter<'_>, name: &str, offered: &dyn fmt::Debug, requested: &dyn fmt::Debug| {
+                write!(f, "{name}: offered {offered:?}, requested {requested:?}")
+            };
         let span = |f: &mut fmt::Formatter<'_>, name: &str, offered: Duration, requested: Duration| {
             write!(f, "{name}: offered {}, requested {}", Span(offered), Span(requested))
         };
@@ -255,9 +257,7 @@ impl fmt::Display for Mismatch {
             Self::Deadline { offered, requested } => span(f, "DEADLINE", *offered, *requested),
             Self::LatencyBudget { offered, requested } => span(f, "LATENCY_BUDGET", *offered, *requested),
             Self::LivelinessKind { offered, requested } => two(f, "LIVELINESS kind", offered, requested),
-            Self::LivelinessLease { offered, requested } => {
-                span(f, "LIVELINESS lease", *offered, *requested)
-            }
+            Self::LivelinessLease { offered, requested } => span(f, "LIVELINESS lease", *offered, *requested),
             Self::Ownership { offered, requested } => two(f, "OWNERSHIP", offered, requested),
             Self::DestinationOrder { offered, requested } => two(f, "DESTINATION_ORDER", offered, requested),
             Self::Presentation { offered, requested } => two(f, "PRESENTATION", offered, requested),

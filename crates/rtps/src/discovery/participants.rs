@@ -112,8 +112,8 @@ struct Stranger {
 /// What an announcement or another message made of its participant.
 #[derive(Debug)]
 pub(super) enum Standing {
-    /// Not validated; `new` at its first announcement.
-    Stranger { new: bool },
+    /// Not validated.
+    Stranger,
     /// It is validated from now on.
     Validated(Arc<ParticipantData>),
     /// It was validated before and announces something else now.
@@ -368,7 +368,7 @@ impl Ledger {
         self.stranger_octets = self.stranger_octets.saturating_add(octets);
         let (data, until) = (Box::new(data), now.after(STRANGER_LEASE));
         self.strangers.insert(key, Stranger { source: from, data, credit, octets, stamp, until });
-        (Standing::Stranger { new: before.is_none() }, evicted)
+        (Standing::Stranger, evicted)
     }
 
     fn forget_stranger(&mut self, key: (GuidPrefix, IpAddr)) -> Option<Stranger> {

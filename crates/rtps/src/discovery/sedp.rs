@@ -4,9 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use wire::discovery::{
-    BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage,
-};
+use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
 use wire::message::PayloadKind;
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber, VendorId};
@@ -34,10 +32,6 @@ impl Topic {
 
     pub(super) fn of_writer(id: EntityId) -> Option<Self> {
         Self::ALL.into_iter().find(|topic| topic.writer_id() == id)
-    }
-
-    pub(super) fn of_reader(id: EntityId) -> Option<Self> {
-        Self::ALL.into_iter().find(|topic| topic.reader_id() == id)
     }
 
     const fn of_endpoint(id: EntityId) -> Self {
@@ -236,7 +230,7 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    pub(super) fn to_reader(
+    pub(super) fn for_reader(
         &mut self,
         now: Now,
         context: &Context,
@@ -249,7 +243,7 @@ impl<P: Payload> Sedp<P> {
         route::to_reader(now, &context.source, &mut pair.reader, submessage, &mut collector);
     }
 
-    pub(super) fn to_writer(&mut self, now: Now, context: &Context, topic: Topic, submessage: &ToWriter) {
+    pub(super) fn for_writer(&mut self, now: Now, context: &Context, topic: Topic, submessage: &ToWriter) {
         let Some(pair) = self.pairs.iter_mut().find(|pair| pair.topic == topic) else { return };
         route::to_writer(now, &context.source, &mut pair.writer, submessage);
         self.forget_goodbyes();
@@ -286,10 +280,8 @@ impl<P: Payload> Sedp<P> {
 
     fn forget_goodbyes(&mut self) {
         while let Some((topic, number)) = self.goodbyes.front().copied() {
-            let known = self
-                .pairs
-                .iter()
-                .any(|pair| pair.topic == topic && pair.writer.is_acknowledged(number));
+            let known =
+                self.pairs.iter().any(|pair| pair.topic == topic && pair.writer.is_acknowledged(number));
             if !known {
                 break;
             }
@@ -344,9 +336,8 @@ impl Sink for Collector<'_> {
 fn read(topic: Topic, sample: &Sample<'_>) -> Result<Received, Rejection> {
     let bytes = sample.payload.bytes();
     let status = sample.inline_qos.status_info;
-    let gone = sample.is_key
-        || status.contains(StatusInfo::DISPOSED)
-        || status.contains(StatusInfo::UNREGISTERED);
+    let gone =
+        sample.is_key || status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
     let (prefix, received) = match topic {
         Topic::Messages => {
             let message = ParticipantMessage::decode(bytes).map_err(|_| Rejection::Malformed)?;

@@ -1,4 +1,5 @@
 //! SPDP: our own announcements and the reading of those of others (RTPS 2.5, 8.5.3).
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -22,7 +23,7 @@ const MIN_PERIOD: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) enum Announcement {
     /// The participant is here.
-    Here(ParticipantData),
+    Here(Box<ParticipantData>),
     /// The participant leaves.
     Gone(GuidPrefix),
 }
@@ -45,7 +46,7 @@ pub(super) fn read(source: GuidPrefix, data: &Data<'_>) -> Result<Announcement, 
             if data.lease_duration <= Duration::ZERO {
                 return Err(Rejection::Lease);
             }
-            return Ok(Announcement::Here(data));
+            return Ok(Announcement::Here(Box::new(data)));
         }
         Some(payload) => ParticipantData::decode_key(payload.bytes).map_err(|_| Rejection::Malformed)?,
         None if gone => Guid::from_bytes(inline_qos.key_hash.ok_or(Rejection::Malformed)?).prefix,
@@ -74,8 +75,11 @@ pub(super) struct Announcer {
     /// The same number until the announcement changes: peers drop what is older than what they have.
     number: SequenceNumber,
     next: Instant,
+    /// Announcements that are left of the quick ones at the start.
     quick: u8,
-    last_round: Option<Instant>,
+    /// When the groups hear of us out of turn.
+    extra: Instant,
+    last_groups: Option<Instant>,
     round: Round,
     random: u64,
     /// Validated participants to be told out of turn.
@@ -94,7 +98,8 @@ impl Announcer {
             number: SequenceNumber::FIRST,
             next: Instant::START,
             quick: config.initial_announcements,
-            last_round: None,
+            extra: Instant::NEVER,
+            last_groups: None,
             round: Round::Over,
             random: config.seed,
             directed: BTreeSet::new(),
@@ -126,15 +131,10 @@ impl Announcer {
         self.answers.clear();
     }
 
-    /// The round of goodbyes has been sent.
-    pub(super) fn is_done(&self) -> bool {
-        !self.farewell.is_empty() && self.round == Round::Over
-    }
-
-    /// Announces soon to everybody, at most ten times per second.
-    pub(super) fn hurry(&mut self, now: Instant) {
-        let earliest = self.last_round.map_or(now, |last| last.after(MIN_PERIOD).max(now));
-        self.next = self.next.min(earliest);
+    /// Announces soon to the groups, at most ten times per second.
+    fn hurry(&mut self, now: Instant) {
+        let earliest = self.last_groups.map_or(now, |last| last.after(MIN_PERIOD).max(now));
+        self.extra = self.extra.min(earliest);
     }
 
     /// Announces at once to a validated participant.
@@ -151,12 +151,12 @@ impl Announcer {
         let at_once = self.round != Round::Over || !self.directed.is_empty() || !self.answers.is_empty();
         match (at_once, self.farewell.is_empty()) {
             (true, _) => Instant::START,
-            (false, true) => self.next,
+            (false, true) => self.next.min(self.extra),
             (false, false) => Instant::NEVER,
         }
     }
 
-    /// Fills `out` with the next announcement. What could not be sent to a stranger sets `hurry`: it may hear the group.
+    /// Fills `out` with the next announcement. A stranger to which not enough may be sent yet may hear the groups instead.
     pub(super) fn poll<P: AsRef<[u8]>>(
         &mut self,
         now: Now,
@@ -181,8 +181,12 @@ impl Announcer {
             }
             self.hurry(now.monotonic);
         }
-        if self.round == Round::Groups {
-            self.round = Round::Participants(None);
+        if self.round == Round::Groups || self.extra <= now.monotonic {
+            if self.round == Round::Groups {
+                self.round = Round::Participants(None);
+            }
+            self.extra = Instant::NEVER;
+            self.last_groups = Some(now.monotonic);
             self.compose(now, config, None, out);
             for group in config.metatraffic_multicast.iter().filter_map(wire::Locator::socket_addr) {
                 network.multicast_paths(group).into_iter().for_each(|path| out.add_path(path));
@@ -214,8 +218,7 @@ impl Announcer {
         if self.next > now || !self.farewell.is_empty() {
             return;
         }
-        let first = self.last_round.is_none();
-        self.last_round = Some(now);
+        let first = self.last_groups.is_none();
         if self.round == Round::Over {
             self.round = Round::Groups;
         }
