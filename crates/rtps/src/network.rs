@@ -114,7 +114,7 @@ impl Network {
             return same_host
                 .then(|| (Rank::SameHost, Path::routed(address, datagram(max_datagram, address))));
         }
-        if let Some((interface, local)) = self.on_link(ip) {
+        if let Some((interface, local)) = self.in_scope(address).or_else(|| self.on_link(ip)) {
             if interface.is_broadcast(ip) {
                 return None;
             }
@@ -126,6 +126,14 @@ impl Network {
         }
         let rank = if ip.is_ipv4() { Rank::RoutedV4 } else { Rank::RoutedV6 };
         Some((rank, Path::routed(address, datagram(self.routed_datagram(), address))))
+    }
+
+    /// The interface that an address of a datagram names by its scope.
+    fn in_scope(&self, address: SocketAddr) -> Option<(&Interface, IpAddr)> {
+        let SocketAddr::V6(v6) = address else { return None };
+        let interface = self.interfaces.iter().find(|interface| interface.index == v6.scope_id())?;
+        let (local, _) = interface.addresses.iter().find(|(own, _)| own.is_ipv6() && is_link_local(*own))?;
+        is_link_local(address.ip()).then_some((interface, *local))
     }
 
     /// The interface on whose subnet an address lies, and our address there. Link-local addresses of IPv6 lie on every
@@ -317,6 +325,9 @@ mod tests {
         let mut ambiguous = network();
         ambiguous.interfaces.push(interface(4, &[("fe80::6", 64)], 1_472));
         assert_eq!(ambiguous.path(&locators(&["[fe80::9]:7411"]), false), None);
+        let source = SocketAddr::V6(SocketAddrV6::new("fe80::9".parse().unwrap(), 7411, 0, 4));
+        let path = ambiguous.path_to(source).unwrap();
+        assert_eq!((path.interface, path.local), (4, Some("fe80::6".parse().unwrap())));
     }
 
     #[test]

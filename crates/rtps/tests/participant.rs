@@ -41,14 +41,14 @@ fn three_participants_all_match_under_loss() {
         })
     });
     for number in 0..50 {
-        for node in 0..3 {
-            world.write(node, writers[node], &format!("{node}/{number}"));
+        for (node, writer) in writers.iter().enumerate() {
+            world.write(node, *writer, &format!("{node}/{number}"));
         }
         world.run_ms(5);
     }
     world.run_ms(5_000);
-    for node in 0..3 {
-        let texts = world.texts(node, readers[node]);
+    for (node, reader) in readers.iter().enumerate() {
+        let texts = world.texts(node, *reader);
         assert_eq!(texts.len(), 150);
         for source in 0..3 {
             let from: Vec<_> = texts.iter().filter(|text| text.starts_with(&format!("{source}/"))).collect();

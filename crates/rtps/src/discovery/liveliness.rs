@@ -142,22 +142,25 @@ impl Leases {
     }
 }
 
-/// When our participant asserts its AUTOMATIC writers: three times per shortest lease.
+/// When our participant asserts its writers of one kind: three times per shortest lease.
 #[derive(Debug)]
 pub(super) struct Assertions {
+    kind: LivelinessKind,
     period: Duration,
     next: Instant,
+    /// There is something to assert: always for AUTOMATIC, for the others only what the application did.
+    wanted: bool,
 }
 
 impl Assertions {
-    pub(super) const fn new() -> Self {
-        Self { period: Duration::INFINITE, next: Instant::NEVER }
+    pub(super) const fn new(kind: LivelinessKind) -> Self {
+        Self { kind, period: Duration::INFINITE, next: Instant::NEVER, wanted: false }
     }
 
     /// Takes over the policies of all local writers.
     pub(super) fn set(&mut self, now: Instant, writers: impl Iterator<Item = Liveliness>) {
         let shortest = writers
-            .filter(|liveliness| liveliness.kind == LivelinessKind::Automatic)
+            .filter(|liveliness| liveliness.kind == self.kind)
             .map(|liveliness| liveliness.lease_duration)
             .min()
             .unwrap_or(Duration::INFINITE);
@@ -169,15 +172,26 @@ impl Assertions {
         }
     }
 
-    pub(super) const fn next_timeout(&self) -> Instant {
-        self.next
+    /// True if there are writers of this kind with a finite lease.
+    pub(super) const fn is_needed(&self) -> bool {
+        !self.period.is_infinite()
+    }
+
+    /// The application asserted a writer of this kind, which counts for all of them.
+    pub(super) fn want(&mut self) {
+        self.wanted = self.is_needed();
+    }
+
+    pub(super) fn next_timeout(&self) -> Instant {
+        if self.wanted || self.kind == LivelinessKind::Automatic { self.next } else { Instant::NEVER }
     }
 
     /// True if an assertion is due; the next one is then a period later.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
-        let due = self.next <= now && !self.period.is_infinite();
+        let due = self.next_timeout() <= now && self.is_needed();
         if due {
             self.next = now.after(self.period);
+            self.wanted = false;
         }
         due
     }

@@ -88,7 +88,8 @@ pub struct Discovery<P> {
     ledger: Ledger,
     endpoints: Endpoints,
     leases: Leases,
-    assertions: Assertions,
+    automatic: Assertions,
+    manual: Assertions,
     events: Events,
     rejections: Rejections,
     /// Reused between calls.
@@ -110,7 +111,8 @@ impl<P: Payload> Discovery<P> {
             phase: Phase::Running,
             ledger: Ledger::default(),
             leases: Leases::default(),
-            assertions: Assertions::new(),
+            automatic: Assertions::new(LivelinessKind::Automatic),
+            manual: Assertions::new(LivelinessKind::ManualByParticipant),
             events: Events::default(),
             rejections: Rejections::default(),
             received: Vec::new(),
@@ -189,6 +191,14 @@ impl<P: Payload> Discovery<P> {
 
     /// A writer, remote or our own, sent data or a HEARTBEAT with the liveliness flag.
     pub fn writer_asserted(&mut self, now: Now, writer: Guid) {
+        if self.manual.is_needed()
+            && writer.prefix == self.config.prefix
+            && let Some(data) = self.endpoints.get(writer)
+            && data.qos.liveliness.kind == LivelinessKind::ManualByParticipant
+        {
+            // Its own readers see the data; those of the other writers have to be told.
+            self.manual.want();
+        }
         let again = self.leases.writer_asserted(now.monotonic, writer);
         self.heard_again(again);
     }
@@ -273,7 +283,7 @@ impl<P: Payload> Discovery<P> {
             Phase::Running => {}
         }
         let sending = self.announcer.next_timeout().min(self.sedp.poll_timeout());
-        let sending = sending.min(self.assertions.next_timeout());
+        let sending = sending.min(self.automatic.next_timeout()).min(self.manual.next_timeout());
         if self.is_congested() {
             return sending;
         }
@@ -396,7 +406,7 @@ impl<P: Payload> Discovery<P> {
             self.rejections.add(reason);
         }
         if matches!(standing, Standing::Stranger) {
-            return self.announcer.answer(prefix, context.from.ip());
+            return self.announcer.answer(prefix, context.from.ip(), self.config.limits.strangers);
         }
         if self.follow(now, prefix, standing) {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
@@ -505,8 +515,11 @@ impl<P: Payload> Discovery<P> {
     }
 
     fn do_what_is_due(&mut self, now: Now) {
-        if self.assertions.is_due(now.monotonic) {
+        if self.automatic.is_due(now.monotonic) {
             self.sedp.assert_liveliness(now, ParticipantMessage::AUTOMATIC);
+        }
+        if self.manual.is_due(now.monotonic) {
+            self.sedp.assert_liveliness(now, ParticipantMessage::MANUAL);
         }
         while !self.is_congested() {
             if let Some(participant) = self.ledger.expired(now.monotonic) {
@@ -521,9 +534,11 @@ impl<P: Payload> Discovery<P> {
     }
 
     fn set_assertions(&mut self, now: Instant) {
-        let own = self.endpoints.of(self.config.prefix);
-        let writers = own.filter(|data| data.guid.entity_id.is_writer()).map(|data| data.qos.liveliness);
-        self.assertions.set(now, writers);
+        for assertions in [&mut self.automatic, &mut self.manual] {
+            let own = self.endpoints.of(self.config.prefix);
+            let writers = own.filter(|data| data.guid.entity_id.is_writer());
+            assertions.set(now, writers.map(|data| data.qos.liveliness));
+        }
     }
 
     fn split(&mut self, now: Instant) -> (&mut Endpoints, Surroundings<'_>) {

@@ -142,9 +142,11 @@ impl Announcer {
         self.directed.insert(participant);
     }
 
-    /// Answers a stranger at the address that its packet came from.
-    pub(super) fn answer(&mut self, stranger: GuidPrefix, source: IpAddr) {
-        self.answers.insert((stranger, source));
+    /// Answers a stranger at the address that its packet came from, unless `limit` others wait for an answer.
+    pub(super) fn answer(&mut self, stranger: GuidPrefix, source: IpAddr, limit: usize) {
+        if self.answers.len() < limit {
+            self.answers.insert((stranger, source));
+        }
     }
 
     pub(super) fn next_timeout(&self) -> Instant {

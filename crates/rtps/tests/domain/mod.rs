@@ -1,5 +1,6 @@
 //! A few participants on one subnet, on a virtual clock.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this module")]
+#![allow(clippy::unwrap_used, reason = "a panic here is the report of a test")]
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
