@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod count;
 pub mod discovery;
 pub mod network;
 pub mod participant;

@@ -418,7 +418,8 @@ impl<P: Payload> Discovery<P> {
             return;
         }
         match self.ledger.may_leave(prefix, context.from) {
-            Ok(()) => self.lose(now, prefix, LossReason::Left),
+            Ok(true) => self.lose(now, prefix, LossReason::Left),
+            Ok(false) => {}
             Err(reason) => self.rejections.add(reason),
         }
     }

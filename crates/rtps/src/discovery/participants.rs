@@ -217,12 +217,12 @@ impl Ledger {
         }
     }
 
-    /// True if a goodbye in the name of this participant counts: it comes from one of its addresses.
-    pub(super) fn may_leave(&self, prefix: GuidPrefix, from: SocketAddr) -> Result<(), Rejection> {
+    /// Whether a goodbye in the name of a participant means a validated one that is to be lost: it has to come from one of its
+    /// addresses. One of a participant that is not known is nothing special: goodbyes go to groups and to each participant.
+    pub(super) fn may_leave(&self, prefix: GuidPrefix, from: SocketAddr) -> Result<bool, Rejection> {
         match self.validated.get(&prefix) {
-            Some(known) if known.knows(from.ip()) => Ok(()),
-            Some(_) => Err(Rejection::UnknownAddress),
-            None => Err(Rejection::UnknownParticipant),
+            Some(known) if !known.knows(from.ip()) => Err(Rejection::UnknownAddress),
+            known => Ok(known.is_some()),
         }
     }
 

@@ -4,6 +4,7 @@
 //! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
+mod order;
 mod reassembly;
 mod writer_proxy;
 
@@ -14,7 +15,9 @@ use wire::parameter::InlineQos;
 use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, VendorId};
 
 use crate::path::Path;
-use writer_proxy::{Held, WriterProxy};
+use order::Held;
+use reassembly::Run;
+use writer_proxy::WriterProxy;
 
 /// How a reader behaves. Every value can be changed before the reader is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,22 +179,42 @@ struct Store {
     config: ReaderConfig,
     held_bytes: usize,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
+    spare_runs: Vec<Vec<Run>>,
     counters: ReaderCounters,
 }
 
 impl Store {
-    /// Most spare buffers, and most octets of each, that are kept.
-    const SPARE: usize = 64;
+    /// Most spare buffers that are kept, most octets of each, and most of all together.
+    const SPARE: usize = 4_096;
     const SPARE_LEN: usize = 1 << 17;
+    const SPARE_BYTES: usize = 1 << 20;
 
     fn buffer(&mut self) -> Vec<u8> {
-        self.spare.pop().unwrap_or_default()
+        let buffer = self.spare.pop().unwrap_or_default();
+        self.spare_bytes = self.spare_bytes.saturating_sub(buffer.capacity());
+        buffer
     }
 
     fn recycle(&mut self, mut buffer: Vec<u8>) {
-        if self.spare.len() < Self::SPARE && (1..=Self::SPARE_LEN).contains(&buffer.capacity()) {
+        let len = buffer.capacity();
+        let fits =
+            self.spare.len() < Self::SPARE && self.spare_bytes.saturating_add(len) <= Self::SPARE_BYTES;
+        if fits && (1..=Self::SPARE_LEN).contains(&len) {
             buffer.clear();
             self.spare.push(buffer);
+            self.spare_bytes += len;
+        }
+    }
+
+    fn runs(&mut self) -> Vec<Run> {
+        self.spare_runs.pop().unwrap_or_default()
+    }
+
+    fn recycle_assembly(&mut self, buffer: Vec<u8>, runs: Vec<Run>) {
+        self.recycle(buffer);
+        if self.spare_runs.len() < 16 && runs.capacity() <= 4_096 {
+            self.spare_runs.push(runs);
         }
     }
 
@@ -202,28 +225,14 @@ impl Store {
 
 impl Reader {
     /// A reader without writers.
-    pub const fn new(config: ReaderConfig) -> Self {
+    pub fn new(config: ReaderConfig) -> Self {
         let store = Store {
             config,
             held_bytes: 0,
             spare: Vec::new(),
-            counters: ReaderCounters {
-                duplicates: 0,
-                held_back: 0,
-                no_room: 0,
-                too_large: 0,
-                full: 0,
-                late: 0,
-                lost: 0,
-                acknacks: 0,
-                nack_frags: 0,
-                assembled: 0,
-                evicted: 0,
-                unmatched: 0,
-                implausible: 0,
-                bad_inline_qos: 0,
-                jumps: 0,
-            },
+            spare_bytes: 0,
+            spare_runs: Vec::new(),
+            counters: ReaderCounters::default(),
         };
         Self { config, writers: Vec::new(), store }
     }
@@ -302,7 +311,7 @@ impl Reader {
             self.store.counters.too_large += 1;
             return;
         }
-        proxy.receive(now.monotonic, data.sequence_number, held, &mut self.store, sink);
+        proxy.receive(data.sequence_number, held, &mut self.store, sink);
         self.make_room(index, now.monotonic);
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Assembly {
 
 /// Fragments `first..first + count`, counted from 0, whose octets stand together at `offset`.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     first: u32,
     count: u32,
     offset: usize,
@@ -44,8 +44,10 @@ impl Assembly {
         timestamp: Option<Timestamp>,
         inline_qos: InlineQos,
         mut buffer: Vec<u8>,
+        mut runs: Vec<Run>,
     ) -> Self {
         buffer.clear();
+        runs.clear();
         Self {
             number: fragment.sequence_number,
             timestamp,
@@ -55,7 +57,7 @@ impl Assembly {
             fragment_size: u32::from(fragment.fragment_size).max(1),
             sample_size: fragment.sample_size,
             bytes: buffer,
-            runs: Vec::new(),
+            runs,
         }
     }
 
@@ -89,26 +91,26 @@ impl Assembly {
         }
     }
 
-    /// The sample in one piece; `spare` is used if it has to be copied, and the buffer that is not needed comes back too.
-    pub(super) fn finish(self, mut spare: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    /// The sample in one piece, and what can be used again: `spare` is used if the sample has to be copied, and the buffer
+    /// that is not needed comes back.
+    pub(super) fn finish(self, mut spare: Vec<u8>) -> (Vec<u8>, Vec<u8>, Vec<Run>) {
         if let [all] = self.runs.as_slice()
             && all.offset == 0
         {
-            return (self.bytes, spare);
+            return (self.bytes, spare, self.runs);
         }
         spare.clear();
         for run in &self.runs {
             let len = (run.first..run.end()).map(|index| self.len_of(index)).sum::<usize>();
-            spare.extend_from_slice(
-                self.bytes.get(run.offset..run.offset.saturating_add(len)).unwrap_or_default(),
-            );
+            let octets = self.bytes.get(run.offset..run.offset.saturating_add(len));
+            spare.extend_from_slice(octets.unwrap_or_default());
         }
-        (spare, self.bytes)
+        (spare, self.bytes, self.runs)
     }
 
-    /// Takes the buffer back without the sample.
-    pub(super) fn into_buffer(self) -> Vec<u8> {
-        self.bytes
+    /// Takes the buffers back without the sample.
+    pub(super) fn into_buffers(self) -> (Vec<u8>, Vec<Run>) {
+        (self.bytes, self.runs)
     }
 
     /// The first missing fragments, as many as a set holds.
@@ -180,7 +182,8 @@ mod tests {
     }
 
     fn assemble(order: &[u32]) -> Assembly {
-        let mut assembly = Assembly::new(&fragment(0, b""), None, InlineQos::default(), Vec::new());
+        let mut assembly =
+            Assembly::new(&fragment(0, b""), None, InlineQos::default(), Vec::new(), Vec::new());
         for index in order {
             let start = *index as usize * 4;
             assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START);

@@ -1,23 +1,20 @@
 //! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wire::message::{DataFrag, Gap, Heartbeat, HeartbeatFrag};
 use wire::parameter::InlineQos;
 use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
 
+use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
 use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store};
+use crate::count::Count;
 use crate::path::Path;
 
-/// Numbers ahead of the next expected one that can be kept; what is further ahead is asked for later.
-const REACH: u64 = 8_192;
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
 /// A HEARTBEAT that is this far behind shows that an earlier message was forged.
 const BACKWARDS: u64 = 1 << 20;
-/// GAPs ahead of `REACH` that are remembered.
-const FAR_GAPS: usize = 16;
 /// Incomplete samples at a time.
 const ASSEMBLIES: usize = 16;
 /// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
@@ -26,43 +23,21 @@ const MAX_HELLO_WAIT: Duration = Duration::from_secs(3);
 /// What was not touched for this long may be thrown out by others.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A sample that was received, apart from its number.
-#[derive(Debug)]
-pub(super) struct Held<'a> {
-    pub(super) timestamp: Option<Timestamp>,
-    pub(super) inline_qos: InlineQos,
-    pub(super) is_key: bool,
-    pub(super) payload: SamplePayload<'a>,
-}
-
-/// One number from the next expected on.
-#[derive(Debug)]
-enum Slot {
-    Missing,
-    Irrelevant,
-    Held(Held<'static>),
-}
-
 #[derive(Debug)]
 pub(super) struct WriterProxy {
     pub(super) guid: Guid,
     pub(super) reliable: bool,
     pub(super) path: Option<Path>,
-    /// Everything below was delivered or is irrelevant.
-    next: SequenceNumber,
+    order: Order,
     /// A position in the writer's changes is known: numbers that are skipped from now on are lost.
     started: bool,
-    /// `slots[i]` is for `next + i`.
-    slots: VecDeque<Slot>,
-    far_gaps: Vec<(SequenceNumber, SequenceNumber)>,
     assemblies: Vec<Assembly>,
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
-    last_count: Option<i32>,
-    counted_at: Instant,
-    /// The sink is full: `next` waits in `slots`.
+    heartbeats: Count,
+    /// The sink is full: the change whose turn it is waits.
     pub(super) blocked: bool,
     /// A HEARTBEAT has come.
     pub(super) heard: bool,
@@ -82,15 +57,12 @@ impl WriterProxy {
             guid: writer.guid,
             reliable,
             path: writer.paths.first().copied(),
-            next: SequenceNumber::FIRST,
+            order: Order::new(SequenceNumber::FIRST),
             started: false,
-            slots: VecDeque::new(),
-            far_gaps: Vec::new(),
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
             jump: None,
-            last_count: None,
-            counted_at: Instant::START,
+            heartbeats: Count::default(),
             blocked: false,
             heard: false,
             hello_wait: HELLO_WAIT,
@@ -106,7 +78,7 @@ impl WriterProxy {
     }
 
     pub(super) const fn next(&self) -> SequenceNumber {
-        self.next
+        self.order.next()
     }
 
     pub(super) const fn due(&self) -> Instant {
@@ -115,15 +87,9 @@ impl WriterProxy {
 
     /// The changes that are missing up to the writer's last, incomplete ones apart.
     pub(super) fn missing(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
-        let count = self.last.next().distance_from(self.next).min(REACH);
-        (0..count)
-            .filter(|index| {
-                let slot = usize::try_from(*index).ok().and_then(|index| self.slots.get(index));
-                matches!(slot, None | Some(Slot::Missing))
-            })
-            .map(|index| self.next.plus(index))
+        self.order
+            .missing(self.last.next())
             .filter(|number| !self.assemblies.iter().any(|assembly| assembly.number == *number))
-            .filter(|number| !self.far_gaps.iter().any(|(start, end)| (start..end).contains(&number)))
     }
 
     /// Incomplete samples up to the writer's last.
@@ -144,13 +110,12 @@ impl WriterProxy {
 
     pub(super) fn receive(
         &mut self,
-        now: Instant,
         number: SequenceNumber,
         mut held: Held<'_>,
         store: &mut Store,
         sink: &mut impl Sink,
     ) {
-        if number < self.next {
+        if self.order.knows(number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
                 false => store.counters.late += 1,
@@ -160,13 +125,11 @@ impl WriterProxy {
         if !self.reliable {
             return self.receive_best_effort(number, held, store, sink);
         }
-        if number == self.next && !self.blocked {
+        if number == self.order.next() && !self.blocked {
             self.started = true;
             if self.offer(number, &mut held, store, sink) == Accept::Taken {
-                self.slots.pop_front();
-                self.next = number.next();
-                self.forget_assemblies(store);
-                return self.drain(now, store, sink);
+                self.order.delivered(number);
+                return self.drain(store, sink);
             }
             self.blocked = true;
         }
@@ -180,11 +143,11 @@ impl WriterProxy {
         store: &mut Store,
         sink: &mut impl Sink,
     ) {
-        if self.started && number > self.next {
-            self.report_lost(self.next, number, store, sink);
+        if self.started && number > self.order.next() {
+            self.report_lost(self.order.next(), number, store, sink);
         }
         self.started = true;
-        self.next = number.next();
+        self.order.delivered(number);
         if self.offer(number, &mut held, store, sink) == Accept::Full {
             self.report_lost(number, number.next(), store, sink);
         }
@@ -201,12 +164,12 @@ impl WriterProxy {
         sink: &mut impl Sink,
     ) {
         let number = fragment.sequence_number;
-        if number < self.next || self.has(number) {
+        if self.order.knows(number) {
             store.counters.duplicates += 1;
             return;
         }
         if !store.has_room(fragment.bytes.len())
-            || (self.reliable && number.distance_from(self.next) >= REACH)
+            || (self.reliable && number.distance_from(self.order.next()) >= REACH)
         {
             store.counters.no_room += 1;
             return;
@@ -219,8 +182,8 @@ impl WriterProxy {
                     store.counters.no_room += 1;
                     return;
                 }
-                let buffer = store.buffer();
-                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer);
+                let (buffer, runs) = (store.buffer(), store.runs());
+                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
                 self.assemblies.len() - 1
@@ -234,9 +197,9 @@ impl WriterProxy {
                 store.counters.implausible += 1;
                 return;
             }
-            let old =
-                core::mem::replace(assembly, Assembly::new(fragment, timestamp, inline_qos, Vec::new()));
-            store.recycle(old.into_buffer());
+            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
+            let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
+            store.recycle_assembly(buffer, runs);
         }
         assembly.add(fragment, now);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
@@ -248,10 +211,10 @@ impl WriterProxy {
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
         let spare = store.buffer();
-        let (sample, spare) = assembly.finish(spare);
-        store.recycle(spare);
+        let (sample, spare, runs) = assembly.finish(spare);
+        store.recycle_assembly(spare, runs);
         let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
-        self.receive(now, number, held, store, sink);
+        self.receive(number, held, store, sink);
     }
 
     pub(super) fn on_heartbeat(
@@ -264,25 +227,21 @@ impl WriterProxy {
         if !self.reliable {
             return;
         }
-        // A forged count must not mute the writer for good: after a second any count is believed.
-        let newer = self.last_count.is_none_or(|last| heartbeat.count.wrapping_sub(last) > 0);
-        if !newer && now.since(self.counted_at) < Duration::from_secs(1) {
+        if !self.heartbeats.is_new(heartbeat.count, now) {
             store.counters.implausible += 1;
             return;
         }
-        self.last_count = Some(heartbeat.count);
-        self.counted_at = now;
         self.heard = true;
         self.last = heartbeat.last;
-        if self.next.distance_from(heartbeat.last.next()) > BACKWARDS {
+        let next = self.order.next();
+        if next.distance_from(heartbeat.last.next()) > BACKWARDS {
             store.counters.implausible += 1;
-            self.report_lost(heartbeat.last.next(), heartbeat.last.next().next(), store, sink);
-            self.clear(store);
-            self.next = heartbeat.last.next();
+            self.report_lost(heartbeat.last.next(), next, store, sink);
+            self.restart(heartbeat.last.next(), store);
         }
         let mut doubtful = false;
-        if heartbeat.first > self.next {
-            let distance = heartbeat.first.distance_from(self.next);
+        if heartbeat.first > self.order.next() {
+            let distance = heartbeat.first.distance_from(self.order.next());
             let said_before = self.jump.is_some_and(|jump| heartbeat.first >= jump);
             if distance <= JUMP || said_before {
                 self.jump = None;
@@ -296,7 +255,7 @@ impl WriterProxy {
             self.jump = None;
         }
         self.started = true;
-        self.drain(now, store, sink);
+        self.drain(store, sink);
         let missing = !self.blocked && self.is_missing_any();
         if !heartbeat.is_final || doubtful {
             self.answer = true;
@@ -311,7 +270,7 @@ impl WriterProxy {
 
     pub(super) fn on_heartbeat_frag(&mut self, now: Instant, heartbeat: &HeartbeatFrag, store: &mut Store) {
         let number = heartbeat.sequence_number;
-        if !self.reliable || number < self.next || self.has(number) {
+        if !self.reliable || self.order.knows(number) {
             return;
         }
         if self.assemblies.iter().any(|assembly| assembly.number == number) {
@@ -331,24 +290,24 @@ impl WriterProxy {
             return;
         }
         // A writer speaks of what it has written. Nothing is skipped on the word of a single message beyond that.
-        let believed = self.last.next().max(self.next).plus(self.slots.len() as u64).plus(JUMP);
+        let believed = self.last.max(self.order.newest()).plus(JUMP);
         if gap.list.base() > believed {
             store.counters.implausible += 1;
             self.answer = true;
             self.answer_at = now;
             return;
         }
-        self.mark_irrelevant(gap.start, gap.list.base());
+        self.order.skip(gap.start, gap.list.base());
         for number in gap.list.iter() {
-            self.mark_irrelevant(number, number.next());
+            self.order.skip(number, number.next());
         }
         self.started = true;
-        self.drain(now, store, sink);
+        self.drain(store, sink);
     }
 
     pub(super) fn resume(&mut self, now: Instant, store: &mut Store, sink: &mut impl Sink) {
         if core::mem::take(&mut self.blocked) {
-            self.drain(now, store, sink);
+            self.drain(store, sink);
             if !self.blocked {
                 // The writer waits for this: its window is full of what could not be taken.
                 self.answer = true;
@@ -367,25 +326,22 @@ impl WriterProxy {
             .filter(|(_, assembly)| !idle_only || now.since(assembly.touched) >= IDLE)
             .max_by_key(|(_, assembly)| assembly.number)
             .map(|(index, assembly)| (index, assembly.number));
-        let newest = self.slots.iter().rposition(|slot| matches!(slot, Slot::Held(_)));
-        let newest = newest.filter(|index| !idle_only && (all || *index > 0));
-        let held = newest.map(|index| (index, self.next.plus(index as u64)));
         let lowest = self.assemblies.iter().map(|assembly| assembly.number).min();
-        match (farthest, held) {
-            (assembly, Some((index, number))) if assembly.is_none_or(|(_, other)| other < number) => {
-                if let Some(slot) = self.slots.get_mut(index) {
-                    let gone = core::mem::replace(slot, Slot::Missing);
-                    release_slot(gone, store);
-                    self.blocked &= index > 0;
+        let newest = self.order.newest();
+        let waits = !idle_only && newest >= self.order.next() && (all || newest > self.order.next());
+        match farthest {
+            Some((index, number)) if !waits || number > newest => {
+                if !all && !idle_only && !waits && lowest == Some(number) {
+                    return false;
                 }
-            }
-            (Some((index, number)), _) if all || idle_only || lowest != Some(number) || held.is_some() => {
                 self.drop_assembly(index, store);
             }
+            _ if waits => {
+                let Some((number, held)) = self.order.evict(all) else { return false };
+                self.blocked &= number > self.order.next();
+                release(held, store);
+            }
             _ => return false,
-        }
-        while matches!(self.slots.back(), Some(Slot::Missing)) {
-            self.slots.pop_back();
         }
         store.counters.evicted += 1;
         true
@@ -393,21 +349,16 @@ impl WriterProxy {
 
     /// Gives back all that it holds.
     pub(super) fn release(mut self, store: &mut Store) {
-        self.clear(store);
+        self.restart(SequenceNumber::FIRST, store);
     }
 
-    fn clear(&mut self, store: &mut Store) {
-        self.slots.drain(..).for_each(|slot| release_slot(slot, store));
+    /// Forgets everything and goes on at `next`.
+    fn restart(&mut self, next: SequenceNumber, store: &mut Store) {
+        self.order.restart(next).for_each(|held| release(held, store));
         while !self.assemblies.is_empty() {
             self.drop_assembly(0, store);
         }
-        self.far_gaps.clear();
         self.blocked = false;
-    }
-
-    fn has(&self, number: SequenceNumber) -> bool {
-        let index = usize::try_from(number.distance_from(self.next)).unwrap_or(usize::MAX);
-        matches!(self.slots.get(index), Some(Slot::Held(_) | Slot::Irrelevant))
     }
 
     fn offer(
@@ -439,24 +390,12 @@ impl WriterProxy {
 
     /// Keeps a change that cannot be delivered yet.
     fn hold(&mut self, number: SequenceNumber, held: Held<'_>, store: &mut Store) {
-        let index = number.distance_from(self.next);
-        let size = held.payload.bytes().len();
-        if index >= REACH || !store.has_room(size) {
+        let turn = number == self.order.next();
+        let size = held.cost().saturating_add(held.payload.bytes().len());
+        if number.distance_from(self.order.next()) >= REACH || !store.has_room(size) {
             store.counters.no_room += 1;
-            if index == 0 {
-                self.blocked = false;
-            }
-            return;
-        }
-        let index = index as usize;
-        while self.slots.len() <= index {
-            let number = self.next.plus(self.slots.len() as u64);
-            let irrelevant = self.far_gaps.iter().any(|(start, end)| (start..end).contains(&&number));
-            self.slots.push_back(if irrelevant { Slot::Irrelevant } else { Slot::Missing });
-        }
-        let Some(slot) = self.slots.get_mut(index) else { return };
-        if !matches!(slot, Slot::Missing) {
-            store.counters.duplicates += 1;
+            // The writer repeats it.
+            self.blocked &= !turn;
             return;
         }
         let payload = match held.payload {
@@ -468,107 +407,48 @@ impl WriterProxy {
             }
             SamplePayload::Owned(buffer) => SamplePayload::Owned(buffer),
         };
+        let held =
+            Held { payload, timestamp: held.timestamp, inline_qos: held.inline_qos, is_key: held.is_key };
         store.counters.held_back += 1;
-        store.held_bytes += owned_len(&payload);
-        *slot = Slot::Held(Held {
-            payload,
-            timestamp: held.timestamp,
-            inline_qos: held.inline_qos,
-            is_key: held.is_key,
-        });
+        store.held_bytes += held.cost();
+        self.order.insert(number, held);
     }
 
     /// Delivers what has come into order.
-    fn drain(&mut self, now: Instant, store: &mut Store, sink: &mut impl Sink) {
-        while !self.blocked {
-            match self.slots.front_mut() {
-                Some(Slot::Missing) => break,
-                Some(Slot::Irrelevant) => {}
-                Some(Slot::Held(held)) => {
-                    let mut held = core::mem::replace(
-                        held,
-                        Held {
-                            timestamp: None,
-                            inline_qos: InlineQos::default(),
-                            is_key: false,
-                            payload: SamplePayload::None,
-                        },
-                    );
-                    let len = owned_len(&held.payload);
-                    if self.offer(self.next, &mut held, store, sink) == Accept::Full {
-                        self.blocked = true;
-                        if let Some(slot) = self.slots.front_mut() {
-                            *slot = Slot::Held(held);
-                        }
-                        break;
-                    }
-                    store.held_bytes = store.held_bytes.saturating_sub(len);
-                }
-                None => {
-                    // Beyond the slots only far GAPs are known.
-                    let gap =
-                        self.far_gaps.iter().position(|(start, end)| (start..end).contains(&&self.next));
-                    let Some(gap) = gap else { break };
-                    self.next = self.far_gaps.swap_remove(gap).1;
-                    continue;
-                }
+    fn drain(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        while !self.blocked
+            && let Some((number, mut held)) = self.order.take_next()
+        {
+            let cost = held.cost();
+            if self.offer(number, &mut held, store, sink) == Accept::Full {
+                self.blocked = true;
+                self.order.put_back(number, held);
+            } else {
+                store.held_bytes = store.held_bytes.saturating_sub(cost);
             }
-            self.slots.pop_front();
-            self.next = self.next.next();
         }
-        self.far_gaps.retain(|(_, end)| *end > self.next);
         self.forget_assemblies(store);
-        if self.last < self.next && !self.answer && self.heard {
+        if self.last < self.order.next() && !self.answer && self.heard {
             self.answer_at = Instant::NEVER;
         }
-        let _ = now;
     }
 
     /// Numbers below `first` are gone for good: what is held of them is delivered, the others are lost.
     fn skip_to(&mut self, first: SequenceNumber, store: &mut Store, sink: &mut impl Sink) {
         store.counters.jumps += 1;
-        while self.next < first && !self.blocked {
-            let run_start = self.next;
-            let missing = self.slots.iter().take_while(|slot| matches!(slot, Slot::Missing)).count() as u64;
-            let all = missing == self.slots.len() as u64;
-            let left = first.distance_from(self.next);
-            let count = if all { left } else { missing.min(left) };
-            if count > 0 {
-                (0..count.min(self.slots.len() as u64)).for_each(|_| drop(self.slots.pop_front()));
-                self.next = self.next.plus(count);
-                if self.started {
-                    self.report_lost(run_start, self.next, store, sink);
-                }
-            } else {
-                self.drain(Instant::START, store, sink);
+        loop {
+            self.drain(store, sink);
+            let next = self.order.next();
+            if self.blocked || next >= first {
+                return;
             }
-        }
-        self.far_gaps.retain(|(_, end)| *end > self.next);
-        self.forget_assemblies(store);
-    }
-
-    fn mark_irrelevant(&mut self, start: SequenceNumber, end: SequenceNumber) {
-        let start = start.max(self.next);
-        if start >= end {
-            return;
-        }
-        let reach = self.next.plus(self.slots.len() as u64);
-        let from = start.distance_from(self.next).min(self.slots.len() as u64) as usize;
-        let to = end.distance_from(self.next).min(self.slots.len() as u64) as usize;
-        for slot in self.slots.range_mut(from..to) {
-            if matches!(slot, Slot::Missing) {
-                *slot = Slot::Irrelevant;
+            let end = self.order.missing_until(first);
+            if end == next {
+                return;
             }
-        }
-        if end > reach {
-            let start = start.max(reach);
-            let touching = self.far_gaps.iter_mut().find(|(known, until)| *known <= end && start <= *until);
-            if let Some((known, until)) = touching {
-                *known = start.min(*known);
-                *until = end.max(*until);
-            } else if self.far_gaps.len() < FAR_GAPS {
-                // What does not fit is asked for again, and the writer repeats the GAP.
-                self.far_gaps.push((start, end));
+            self.order.give_up_before(end);
+            if self.started {
+                self.report_lost(next, end, store, sink);
             }
         }
     }
@@ -586,7 +466,9 @@ impl WriterProxy {
     }
 
     fn forget_assemblies(&mut self, store: &mut Store) {
-        while let Some(index) = self.assemblies.iter().position(|assembly| assembly.number < self.next) {
+        while let Some(index) =
+            self.assemblies.iter().position(|assembly| assembly.number < self.order.next())
+        {
             self.drop_assembly(index, store);
         }
     }
@@ -613,20 +495,14 @@ impl WriterProxy {
     fn drop_assembly(&mut self, index: usize, store: &mut Store) {
         let assembly = self.assemblies.swap_remove(index);
         store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
-        store.recycle(assembly.into_buffer());
+        let (buffer, runs) = assembly.into_buffers();
+        store.recycle_assembly(buffer, runs);
     }
 }
 
-fn owned_len(payload: &SamplePayload<'_>) -> usize {
-    match payload {
-        SamplePayload::Owned(buffer) => buffer.capacity(),
-        _ => 0,
-    }
-}
-
-fn release_slot(slot: Slot, store: &mut Store) {
-    if let Slot::Held(Held { payload: SamplePayload::Owned(buffer), .. }) = slot {
-        store.held_bytes = store.held_bytes.saturating_sub(buffer.capacity());
+fn release(held: Held<'static>, store: &mut Store) {
+    store.held_bytes = store.held_bytes.saturating_sub(held.cost());
+    if let SamplePayload::Owned(buffer) = held.payload {
         store.recycle(buffer);
     }
 }

@@ -21,7 +21,7 @@ impl<P: Payload> Writer<P> {
         };
         if !proxy.reliable
             || base > fresh.max(proxy.sent)
-            || !proxy.is_new_acknack(acknack.count, now.monotonic)
+            || !proxy.acknacks.is_new(acknack.count, now.monotonic)
         {
             self.counters.implausible += 1;
             return;
@@ -60,7 +60,7 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable || !proxy.is_new_nack_frag(nack.count, now.monotonic) {
+        if !proxy.reliable || !proxy.nack_frags.is_new(nack.count, now.monotonic) {
             self.counters.implausible += 1;
             return;
         }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::MatchedReader;
+use crate::count::Count;
 use crate::path::Path;
 
 /// How often the octets that may be repeated to one reader are replenished.
@@ -41,9 +42,8 @@ pub(crate) struct ReaderProxy {
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
     pub(crate) refill_at: Instant,
-    last_count: Option<i32>,
-    last_nack_count: Option<i32>,
-    counted_at: Instant,
+    pub(crate) acknacks: Count,
+    pub(crate) nack_frags: Count,
 }
 
 impl ReaderProxy {
@@ -68,9 +68,8 @@ impl ReaderProxy {
             fragments: Vec::new(),
             credit: window,
             refill_at: Instant::START,
-            last_count: None,
-            last_nack_count: None,
-            counted_at: Instant::START,
+            acknacks: Count::default(),
+            nack_frags: Count::default(),
         }
     }
 
@@ -118,16 +117,6 @@ impl ReaderProxy {
             self.refill_at = now.after(REPAIR_INTERVAL);
         }
         self.credit > 0
-    }
-
-    /// True if this ACKNACK is newer than the last. Counts run around; a count that seems old is believed again after
-    /// a second without a newer one, so that a forged count cannot mute a reader.
-    pub(crate) fn is_new_acknack(&mut self, count: i32, now: Instant) -> bool {
-        is_newer(&mut self.last_count, &mut self.counted_at, count, now)
-    }
-
-    pub(crate) fn is_new_nack_frag(&mut self, count: i32, now: Instant) -> bool {
-        is_newer(&mut self.last_nack_count, &mut self.counted_at, count, now)
     }
 
     /// Replaces what it asks for: each ACKNACK states all that is missing.
@@ -185,14 +174,4 @@ impl ReaderProxy {
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
         self.fragments.retain(|(held, _)| *held != number);
     }
-}
-
-fn is_newer(last: &mut Option<i32>, at: &mut Instant, count: i32, now: Instant) -> bool {
-    let newer = last.is_none_or(|last| count.wrapping_sub(last) > 0);
-    let believed = newer || now.since(*at) >= Duration::from_secs(1);
-    if believed {
-        *last = Some(count);
-        *at = now;
-    }
-    believed
 }

@@ -11,7 +11,10 @@ use rtps::reader::{Accept, Sample};
 use rtps::transmit::Transmit;
 use rtps::writer::{Body, Change};
 use rtps::{Interface, Network};
-use wire::message::PayloadKind;
+use wire::discovery::{BuiltinEndpointSet, EndpointData, ParticipantData};
+use wire::message::encode::{self, DataHeader};
+use wire::message::{Heartbeat, PayloadKind};
+use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::EndpointQos;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp};
 
@@ -46,6 +49,8 @@ pub struct Node {
     pub events: Vec<Event>,
     /// False: neither sends nor receives, as after a crash.
     pub up: bool,
+    /// True: what it sends gets lost.
+    pub mute: bool,
     pub multicast: bool,
 }
 
@@ -136,6 +141,7 @@ impl World {
             sink: Recorder::default(),
             events: Vec::new(),
             up: true,
+            mute: false,
             multicast: true,
         });
         self.nodes.len() - 1
@@ -259,7 +265,7 @@ impl World {
                     let datagram = Datagram { from, to: path.destination, bytes: bytes.clone() };
                     self.sent.push((now.monotonic, datagram.clone()));
                     self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    if (self.random >> 33) % 100 < self.loss {
+                    if self.nodes[index].mute || (self.random >> 33) % 100 < self.loss {
                         continue;
                     }
                     self.order += 1;
@@ -295,5 +301,100 @@ pub fn at(span: Duration) -> Now {
     Now {
         monotonic: Instant::from_nanos(nanos as u64),
         wall: Timestamp::from_nanos(1_700_000_000_000_000_000 + nanos),
+    }
+}
+
+/// A message in the name of a participant, put together by hand.
+pub struct Forged(pub Vec<u8>);
+
+impl Forged {
+    pub fn from(prefix: GuidPrefix) -> Self {
+        let mut bytes = Vec::new();
+        encode::header(&mut bytes, prefix);
+        Self(bytes)
+    }
+
+    pub fn to(mut self, prefix: GuidPrefix) -> Self {
+        encode::info_destination(&mut self.0, prefix);
+        self
+    }
+
+    pub fn data(
+        mut self,
+        writer_id: EntityId,
+        number: i64,
+        kind: PayloadKind,
+        status: StatusInfo,
+        payload: &[u8],
+    ) -> Self {
+        let mut list = Vec::new();
+        InlineQos { status_info: status, ..InlineQos::default() }.encode(&mut list);
+        let header = DataHeader {
+            reader_id: EntityId::UNKNOWN,
+            writer_id,
+            sequence_number: SequenceNumber(number),
+            inline_qos: (status != StatusInfo::ALIVE).then_some(list.as_slice()),
+            kind,
+        };
+        encode::data(&mut self.0, &header, payload);
+        self
+    }
+
+    /// An announcement of a participant.
+    pub fn announcement(self, data: &ParticipantData) -> Self {
+        let mut payload = Vec::new();
+        data.encode(&mut payload);
+        self.data(EntityId::SPDP_WRITER, 1, PayloadKind::Data, StatusInfo::ALIVE, &payload)
+    }
+
+    pub fn goodbye(self, data: &ParticipantData) -> Self {
+        let mut payload = Vec::new();
+        data.encode_key(&mut payload);
+        let status = StatusInfo::DISPOSED | StatusInfo::UNREGISTERED;
+        self.data(EntityId::SPDP_WRITER, 2, PayloadKind::Key, status, &payload)
+    }
+
+    /// Sample `number` of the built-in topic that announces such endpoints.
+    pub fn endpoint(self, data: &EndpointData, number: i64) -> Self {
+        let mut payload = Vec::new();
+        data.encode(&mut payload);
+        let writer_id = sedp_writer(data.guid.entity_id);
+        self.data(writer_id, number, PayloadKind::Data, StatusInfo::ALIVE, &payload)
+    }
+
+    pub fn endpoint_gone(self, data: &EndpointData, number: i64) -> Self {
+        let mut payload = Vec::new();
+        data.encode_key(&mut payload);
+        let status = StatusInfo::DISPOSED | StatusInfo::UNREGISTERED;
+        self.data(sedp_writer(data.guid.entity_id), number, PayloadKind::Key, status, &payload)
+    }
+
+    pub fn heartbeat(mut self, writer_id: EntityId, last: i64, count: i32) -> Self {
+        let heartbeat = Heartbeat {
+            reader_id: EntityId::UNKNOWN,
+            writer_id,
+            first: SequenceNumber(1),
+            last: SequenceNumber(last),
+            count,
+            is_final: false,
+            liveliness: false,
+        };
+        encode::heartbeat(&mut self.0, &heartbeat);
+        self
+    }
+}
+
+fn sedp_writer(id: EntityId) -> EntityId {
+    if id.is_writer() { EntityId::SEDP_PUBLICATIONS_WRITER } else { EntityId::SEDP_SUBSCRIPTIONS_WRITER }
+}
+
+/// What a participant of the host would announce.
+pub fn announced(prefix: GuidPrefix, host: u8) -> ParticipantData {
+    ParticipantData {
+        builtin_endpoints: BuiltinEndpointSet(0xc3f),
+        metatraffic_unicast: vec![Locator::udp(meta(host))],
+        default_unicast: vec![Locator::udp(data(host))],
+        domain_id: Some(0),
+        ..ParticipantData::new(prefix)
     }
 }
