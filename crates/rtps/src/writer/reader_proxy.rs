@@ -162,11 +162,12 @@ impl ReaderProxy {
         self.credit > 0
     }
 
-    /// Replaces what it asks for: each ACKNACK states all that is missing.
+    /// Replaces what it asks for: each ACKNACK states all that is missing. That may be what it has acknowledged before: its participant
+    /// may have lost ours for a while and begun anew, unnoticed here.
     pub(crate) fn request(&mut self, set: &SequenceNumberSet) {
         let first = self.requested.iter().next();
         let mut requested = SequenceNumberSet::empty(set.base());
-        for number in set.iter().filter(|number| *number < self.sent && *number >= self.acked) {
+        for number in set.iter().filter(|number| *number < self.sent) {
             requested.insert(number);
         }
         if requested.iter().next() != first {
@@ -179,6 +180,7 @@ impl ReaderProxy {
     pub(crate) fn request_fragments(&mut self, number: SequenceNumber, missing: FragmentNumberSet) {
         let unsent = (number, missing.base().0) > (self.sent, self.sent_fragment);
         if unsent || number < self.acked || missing.bitmap().is_empty() || self.requested.contains(number) {
+        if number >= self.sent || self.requested.contains(number) {
             return;
         }
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
