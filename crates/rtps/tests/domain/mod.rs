@@ -384,7 +384,7 @@ impl Forged {
     }
 }
 
-fn sedp_writer(id: EntityId) -> EntityId {
+pub fn sedp_writer(id: EntityId) -> EntityId {
     if id.is_writer() { EntityId::SEDP_PUBLICATIONS_WRITER } else { EntityId::SEDP_SUBSCRIPTIONS_WRITER }
 }
 
