@@ -198,7 +198,9 @@ fn history_is_complete_after_a_one_sided_loss() {
     let reader = world.reader(1, "T", durable(reliable_reader()));
     let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
     world.run_until(300, |world| world.is_matched(1, reader, w));
-    (0..300).for_each(|number| drop(world.write(0, writer, &number.to_string())));
+    for number in 0..300 {
+        world.write(0, writer, &number.to_string());
+    }
     world.run_ms(3_000);
     let all: Vec<String> = (0..300).map(|number| number.to_string()).collect();
     assert_eq!(world.texts(1, reader), all);

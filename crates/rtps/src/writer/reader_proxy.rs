@@ -179,8 +179,7 @@ impl ReaderProxy {
 
     pub(crate) fn request_fragments(&mut self, number: SequenceNumber, missing: FragmentNumberSet) {
         let unsent = (number, missing.base().0) > (self.sent, self.sent_fragment);
-        if unsent || number < self.acked || missing.bitmap().is_empty() || self.requested.contains(number) {
-        if number >= self.sent || self.requested.contains(number) {
+        if unsent || missing.bitmap().is_empty() || self.requested.contains(number) {
             return;
         }
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
