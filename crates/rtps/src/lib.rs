@@ -9,6 +9,8 @@
 extern crate alloc;
 
 pub mod path;
+pub mod reader;
+pub mod receiver;
 mod slab;
 pub mod transmit;
 pub mod writer;

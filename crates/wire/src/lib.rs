@@ -11,6 +11,7 @@
 extern crate alloc;
 
 pub mod cursor;
+pub mod discovery;
 pub mod guid;
 pub mod locator;
 pub mod message;

@@ -137,8 +137,9 @@ impl Timestamp {
             return (0, 0);
         }
         let secs = self.0 / NANOS;
-        if secs >= u32::MAX as i64 {
-            return (u32::MAX - 1, u32::MAX);
+        if secs > u32::MAX as i64 {
+            // The two fractions after this one stand for invalid and infinite.
+            return (u32::MAX, u32::MAX - 2);
         }
         (secs as u32, fraction((self.0 % NANOS) as u64))
     }
@@ -203,6 +204,16 @@ mod tests {
         assert!(Duration::from_wire(i32::MAX, u32::MAX).is_infinite());
         assert_eq!(Duration::INFINITE.to_wire(), (i32::MAX, u32::MAX));
         assert_eq!(Timestamp::from_wire(u32::MAX, u32::MAX), None);
+    }
+
+    #[test]
+    fn the_last_second_survives_the_wire() {
+        for fraction in [0, 1, 0x1000_00dd, u32::MAX - 2] {
+            let stamp = Timestamp::from_wire(u32::MAX, fraction).unwrap();
+            let (secs, fraction) = stamp.to_wire();
+            assert_eq!(Timestamp::from_wire(secs, fraction), Some(stamp));
+        }
+        assert_eq!(Timestamp::from_nanos(i64::MAX).to_wire(), (u32::MAX, u32::MAX - 2));
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl<P: Payload> Writer<P> {
             }
         }
         proxy.request(&acknack.set);
+        // It does not know yet where its changes begin.
+        proxy.gap_due |= base < proxy.start;
         let asks_first = acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
         self.ready = true;

@@ -23,7 +23,7 @@ impl<P: Payload> Writer<P> {
             || self.poll_directed(out)
             || self.poll_repair(now, out)
             || self.poll_fresh(now, out)
-            || self.poll_lagging(out)
+            || self.poll_lagging(now, out)
             || self.poll_heartbeat(now, out);
         if found {
             out.set_class(self.config.class);
@@ -344,7 +344,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// Serves a reader that has fallen behind the fresh changes.
-    fn poll_lagging(&mut self, out: &mut Transmit<P>) -> bool {
+    fn poll_lagging(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
         let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
         for index in 0..self.readers.len() {
             let Some(proxy) = self.readers.get(index) else { return false };
@@ -361,6 +361,7 @@ impl<P: Payload> Writer<P> {
                 let heartbeat = self.heartbeat(sent, false);
                 out.scratch(|bytes| wire::message::encode::heartbeat(bytes, &heartbeat));
             }
+            self.arm_heartbeat(now);
             self.trim();
             return true;
         }

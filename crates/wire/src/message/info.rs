@@ -3,6 +3,7 @@ use super::submessage::SubmessageReason;
 use crate::cursor::Cursor;
 use crate::guid::GuidPrefix;
 use crate::locator::Locator;
+use crate::parameter::value::locator;
 use crate::time::Timestamp;
 use crate::vendor::{ProtocolVersion, VendorId};
 
@@ -81,11 +82,6 @@ pub(super) fn info_source(fields: &mut Cursor<'_>) -> Result<Header, SubmessageR
     let [_, _, _, _, major, minor, v0, v1] = fields.array::<8>().ok_or(SubmessageReason::Truncated)?;
     let prefix = GuidPrefix(fields.array().ok_or(SubmessageReason::Truncated)?);
     Ok(Header { version: ProtocolVersion { major, minor }, vendor: VendorId([v0, v1]), prefix })
-}
-
-/// Reads one locator (RTPS 2.5, 9.3.2.4).
-pub(crate) fn locator(fields: &mut Cursor<'_>) -> Option<Locator> {
-    Some(Locator { kind: fields.i32()?, port: fields.u32()?, address: fields.array()? })
 }
 
 pub(super) const INVALIDATE: u8 = 0x02;

@@ -6,7 +6,13 @@ use core::fmt;
 
 use crate::cursor::{Cursor, Endianness};
 
+mod inline_qos;
 pub mod pid;
+pub(crate) mod value;
+mod writer;
+
+pub use inline_qos::{InlineQos, StatusInfo};
+pub use writer::ParameterWriter;
 
 /// One parameter of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +129,15 @@ pub struct ParameterError {
     pub reason: ParameterReason,
 }
 
+/// The rule for a parameter that is not known here: it is skipped, unless it must be understood and is of the standard.
+/// Those of vendors are skipped in any case, since their meaning depends on the vendor.
+pub(crate) const fn skip_unknown(pid: u16) -> Result<(), ParameterError> {
+    if pid & (pid::MUST_UNDERSTAND | pid::VENDOR) == pid::MUST_UNDERSTAND {
+        return Err(ParameterError { pid, reason: ParameterReason::MustUnderstand });
+    }
+    Ok(())
+}
+
 /// What is wrong with a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParameterReason {
@@ -140,6 +155,14 @@ pub enum ParameterReason {
     MustUnderstand,
     /// Its value is too short or not one of the allowed values.
     Value,
+    /// Its text is longer than is allowed here.
+    TextTooLong,
+    /// Its text does not end with a NUL, or is longer than the value.
+    TextWithoutNul,
+    /// Its text has a NUL before its end.
+    TextWithNul,
+    /// Its text is not UTF-8.
+    TextNotUtf8,
 }
 
 impl fmt::Display for ParameterError {
@@ -152,6 +175,10 @@ impl fmt::Display for ParameterError {
             ParameterReason::TooLong => "the list is longer than 64 KiB",
             ParameterReason::MustUnderstand => "must be understood and is unknown",
             ParameterReason::Value => "has an invalid value",
+            ParameterReason::TextTooLong => "text is too long",
+            ParameterReason::TextWithoutNul => "text does not end with a NUL",
+            ParameterReason::TextWithNul => "text has a NUL inside",
+            ParameterReason::TextNotUtf8 => "text is not UTF-8",
         };
         write!(f, "parameter {:#06x}: {reason}", self.pid)
     }

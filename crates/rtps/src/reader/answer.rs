@@ -1,0 +1,110 @@
+//! What a reader sends: ACKNACK and NACK_FRAG.
+use wire::message::encode;
+use wire::message::{AckNack, NackFrag};
+use wire::{Instant, Now, SequenceNumber, SequenceNumberSet};
+
+use super::writer_proxy::WriterProxy;
+use super::{Reader, Store};
+use crate::Payload;
+use crate::transmit::Transmit;
+
+/// NACK_FRAGs in one datagram.
+const NACK_FRAGS: usize = 4;
+/// GUID prefixes of RTI Connext begin so; it wants base 0 where everybody else wants 1 in the ACKNACK that asks for a first HEARTBEAT.
+const RTI: [u8; 2] = [1, 1];
+
+impl Reader {
+    /// Fills `out` with the next datagram that is due at `now`; false if there is none.
+    pub fn poll_transmit<P: Payload>(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        out.clear();
+        let now = now.monotonic;
+        while let Some(proxy) = self.writers.iter_mut().find(|proxy| proxy.due() <= now) {
+            if answer(self.config.guid, proxy, now, &mut self.store, out) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Builds the answer that is due, or puts it off; false if nothing is to be sent.
+fn answer<P: Payload>(
+    guid: wire::Guid,
+    proxy: &mut WriterProxy,
+    now: Instant,
+    store: &mut Store,
+    out: &mut Transmit<P>,
+) -> bool {
+    let Some(path) = proxy.path else {
+        proxy.answer_at = Instant::NEVER;
+        return false;
+    };
+    let asked = proxy.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
+    // A full sink asks for nothing more; the writer's window then stops it.
+    let may_ask = !proxy.blocked && now >= asked;
+    let mut set = SequenceNumberSet::empty(match proxy.heard {
+        false if proxy.guid.prefix.0.starts_with(&RTI) => SequenceNumber::ZERO,
+        _ => proxy.next(),
+    });
+    if may_ask && proxy.heard {
+        for number in proxy.missing() {
+            if !set.insert(number) {
+                break;
+            }
+        }
+    }
+    let mut nack_frags = 0;
+    let is_final = proxy.heard;
+    proxy.count = proxy.count.wrapping_add(1);
+    let acknack = AckNack {
+        reader_id: guid.entity_id,
+        writer_id: proxy.guid.entity_id,
+        set,
+        count: proxy.count,
+        is_final,
+    };
+    let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
+    if !proxy.answer && set.bitmap().is_empty() && !incomplete {
+        // What was missing has come meanwhile, or may not be asked for yet.
+        proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
+        return false;
+    }
+    let count = proxy.count;
+    out.add_path(path);
+    out.scratch(|bytes| {
+        encode::header(bytes, guid.prefix);
+        encode::info_destination(bytes, proxy.guid.prefix);
+        encode::acknack(bytes, &acknack);
+        if incomplete {
+            for assembly in proxy.incomplete().take(NACK_FRAGS) {
+                if let Some(missing) = assembly.missing() {
+                    nack_frags += 1;
+                    let nack = NackFrag {
+                        reader_id: guid.entity_id,
+                        writer_id: proxy.guid.entity_id,
+                        sequence_number: assembly.number,
+                        missing,
+                        count: count.wrapping_mul(NACK_FRAGS as i32).wrapping_add(nack_frags),
+                    };
+                    encode::nack_frag(bytes, &nack);
+                }
+            }
+        }
+    });
+    store.counters.acknacks += 1;
+    store.counters.nack_frags += u64::from(nack_frags.unsigned_abs());
+    proxy.answer = false;
+    if !set.bitmap().is_empty() || nack_frags > 0 {
+        proxy.asked_at = Some(now);
+    }
+    proxy.answer_at = if !proxy.heard {
+        now.after(proxy.next_hello())
+    } else if proxy.is_missing_any() && !proxy.blocked {
+        now.max(proxy.asked_at.unwrap_or(now)).after(store.config.nack_period)
+    } else {
+        Instant::NEVER
+    };
+    // Until the writer is heard, each wait ends with another question.
+    proxy.answer |= !proxy.heard;
+    true
+}
