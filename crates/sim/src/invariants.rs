@@ -130,6 +130,14 @@ impl Judge {
         self.delivered
     }
 
+    /// True if the writer's side (or the reader's) has matched the other.
+    pub fn has_side(&self, writer: Guid, reader: Guid, of_writer: bool) -> bool {
+        self.streams.get(&(writer, reader)).is_some_and(|stream| match of_writer {
+            true => stream.service.is_some(),
+            false => stream.acceptance.is_some(),
+        })
+    }
+
     /// True if writer and reader have matched each other.
     pub fn is_matched(&self, writer: Guid, reader: Guid) -> bool {
         self.streams

@@ -45,7 +45,7 @@ impl<N> Sabotaged<N> {
     }
 
     /// A node with a saboteur that begins after so many deliveries.
-    pub const fn new(node: N, sabotage: Sabotage, after: u32) -> Self {
+    pub fn new(node: N, sabotage: Sabotage, after: u32) -> Self {
         Self { sabotage: Some(sabotage), after, ..Self::honest(node) }
     }
 

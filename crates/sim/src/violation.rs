@@ -3,59 +3,44 @@ use std::fmt;
 
 use wire::Instant;
 
-/// A rule that holds in every run.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Invariant {
-    /// What a reliable writer keeps for a matched reliable reader is delivered to it.
-    NoLoss,
-    /// Nothing is delivered twice within a match.
-    NoDuplicate,
-    /// Samples of a writer are delivered in the order of their numbers.
-    InOrder,
-    /// A delivered payload is the one that was written.
-    Intact,
-    /// Nothing is delivered without a match, and nothing that was not written.
-    NoPhantom,
-    /// Exactly those endpoints match that should.
-    Matches,
-    /// A match does not end while both sides live and hear each other.
-    StableMatch,
-    /// Once faults have ended, everything required has arrived and been acknowledged in time.
-    Converges,
-    /// Caches and datagrams stay within their limits.
-    WithinLimits,
-    /// Polling ends, and timers lie in the future.
-    NoLivelock,
-    /// When nothing happens, little is sent.
-    Quiet,
-    /// An address that was not validated gets no more octets than came from it.
-    NoAmplification,
-    /// The same seed gives the same run.
-    Deterministic,
-    /// Nothing panics.
-    NoPanic,
+macro_rules! rules {
+    ($($name:ident, $label:literal, $about:literal;)+) => {
+        /// A rule that holds in every run.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Invariant { $(#[doc = $about] $name,)+ }
+
+        impl Invariant {
+            /// Every rule.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The rule's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $label,)+ }
+            }
+
+            /// What it says.
+            pub const fn about(self) -> &'static str {
+                match self { $(Self::$name => $about,)+ }
+            }
+        }
+    };
 }
 
-impl Invariant {
-    /// The rule's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoLoss => "no-loss",
-            Self::NoDuplicate => "no-duplicate",
-            Self::InOrder => "in-order",
-            Self::Intact => "intact",
-            Self::NoPhantom => "no-phantom",
-            Self::Matches => "matches",
-            Self::StableMatch => "stable-match",
-            Self::Converges => "converges",
-            Self::WithinLimits => "within-limits",
-            Self::NoLivelock => "no-livelock",
-            Self::Quiet => "quiet",
-            Self::NoAmplification => "no-amplification",
-            Self::Deterministic => "deterministic",
-            Self::NoPanic => "no-panic",
-        }
-    }
+rules! {
+    NoLoss, "no-loss", "What a reliable writer keeps for a matched reliable reader is delivered to it.";
+    NoDuplicate, "no-duplicate", "Nothing is delivered twice within a match.";
+    InOrder, "in-order", "Samples of a writer are delivered in the order of their numbers.";
+    Intact, "intact", "A delivered payload is the one that was written.";
+    NoPhantom, "no-phantom", "Nothing is delivered without a match, and nothing that was not written.";
+    Matches, "matches", "Exactly those endpoints match that should.";
+    StableMatch, "stable-match", "A match does not end while both sides live and hear each other.";
+    Converges, "converges", "Once faults have ended, everything required has arrived and been acknowledged in time.";
+    WithinLimits, "within-limits", "Caches and datagrams stay within their limits.";
+    NoLivelock, "no-livelock", "Polling ends, and timers lie in the future.";
+    Quiet, "quiet", "When nothing happens, little is sent.";
+    NoAmplification, "no-amplification", "An address that was not validated gets no more octets than came from it.";
+    Deterministic, "deterministic", "The same seed gives the same run.";
+    NoPanic, "no-panic", "Nothing panics.";
 }
 
 /// A rule that was broken.

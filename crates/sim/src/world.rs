@@ -179,6 +179,11 @@ impl<'t, N: Node, C> World<'t, N, C> {
         self.slots.get(id.0)?.node.as_ref()
     }
 
+    /// How a node's process behaves.
+    pub fn process(&self, id: NodeId) -> Option<&Process> {
+        self.slots.get(id.0).map(|slot| &slot.process)
+    }
+
     /// What the clocks of a node's host say.
     pub fn clock(&self, id: NodeId) -> Now {
         self.slots.get(id.0).map_or_else(Now::default, |slot| slot.wall.now(self.now))
