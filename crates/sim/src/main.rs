@@ -11,6 +11,19 @@ use sim::scenario::{self, Scenario};
 use sim::trace::Trace;
 use sim::violation::Invariant;
 
+/// Prints to standard output; if nobody reads it any more, ends the process quietly.
+macro_rules! show {
+    ($($argument:tt)*) => {
+        if write!(std::io::stdout(), $($argument)*).is_err() {
+            std::process::exit(1);
+        }
+    };
+}
+
+macro_rules! say {
+    ($($argument:tt)*) => { show!("{}\n", format_args!($($argument)*)) };
+}
+
 /// Runs many participants on one thread, one virtual clock and one seed, and judges what they deliver.
 ///
 /// Each seed draws a topology, QoS, sample sizes and a mix of faults: loss, bursts, duplicates, reordering, partitions, crashes,
@@ -73,7 +86,7 @@ fn main() -> ExitCode {
                 let end = start.saturating_add(seeds);
                 let summary = runner::run(scenario, start..end, options, &|done, bad| progress.tell(done, bad));
                 progress.end();
-                print!("{}", report::table(scenario, &summary));
+                show!("{}", report::table(scenario, &summary));
                 summary.is_good(scenario)
             });
             code(good.fold(true, |all, one| all && one))
@@ -86,13 +99,13 @@ fn main() -> ExitCode {
             code(replay(scenario, seed, trace))
         }
         Command::List => {
-            println!("scenarios:");
+            say!("scenarios:");
             for scenario in scenario::ALL {
-                println!("  {:<10} {}", scenario.name(), scenario.about());
+                say!("  {:<10} {}", scenario.name(), scenario.about());
             }
-            println!("\nrules:");
+            say!("\nrules:");
             for rule in Invariant::ALL {
-                println!("  {:<18} {}", rule.name(), rule.about());
+                say!("  {:<18} {}", rule.name(), rule.about());
             }
             ExitCode::SUCCESS
         }
@@ -112,13 +125,13 @@ fn find(name: &str) -> Option<Vec<&'static dyn Scenario>> {
 }
 
 fn replay(scenario: &dyn Scenario, seed: u64, verbose: bool) -> bool {
-    println!("scenario {}, seed {seed}", scenario.name());
-    print!("{}", scenario.describe(seed));
-    let mut print = |line: &str| println!("{line}");
+    say!("scenario {}, seed {seed}", scenario.name());
+    show!("{}", scenario.describe(seed));
+    let mut print = |line: &str| say!("{line}");
     let trace = if verbose { Trace::to(&mut print) } else { Trace::silent() };
     let outcome = scenario.run(seed, trace);
-    println!("reached: {:?}", outcome.coverage);
-    println!(
+    say!("reached: {:?}", outcome.coverage);
+    say!(
         "{} events, {} samples written, {} delivered, {} ms of virtual time, trace {:016x}",
         outcome.events,
         outcome.written,
@@ -129,8 +142,8 @@ fn replay(scenario: &dyn Scenario, seed: u64, verbose: bool) -> bool {
     let again = runner::guarded(scenario, seed);
     let broken = outcome.violation.clone().or_else(|| runner::difference(&outcome, &again));
     match &broken {
-        Some(violation) => println!("BROKEN: {violation}"),
-        None => println!("no rule was broken"),
+        Some(violation) => say!("BROKEN: {violation}"),
+        None => say!("no rule was broken"),
     }
     broken.is_none()
 }

@@ -22,7 +22,8 @@ pub fn make(writer: Guid, number: SequenceNumber, len: usize) -> Vec<u8> {
     payload
 }
 
-/// Whether a payload is that of the sample. Up to three octets of padding may follow it.
+/// Whether a payload is that of the sample. Up to three octets of padding may follow it, and then the last two bits of the
+/// encapsulation options may say how many (XTypes 1.3, 7.6.3.1.2).
 pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(), String> {
     let len = payload
         .get(4..)
@@ -30,7 +31,12 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
         .map(|bytes| u32::from_le_bytes(*bytes) as usize)
         .filter(|len| *len >= MIN_LEN && *len <= payload.len())
         .ok_or_else(|| format!("{number:?} of {writer}: {} octets without a credible length", payload.len()))?;
-    let expected = make(writer, number, len);
+    let mut expected = make(writer, number, len);
+    if let (Some(found), Some(made)) = (payload.get(3), expected.get_mut(3))
+        && usize::from(*found) == payload.len() - len
+    {
+        *made = *found;
+    }
     if let Some(position) = payload.iter().zip(&expected).position(|(found, made)| found != made) {
         return Err(format!("{number:?} of {writer}: octet {position} of {len} differs"));
     }
@@ -66,6 +72,9 @@ mod tests {
             check(writer, number, &payload[..payload.len() - 1]).unwrap_err();
             let padded = [payload.as_slice(), &[0; 3]].concat();
             check(writer, number, &padded).unwrap();
+            let said = |count| [&[0, 1, 0, count], &padded[4..]].concat();
+            check(writer, number, &said(3)).unwrap();
+            check(writer, number, &said(2)).unwrap_err();
             check(writer, number, &[payload.as_slice(), &[0; 4]].concat()).unwrap_err();
         }
     }

@@ -4,6 +4,10 @@ use std::fmt::Write as _;
 use crate::coverage::Situation;
 use crate::runner::{COVERAGE_SEEDS, Summary};
 use crate::scenario::Scenario;
+use crate::violation::Invariant;
+
+/// How many failures of each rule are shown.
+const SHOWN: usize = 5;
 
 /// The command that repeats a seed.
 pub fn replay_command(scenario: &dyn Scenario, seed: u64) -> String {
@@ -51,10 +55,16 @@ fn write_table(text: &mut String, scenario: &dyn Scenario, summary: &Summary) ->
         slowest.as_millis()
     )?;
     writeln!(text, "  rules broken       {:>14}", summary.failures.len())?;
-    for (seed, violation) in &summary.failures {
-        writeln!(text)?;
-        writeln!(text, "  seed {seed}: {violation}")?;
-        writeln!(text, "    {}", replay_command(scenario, *seed))?;
+    for rule in Invariant::ALL {
+        let seeds: Vec<_> = summary.failures.iter().filter(|(_, broken)| broken.invariant == *rule).collect();
+        if !seeds.is_empty() {
+            writeln!(text)?;
+            writeln!(text, "  {}: {} seeds", rule.name(), seeds.len())?;
+        }
+        for (seed, violation) in seeds.into_iter().take(SHOWN) {
+            writeln!(text, "    seed {seed}: {violation}")?;
+            writeln!(text, "      {}", replay_command(scenario, *seed))?;
+        }
     }
     for situation in summary.unreached(scenario) {
         writeln!(text)?;
