@@ -2,6 +2,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use crate::report::{Outcome, Problem};
 
@@ -86,6 +87,7 @@ impl Sum {
 
 /// Runs `cargo test` on the workspace, passes its output on, and prints the sum as the last line; true if all passed.
 pub(crate) fn test(root: &Path, extra: &[String]) -> Result<bool, String> {
+    let start = Instant::now();
     let mut command = Command::new(program());
     command.current_dir(root).args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(extra);
     let mut child = command
@@ -109,10 +111,9 @@ pub(crate) fn test(root: &Path, extra: &[String]) -> Result<bool, String> {
     if let Err(reason) = &verdict {
         println!("FAIL: {reason}");
     }
-    println!(
-        "{} passed, {} failed, {} ignored in {} test programs",
-        sum.passed, sum.failed, sum.ignored, sum.programs
-    );
+    let Sum { programs, passed, failed, ignored } = sum;
+    let took = start.elapsed().as_secs();
+    println!("{passed} passed, {failed} failed, {ignored} ignored in {programs} test programs, {took} s");
     Ok(verdict.is_ok())
 }
 

@@ -7,7 +7,7 @@
 //! static METER: alloc_meter::Meter = alloc_meter::Meter;
 //!
 //! let (vector, usage) = alloc_meter::measure(|| vec![0_u8; 1000]);
-//! assert_eq!((usage.count, usage.peak, usage.largest), (1, 1000, 1000));
+//! assert_eq!((usage.count, usage.peak, usage.total, usage.largest), (1, 1000, 1000, 1000));
 //! drop(vector);
 //! ```
 //!
@@ -22,6 +22,8 @@ pub struct Usage {
     pub count: u64,
     /// The most octets held at one time, above what was held before; memory freed that was taken before counts against it.
     pub peak: usize,
+    /// Octets asked for in all, freed or not.
+    pub total: usize,
     /// The octets of the largest single allocation.
     pub largest: usize,
 }
@@ -35,11 +37,12 @@ struct State {
     count: u64,
     held: isize,
     peak: isize,
+    total: usize,
     largest: usize,
 }
 
 impl State {
-    const START: Self = Self { count: 0, held: 0, peak: 0, largest: 0 };
+    const START: Self = Self { count: 0, held: 0, peak: 0, total: 0, largest: 0 };
 }
 
 thread_local! {
@@ -51,7 +54,8 @@ pub fn measure<T>(code: impl FnOnce() -> T) -> (T, Usage) {
     STATE.set(State::START);
     let value = code();
     let state = STATE.get();
-    (value, Usage { count: state.count, peak: state.peak.unsigned_abs(), largest: state.largest })
+    let State { count, peak, total, largest, .. } = state;
+    (value, Usage { count, peak: peak.unsigned_abs(), total, largest })
 }
 
 fn taken(octets: usize) {
@@ -59,6 +63,7 @@ fn taken(octets: usize) {
         state.count += 1;
         state.held = state.held.saturating_add_unsigned(octets);
         state.peak = state.peak.max(state.held);
+        state.total = state.total.saturating_add(octets);
         state.largest = state.largest.max(octets);
     });
 }

@@ -144,7 +144,7 @@ impl Mutator {
             }
             2 => {
                 if let Some(octet) = out.get_mut(at) {
-                    *octet = random.next() as u8;
+                    *octet = random.bits() as u8;
                 }
             }
             // An edge where a field may stand: fields are aligned to their size.
@@ -175,7 +175,7 @@ impl Mutator {
             }
             _ if random.one_in(2) => out.truncate(at),
             _ => {
-                let octet = if random.one_in(2) { 0 } else { random.next() as u8 };
+                let octet = if random.one_in(2) { 0 } else { random.bits() as u8 };
                 self.piece.clear();
                 self.piece.resize(1 << random.below(8), octet);
                 insert(out, at, &self.piece);

@@ -10,14 +10,14 @@ impl Random {
     /// The generator of the case `index` of a run that began with `seed`.
     pub fn of_case(seed: u64, index: u64) -> Self {
         let mut outer = Self { state: seed };
-        let state = outer.next() ^ index.wrapping_mul(0xd1b5_4a32_d192_ed03);
+        let state = outer.bits() ^ index.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let mut random = Self { state };
-        random.next();
+        random.bits();
         random
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,7 +28,7 @@ impl Random {
     /// A number in `0..limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         // The high bits of a product: no bias that matters here, and no division.
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
+        ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
     /// True once in `n` times.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn cases_repeat_and_differ() {
-        let first = |seed, index| Random::of_case(seed, index).next();
+        let first = |seed, index| Random::of_case(seed, index).bits();
         assert_eq!(first(1, 2), first(1, 2));
         let mut seen: Vec<u64> =
             (0..10).flat_map(|seed| (0..100).map(move |index| first(seed, index))).collect();

@@ -10,32 +10,28 @@ static METER: alloc_meter::Meter = alloc_meter::Meter;
 /// A run uses all cores, so they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Runs a share of the executions that the tier gives to targets without state.
-fn withstands(name: &str, percent: u64) {
+/// Runs a share of the executions that the tier gives with `key`.
+fn withstands(target: &Target, key: &str, percent: u64) {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let tier = tiers::current();
-    let executions = tier.number("fuzz.stateless_executions") * percent / 100;
-    run(targets::find(name).unwrap(), &Plan::new(tier.first_seed(), executions));
-}
-
-fn run(target: &Target, plan: &Plan) {
     for seed in (target.seeds)() {
-        if let Err(cause) = runner::run_input(target, &seed) {
-            panic!("{}: a seed itself fails: {cause}", target.name);
-        }
+        let outcome = runner::run_input(target, &seed);
+        assert!(outcome.is_ok(), "{}: a seed itself fails: {outcome:?}", target.name);
     }
-    match runner::run(target, plan) {
-        Ok(report) => assert_eq!(report.executions, plan.executions),
-        Err(failure) => panic!("{failure}"),
-    }
+    let tier = tiers::current();
+    let plan = Plan::new(tier.first_seed(), tier.number(key) * percent / 100);
+    let told = match runner::run(target, &plan) {
+        Ok(report) => format!("{} executions", report.executions),
+        Err(failure) => failure.to_string(),
+    };
+    assert!(told == format!("{} executions", plan.executions), "{told}");
 }
 
 #[test]
 fn rtps_messages() {
-    withstands("rtps_message", 50);
+    withstands(&targets::RTPS_MESSAGE, "fuzz.stateless_executions", 50);
 }
 
 #[test]
-fn parameter_lists() {
-    withstands("parameter_list", 50);
+fn announcements() {
+    withstands(&targets::DISCOVERY_DATA, "fuzz.stateless_executions", 50);
 }

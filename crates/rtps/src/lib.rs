@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod count;
 pub mod path;
 pub mod reader;
 pub mod receiver;

@@ -11,7 +11,7 @@ use wire::{Duration, SequenceNumber};
 fn sample(number: u64, len: usize) -> Vec<u8> {
     let mut random = Random(number);
     let mut bytes = vec![0, 1, 0, 0];
-    bytes.extend((4..len).map(|_| random.next() as u8));
+    bytes.extend((4..len).map(|_| random.number() as u8));
     bytes
 }
 

@@ -1,5 +1,8 @@
 //! Messages: what is written is read back, and vectors made by hand from the layouts of RTPS 2.5, 9.4.5 in both byte orders.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod samples;
+
+use samples::{PREFIX, READER, Random, WRITER};
 use wire::message::{
     AckNack, Data, DataFrag, Gap, Header, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag,
     PayloadKind, Submessage, SubmessageReason, encode,
@@ -8,10 +11,6 @@ use wire::{
     EntityId, FragmentNumber, FragmentNumberSet, GuidPrefix, ProtocolVersion, SequenceNumber,
     SequenceNumberSet, Timestamp, VendorId,
 };
-
-const PREFIX: GuidPrefix = GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-const READER: EntityId = EntityId([0, 0, 9, 0x07]);
-const WRITER: EntityId = EntityId([0, 0, 8, 0x02]);
 
 fn message(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -111,6 +110,75 @@ fn everything_written_is_read_back() {
         Submessage::NackFrag(nack_frag),
     ];
     assert_eq!(read(&bytes), expected);
+}
+
+#[test]
+fn random_submessages_survive_the_wire() {
+    let mut random = Random(5);
+    for _ in 0..5_000 {
+        let (reader_id, writer_id) = (EntityId(random.array()), EntityId(random.array()));
+        let positive = |random: &mut Random| SequenceNumber(1 + random.below((1 << 62) - 1) as i64);
+        let (sequence_number, count) = (positive(&mut random), random.next() as i32);
+        let (is_final, liveliness) = (random.coin(), random.coin());
+        let last = SequenceNumber(sequence_number.0 - 1 + random.below(1 << 40) as i64);
+        let heartbeat =
+            Heartbeat { reader_id, writer_id, first: sequence_number, last, count, is_final, liveliness };
+        let mut set =
+            SequenceNumberSet::empty(SequenceNumber(sequence_number.0 + random.below(1 << 30) as i64));
+        let mut missing = FragmentNumberSet::empty(FragmentNumber(1 + random.below(1 << 31) as u32));
+        for _ in 0..random.below(40) {
+            assert!(set.insert(set.base().plus(random.below(256))));
+            assert!(missing.insert(FragmentNumber(missing.base().0 + random.below(256) as u32)));
+        }
+        let acknack = AckNack { reader_id, writer_id, set, count, is_final };
+        let gap = Gap { reader_id, writer_id, start: sequence_number, list: set };
+        let nack_frag = NackFrag { reader_id, writer_id, sequence_number, missing, count };
+        let fragment_size = 4 * (1 + random.below(300) as u16);
+        let payload: Vec<u8> = (0..4 + random.below(5_000)).map(|_| random.next() as u8).collect();
+        let first_fragment = random.below(payload.len().div_ceil(usize::from(fragment_size)) as u64) as usize;
+        let bytes = payload[first_fragment * usize::from(fragment_size)..]
+            .chunks(usize::from(fragment_size))
+            .next()
+            .unwrap();
+        let frag = encode::DataFragHeader {
+            reader_id,
+            writer_id,
+            sequence_number,
+            first_fragment: FragmentNumber(first_fragment as u32 + 1),
+            fragment_count: 1,
+            fragment_size,
+            sample_size: payload.len() as u32,
+            inline_qos: None,
+            is_key: is_final,
+        };
+        let sent = message(|out| {
+            encode::heartbeat(out, &heartbeat);
+            encode::acknack(out, &acknack);
+            encode::gap(out, &gap);
+            encode::nack_frag(out, &nack_frag);
+            encode::data_frag_header(out, &frag, bytes.len());
+            out.extend_from_slice(bytes);
+        });
+        let expected = [
+            Submessage::Heartbeat(heartbeat),
+            Submessage::AckNack(acknack),
+            Submessage::Gap(gap),
+            Submessage::NackFrag(nack_frag),
+            Submessage::DataFrag(DataFrag {
+                reader_id,
+                writer_id,
+                sequence_number,
+                first_fragment: frag.first_fragment,
+                fragment_count: 1,
+                fragment_size,
+                sample_size: frag.sample_size,
+                inline_qos: None,
+                is_key: is_final,
+                bytes,
+            }),
+        ];
+        assert_eq!(read(&sent), expected);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
 use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
 use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store};
+use crate::count::Count;
 use crate::path::Path;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
@@ -35,8 +36,7 @@ pub(super) struct WriterProxy {
     pub(super) last: SequenceNumber,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
-    last_count: Option<i32>,
-    counted_at: Instant,
+    heartbeats: Count,
     /// The sink is full: the change whose turn it is waits.
     pub(super) blocked: bool,
     /// A HEARTBEAT has come.
@@ -62,8 +62,7 @@ impl WriterProxy {
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
             jump: None,
-            last_count: None,
-            counted_at: Instant::START,
+            heartbeats: Count::default(),
             blocked: false,
             heard: false,
             hello_wait: HELLO_WAIT,
@@ -228,14 +227,10 @@ impl WriterProxy {
         if !self.reliable {
             return;
         }
-        // A forged count must not mute the writer for good: after a second any count is believed.
-        let newer = self.last_count.is_none_or(|last| heartbeat.count.wrapping_sub(last) > 0);
-        if !newer && now.since(self.counted_at) < Duration::from_secs(1) {
+        if !self.heartbeats.is_new(heartbeat.count, now) {
             store.counters.implausible += 1;
             return;
         }
-        self.last_count = Some(heartbeat.count);
-        self.counted_at = now;
         self.heard = true;
         self.last = heartbeat.last;
         let next = self.order.next();

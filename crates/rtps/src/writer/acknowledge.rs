@@ -21,19 +21,26 @@ impl<P: Payload> Writer<P> {
         };
         if !proxy.reliable
             || base > fresh.max(proxy.sent)
-            || !proxy.is_new_acknack(acknack.count, now.monotonic)
+            || !proxy.acknacks.is_new(acknack.count, now.monotonic)
         {
             self.counters.implausible += 1;
             return;
         }
         proxy.heard = true;
-        let progress = base > proxy.acked;
-        if progress {
+        let acknowledges = base > proxy.acked;
+        let mut progress = acknowledges;
+        if acknowledges {
             proxy.acked = base;
             proxy.acked_offset = proxy.acked_offset.max(if base == next { end_offset } else { offset });
             if base > proxy.sent {
                 (proxy.sent, proxy.sent_fragment) = (base, 0);
             }
+        }
+        if base == proxy.sent
+            && let Some(offset) = proxy.asked_offset.take()
+        {
+            progress |= offset > proxy.acked_offset;
+            proxy.acked_offset = proxy.acked_offset.max(offset);
         }
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin.
@@ -60,7 +67,7 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable || !proxy.is_new_nack_frag(nack.count, now.monotonic) {
+        if !proxy.reliable || !proxy.nack_frags.is_new(nack.count, now.monotonic) {
             self.counters.implausible += 1;
             return;
         }

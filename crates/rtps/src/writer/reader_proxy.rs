@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::MatchedReader;
+use crate::count::Count;
 use crate::path::Path;
 
 /// How often the octets that may be repeated to one reader are replenished.
@@ -24,6 +25,9 @@ pub(crate) struct ReaderProxy {
     /// Every change below is acknowledged.
     pub(crate) acked: SequenceNumber,
     pub(crate) acked_offset: u64,
+    /// What had been sent when an answer was last asked for in the middle of a change. An answer then shows that all of it
+    /// has been read or lost, although nobody acknowledges fragments: a change may be larger than the window.
+    pub(crate) asked_offset: Option<u64>,
     /// The next change to send to it for the first time.
     pub(crate) sent: SequenceNumber,
     /// The next fragment of the change at `sent`, counted from 0.
@@ -41,9 +45,8 @@ pub(crate) struct ReaderProxy {
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
     pub(crate) refill_at: Instant,
-    last_count: Option<i32>,
-    last_nack_count: Option<i32>,
-    counted_at: Instant,
+    pub(crate) acknacks: Count,
+    pub(crate) nack_frags: Count,
 }
 
 impl ReaderProxy {
@@ -57,6 +60,7 @@ impl ReaderProxy {
             start,
             acked: start,
             acked_offset: offset,
+            asked_offset: None,
             sent: start,
             sent_fragment: 0,
             chosen: false,
@@ -68,9 +72,8 @@ impl ReaderProxy {
             fragments: Vec::new(),
             credit: window,
             refill_at: Instant::START,
-            last_count: None,
-            last_nack_count: None,
-            counted_at: Instant::START,
+            acknacks: Count::default(),
+            nack_frags: Count::default(),
         }
     }
 
@@ -104,7 +107,7 @@ impl ReaderProxy {
 
     /// Something was sent to it that it has not acknowledged, or it has never been heard.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.reliable && (!self.heard || self.acked < self.sent)
+        self.reliable && (!self.heard || self.acked < self.sent || self.sent_fragment > 0)
     }
 
     pub(crate) fn has_repairs(&self) -> bool {
@@ -118,16 +121,6 @@ impl ReaderProxy {
             self.refill_at = now.after(REPAIR_INTERVAL);
         }
         self.credit > 0
-    }
-
-    /// True if this ACKNACK is newer than the last. Counts run around; a count that seems old is believed again after
-    /// a second without a newer one, so that a forged count cannot mute a reader.
-    pub(crate) fn is_new_acknack(&mut self, count: i32, now: Instant) -> bool {
-        is_newer(&mut self.last_count, &mut self.counted_at, count, now)
-    }
-
-    pub(crate) fn is_new_nack_frag(&mut self, count: i32, now: Instant) -> bool {
-        is_newer(&mut self.last_nack_count, &mut self.counted_at, count, now)
     }
 
     /// Replaces what it asks for: each ACKNACK states all that is missing.
@@ -185,14 +178,4 @@ impl ReaderProxy {
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
         self.fragments.retain(|(held, _)| *held != number);
     }
-}
-
-fn is_newer(last: &mut Option<i32>, at: &mut Instant, count: i32, now: Instant) -> bool {
-    let newer = last.is_none_or(|last| count.wrapping_sub(last) > 0);
-    let believed = newer || now.since(*at) >= Duration::from_secs(1);
-    if believed {
-        *last = Some(count);
-        *at = now;
-    }
-    believed
 }

@@ -243,7 +243,13 @@ impl<P: Payload> Writer<P> {
 
     /// Octets of the fragments of the change at `fresh` that have left.
     fn fragment_offset(&self) -> u64 {
-        u64::from(self.fresh_fragment) * (u64::from(self.datagram) + DATAGRAM_COST)
+        fragments_offset(self.fresh_fragment, self.datagram)
+    }
+
+    /// Octets that cost a reader a window, up to what was sent to it.
+    fn sent_offset(&self, proxy: &ReaderProxy) -> u64 {
+        let datagram = if self.is_in_step(proxy) { self.datagram } else { proxy.max_datagram() };
+        self.history.offset_before(proxy.sent) + fragments_offset(proxy.sent_fragment, datagram)
     }
 
     fn advance(&mut self, number: SequenceNumber, fragment: u32) {
@@ -319,10 +325,9 @@ impl<P: Payload> Writer<P> {
             return;
         };
         let last = fragments.is_none_or(|(_, count)| self.fresh_fragment.saturating_add(1) >= count);
-        let heartbeat = (last && self.wants_heartbeat()).then(|| {
-            let asks = self.asks();
-            self.heartbeat(number.next(), !asks)
-        });
+        let asks = self.wants_heartbeat() && self.asks();
+        let heartbeat = ((last && self.wants_heartbeat()) || asks)
+            .then(|| self.heartbeat(if last { number.next() } else { number }, !asks));
         let guid = self.config.guid;
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit);
         if let Some(record) = self.history.get(number) {
@@ -339,7 +344,13 @@ impl<P: Payload> Writer<P> {
             self.advance(number.next(), 0);
             self.trim();
         } else {
-            self.advance(number, self.fresh_fragment.saturating_add(1));
+            let chosen = |proxy: &&mut ReaderProxy| asks && proxy.chosen;
+            let fragment = self.fresh_fragment.saturating_add(1);
+            let offset = self.history.offset_before(number) + fragments_offset(fragment, self.datagram);
+            for proxy in self.readers.iter_mut().filter(chosen) {
+                proxy.asked_offset.get_or_insert(offset);
+            }
+            self.advance(number, fragment);
         }
     }
 
@@ -349,7 +360,7 @@ impl<P: Payload> Writer<P> {
         for index in 0..self.readers.len() {
             let Some(proxy) = self.readers.get(index) else { return false };
             let offset = self.history.offset_before(proxy.sent)
-                + u64::from(proxy.sent_fragment) * (u64::from(proxy.max_datagram()) + DATAGRAM_COST);
+                + fragments_offset(proxy.sent_fragment, proxy.max_datagram());
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
             if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment) || !proxy.has_window(offset, cost)
             {
@@ -360,12 +371,24 @@ impl<P: Payload> Writer<P> {
                 // It asks: a reader that lags has to be heard before it gets more.
                 let heartbeat = self.heartbeat(sent, false);
                 out.scratch(|bytes| wire::message::encode::heartbeat(bytes, &heartbeat));
+                self.note_question(index, false);
             }
             self.arm_heartbeat(now);
             self.trim();
             return true;
         }
         false
+    }
+
+    /// A reader is asked in the middle of a change. With `again`, earlier questions have gone unanswered.
+    fn note_question(&mut self, index: usize, again: bool) {
+        let Some(offset) = self.readers.get(index).map(|proxy| self.sent_offset(proxy)) else { return };
+        if let Some(proxy) = self.readers.get_mut(index).filter(|proxy| proxy.sent_fragment > 0) {
+            let asked = proxy.asked_offset.get_or_insert(offset);
+            if again {
+                *asked = offset;
+            }
+        }
     }
 
     fn send_lagging(&mut self, index: usize, out: &mut Transmit<P>) {
@@ -423,6 +446,9 @@ impl<P: Payload> Writer<P> {
             proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         }
         self.unasked = 0;
+        for index in 0..self.readers.len() {
+            self.note_question(index, true);
+        }
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
@@ -431,4 +457,9 @@ impl<P: Payload> Writer<P> {
         self.heartbeat_at = now.after(self.heartbeat_wait);
         true
     }
+}
+
+/// Octets that the first `count` fragments of a change cost a receive buffer, in datagrams of `datagram` octets.
+fn fragments_offset(count: u32, datagram: u32) -> u64 {
+    u64::from(count) * (u64::from(datagram) + DATAGRAM_COST)
 }

@@ -1,5 +1,6 @@
 //! One writer, some readers and a faulty wire between them, on a virtual clock.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this module")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at once")]
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ pub type Payload = Arc<[u8]>;
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +28,7 @@ impl Random {
     }
 
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.number() % limit
     }
 
     pub fn chance(&mut self, percent: u64) -> bool {

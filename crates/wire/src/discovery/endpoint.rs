@@ -1,3 +1,4 @@
+//! The announcement of a writer or reader.
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -130,6 +131,7 @@ impl EndpointData {
     pub fn decode(payload: &[u8], role: EndpointRole) -> Result<Self, DiscoveryError> {
         let mut data = Self::new(Guid::UNKNOWN, String::new(), String::new(), role.default_qos());
         let (mut topic_name, mut type_name, mut participant) = (None, None, None);
+        let mut partition = None;
         for parameter in &list(payload)? {
             let (pid, fields) = (parameter.pid, &mut parameter.cursor());
             match pid {
@@ -139,6 +141,7 @@ impl EndpointData {
                 pid::GROUP_GUID => data.group = Some(required(pid, value::guid(fields))?.entity_id),
                 pid::TOPIC_NAME => topic_name = Some(name(pid, fields)?),
                 pid::TYPE_NAME => type_name = Some(name(pid, fields)?),
+                pid::PARTITION => partition = Some(*fields),
                 pid::UNICAST_LOCATOR => add_locator(&mut data.unicast, pid, fields)?,
                 pid::MULTICAST_LOCATOR => add_locator(&mut data.multicast, pid, fields)?,
                 pid::EXPECTS_INLINE_QOS => data.expects_inline_qos = required(pid, value::boolean(fields))?,
@@ -154,6 +157,9 @@ impl EndpointData {
                     }
                 }
             }
+        }
+        if let Some(mut fields) = partition {
+            data.qos.partition = endpoint_qos::partition(&mut fields)?;
         }
         data.topic_name = topic_name.ok_or(DiscoveryError::Missing(pid::TOPIC_NAME))?;
         data.type_name = type_name.ok_or(DiscoveryError::Missing(pid::TYPE_NAME))?;

@@ -109,7 +109,7 @@ fn write_lists(list: &mut ParameterWriter<'_>, qos: &EndpointQos) {
     }
 }
 
-/// Reads one parameter into `qos`; false if it is no QoS policy.
+/// Reads one parameter into `qos`; false if it is no QoS policy, or is PARTITION (see `partition`).
 pub(super) fn read(qos: &mut EndpointQos, parameter: &Parameter<'_>) -> Result<bool, ParameterError> {
     let (pid, fields) = (parameter.pid, &mut parameter.cursor());
     match pid {
@@ -129,7 +129,6 @@ pub(super) fn read(qos: &mut EndpointQos, parameter: &Parameter<'_>) -> Result<b
         pid::USER_DATA => qos.user_data = required(pid, value::octets(fields))?,
         pid::TOPIC_DATA => qos.topic_data = required(pid, value::octets(fields))?,
         pid::GROUP_DATA => qos.group_data = required(pid, value::octets(fields))?,
-        pid::PARTITION => qos.partition = partition(fields)?,
         pid::DATA_REPRESENTATION => qos.representation = required(pid, representation(fields))?,
         pid::HISTORY => qos.history = required(pid, history(fields))?,
         pid::RESOURCE_LIMITS => qos.resource_limits = required(pid, limits(fields))?,
@@ -137,6 +136,22 @@ pub(super) fn read(qos: &mut EndpointQos, parameter: &Parameter<'_>) -> Result<b
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// Reads PARTITION. It is read apart from the others, once per record, because it is the one parameter that costs an allocation
+/// per eight octets. Names stand at multiples of four, so that `count` of them take 8 * `count` - 3 octets at least.
+pub(super) fn partition(fields: &mut Cursor<'_>) -> Result<Vec<String>, ParameterError> {
+    let wrong = ParameterError { pid: pid::PARTITION, reason: ParameterReason::Value };
+    let count = fields.u32().and_then(|count| usize::try_from(count).ok()).ok_or(wrong)?;
+    if count > MAX_PARTITIONS || count > fields.remaining().saturating_add(3) / 8 {
+        return Err(wrong);
+    }
+    let mut names = Vec::with_capacity(count);
+    for _ in 0..count {
+        fields.align(4).ok_or(wrong)?;
+        names.push(name(pid::PARTITION, fields)?);
+    }
+    Ok(names)
 }
 
 fn reliability(fields: &mut Cursor<'_>) -> Option<Reliability> {
@@ -234,21 +249,6 @@ fn presentation(fields: &mut Cursor<'_>) -> Option<Presentation> {
     };
     let coherent_access = value::boolean(fields)?;
     Some(Presentation { access_scope, coherent_access, ordered_access: value::boolean(fields)? })
-}
-
-/// Names stand at multiples of four, so that `count` of them take 8 * `count` - 3 octets at least.
-fn partition(fields: &mut Cursor<'_>) -> Result<Vec<String>, ParameterError> {
-    let wrong = ParameterError { pid: pid::PARTITION, reason: ParameterReason::Value };
-    let count = fields.u32().and_then(|count| usize::try_from(count).ok()).ok_or(wrong)?;
-    if count > MAX_PARTITIONS || count > fields.remaining().saturating_add(3) / 8 {
-        return Err(wrong);
-    }
-    let mut names = Vec::with_capacity(count);
-    for _ in 0..count {
-        fields.align(4).ok_or(wrong)?;
-        names.push(name(pid::PARTITION, fields)?);
-    }
-    Ok(names)
 }
 
 fn representation(fields: &mut Cursor<'_>) -> Option<Vec<DataRepresentation>> {

@@ -1,3 +1,4 @@
+//! The announcement of a participant.
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::BitOr;

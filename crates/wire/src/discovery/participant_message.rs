@@ -1,3 +1,4 @@
+//! Signs of life of a participant: the built-in topic of liveliness.
 use alloc::vec::Vec;
 
 use super::{DiscoveryError, encapsulated};

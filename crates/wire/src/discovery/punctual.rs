@@ -1,3 +1,4 @@
+//! Our own parameter of announcements, see `docs/wire.md`.
 use alloc::vec::Vec;
 
 use crate::cursor::{Cursor, Endianness};

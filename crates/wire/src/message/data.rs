@@ -1,3 +1,4 @@
+//! DATA.
 use super::submessage::{SubmessageReason, change_number, entities};
 use crate::cursor::Cursor;
 use crate::guid::EntityId;

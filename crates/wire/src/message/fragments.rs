@@ -1,3 +1,4 @@
+//! DATA_FRAG, HEARTBEAT_FRAG and NACK_FRAG.
 use super::data::{INLINE_QOS, inline_qos, inline_qos_position};
 use super::reliability::bitmap;
 use super::submessage::{SubmessageReason, change_number, entities};

@@ -1,3 +1,4 @@
+//! The header of a message.
 use core::fmt;
 
 use crate::guid::GuidPrefix;

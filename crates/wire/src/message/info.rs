@@ -1,3 +1,4 @@
+//! Submessages that say something about those after them: INFO_TS, INFO_DST, INFO_SRC, INFO_REPLY.
 use super::header::Header;
 use super::submessage::SubmessageReason;
 use crate::cursor::Cursor;

@@ -1,3 +1,4 @@
+//! HEARTBEAT, ACKNACK and GAP.
 use super::submessage::{SubmessageReason, change_number, entities, sequence_number};
 use crate::cursor::Cursor;
 use crate::guid::EntityId;

@@ -1,3 +1,4 @@
+//! The submessages of a message, one after the other.
 use core::fmt;
 
 use super::data::Data;

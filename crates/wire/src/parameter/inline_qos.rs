@@ -1,3 +1,4 @@
+//! The parameter list that travels with a change.
 use alloc::vec::Vec;
 use core::ops::BitOr;
 

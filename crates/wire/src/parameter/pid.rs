@@ -117,8 +117,6 @@ pub const GROUP_COHERENT_SET: u16 = 0x0063;
 pub const GROUP_SEQ_NUM: u16 = 0x0064;
 /// The sample that this one answers (DDS-RPC 1.0, 7.8.2).
 pub const RELATED_SAMPLE_IDENTITY: u16 = 0x0083;
-/// The same in the vendor range, as eProsima and RTI sent it before the standard's id.
-pub const RELATED_SAMPLE_IDENTITY_LEGACY: u16 = 0x800f;
 /// Domain tag of a participant.
 pub const DOMAIN_TAG: u16 = 0x4014;
 

@@ -1,3 +1,4 @@
+//! Writing parameter lists.
 use alloc::vec::Vec;
 
 use super::pid;

@@ -268,13 +268,19 @@ pub fn full_participant() -> ParticipantData {
 
 /// One message with every submessage that we write, each field at a plain value.
 pub fn full_message() -> Vec<u8> {
+    let mut out = Vec::new();
+    write_full_message(&mut out, &mut Vec::new());
+    out
+}
+
+/// Appends the full message to `out`; its inline QoS is first written to `inline`.
+pub fn write_full_message(out: &mut Vec<u8>, inline: &mut Vec<u8>) {
     let (reader_id, writer_id, sequence_number) = (READER, WRITER, SequenceNumber(9));
     let (first, last) = (SequenceNumber(3), SequenceNumber(9));
     let mut set = SequenceNumberSet::empty(SequenceNumber(5));
     assert!(set.insert(SequenceNumber(5)) && set.insert(SequenceNumber(40)));
     let mut missing = FragmentNumberSet::empty(FragmentNumber(2));
     assert!(missing.insert(FragmentNumber(3)) && missing.insert(FragmentNumber(34)));
-    let mut inline = Vec::new();
     InlineQos {
         key_hash: Some([7; 16]),
         status_info: StatusInfo::DISPOSED | StatusInfo::UNREGISTERED,
@@ -282,7 +288,7 @@ pub fn full_message() -> Vec<u8> {
         coherent_set: Some(SequenceNumber(3)),
         ..InlineQos::default()
     }
-    .encode(&mut inline);
+    .encode(inline);
     let inline_qos = Some(&inline[..]);
     let data = encode::DataHeader {
         reader_id,
@@ -304,8 +310,6 @@ pub fn full_message() -> Vec<u8> {
         inline_qos,
         is_key: false,
     };
-    let mut out = Vec::new();
-    let out = &mut out;
     encode::header(out, PREFIX);
     encode::info_destination(out, GuidPrefix([9; 12]));
     encode::info_timestamp(out, Some(Timestamp::from_nanos(1_700_000_000_500_000_000)));
@@ -327,5 +331,4 @@ pub fn full_message() -> Vec<u8> {
     encode::nack_frag(out, &NackFrag { reader_id, writer_id, sequence_number, missing, count: 8 });
     encode::gap(out, &Gap { reader_id, writer_id, start: first, list: set });
     encode::info_source(out, &Header::ours(PREFIX));
-    std::mem::take(out)
 }

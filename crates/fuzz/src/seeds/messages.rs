@@ -1,18 +1,13 @@
-//! Valid inputs, made by our own encoders and, where we never write such bytes, by hand.
+//! Messages: one for each kind of use.
 use wire::message::encode::{self, DataFragHeader, DataHeader};
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind};
 use wire::sequence_number::{FragmentNumber, FragmentNumberSet, SequenceNumber, SequenceNumberSet};
-use wire::{EntityId, EntityKind, GuidPrefix, Timestamp};
+use wire::{EntityId, Timestamp};
 
-/// The participant that sends all seeds.
-pub const PREFIX: GuidPrefix = GuidPrefix(*b"\x01\xfeseed-of-us");
-/// A writer of the sender, without keys.
-pub const WRITER: EntityId = EntityId::user(1, EntityKind::WriterNoKey);
-/// A reader of the sender, without keys.
-pub const READER: EntityId = EntityId::user(2, EntityKind::ReaderNoKey);
+use super::{PREFIX, READER, WRITER, discovery};
 
 /// An inline QoS of a key hash and a status (disposed), little endian.
-const INLINE_QOS: [u8; 32] = [
+pub(super) const INLINE_QOS: [u8; 32] = [
     0x70, 0x00, 16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, //
     0x71, 0x00, 4, 0, 0, 0, 0, 1, //
     0x01, 0x00, 0, 0,
@@ -20,8 +15,8 @@ const INLINE_QOS: [u8; 32] = [
 /// A short sample: CDR, little endian, a string and a number.
 const SAMPLE: [u8; 16] = [0, 1, 0, 0, 3, 0, 0, 0, b'a', b'b', 0, 0, 42, 0, 0, 0];
 
-/// One message for each kind of use.
-pub fn messages() -> Vec<Vec<u8>> {
+/// One message for each kind of use; announcements are among them.
+pub(super) fn messages() -> Vec<Vec<u8>> {
     vec![
         message(|out| {
             encode::info_timestamp(out, Some(Timestamp::from_nanos(1_700_000_000_123_456_789)));
@@ -61,16 +56,13 @@ pub fn messages() -> Vec<Vec<u8>> {
                 encode::gap(out, &gap());
             }
         }),
+        announcement(EntityId::SPDP_WRITER, &discovery::participant()),
+        announcement(EntityId::SEDP_PUBLICATIONS_WRITER, &discovery::writer()),
+        announcement(EntityId::SEDP_SUBSCRIPTIONS_WRITER, &discovery::reader()),
+        announcement(EntityId::PARTICIPANT_MESSAGE_WRITER, &discovery::participant_message()),
         message(others),
         message(big_endian),
     ]
-}
-
-/// Payloads that are parameter lists, in both byte orders.
-pub fn parameter_lists() -> Vec<Vec<u8>> {
-    let little = [[0, 3, 0, 0].as_slice(), &INLINE_QOS].concat();
-    let big = vec![0, 2, 0, 0, 0, 0x71, 0, 4, 0, 0, 0, 1, 0, 0x15, 0, 4, 2, 5, 0, 0, 0, 1, 0, 0];
-    vec![little, big]
 }
 
 fn message(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -78,6 +70,14 @@ fn message(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     encode::header(&mut out, PREFIX);
     fill(&mut out);
     out
+}
+
+/// A message with one DATA of a built-in writer.
+fn announcement(writer_id: EntityId, payload: &[u8]) -> Vec<u8> {
+    message(|out| {
+        encode::info_timestamp(out, Some(Timestamp::from_nanos(1_700_000_000_000_000_000)));
+        encode::data(out, &DataHeader { writer_id, ..data_header(1, None, PayloadKind::Data) }, payload);
+    })
 }
 
 fn data_header(number: i64, inline_qos: Option<&[u8]>, kind: PayloadKind) -> DataHeader<'_> {

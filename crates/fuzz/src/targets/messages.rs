@@ -1,38 +1,10 @@
-//! The code under test: what reads bytes from the network, and the rules that hold for any bytes.
+//! Whole messages and inline QoS.
 use wire::cursor::Endianness;
 use wire::message::{Message, Submessage, encode};
-use wire::parameter::{Parameter, ParameterList};
+use wire::parameter::{InlineQos, Parameter, ParameterList};
 use wire::{GuidPrefix, SequenceNumber, SequenceNumberSet};
 
-use crate::runner::Target;
-use crate::seeds;
-use crate::structure::Structure;
-
-/// How many inputs share a session where sessions have no state.
-const STATELESS_BATCH: u64 = 256;
-
-/// All targets.
-pub const ALL: [Target; 2] = [
-    Target {
-        name: "rtps_message",
-        structure: Structure::Message,
-        seeds: seeds::messages,
-        session: || Box::new(rtps_message),
-        batch: STATELESS_BATCH,
-    },
-    Target {
-        name: "parameter_list",
-        structure: Structure::ParameterList,
-        seeds: seeds::parameter_lists,
-        session: || Box::new(parameter_list),
-        batch: STATELESS_BATCH,
-    },
-];
-
-/// The target of this name.
-pub fn find(name: &str) -> Option<&'static Target> {
-    ALL.iter().find(|target| target.name == name)
-}
+use super::discovery::announcement;
 
 /// Reads a whole message. What is read keeps its rules, and what we write again is read as the same.
 pub fn rtps_message(bytes: &[u8]) {
@@ -53,17 +25,6 @@ pub fn rtps_message(bytes: &[u8]) {
     }
 }
 
-/// Reads a parameter list in both byte orders.
-pub fn parameter_list(payload: &[u8]) {
-    let bytes = payload.get(4..).unwrap_or(&[]);
-    for endianness in [Endianness::Little, Endianness::Big] {
-        if let Ok((list, consumed)) = ParameterList::parse(bytes, endianness) {
-            assert!(consumed <= bytes.len(), "{consumed} octets read of {}", bytes.len());
-            check_list(&list, bytes);
-        }
-    }
-}
-
 fn check_submessage(submessage: &Submessage<'_>, bytes: &[u8]) {
     match submessage {
         Submessage::Data(data) => {
@@ -74,6 +35,9 @@ fn check_submessage(submessage: &Submessage<'_>, bytes: &[u8]) {
             if let Some(payload) = &data.payload {
                 assert!(payload.bytes.len() >= 4, "no place for the encapsulation header");
                 assert_within(payload.bytes, bytes);
+                if data.writer_id.is_builtin() {
+                    announcement(payload.bytes);
+                }
             }
         }
         Submessage::DataFrag(fragments) => {
@@ -138,7 +102,7 @@ fn check_set(set: &SequenceNumberSet) {
     }
 }
 
-fn check_list(list: &ParameterList<'_>, bytes: &[u8]) {
+pub(super) fn check_list(list: &ParameterList<'_>, bytes: &[u8]) {
     let mut octets = 0;
     for Parameter { value, .. } in list {
         octets += 4 + value.len();
@@ -146,6 +110,13 @@ fn check_list(list: &ParameterList<'_>, bytes: &[u8]) {
         assert_within(value, bytes);
     }
     assert!(octets <= bytes.len(), "more parameters than fit into the octets");
+    if let Ok(qos) = InlineQos::read(list) {
+        let mut out = Vec::with_capacity(InlineQos::MAX_ENCODED_LEN);
+        qos.encode(&mut out);
+        assert!(out.len() <= InlineQos::MAX_ENCODED_LEN, "{} octets of inline QoS", out.len());
+        let again = ParameterList::parse(&out, Endianness::Little).map(|(list, _)| InlineQos::read(&list));
+        assert_eq!(again, Ok(Ok(qos)), "inline QoS that is written is read as the same");
+    }
 }
 
 /// What `encode` writes is read as `submessage`.

@@ -1,0 +1,120 @@
+//! What `#[dds(…)]` says about a type.
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::quote;
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, DeriveInput, Error, LitInt, LitStr, Path, Type};
+
+/// How far a type may change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extensibility {
+    Final,
+    Appendable,
+    Mutable,
+}
+
+/// The attributes of a type.
+pub(crate) struct TypeAttributes {
+    pub(crate) extensibility: Extensibility,
+    pub(crate) name: String,
+    pub(crate) bit_bound: Option<(u32, Span)>,
+    pub(crate) bitmask: bool,
+    pub(crate) discriminator: Option<Type>,
+    pub(crate) discriminator_key: bool,
+    pub(crate) hash_ids: bool,
+    /// The path of the module `cdr`.
+    pub(crate) cdr: Tokens,
+}
+
+impl TypeAttributes {
+    pub(crate) fn parse(input: &DeriveInput) -> Result<Self, Error> {
+        let mut found = Self {
+            extensibility: Extensibility::Appendable,
+            name: input.ident.to_string(),
+            bit_bound: None,
+            bitmask: false,
+            discriminator: None,
+            discriminator_key: false,
+            hash_ids: false,
+            cdr: quote!(::wire::cdr),
+        };
+        let mut extensibility = None;
+        each(&input.attrs, |meta| {
+            let mut set_extensibility = |value| match extensibility.replace(value) {
+                None => Ok(()),
+                Some(_) => Err(meta.error("a type has one extensibility")),
+            };
+            match key(&meta).as_str() {
+                "final" => set_extensibility(Extensibility::Final),
+                "appendable" => set_extensibility(Extensibility::Appendable),
+                "mutable" => set_extensibility(Extensibility::Mutable),
+                "bitmask" => set(&mut found.bitmask),
+                "key" => set(&mut found.discriminator_key),
+                "name" => text(&meta).map(|name| found.name = name.value()),
+                "bit_bound" => {
+                    let bound: LitInt = meta.value()?.parse()?;
+                    found.bit_bound = Some((bound.base10_parse()?, bound.span()));
+                    Ok(())
+                }
+                "discriminator" => {
+                    found.discriminator = Some(text(&meta)?.parse()?);
+                    Ok(())
+                }
+                "autoid" => match text(&meta)?.value().as_str() {
+                    "hash" => set(&mut found.hash_ids),
+                    "sequential" => Ok(()),
+                    _ => Err(meta.error("autoid is \"hash\" or \"sequential\"")),
+                },
+                "crate" => {
+                    let path: Path = text(&meta)?.parse()?;
+                    found.cdr = quote!(#path::cdr);
+                    Ok(())
+                }
+                _ => Err(meta.error(
+                    "expected final, appendable, mutable, name, autoid, bit_bound, bitmask, discriminator, key or crate",
+                )),
+            }
+        })?;
+        found.extensibility = extensibility.unwrap_or(found.extensibility);
+        if found.discriminator_key && found.discriminator.is_none() {
+            return Err(Error::new_spanned(&input.ident, "key is an attribute of fields and of unions"));
+        }
+        Ok(found)
+    }
+
+    /// The extensibility as an expression.
+    pub(crate) fn extensibility(&self) -> Tokens {
+        let cdr = &self.cdr;
+        match self.extensibility {
+            Extensibility::Final => quote!(#cdr::Extensibility::Final),
+            Extensibility::Appendable => quote!(#cdr::Extensibility::Appendable),
+            Extensibility::Mutable => quote!(#cdr::Extensibility::Mutable),
+        }
+    }
+}
+
+/// Calls `parse` for each item in the `dds` attributes.
+pub(crate) fn each(
+    attributes: &[Attribute],
+    mut parse: impl FnMut(ParseNestedMeta<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("dds"))
+        .try_for_each(|attribute| attribute.parse_nested_meta(&mut parse))
+}
+
+/// The word before `=`.
+pub(crate) fn key(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The string after `=`.
+pub(crate) fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr, Error> {
+    meta.value()?.parse()
+}
+
+/// Sets a flag.
+pub(crate) fn set(flag: &mut bool) -> Result<(), Error> {
+    *flag = true;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! `#[derive(DdsType)]`: the CDR encoding of a Rust type, as IDL with XTypes annotations would give it.
+//!
+//! | Rust | IDL |
+//! |---|---|
+//! | `struct` with named fields | `struct` |
+//! | `struct` with one unnamed field | `typedef`; with `#[dds(bitmask)]` a `bitmask` |
+//! | `enum` without data | `enum` |
+//! | `enum` with `#[dds(discriminator = "…")]` | `union` |
+//! | `[T; N]`, `Vec<T>`, `BTreeMap<K, V>` | array, `sequence`, `map` |
+//! | `String`, `WString`, `Char8`, `Char16` | `string`, `wstring`, `char`, `wchar` |
+//! | `BoundedVec`, `BoundedString`, `BoundedMap`, or `#[dds(bound = N)]` on a field | the same with a bound |
+//! | `Option<T>` as the type of a field | `@optional` |
+//! | `Box<T>` | `@external` |
+//!
+//! Attributes of a type: `final`, `appendable` (the default, as in XTypes), `mutable`, `name = "…"`,
+//! `autoid = "hash"`, `bit_bound = N`, `bitmask`, `discriminator = "type"`, `key` (of a union: its discriminator is a
+//! key), and `crate = "path"` for a crate that re-exports the module `cdr` under another path than `::wire`.
+//!
+//! Attributes of a field: `key`, `id = N`, `hashid`, `hashid = "…"`, `name = "…"`, `must_understand`, `optional`
+//! (implied by `Option`), `bound = N`, `recursive`. Of a literal: `default`. Of a case: `case = label` (repeated for
+//! more labels), `default`, `default = label`, `id = N`.
+//!
+//! A type that contains itself directly has no greatest size. Types that contain each other in a circle need
+//! `recursive` on one of the fields, otherwise the compiler reports a cycle in the constants `SIZE_XCDR1`.
+mod attribute;
+mod bitmask;
+mod enumeration;
+mod member;
+mod structure;
+mod union;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use syn::{Data, DeriveInput, Error, Fields};
+
+use attribute::TypeAttributes;
+
+/// Derives the CDR encoding, and for structures and unions what a topic needs.
+#[proc_macro_derive(DdsType, attributes(dds))]
+pub fn derive_dds_type(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
+    if let Some(parameter) = input.generics.params.first() {
+        return Err(Error::new_spanned(parameter, "a type of DDS has no generic parameters"));
+    }
+    let attributes = TypeAttributes::parse(input)?;
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Unnamed(fields) if attributes.bitmask => bitmask::expand(input, &attributes, fields),
+            Fields::Unnamed(fields) => structure::expand_alias(input, &attributes, fields),
+            Fields::Named(_) | Fields::Unit => structure::expand(input, &attributes, &data.fields),
+        },
+        Data::Enum(data) if attributes.discriminator.is_some() => union::expand(input, &attributes, data),
+        Data::Enum(data) => enumeration::expand(input, &attributes, data),
+        Data::Union(data) => Err(Error::new_spanned(
+            data.union_token,
+            "a union of DDS is a Rust enum with #[dds(discriminator = \"…\")]",
+        )),
+    }
+}
