@@ -55,12 +55,12 @@ fn answer<P: Payload>(
     }
     let mut nack_frags = 0;
     let is_final = proxy.heard;
-    proxy.count = proxy.count.wrapping_add(1);
+    store.count = store.count.wrapping_add(1);
     let acknack = AckNack {
         reader_id: guid.entity_id,
         writer_id: proxy.guid.entity_id,
         set,
-        count: proxy.count,
+        count: store.count,
         is_final,
     };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
@@ -69,7 +69,7 @@ fn answer<P: Payload>(
         proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
         return false;
     }
-    let count = proxy.count;
+    let count = store.count;
     out.add_path(path);
     out.scratch(|bytes| {
         encode::header(bytes, guid.prefix);

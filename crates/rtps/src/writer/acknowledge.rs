@@ -36,6 +36,11 @@ impl<P: Payload> Writer<P> {
                 (proxy.sent, proxy.sent_fragment) = (base, 0);
             }
         }
+        if base < proxy.acked && proxy.start < proxy.acked {
+            // It has begun anew, having lost sight of this writer for a while: what is still held is there for it again.
+            proxy.acked = base.max(proxy.start);
+            proxy.acked_offset = if base < proxy.start { proxy.start_offset } else { offset };
+        }
         if base == proxy.sent
             && let Some(offset) = proxy.asked_offset.take()
         {
@@ -56,6 +61,7 @@ impl<P: Payload> Writer<P> {
         let waits = self.readers.iter().any(ReaderProxy::is_waited_for);
         self.heartbeat_at = match waits {
             true if progress => now.monotonic.after(self.heartbeat_wait),
+            true if self.heartbeat_at == wire::Instant::NEVER => now.monotonic.after(self.heartbeat_wait),
             true => self.heartbeat_at,
             false => wire::Instant::NEVER,
         };
