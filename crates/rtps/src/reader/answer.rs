@@ -76,7 +76,12 @@ fn answer<P: Payload>(
         encode::info_destination(bytes, proxy.guid.prefix);
         encode::acknack(bytes, &acknack);
         if incomplete {
-            for assembly in proxy.incomplete().take(NACK_FRAGS) {
+            // The lowest numbers first: the writer may not have sent the others to this reader yet, and order needs these.
+            let mut from = SequenceNumber::ZERO;
+            for _ in 0..NACK_FRAGS {
+                let next = proxy.incomplete().filter(|assembly| assembly.number >= from);
+                let Some(assembly) = next.min_by_key(|assembly| assembly.number) else { break };
+                from = assembly.number.next();
                 if let Some(missing) = assembly.missing() {
                     nack_frags += 1;
                     let nack = NackFrag {
