@@ -186,3 +186,31 @@ fn an_idle_pair_falls_silent() {
     pair.run(Duration::from_secs(3_600));
     assert_eq!(pair.datagrams, before);
 }
+
+#[test]
+fn samples_larger_than_the_window_arrive_and_never_flood_the_reader() {
+    for seed in 0..12 {
+        let mut pair = Pair::reliable(seed);
+        pair.mtu = [1_472, 8_972, 65_507][seed as usize % 3];
+        pair.wire = Wire { loss: seed % 4 * 10, duplicate: 0, jitter: 100 };
+        // Half of the readers are of another make: they do not answer inside of a sample.
+        pair.receive_buffer = (seed % 2 == 0).then_some(200_000);
+        pair.connect(0, false);
+        let len = |number: u64| 300_000 + number as usize * 70_000;
+        for number in 1..=5 {
+            while pair.write(&sample(number, len(number))).is_err() {
+                pair.run(Duration::from_millis(20));
+            }
+        }
+        pair.run(Duration::from_secs(60));
+        check(&pair, 0, 1, 5, len);
+        if seed % 2 == 0 {
+            assert!(
+                pair.most_under_way <= 200_000,
+                "{} octets under way, seed {seed} {:?}",
+                pair.most_under_way,
+                pair.writer.counters()
+            );
+        }
+    }
+}

@@ -1,4 +1,5 @@
 //! The code under test: what reads bytes from the network, and the rules that hold for any bytes.
+mod cdr;
 mod discovery;
 mod messages;
 
@@ -6,6 +7,7 @@ use crate::runner::Target;
 use crate::seeds;
 use crate::structure::Structure;
 
+pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use messages::rtps_message;
 
@@ -30,8 +32,17 @@ pub const DISCOVERY_DATA: Target = Target {
     batch: STATELESS_BATCH,
 };
 
+/// Samples of application types.
+pub const CDR_RICH_TYPE: Target = Target {
+    name: "cdr_rich_type",
+    structure: Structure::Plain,
+    seeds: cdr::seeds,
+    session: || Box::new(cdr_rich_type),
+    batch: STATELESS_BATCH,
+};
+
 /// All targets.
-pub const ALL: [Target; 2] = [RTPS_MESSAGE, DISCOVERY_DATA];
+pub const ALL: [Target; 3] = [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE];
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {

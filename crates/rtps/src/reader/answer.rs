@@ -53,53 +53,44 @@ fn answer<P: Payload>(
             }
         }
     }
-    let mut nack_frags = 0;
     let is_final = proxy.heard;
-    store.count = store.count.wrapping_add(1);
-    let acknack = AckNack {
-        reader_id: guid.entity_id,
-        writer_id: proxy.guid.entity_id,
-        set,
-        count: store.count,
-        is_final,
-    };
+    let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
+    proxy.count = proxy.count.wrapping_add(1);
+    let acknack = AckNack { reader_id, writer_id, set, count: proxy.count, is_final };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
-    if !proxy.answer && set.bitmap().is_empty() && !incomplete {
+    let fragments = match proxy.asked_for_fragments.take() {
+        Some((number, last)) => {
+            let missing = proxy.missing_of(number, last);
+            missing.filter(|set| may_ask || set.bitmap().is_empty()).map(|set| (number, set))
+        }
+        None => None,
+    };
+    if !proxy.answer && set.bitmap().is_empty() && !incomplete && fragments.is_none() {
         // What was missing has come meanwhile, or may not be asked for yet.
         proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
         return false;
     }
-    let count = store.count;
+    let first_count = proxy.count.wrapping_mul(NACK_FRAGS as i32 + 1);
+    let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
     out.add_path(path);
     out.scratch(|bytes| {
         encode::header(bytes, guid.prefix);
         encode::info_destination(bytes, proxy.guid.prefix);
         encode::acknack(bytes, &acknack);
-        if incomplete {
-            // The lowest numbers first: the writer may not have sent the others to this reader yet, and order needs these.
-            let mut from = SequenceNumber::ZERO;
-            for _ in 0..NACK_FRAGS {
-                let next = proxy.incomplete().filter(|assembly| assembly.number >= from);
-                let Some(assembly) = next.min_by_key(|assembly| assembly.number) else { break };
-                from = assembly.number.next();
-                if let Some(missing) = assembly.missing() {
-                    nack_frags += 1;
-                    let nack = NackFrag {
-                        reader_id: guid.entity_id,
-                        writer_id: proxy.guid.entity_id,
-                        sequence_number: assembly.number,
-                        missing,
-                        count: count.wrapping_mul(NACK_FRAGS as i32).wrapping_add(nack_frags),
-                    };
-                    encode::nack_frag(bytes, &nack);
-                }
-            }
+        let asked = fragments.map(|(number, _)| number);
+        let more = proxy.incomplete().filter(|assembly| incomplete && Some(assembly.number) != asked);
+        let more = more.map(|assembly| (assembly.number, assembly.missing(u32::MAX))).take(NACK_FRAGS);
+        for (sequence_number, missing) in fragments.into_iter().chain(more) {
+            asks |= !missing.bitmap().is_empty();
+            let count = first_count.wrapping_add(sent);
+            sent += 1;
+            encode::nack_frag(bytes, &NackFrag { reader_id, writer_id, sequence_number, missing, count });
         }
     });
     store.counters.acknacks += 1;
-    store.counters.nack_frags += u64::from(nack_frags.unsigned_abs());
+    store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
-    if !set.bitmap().is_empty() || nack_frags > 0 {
+    if asks {
         proxy.asked_at = Some(now);
     }
     proxy.answer_at = if !proxy.heard {

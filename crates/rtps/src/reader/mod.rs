@@ -355,7 +355,8 @@ impl Reader {
             return;
         };
         if let Some(proxy) = self.writers.get_mut(index) {
-            proxy.on_heartbeat_frag(now.monotonic, heartbeat, &mut self.store);
+            let always = source.vendor == VendorId::PUNCTUAL;
+            proxy.on_heartbeat_frag(now.monotonic, heartbeat, always, &mut self.store);
         }
     }
 

@@ -126,22 +126,23 @@ impl Assembly {
         (self.bytes, self.runs)
     }
 
-    /// The first missing fragments, as many as a set holds.
-    pub(super) fn missing(&self) -> Option<FragmentNumberSet> {
+    /// The first missing fragments among the first `last`, as many as a set holds; an empty set behind them if all are here.
+    pub(super) fn missing(&self, last: u32) -> FragmentNumberSet {
+        let last = last.min(self.fragments());
         let mut wanted = 0;
         let mut set: Option<FragmentNumberSet> = None;
-        let ends = self.runs.iter().map(|run| (run.first, run.end())).chain([(self.fragments(), u32::MAX)]);
+        let ends = self.runs.iter().map(|run| (run.first, run.end())).chain([(last, u32::MAX)]);
         for (start, end) in ends {
-            for index in wanted..start {
+            for index in wanted..start.min(last) {
                 let number = FragmentNumber(index.saturating_add(1));
                 let set = set.get_or_insert_with(|| FragmentNumberSet::empty(number));
                 if !set.insert(number) {
-                    return Some(*set);
+                    return *set;
                 }
             }
             wanted = end;
         }
-        set
+        set.unwrap_or_else(|| FragmentNumberSet::empty(FragmentNumber(last.saturating_add(1))))
     }
 
     fn fragments(&self) -> u32 {
@@ -209,7 +210,7 @@ mod tests {
         for order in [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 0, 5, 1, 4, 3]] {
             let assembly = assemble(&order);
             assert!(assembly.is_complete());
-            assert_eq!(assembly.missing(), None);
+            assert!(assembly.missing(u32::MAX).bitmap().is_empty());
             assert_eq!(assembly.finish(Vec::new()).0, SAMPLE);
         }
     }
@@ -218,8 +219,11 @@ mod tests {
     fn repeated_fragments_count_once_and_missing_ones_are_named() {
         let assembly = assemble(&[0, 0, 3, 3]);
         assert!(!assembly.is_complete());
-        let missing = assembly.missing().unwrap();
-        assert!(missing.iter().map(|number| number.0).eq([2, 3, 5, 6]));
+        let missing = |last| assembly.missing(last).iter().map(|number| number.0).collect::<Vec<_>>();
+        assert_eq!(missing(u32::MAX), [2, 3, 5, 6]);
+        assert_eq!(missing(4), [2, 3]);
+        assert_eq!(missing(1), [0; 0]);
+        assert_eq!(assembly.missing(1).base(), FragmentNumber(2));
         assert_eq!(assembly.bytes.len(), 8);
     }
 

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use wire::message::{DataFrag, Gap, Heartbeat, HeartbeatFrag};
 use wire::parameter::InlineQos;
-use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
+use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, Timestamp};
 
 use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
@@ -37,6 +37,7 @@ pub(super) struct WriterProxy {
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
     heartbeats: Count,
+    heartbeat_frags: Count,
     /// The sink is full: the change whose turn it is waits.
     pub(super) blocked: bool,
     /// A HEARTBEAT has come.
@@ -46,6 +47,8 @@ pub(super) struct WriterProxy {
     pub(super) answer_at: Instant,
     /// It answers a question, so it goes out even if nothing is missing.
     pub(super) answer: bool,
+    /// The writer wants to know which of the first fragments of a change have come.
+    pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
 }
@@ -62,11 +65,13 @@ impl WriterProxy {
             last: SequenceNumber::ZERO,
             jump: None,
             heartbeats: Count::default(),
+            heartbeat_frags: Count::default(),
             blocked: false,
             heard: false,
             hello_wait: HELLO_WAIT,
             answer_at: if reliable { now } else { Instant::NEVER },
             answer: reliable,
+            asked_for_fragments: None,
             asked_at: None,
         }
     }
@@ -271,15 +276,47 @@ impl WriterProxy {
         }
     }
 
-    pub(super) fn on_heartbeat_frag(&mut self, now: Instant, heartbeat: &HeartbeatFrag, store: &mut Store) {
-        let number = heartbeat.sequence_number;
-        if !self.reliable || self.order.knows(number) {
+    /// The writer has sent some fragments of a change. `always` says that it wants an answer even if all have come.
+    pub(super) fn on_heartbeat_frag(
+        &mut self,
+        now: Instant,
+        heartbeat: &HeartbeatFrag,
+        always: bool,
+        store: &mut Store,
+    ) {
+        if !self.reliable || !self.heartbeat_frags.is_new(heartbeat.count, now) {
             return;
         }
-        if self.assemblies.iter().any(|assembly| assembly.number == number) {
-            self.last = self.last.max(number);
-            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        let number = heartbeat.sequence_number;
+        if self.order.knows(number) {
+            self.answer |= always;
+        } else {
+            self.asked_for_fragments = Some((number, heartbeat.last_fragment.0));
         }
+        let late =
+            self.missing_of(number, heartbeat.last_fragment.0).is_some_and(|set| !set.bitmap().is_empty());
+        if late && !self.blocked {
+            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        } else if always {
+            self.answer_at = now;
+        } else {
+            self.asked_for_fragments = None;
+        }
+    }
+
+    /// The missing fragments among the first `last` of a change that is not complete.
+    pub(super) fn missing_of(&self, number: SequenceNumber, last: u32) -> Option<FragmentNumberSet> {
+        if self.order.knows(number) {
+            return None;
+        }
+        if let Some(assembly) = self.assemblies.iter().find(|assembly| assembly.number == number) {
+            return Some(assembly.missing(last));
+        }
+        let mut all = FragmentNumberSet::empty(FragmentNumber(1));
+        for fragment in 1..=last.min(256) {
+            all.insert(FragmentNumber(fragment));
+        }
+        Some(all)
     }
 
     /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.

@@ -1,6 +1,6 @@
 //! What readers tell a writer (RTPS 2.5, 8.3.8.1, 8.3.8.9, 8.4.9.2).
 use wire::message::{AckNack, NackFrag};
-use wire::{Guid, GuidPrefix, Now, SequenceNumber};
+use wire::{Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::{ReaderProxy, Writer};
 use crate::Payload;
@@ -11,42 +11,24 @@ impl<P: Payload> Writer<P> {
     /// A base above what was sent is not believed, and neither is a reader that is not matched. An empty set at base 0 or 1
     /// is how peers ask for a first heartbeat.
     pub fn on_acknack(&mut self, now: Now, source: GuidPrefix, acknack: &AckNack) {
-        let fresh = self.fresh;
+        // A heartbeat may have said that everything before the first held change is gone, sent or not.
+        let first = self.history.first().unwrap_or(self.last.next());
+        let most = self.fresh.max(first);
         let base = acknack.set.base().max(SequenceNumber::FIRST);
-        let next = self.last.next();
-        let (offset, end_offset) = (self.history.offset_before(base), self.history.end_offset());
+        let offset = self.history.offset_before(base);
         let Some(proxy) = self.reader(Guid::new(source, acknack.reader_id)) else {
             self.counters.implausible += 1;
             return;
         };
         if !proxy.reliable
-            || base > fresh.max(proxy.sent)
+            || base > most.max(proxy.sent)
             || !proxy.acknacks.is_new(acknack.count, now.monotonic)
         {
             self.counters.implausible += 1;
             return;
         }
         proxy.heard = true;
-        let acknowledges = base > proxy.acked;
-        let mut progress = acknowledges;
-        if acknowledges {
-            proxy.acked = base;
-            proxy.acked_offset = proxy.acked_offset.max(if base == next { end_offset } else { offset });
-            if base > proxy.sent {
-                (proxy.sent, proxy.sent_fragment) = (base, 0);
-            }
-        }
-        if base < proxy.acked && proxy.start < proxy.acked {
-            // It has begun anew, having lost sight of this writer for a while: what is still held is there for it again.
-            proxy.acked = base.max(proxy.start);
-            proxy.acked_offset = if base < proxy.start { proxy.start_offset } else { offset };
-        }
-        if base == proxy.sent
-            && let Some(offset) = proxy.asked_offset.take()
-        {
-            progress |= offset > proxy.acked_offset;
-            proxy.acked_offset = proxy.acked_offset.max(offset);
-        }
+        let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin.
         proxy.gap_due |= base < proxy.start;
@@ -58,16 +40,10 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_wait = self.config.heartbeat_period;
             self.trim();
         }
-        let waits = self.readers.iter().any(ReaderProxy::is_waited_for);
-        self.heartbeat_at = match waits {
-            true if progress => now.monotonic.after(self.heartbeat_wait),
-            true if self.heartbeat_at == wire::Instant::NEVER => now.monotonic.after(self.heartbeat_wait),
-            true => self.heartbeat_at,
-            false => wire::Instant::NEVER,
-        };
+        self.wait_on(now, progress);
     }
 
-    /// A reader asks for fragments of one change.
+    /// A reader asks for fragments of one change. It has those before the first that it asks for.
     pub fn on_nack_frag(&mut self, now: Now, source: GuidPrefix, nack: &NackFrag) {
         let Some(proxy) = self.reader(Guid::new(source, nack.reader_id)) else {
             self.counters.implausible += 1;
@@ -77,8 +53,26 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
+        let complete = nack.missing.base().0.saturating_sub(1);
+        let progress = proxy.acknowledge_fragments(nack.sequence_number, complete);
         proxy.request_fragments(nack.sequence_number, nack.missing);
         self.ready = true;
+        self.blocked = false;
+        if progress {
+            self.heartbeat_wait = self.config.heartbeat_period;
+        }
+        self.wait_on(now, progress);
+    }
+
+    /// Sets the time of the next question after an answer.
+    fn wait_on(&mut self, now: Now, progress: bool) {
+        if !self.readers.iter().any(ReaderProxy::is_waited_for) {
+            self.heartbeat_at = Instant::NEVER;
+        } else if progress {
+            self.heartbeat_at = now.monotonic.after(self.heartbeat_wait);
+        } else {
+            self.arm_heartbeat(now.monotonic);
+        }
     }
 
     fn reader(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {

@@ -292,10 +292,7 @@ impl<P: Payload> Writer<P> {
                     _ => next,
                 };
                 let window = u64::from(reader.receive_buffer.map_or(self.config.window, |octets| octets / 2));
-                let offset = self.history.offset_before(start).max(match start == next {
-                    true => self.history.end_offset(),
-                    false => 0,
-                });
+                let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
                 self.readers.insert(index, ReaderProxy::new(reader, start, offset, window));
                 if reliable {

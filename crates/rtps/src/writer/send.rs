@@ -1,16 +1,13 @@
 //! What leaves a writer, and when.
-use wire::message::Heartbeat;
-use wire::message::encode::HEARTBEAT_LEN;
-use wire::{EntityId, Instant, Now, SequenceNumber};
+use wire::message::encode::{self, HEARTBEAT_LEN};
+use wire::message::{Heartbeat, HeartbeatFrag};
+use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
 use super::assemble::{Added, Datagram, fragments_of};
-use super::history::Place;
+use super::history::{DATAGRAM_COST, Place};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;
-
-/// What a datagram costs a receiver's kernel beside its octets.
-const DATAGRAM_COST: u64 = 768;
 
 impl<P: Payload> Writer<P> {
     /// Fills `out` with the next datagram that may leave at `now`; false if there is none. Timers that are due are served too.
@@ -113,9 +110,7 @@ impl<P: Payload> Writer<P> {
         let mut datagram =
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
         let mut from = SequenceNumber::ZERO;
-        // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
-        let fragments_first = proxy.fragments_first();
-        while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
+        while let Some(number) = proxy.requested.iter().find(|number| *number >= from) {
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
                 Some(record) if record.number == number => match datagram.change(&self.history, record) {
@@ -169,20 +164,29 @@ impl<P: Payload> Writer<P> {
     }
 
     fn poll_fresh(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        loop {
+            if let Some(found) = self.next_fresh(now, out) {
+                return found;
+            }
+        }
+    }
+
+    /// The next fresh datagram, if there is one; `None` if a step was made and the question has to be asked again.
+    fn next_fresh(&mut self, now: Instant, out: &mut Transmit<P>) -> Option<bool> {
         if self.fresh > self.last {
             self.flush = false;
-            return false;
+            return Some(false);
         }
         if self.readers.is_empty() {
             self.pass_fresh(self.last.next());
             self.trim();
-            return false;
+            return Some(false);
         }
         let Some(record) = self.history.at_or_after(self.fresh) else {
             // What waited to leave was removed: a heartbeat tells.
             self.pass_fresh(self.last.next());
             self.arm_heartbeat(now);
-            return false;
+            return Some(false);
         };
         let number = record.number;
         let (slab, cost) = match &record.place {
@@ -190,68 +194,64 @@ impl<P: Payload> Writer<P> {
                 let open = self.history.open_slab() == Some(*slab);
                 let due = self.flush || now >= self.open_since.after(self.config.batch_delay);
                 if open && !due {
-                    return false;
+                    return Some(false);
                 }
                 (Some(*slab), self.history.slab(*slab).map_or(0, |slab| slab.end + HEARTBEAT_LEN))
             }
             _ => (None, self.datagram as usize),
         };
+        if !self.readers.iter().any(|proxy| self.is_in_step(proxy)) {
+            // Everybody lags and is served alone.
+            let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
+            self.pass_fresh(end);
+            return None;
+        }
         let cost = cost as u64 + DATAGRAM_COST;
-        let offset = self.history.offset_before(self.fresh) + self.fragment_offset();
+        let offset = self.history.offset_before(self.fresh);
         if !self.choose_recipients(offset, cost, out) {
             self.counters.blocked += u64::from(!self.blocked);
             self.blocked = true;
-            return false;
+            return Some(false);
         }
         self.blocked = false;
         self.arm_heartbeat(now);
         if number > self.fresh {
             self.send_gap(number, out);
-            return true;
+            return Some(true);
         }
         self.unasked = self.unasked.saturating_add(cost);
         match slab {
             Some(slab) => self.send_slab(slab, out),
             None => self.send_large(number, out),
         }
-        true
+        Some(true)
     }
 
-    /// Adds the paths of the readers in step that have room for `cost` octets; false if there are readers in step and none has room.
+    /// Adds the paths of the readers in step that have room for `cost` octets; false if none has room.
     fn choose_recipients(&mut self, offset: u64, cost: u64, out: &mut Transmit<P>) -> bool {
         let (mut in_step, mut chosen) = (0u64, 0u64);
         for proxy in self.readers.iter().filter(|proxy| self.is_in_step(proxy)) {
             in_step += 1;
-            if proxy.has_window(offset, cost) {
+            if proxy.has_window(offset, proxy.sent_fragment, cost) {
                 chosen += 1;
                 proxy.paths.iter().for_each(|path| out.add_path(*path));
             }
         }
-        if in_step > 0 && chosen == 0 {
+        if chosen == 0 {
             return false;
         }
         self.counters.lagging += in_step - chosen;
         let position = (self.fresh, self.fresh_fragment);
         for proxy in &mut self.readers {
             // Marks the chosen; `advance` moves them on.
-            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position && proxy.has_window(offset, cost);
+            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position
+                && proxy.has_window(offset, proxy.sent_fragment, cost);
         }
         true
     }
 
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
         proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
-    }
-
-    /// Octets of the fragments of the change at `fresh` that have left.
-    fn fragment_offset(&self) -> u64 {
-        fragments_offset(self.fresh_fragment, self.datagram)
-    }
-
-    /// Octets that cost a reader a window, up to what was sent to it.
-    fn sent_offset(&self, proxy: &ReaderProxy) -> u64 {
-        let datagram = if self.is_in_step(proxy) { self.datagram } else { proxy.max_datagram() };
-        self.history.offset_before(proxy.sent) + fragments_offset(proxy.sent_fragment, datagram)
     }
 
     fn advance(&mut self, number: SequenceNumber, fragment: u32) {
@@ -312,7 +312,7 @@ impl<P: Payload> Writer<P> {
             out.slab(&slab.bytes, 0..end);
         }
         if let Some(heartbeat) = heartbeat.filter(|_| !inside) {
-            out.scratch(|bytes| wire::message::encode::heartbeat(bytes, &heartbeat));
+            out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
         }
         self.advance(next, 0);
         self.trim();
@@ -326,10 +326,12 @@ impl<P: Payload> Writer<P> {
         else {
             return;
         };
-        let last = fragments.is_none_or(|(_, count)| self.fresh_fragment.saturating_add(1) >= count);
-        let asks = self.wants_heartbeat() && self.asks();
-        let heartbeat = ((last && self.wants_heartbeat()) || asks)
-            .then(|| self.heartbeat(if last { number.next() } else { number }, !asks));
+        let next_fragment = self.fresh_fragment.saturating_add(1);
+        let last = fragments.is_none_or(|(_, count)| next_fragment >= count);
+        let heartbeat = (last && self.wants_heartbeat()).then(|| {
+            let asks = self.asks();
+            self.heartbeat(number.next(), !asks)
+        });
         let guid = self.config.guid;
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit);
         if let Some(record) = self.history.get(number) {
@@ -345,15 +347,26 @@ impl<P: Payload> Writer<P> {
         if last {
             self.advance(number.next(), 0);
             self.trim();
-        } else {
-            let chosen = |proxy: &&mut ReaderProxy| asks && proxy.chosen;
-            let fragment = self.fresh_fragment.saturating_add(1);
-            let offset = self.history.offset_before(number) + fragments_offset(fragment, self.datagram);
-            for proxy in self.readers.iter_mut().filter(chosen) {
-                proxy.asked_offset.get_or_insert(offset);
-            }
-            self.advance(number, fragment);
+            return;
         }
+        if self.readers.iter().any(|proxy| proxy.chosen && proxy.acks_fragments) && self.asks() {
+            self.ask_for_fragments(number, next_fragment, out);
+        }
+        self.advance(number, next_fragment);
+    }
+
+    /// Asks which of the fragments up to `last` have come.
+    fn ask_for_fragments(&mut self, number: SequenceNumber, last: u32, out: &mut Transmit<P>) {
+        self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
+        self.counters.asks += 1;
+        let heartbeat = HeartbeatFrag {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: self.config.guid.entity_id,
+            sequence_number: number,
+            last_fragment: FragmentNumber(last),
+            count: self.heartbeat_count,
+        };
+        out.scratch(|bytes| encode::heartbeat_frag(bytes, &heartbeat));
     }
 
     /// Serves a reader that has fallen behind the fresh changes.
@@ -361,36 +374,29 @@ impl<P: Payload> Writer<P> {
         let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
         for index in 0..self.readers.len() {
             let Some(proxy) = self.readers.get(index) else { return false };
-            let offset = self.history.offset_before(proxy.sent)
-                + fragments_offset(proxy.sent_fragment, proxy.max_datagram());
+            let offset = self.history.offset_before(proxy.sent);
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
-            if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment) || !proxy.has_window(offset, cost)
+            if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
+                || !proxy.has_window(offset, proxy.sent_fragment, cost)
             {
                 continue;
             }
             self.send_lagging(index, out);
-            if let Some((sent, true)) = self.readers.get(index).map(|proxy| (proxy.sent, proxy.reliable)) {
-                // It asks: a reader that lags has to be heard before it gets more.
+            // It asks: a reader that lags has to be heard before it gets more.
+            let Some(proxy) = self.readers.get(index) else { return true };
+            let (sent, fragment, reliable, acks) =
+                (proxy.sent, proxy.sent_fragment, proxy.reliable, proxy.acks_fragments);
+            if fragment > 0 && acks {
+                self.ask_for_fragments(sent, fragment, out);
+            } else if fragment == 0 && reliable {
                 let heartbeat = self.heartbeat(sent, false);
-                out.scratch(|bytes| wire::message::encode::heartbeat(bytes, &heartbeat));
-                self.note_question(index, false);
+                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
             }
             self.arm_heartbeat(now);
             self.trim();
             return true;
         }
         false
-    }
-
-    /// A reader is asked in the middle of a change. With `again`, earlier questions have gone unanswered.
-    fn note_question(&mut self, index: usize, again: bool) {
-        let Some(offset) = self.readers.get(index).map(|proxy| self.sent_offset(proxy)) else { return };
-        if let Some(proxy) = self.readers.get_mut(index).filter(|proxy| proxy.sent_fragment > 0) {
-            let asked = proxy.asked_offset.get_or_insert(offset);
-            if again {
-                *asked = offset;
-            }
-        }
     }
 
     fn send_lagging(&mut self, index: usize, out: &mut Transmit<P>) {
@@ -448,20 +454,18 @@ impl<P: Payload> Writer<P> {
             proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         }
         self.unasked = 0;
-        for index in 0..self.readers.len() {
-            self.note_question(index, true);
-        }
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
+        let inside = |proxy: &&ReaderProxy| proxy.is_waited_for() && proxy.sent_fragment > 0;
+        if let Some((number, last)) =
+            self.readers.iter().find(inside).map(|proxy| (proxy.sent, proxy.sent_fragment))
+        {
+            self.ask_for_fragments(number, last, out);
+        }
         let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
         self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
         self.heartbeat_at = now.after(self.heartbeat_wait);
         true
     }
-}
-
-/// Octets that the first `count` fragments of a change cost a receive buffer, in datagrams of `datagram` octets.
-fn fragments_offset(count: u32, datagram: u32) -> u64 {
-    u64::from(count) * (u64::from(datagram) + DATAGRAM_COST)
 }
