@@ -51,6 +51,7 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
+    pub(super) count: i32,
 }
 
 impl WriterProxy {
@@ -73,6 +74,7 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
+            count: 0,
         }
     }
 
@@ -171,15 +173,13 @@ impl WriterProxy {
             store.counters.duplicates += 1;
             return;
         }
-        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
-        let assembly = known.and_then(|index| self.assemblies.get(index));
-        let growth = assembly.map_or(fragment.bytes.len(), |held| held.growth(fragment.bytes.len()));
-        if !store.has_room(growth)
+        if !store.has_room(fragment.bytes.len())
             || (self.reliable && number.distance_from(self.order.next()) >= REACH)
         {
             store.counters.no_room += 1;
             return;
         }
+        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
         let index = match known {
             Some(index) => index,
             None => {
@@ -187,8 +187,7 @@ impl WriterProxy {
                     store.counters.no_room += 1;
                     return;
                 }
-                let buffer = store.buffer(fragment.sample_size as usize);
-                let runs = store.runs();
+                let (buffer, runs) = (store.buffer(), store.runs());
                 let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
@@ -203,13 +202,11 @@ impl WriterProxy {
                 store.counters.implausible += 1;
                 return;
             }
-            let buffer = store.buffer(fragment.sample_size as usize);
-            let new = Assembly::new(fragment, timestamp, inline_qos, buffer, store.runs());
+            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
             let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
             store.recycle_assembly(buffer, runs);
         }
-        let room = store.config.byte_limit.saturating_sub(store.held_bytes);
-        assembly.add(fragment, now, room);
+        assembly.add(fragment, now);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
         if !assembly.is_complete() {
             return;
@@ -218,7 +215,7 @@ impl WriterProxy {
         store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
-        let spare = store.buffer(fragment.sample_size as usize);
+        let spare = store.buffer();
         let (sample, spare, runs) = assembly.finish(spare);
         store.recycle_assembly(spare, runs);
         let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
@@ -441,7 +438,7 @@ impl WriterProxy {
         let payload = match held.payload {
             SamplePayload::None => SamplePayload::None,
             SamplePayload::Datagram(bytes) => {
-                let mut buffer = store.buffer(bytes.len());
+                let mut buffer = store.buffer();
                 buffer.extend_from_slice(bytes);
                 SamplePayload::Owned(buffer)
             }
