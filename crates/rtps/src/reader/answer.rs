@@ -55,8 +55,8 @@ fn answer<P: Payload>(
     }
     let is_final = proxy.heard;
     let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
-    proxy.count = proxy.count.wrapping_add(1);
-    let acknack = AckNack { reader_id, writer_id, set, count: proxy.count, is_final };
+    store.count = store.count.wrapping_add(1);
+    let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
     let fragments = match proxy.asked_for_fragments.take() {
         Some((number, last)) => {
@@ -70,7 +70,7 @@ fn answer<P: Payload>(
         proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
         return false;
     }
-    let first_count = proxy.count.wrapping_mul(NACK_FRAGS as i32 + 1);
+    let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
     let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
     out.add_path(path);
     out.scratch(|bytes| {

@@ -182,6 +182,8 @@ struct Store {
     spare_bytes: usize,
     spare_runs: Vec<Vec<Run>>,
     counters: ReaderCounters,
+    /// The count of the last ACKNACK to any writer: it goes on when a writer is matched again, which would not believe a lower one.
+    count: i32,
 }
 
 impl Store {
@@ -233,6 +235,7 @@ impl Reader {
             spare_bytes: 0,
             spare_runs: Vec::new(),
             counters: ReaderCounters::default(),
+            count: 0,
         };
         Self { config, writers: Vec::new(), store }
     }

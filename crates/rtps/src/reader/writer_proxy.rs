@@ -51,7 +51,6 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
-    pub(super) count: i32,
 }
 
 impl WriterProxy {
@@ -74,7 +73,6 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
-            count: 0,
         }
     }
 
