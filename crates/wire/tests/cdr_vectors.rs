@@ -395,6 +395,83 @@ fn a_missing_tail_has_initial_values() {
     assert_eq!(fault::<Tail>(&[0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0]), DecodeFault::Truncated);
 }
 
+#[derive(DdsType, Debug, PartialEq)]
+#[dds(bit_bound = 8)]
+enum NotZero {
+    One = 1,
+}
+
+#[derive(DdsType, Debug, PartialEq)]
+struct OldTail {
+    a: u8,
+}
+
+#[derive(DdsType, Debug, PartialEq)]
+struct NewTail {
+    a: u8,
+    b: NotZero,
+    c: u32,
+}
+
+#[test]
+fn padding_that_is_not_announced_is_no_member() {
+    let payload = [0, 1, 0, 0, 9, 0, 0, 0];
+    assert_eq!(OldTail::decode_payload(&payload), Ok(OldTail { a: 9 }));
+    assert_eq!(NewTail::decode_payload(&payload), Ok(NewTail { a: 9, b: NotZero::One, c: 0 }));
+    assert_eq!(fault::<NewTail>(&[0, 1, 0, 0, 9, 2, 0, 0]), DecodeFault::UnknownLiteral(2));
+}
+
+#[derive(DdsType, Debug, PartialEq)]
+#[dds(final)]
+struct Tails {
+    tails: Vec<Tail>,
+}
+
+#[test]
+fn elements_without_a_dheader_are_whole() {
+    // Two elements: the first whole, with an optional member, and nothing of the second but its first member.
+    let payload = [
+        0, 1, 0, 0, 2, 0, 0, 0, //
+        1, 0, 0, 0, 1, 0, 4, 0, 7, 0, 0, 0, 0xd4, 0xfe, 0, 0, //
+        2, 0, 0, 0,
+    ];
+    assert_eq!(fault::<Tails>(&payload), DecodeFault::Truncated);
+}
+
+#[derive(DdsType, Debug, PartialEq)]
+#[dds(final)]
+struct Element {
+    much: [u64; 4],
+    #[dds(key)]
+    id: u8,
+}
+
+#[derive(DdsType, Debug, PartialEq)]
+#[dds(final)]
+struct KeyedElements {
+    #[dds(key, bound = 3)]
+    elements: Vec<Element>,
+}
+
+#[test]
+fn elements_of_keys_are_short() {
+    let value = KeyedElements { elements: (1..4).map(|id| Element { much: [0; 4], id }).collect() };
+    for (encoding, octets) in [
+        (LE1, &[0, 1, 0, 1, 3, 0, 0, 0, 1, 2, 3, 0][..]),
+        (LE2, &[0, 7, 0, 1, 7, 0, 0, 0, 3, 0, 0, 0, 1, 2, 3, 0]),
+    ] {
+        let mut key = Vec::new();
+        value.encode_key_payload(encoding, &mut key).unwrap();
+        assert_eq!(key, octets);
+        assert_eq!(KeyedElements::decode_key_payload(&key).as_ref(), Ok(&value));
+    }
+    assert_eq!(KeyedElements::MAX_KEY_SIZE_XCDR1, Some(7));
+    assert_eq!(KeyedElements::MAX_KEY_SIZE_XCDR2, Some(11));
+    let hash = value.key_hash(Representation::Xcdr2, &mut Vec::new()).unwrap();
+    assert_eq!(hash.0, [0, 0, 0, 7, 0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 0, 0]);
+    assert_eq!(KeyedElements::from_key_hash(hash, Representation::Xcdr2), Some(value));
+}
+
 #[test]
 fn headers_are_those_of_the_standard() {
     use Extensibility::{Appendable, Final, Mutable};
