@@ -1,2 +1,119 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands. `cargo xtask --help` names them.
+mod arrows;
+mod cargo;
+mod documents;
+mod licences;
+mod purity;
+mod report;
+#[cfg(test)]
+mod sample;
+mod source;
+mod tidy;
+mod tree;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use report::Outcome;
+use tree::Tree;
+
+const HELP: &str = "\
+Developer commands of Punctual.
+
+  cargo xtask check          all checks below, in this order; the exit code is 0 if all hold
+  cargo xtask <check>...     only these
+
+    arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
+    purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
+    tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
+    documents  paths and links in documents exist; decision records are numbered and complete
+    licences   licences of third-party crates, and a decision record that explains each chosen one
+    fmt        cargo fmt --check
+    clippy     cargo clippy, warnings are errors
+    docs       cargo doc, warnings are errors
+
+  cargo xtask test [ARGS]    cargo test on the workspace (ARGS go to it), with the sum of all tests at the end;
+                             PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
+";
+
+/// A check by its name.
+enum Check {
+    /// Of the files and the crates.
+    OfTree(fn(&Tree) -> Outcome),
+    /// By cargo, in the folder.
+    ByCargo(fn(&Path) -> Outcome),
+}
+
+const CHECKS: [(&str, Check); 8] = [
+    ("arrows", Check::OfTree(arrows::check)),
+    ("purity", Check::OfTree(purity::check)),
+    ("tidy", Check::OfTree(tidy::check)),
+    ("documents", Check::OfTree(documents::check)),
+    ("licences", Check::OfTree(licences::check)),
+    ("fmt", Check::ByCargo(cargo::fmt)),
+    ("clippy", Check::ByCargo(cargo::clippy)),
+    ("docs", Check::ByCargo(cargo::docs)),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.first().map(String::as_str) {
+        None | Some("help" | "--help" | "-h") => {
+            print!("{HELP}");
+            Ok(true)
+        }
+        Some("test") => cargo::test(&tree::root(), arguments.get(1..).unwrap_or_default()),
+        Some(_) => checks(&arguments),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs the named checks (`check` means all); true if all hold.
+fn checks(names: &[String]) -> Result<bool, String> {
+    if let Some(unknown) =
+        names.iter().find(|name| *name != "check" && !CHECKS.iter().any(|(known, _)| known == name))
+    {
+        return Err(format!("`{unknown}` is not a command; see cargo xtask --help"));
+    }
+    let root = tree::root();
+    let tree = Tree::load(&root)?;
+    let mut all_hold = true;
+    for (name, check) in &CHECKS {
+        if !names.iter().any(|asked| asked == "check" || asked == name) {
+            continue;
+        }
+        let start = Instant::now();
+        let outcome = match check {
+            Check::OfTree(check) => check(&tree),
+            Check::ByCargo(check) => check(&root),
+        };
+        all_hold &= report::print(name, &outcome, start.elapsed());
+    }
+    Ok(all_hold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_names_every_check() {
+        for (name, _) in &CHECKS {
+            assert!(HELP.contains(&format!("\n    {name} ")), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_is_refused() {
+        let error = checks(&["arows".to_owned()]).unwrap_err();
+        assert!(error.contains("`arows`"), "{error}");
+    }
+}

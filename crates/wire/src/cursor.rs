@@ -10,7 +10,7 @@ pub enum Endianness {
 }
 
 /// A position in a slice of received bytes. All reads give `None` past the end and then leave the position as it was.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -19,31 +19,37 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Starts at the first octet.
+    #[inline]
     pub const fn new(bytes: &'a [u8], endianness: Endianness) -> Self {
         Self { bytes, position: 0, endianness }
     }
 
     /// The byte order that numbers are read in.
+    #[inline]
     pub const fn endianness(&self) -> Endianness {
         self.endianness
     }
 
     /// Octets read so far.
+    #[inline]
     pub const fn position(&self) -> usize {
         self.position
     }
 
     /// Octets left.
+    #[inline]
     pub const fn remaining(&self) -> usize {
         self.bytes.len().saturating_sub(self.position)
     }
 
     /// The octets left, without reading them.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.position..).unwrap_or(&[])
     }
 
     /// Reads `len` octets.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Option<&'a [u8]> {
         let end = self.position.checked_add(len)?;
         let slice = self.bytes.get(self.position..end)?;
@@ -52,6 +58,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads exactly `N` octets.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let bytes = self.rest().first_chunk::<N>()?;
         self.position = self.position.saturating_add(N);
@@ -59,17 +66,20 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips to the next multiple of `alignment` (a power of two) counted from the first octet; `None` if that is past the end.
+    #[inline]
     pub fn align(&mut self, alignment: usize) -> Option<()> {
         let skip = self.position.wrapping_neg() & alignment.saturating_sub(1);
         self.take(skip).map(|_| ())
     }
 
     /// Reads one octet.
+    #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         self.array::<1>().map(|[octet]| octet)
     }
 
     /// Reads two octets.
+    #[inline]
     pub fn u16(&mut self) -> Option<u16> {
         let bytes = self.array()?;
         Some(match self.endianness {
@@ -79,6 +89,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads four octets.
+    #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         let bytes = self.array()?;
         Some(match self.endianness {
@@ -88,11 +99,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads four octets as a signed number.
+    #[inline]
     pub fn i32(&mut self) -> Option<i32> {
         self.u32().map(u32::cast_signed)
     }
 
     /// Reads eight octets.
+    #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         let bytes = self.array()?;
         Some(match self.endianness {

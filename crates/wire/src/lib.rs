@@ -12,9 +12,12 @@ extern crate alloc;
 
 pub mod cdr;
 pub mod cursor;
+pub mod discovery;
 pub mod guid;
 pub mod locator;
 pub mod md5;
+pub mod message;
+pub mod parameter;
 pub mod qos;
 pub mod sequence_number;
 pub mod time;

@@ -137,8 +137,9 @@ impl Timestamp {
             return (0, 0);
         }
         let secs = self.0 / NANOS;
-        if secs >= u32::MAX as i64 {
-            return (u32::MAX - 1, u32::MAX);
+        if secs > u32::MAX as i64 {
+            // The two fractions after this one stand for invalid and infinite.
+            return (u32::MAX, u32::MAX - 2);
         }
         (secs as u32, fraction((self.0 % NANOS) as u64))
     }
@@ -171,9 +172,10 @@ const fn fraction(nanos: u64) -> u32 {
     ((nanos << 32) / NANOS as u64) as u32
 }
 
-/// 2^-32 s to nanoseconds, rounded up: the inverse of `fraction` on its image.
+/// 2^-32 s to the nearest nanosecond. Peers round their fractions down or up: both give the nanoseconds that were meant, so
+/// that equal durations of two makers compare equal.
 const fn nanos(fraction: u32) -> i64 {
-    ((fraction as u64 * NANOS as u64).div_ceil(1 << 32)) as i64
+    ((fraction as u64 * NANOS as u64 + (1 << 31)) >> 32) as i64
 }
 
 #[cfg(test)]
@@ -193,6 +195,13 @@ mod tests {
     }
 
     #[test]
+    fn fractions_of_peers_that_round_up_mean_the_same() {
+        assert_eq!(Duration::from_wire(0, 0x1999_9999), Duration::from_millis(100));
+        assert_eq!(Duration::from_wire(0, 0x1999_999a), Duration::from_millis(100));
+        assert_eq!(Duration::from_wire(0, u32::MAX), Duration::from_secs(1));
+    }
+
+    #[test]
     fn every_pair_of_words_has_a_value() {
         for secs in [i32::MIN, -1, 0, 1, i32::MAX] {
             for fraction in [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1, u32::MAX] {
@@ -203,6 +212,16 @@ mod tests {
         assert!(Duration::from_wire(i32::MAX, u32::MAX).is_infinite());
         assert_eq!(Duration::INFINITE.to_wire(), (i32::MAX, u32::MAX));
         assert_eq!(Timestamp::from_wire(u32::MAX, u32::MAX), None);
+    }
+
+    #[test]
+    fn the_last_second_survives_the_wire() {
+        for fraction in [0, 1, 0x1000_00dd, u32::MAX - 2] {
+            let stamp = Timestamp::from_wire(u32::MAX, fraction).unwrap();
+            let (secs, fraction) = stamp.to_wire();
+            assert_eq!(Timestamp::from_wire(secs, fraction), Some(stamp));
+        }
+        assert_eq!(Timestamp::from_nanos(i64::MAX).to_wire(), (u32::MAX, u32::MAX - 2));
     }
 
     #[test]

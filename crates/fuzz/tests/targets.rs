@@ -1,0 +1,42 @@
+//! Every target withstands as many mutated inputs as the tier says.
+use std::sync::Mutex;
+
+use fuzz::runner::{self, Plan, Target};
+use fuzz::targets;
+
+#[global_allocator]
+static METER: alloc_meter::Meter = alloc_meter::Meter;
+
+/// A run uses all cores, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a share of the executions that the tier gives with `key`.
+fn withstands(target: &Target, key: &str, percent: u64) {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for seed in (target.seeds)() {
+        let outcome = runner::run_input(target, &seed);
+        assert!(outcome.is_ok(), "{}: a seed itself fails: {outcome:?}", target.name);
+    }
+    let tier = tiers::current();
+    let plan = Plan::new(tier.first_seed(), tier.number(key) * percent / 100);
+    let told = match runner::run(target, &plan) {
+        Ok(report) => format!("{} executions", report.executions),
+        Err(failure) => failure.to_string(),
+    };
+    assert!(told == format!("{} executions", plan.executions), "{told}");
+}
+
+#[test]
+fn rtps_messages() {
+    withstands(&targets::RTPS_MESSAGE, "fuzz.stateless_executions", 40);
+}
+
+#[test]
+fn announcements() {
+    withstands(&targets::DISCOVERY_DATA, "fuzz.stateless_executions", 30);
+}
+
+#[test]
+fn samples_of_rich_types() {
+    withstands(&targets::CDR_RICH_TYPE, "fuzz.stateless_executions", 30);
+}

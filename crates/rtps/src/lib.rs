@@ -1,0 +1,40 @@
+//! RTPS behaviour as state machines without input or output.
+//!
+//! [`Writer`](writer::Writer), [`Reader`](reader::Reader) and `Discovery` are separate machines; a participant only routes between them.
+//! Datagrams, commands and the time go in; [`Transmit`]s, samples, events and the next timeout come out. No machine
+//! reads a clock, draws a random number or knows a socket.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod count;
+pub mod discovery;
+pub mod network;
+pub mod participant;
+pub mod path;
+pub mod ports;
+pub mod reader;
+pub mod receiver;
+pub mod route;
+mod slab;
+pub mod transmit;
+pub mod writer;
+
+use alloc::sync::Arc;
+
+pub use network::{Interface, Network};
+pub use path::Path;
+pub use transmit::Transmit;
+
+/// A handle of the octets of a large sample. The machines pass it on and never look inside.
+pub trait Payload: AsRef<[u8]> + Clone {
+    /// A handle of a copy of these octets.
+    fn copied_from(bytes: &[u8]) -> Self;
+}
+
+impl Payload for Arc<[u8]> {
+    fn copied_from(bytes: &[u8]) -> Self {
+        Self::from(bytes)
+    }
+}

@@ -1,0 +1,33 @@
+//! Paths: where a datagram leaves and where it goes.
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+
+/// One way to a matched endpoint: destination, the interface and local address to send from, and how much fits into a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Path {
+    /// Where datagrams go.
+    pub destination: SocketAddr,
+    /// Operating system's index of the interface that they leave by; 0 lets the routing table choose.
+    pub interface: u32,
+    /// Local address that they leave from; `None` lets the routing table choose.
+    pub local: Option<IpAddr>,
+    /// Most octets of UDP payload that leave in one piece: 65,507 on loopback, the interface's MTU less the IP and UDP headers elsewhere.
+    pub max_datagram: u32,
+}
+
+impl Path {
+    /// Largest UDP payload over IPv4.
+    pub const MAX_DATAGRAM: u32 = 65_507;
+    /// UDP payload that fits an Ethernet frame (MTU 1500) over IPv4.
+    pub const ETHERNET_DATAGRAM: u32 = 1_472;
+    /// No path is treated as smaller than this: a smaller one could not hold the largest heartbeat and a useful fragment.
+    pub const MIN_DATAGRAM: u32 = 256;
+
+    /// The path to an endpoint of the same participant, which no socket is needed for.
+    pub const IN_PROCESS: Self =
+        Self::routed(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)), Self::MAX_DATAGRAM);
+
+    /// A path chosen by the routing table.
+    pub const fn routed(destination: SocketAddr, max_datagram: u32) -> Self {
+        Self { destination, interface: 0, local: None, max_datagram }
+    }
+}

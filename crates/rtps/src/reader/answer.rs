@@ -1,0 +1,106 @@
+//! What a reader sends: ACKNACK and NACK_FRAG.
+use wire::message::encode;
+use wire::message::{AckNack, NackFrag};
+use wire::{Instant, Now, SequenceNumber, SequenceNumberSet};
+
+use super::writer_proxy::WriterProxy;
+use super::{Reader, Store};
+use crate::Payload;
+use crate::transmit::Transmit;
+
+/// NACK_FRAGs in one datagram.
+const NACK_FRAGS: usize = 4;
+/// GUID prefixes of RTI Connext begin so; it wants base 0 where everybody else wants 1 in the ACKNACK that asks for a first HEARTBEAT.
+const RTI: [u8; 2] = [1, 1];
+
+impl Reader {
+    /// Fills `out` with the next datagram that is due at `now`; false if there is none.
+    pub fn poll_transmit<P: Payload>(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        out.clear();
+        let now = now.monotonic;
+        while let Some(proxy) = self.writers.iter_mut().find(|proxy| proxy.due() <= now) {
+            if answer(self.config.guid, proxy, now, &mut self.store, out) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Builds the answer that is due, or puts it off; false if nothing is to be sent.
+fn answer<P: Payload>(
+    guid: wire::Guid,
+    proxy: &mut WriterProxy,
+    now: Instant,
+    store: &mut Store,
+    out: &mut Transmit<P>,
+) -> bool {
+    let Some(path) = proxy.path else {
+        proxy.answer_at = Instant::NEVER;
+        return false;
+    };
+    let asked = proxy.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
+    // A full sink asks for nothing more; the writer's window then stops it.
+    let may_ask = !proxy.blocked && now >= asked;
+    let mut set = SequenceNumberSet::empty(match proxy.heard {
+        false if proxy.guid.prefix.0.starts_with(&RTI) => SequenceNumber::ZERO,
+        _ => proxy.next(),
+    });
+    if may_ask && proxy.heard {
+        for number in proxy.missing() {
+            if !set.insert(number) {
+                break;
+            }
+        }
+    }
+    let is_final = proxy.heard;
+    let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
+    store.count = store.count.wrapping_add(1);
+    let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
+    let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
+    let fragments = match proxy.asked_for_fragments.take() {
+        Some((number, last)) => {
+            let missing = proxy.missing_of(number, last);
+            missing.filter(|set| may_ask || set.bitmap().is_empty()).map(|set| (number, set))
+        }
+        None => None,
+    };
+    if !proxy.answer && set.bitmap().is_empty() && !incomplete && fragments.is_none() {
+        // What was missing has come meanwhile, or may not be asked for yet.
+        proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
+        return false;
+    }
+    let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
+    let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
+    out.add_path(path);
+    out.scratch(|bytes| {
+        encode::header(bytes, guid.prefix);
+        encode::info_destination(bytes, proxy.guid.prefix);
+        encode::acknack(bytes, &acknack);
+        let asked = fragments.map(|(number, _)| number);
+        let more = proxy.incomplete().filter(|assembly| incomplete && Some(assembly.number) != asked);
+        let more = more.map(|assembly| (assembly.number, assembly.missing(u32::MAX))).take(NACK_FRAGS);
+        for (sequence_number, missing) in fragments.into_iter().chain(more) {
+            asks |= !missing.bitmap().is_empty();
+            let count = first_count.wrapping_add(sent);
+            sent += 1;
+            encode::nack_frag(bytes, &NackFrag { reader_id, writer_id, sequence_number, missing, count });
+        }
+    });
+    store.counters.acknacks += 1;
+    store.counters.nack_frags += u64::from(sent.unsigned_abs());
+    proxy.answer = false;
+    if asks {
+        proxy.asked_at = Some(now);
+    }
+    proxy.answer_at = if !proxy.heard {
+        now.after(proxy.next_hello())
+    } else if proxy.is_missing_any() && !proxy.blocked {
+        now.max(proxy.asked_at.unwrap_or(now)).after(store.config.nack_period)
+    } else {
+        Instant::NEVER
+    };
+    // Until the writer is heard, each wait ends with another question.
+    proxy.answer |= !proxy.heard;
+    true
+}

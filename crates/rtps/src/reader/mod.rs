@@ -1,0 +1,427 @@
+//! The reader: puts the changes of each matched writer in order, without gaps and duplicates if both are reliable,
+//! and asks for what is missing (RTPS 2.5, 8.4.10 to 8.4.12).
+//!
+//! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
+//! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
+mod answer;
+mod order;
+mod reassembly;
+mod writer_proxy;
+
+use alloc::vec::Vec;
+
+use wire::message::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag};
+use wire::parameter::InlineQos;
+use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, VendorId};
+
+use crate::path::Path;
+use order::Held;
+use reassembly::Run;
+use writer_proxy::WriterProxy;
+
+/// How a reader behaves. Every value can be changed before the reader is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReaderConfig {
+    /// The reader's name.
+    pub guid: Guid,
+    /// True: it acknowledges and asks for what is missing, if the writer is reliable too.
+    pub reliable: bool,
+    /// Most octets of samples that wait for earlier ones and of incomplete samples, of all writers together. Default 32 MiB.
+    pub byte_limit: usize,
+    /// Larger samples are not taken. Default 16 MiB.
+    pub max_sample_size: u32,
+    /// Wait before asking for what a final HEARTBEAT shows to be missing; it may only be late. Default 500 us.
+    pub nack_delay: Duration,
+    /// Wait before asking again for the same. Default 20 ms.
+    pub nack_period: Duration,
+}
+
+impl ReaderConfig {
+    /// The defaults named at each field.
+    pub const fn new(guid: Guid, reliable: bool) -> Self {
+        Self {
+            guid,
+            reliable,
+            byte_limit: 32 << 20,
+            max_sample_size: 16 << 20,
+            nack_delay: Duration::from_micros(500),
+            nack_period: Duration::from_millis(20),
+        }
+    }
+}
+
+/// A writer that a reader is matched with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MatchedWriter {
+    /// The writer's name.
+    pub guid: Guid,
+    /// It repeats what is lost.
+    pub reliable: bool,
+    /// Where it can be reached; the first is used.
+    pub paths: Vec<Path>,
+}
+
+/// What a message says about where it comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Source {
+    /// The participant.
+    pub prefix: GuidPrefix,
+    /// The timestamp in force.
+    pub timestamp: Option<Timestamp>,
+    /// Who made the implementation.
+    pub vendor: VendorId,
+}
+
+/// A sample on its way to the application.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// The writer.
+    pub writer: Guid,
+    /// Its number.
+    pub sequence_number: SequenceNumber,
+    /// When it was written.
+    pub source_timestamp: Option<Timestamp>,
+    /// Its inline QoS.
+    pub inline_qos: InlineQos,
+    /// The payload is a serialized key.
+    pub is_key: bool,
+    /// The octets.
+    pub payload: SamplePayload<'a>,
+}
+
+/// Where the octets of a sample are, encapsulation header included; up to three octets of padding may follow.
+#[derive(Debug, Default)]
+pub enum SamplePayload<'a> {
+    /// There are none.
+    #[default]
+    None,
+    /// In the datagram that is being read.
+    Datagram(&'a [u8]),
+    /// In a buffer of their own; give it back by [`Reader::recycle`] when done.
+    Owned(Vec<u8>),
+}
+
+impl SamplePayload<'_> {
+    /// The octets.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::None => &[],
+            Self::Datagram(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// What a sink did with a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Accept {
+    /// It has it, or does not want it. The payload may have been moved out.
+    Taken,
+    /// It has no room. A reliable reader keeps it and offers it again by [`Reader::resume`]; for a best-effort one it is lost.
+    Full,
+}
+
+/// Where a reader's samples go.
+pub trait Sink {
+    /// Takes the next sample of a writer, or refuses it.
+    fn deliver(&mut self, sample: &mut Sample<'_>) -> Accept;
+    /// `count` samples from `first` on will never come.
+    fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64);
+}
+
+/// How often something notable happened; for explanations and tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReaderCounters {
+    /// Samples that came again.
+    pub duplicates: u64,
+    /// Samples that had to wait for earlier ones.
+    pub held_back: u64,
+    /// Samples or fragments dropped because the byte limit or the reach of the window left no room.
+    pub no_room: u64,
+    /// Samples refused for their size.
+    pub too_large: u64,
+    /// Samples that the sink refused.
+    pub full: u64,
+    /// Samples of best-effort writers that came after a later one.
+    pub late: u64,
+    /// Samples that will never come.
+    pub lost: u64,
+    /// ACKNACKs sent, NACK_FRAGs sent.
+    pub acknacks: u64,
+    /// NACK_FRAGs sent.
+    pub nack_frags: u64,
+    /// Samples put together from fragments.
+    pub assembled: u64,
+    /// Incomplete samples that had to make room.
+    pub evicted: u64,
+    /// Messages of writers that are not matched.
+    pub unmatched: u64,
+    /// HEARTBEATs and GAPs that were old or not believed.
+    pub implausible: u64,
+    /// Inline QoS that could not be read.
+    pub bad_inline_qos: u64,
+    /// Samples that a HEARTBEAT said to be gone for good.
+    pub jumps: u64,
+}
+
+/// A reader without input or output. See the module.
+#[derive(Debug)]
+pub struct Reader {
+    config: ReaderConfig,
+    /// Sorted by guid.
+    writers: Vec<WriterProxy>,
+    store: Store,
+}
+
+/// What the proxies of a reader share: the byte limit and spare buffers.
+#[derive(Debug)]
+struct Store {
+    config: ReaderConfig,
+    held_bytes: usize,
+    spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
+    spare_runs: Vec<Vec<Run>>,
+    counters: ReaderCounters,
+    /// The count of the last ACKNACK to any writer: it goes on when a writer is matched again, which would not believe a lower one.
+    count: i32,
+}
+
+impl Store {
+    /// Most spare buffers that are kept, most octets of each, and most of all together.
+    const SPARE: usize = 4_096;
+    const SPARE_LEN: usize = 1 << 17;
+    const SPARE_BYTES: usize = 1 << 20;
+
+    fn buffer(&mut self) -> Vec<u8> {
+        let buffer = self.spare.pop().unwrap_or_default();
+        self.spare_bytes = self.spare_bytes.saturating_sub(buffer.capacity());
+        buffer
+    }
+
+    fn recycle(&mut self, mut buffer: Vec<u8>) {
+        let len = buffer.capacity();
+        let fits =
+            self.spare.len() < Self::SPARE && self.spare_bytes.saturating_add(len) <= Self::SPARE_BYTES;
+        if fits && (1..=Self::SPARE_LEN).contains(&len) {
+            buffer.clear();
+            self.spare.push(buffer);
+            self.spare_bytes += len;
+        }
+    }
+
+    fn runs(&mut self) -> Vec<Run> {
+        self.spare_runs.pop().unwrap_or_default()
+    }
+
+    fn recycle_assembly(&mut self, buffer: Vec<u8>, runs: Vec<Run>) {
+        self.recycle(buffer);
+        if self.spare_runs.len() < 16 && runs.capacity() <= 4_096 {
+            self.spare_runs.push(runs);
+        }
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.held_bytes.saturating_add(more) <= self.config.byte_limit
+    }
+}
+
+impl Reader {
+    /// A reader without writers.
+    pub fn new(config: ReaderConfig) -> Self {
+        let store = Store {
+            config,
+            held_bytes: 0,
+            spare: Vec::new(),
+            spare_bytes: 0,
+            spare_runs: Vec::new(),
+            counters: ReaderCounters::default(),
+            count: 0,
+        };
+        Self { config, writers: Vec::new(), store }
+    }
+
+    /// The reader's name.
+    pub const fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
+    /// How it behaves.
+    pub const fn config(&self) -> &ReaderConfig {
+        &self.config
+    }
+
+    /// Octets of samples that wait and of incomplete ones; never above the byte limit.
+    pub const fn held_bytes(&self) -> usize {
+        self.store.held_bytes
+    }
+
+    /// What happened so far.
+    pub const fn counters(&self) -> &ReaderCounters {
+        &self.store.counters
+    }
+
+    /// The matched writers.
+    pub fn writers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.writers.iter().map(|proxy| proxy.guid)
+    }
+
+    /// True if the writer is matched.
+    pub fn is_matched(&self, writer: Guid) -> bool {
+        self.position(writer).is_ok()
+    }
+
+    /// The next number expected from a matched writer: everything below was delivered or will never come.
+    pub fn next_expected(&self, writer: Guid) -> Option<SequenceNumber> {
+        Some(self.writers.get(self.position(writer).ok()?)?.next())
+    }
+
+    /// Matches a writer, or gives a matched one new paths.
+    pub fn match_writer(&mut self, now: Now, writer: MatchedWriter) {
+        match self.position(writer.guid) {
+            Ok(index) => {
+                if let Some(proxy) = self.writers.get_mut(index) {
+                    proxy.set_paths(writer.paths);
+                }
+            }
+            Err(index) => {
+                let reliable = writer.reliable && self.config.reliable;
+                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic));
+            }
+        }
+    }
+
+    /// Forgets a writer and what waits from it; false if it was not matched.
+    pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
+        let Ok(index) = self.position(writer) else { return false };
+        self.writers.remove(index).release(&mut self.store);
+        true
+    }
+
+    /// A sample, or the key of a disposed or unregistered instance.
+    pub fn on_data(&mut self, now: Now, source: &Source, data: &Data<'_>, sink: &mut impl Sink) {
+        let Ok(index) = self.position(Guid::new(source.prefix, data.writer_id)) else {
+            self.store.counters.unmatched += 1;
+            return;
+        };
+        let Some(inline_qos) = self.inline_qos(data.inline_qos.as_ref()) else { return };
+        let (is_key, payload) = match data.payload {
+            None => (false, SamplePayload::None),
+            Some(payload) => (payload.is_key, SamplePayload::Datagram(payload.bytes)),
+        };
+        let held = Held { timestamp: source.timestamp, inline_qos, is_key, payload };
+        let Some(proxy) = self.writers.get_mut(index) else { return };
+        if held.payload.bytes().len() > self.config.max_sample_size as usize {
+            self.store.counters.too_large += 1;
+            return;
+        }
+        proxy.receive(data.sequence_number, held, &mut self.store, sink);
+        self.make_room(index, now.monotonic);
+    }
+
+    /// Fragments of a sample.
+    pub fn on_data_frag(&mut self, now: Now, source: &Source, fragment: &DataFrag<'_>, sink: &mut impl Sink) {
+        let Ok(index) = self.position(Guid::new(source.prefix, fragment.writer_id)) else {
+            self.store.counters.unmatched += 1;
+            return;
+        };
+        if fragment.sample_size > self.config.max_sample_size {
+            self.store.counters.too_large += 1;
+            return;
+        }
+        let Some(inline_qos) = self.inline_qos(fragment.inline_qos.as_ref()) else { return };
+        self.reserve(index, fragment.bytes.len(), now.monotonic);
+        let Some(proxy) = self.writers.get_mut(index) else { return };
+        proxy.receive_fragment(now.monotonic, source.timestamp, inline_qos, fragment, &mut self.store, sink);
+        self.make_room(index, now.monotonic);
+    }
+
+    /// What the writer holds, and whether it wants an answer.
+    pub fn on_heartbeat(&mut self, now: Now, source: &Source, heartbeat: &Heartbeat, sink: &mut impl Sink) {
+        let Ok(index) = self.position(Guid::new(source.prefix, heartbeat.writer_id)) else {
+            self.store.counters.unmatched += 1;
+            return;
+        };
+        if let Some(proxy) = self.writers.get_mut(index) {
+            proxy.on_heartbeat(now.monotonic, heartbeat, &mut self.store, sink);
+        }
+    }
+
+    /// How far the writer has got with the fragments of a sample.
+    pub fn on_heartbeat_frag(&mut self, now: Now, source: &Source, heartbeat: &HeartbeatFrag) {
+        let Ok(index) = self.position(Guid::new(source.prefix, heartbeat.writer_id)) else {
+            self.store.counters.unmatched += 1;
+            return;
+        };
+        if let Some(proxy) = self.writers.get_mut(index) {
+            let always = source.vendor == VendorId::PUNCTUAL;
+            proxy.on_heartbeat_frag(now.monotonic, heartbeat, always, &mut self.store);
+        }
+    }
+
+    /// Numbers that will never come.
+    pub fn on_gap(&mut self, now: Now, source: &Source, gap: &Gap, sink: &mut impl Sink) {
+        let Ok(index) = self.position(Guid::new(source.prefix, gap.writer_id)) else {
+            self.store.counters.unmatched += 1;
+            return;
+        };
+        if let Some(proxy) = self.writers.get_mut(index) {
+            proxy.on_gap(now.monotonic, gap, &mut self.store, sink);
+        }
+    }
+
+    /// Offers again what the sink had refused, when it has room.
+    pub fn resume(&mut self, now: Now, sink: &mut impl Sink) {
+        for proxy in &mut self.writers {
+            proxy.resume(now.monotonic, &mut self.store, sink);
+        }
+    }
+
+    /// Takes a buffer back that came with a sample.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
+        self.store.recycle(buffer);
+    }
+
+    /// When `poll_transmit` has to be called again at the latest.
+    pub fn poll_timeout(&self) -> Instant {
+        self.writers.iter().map(WriterProxy::due).min().unwrap_or(Instant::NEVER)
+    }
+
+    fn position(&self, writer: Guid) -> Result<usize, usize> {
+        match self.writers.as_slice() {
+            [only] if only.guid == writer => Ok(0),
+            writers => writers.binary_search_by_key(&writer, |proxy| proxy.guid),
+        }
+    }
+
+    fn inline_qos(&mut self, list: Option<&wire::parameter::ParameterList<'_>>) -> Option<InlineQos> {
+        let Some(list) = list else { return Some(InlineQos::default()) };
+        let read = InlineQos::read(list).ok();
+        self.store.counters.bad_inline_qos += u64::from(read.is_none());
+        read
+    }
+
+    /// Makes room for `more` octets of the writer at `index`: what the writers behind it hold ahead of their turn goes
+    /// first, then what the writer itself holds further ahead. Writers before it keep theirs, so that one of them always gets on.
+    fn reserve(&mut self, index: usize, more: usize, now: Instant) {
+        let mut victim = self.writers.len();
+        while !self.store.has_room(more) && victim > 0 {
+            victim -= 1;
+            let Some(proxy) = self.writers.get_mut(victim) else { return };
+            while !self.store.has_room(more)
+                && proxy.evict(victim > index, victim < index, now, &mut self.store)
+            {}
+        }
+    }
+
+    /// Keeps the byte limit after buffers have grown.
+    fn make_room(&mut self, index: usize, now: Instant) {
+        if !self.store.has_room(0) {
+            self.reserve(index, 0, now);
+        }
+        if !self.store.has_room(0)
+            && let Some(proxy) = self.writers.get_mut(index)
+        {
+            while !self.store.has_room(0) && proxy.evict(true, false, now, &mut self.store) {}
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Fragments of one sample, put together with memory in proportion to the octets received (RTPS 2.5, 8.4.14).
+//!
+//! Fragments are appended in the order in which they come; what came in order is already the sample. Only a sample
+//! whose fragments came out of order is copied once more at the end.
+use alloc::vec::Vec;
+
+use wire::message::DataFrag;
+use wire::parameter::InlineQos;
+use wire::{FragmentNumber, FragmentNumberSet, Instant, SequenceNumber, Timestamp};
+
+/// A sample of which some fragments are here.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    pub(super) number: SequenceNumber,
+    pub(super) timestamp: Option<Timestamp>,
+    pub(super) inline_qos: InlineQos,
+    pub(super) is_key: bool,
+    pub(super) touched: Instant,
+    fragment_size: u32,
+    sample_size: u32,
+    bytes: Vec<u8>,
+    /// Sorted by first fragment, not overlapping, joined where both numbers and octets follow each other.
+    runs: Vec<Run>,
+}
+
+/// Fragments `first..first + count`, counted from 0, whose octets stand together at `offset`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    first: u32,
+    count: u32,
+    offset: usize,
+}
+
+impl Run {
+    fn end(&self) -> u32 {
+        self.first.saturating_add(self.count)
+    }
+}
+
+impl Assembly {
+    /// Begins with the facts that the first fragment states; `buffer` is used for the octets.
+    pub(super) fn new(
+        fragment: &DataFrag<'_>,
+        timestamp: Option<Timestamp>,
+        inline_qos: InlineQos,
+        mut buffer: Vec<u8>,
+        mut runs: Vec<Run>,
+    ) -> Self {
+        buffer.clear();
+        runs.clear();
+        Self {
+            number: fragment.sequence_number,
+            timestamp,
+            inline_qos,
+            is_key: fragment.is_key,
+            touched: Instant::START,
+            fragment_size: u32::from(fragment.fragment_size).max(1),
+            sample_size: fragment.sample_size,
+            bytes: buffer,
+            runs,
+        }
+    }
+
+    /// True if the fragment states the same sizes as the first one did.
+    pub(super) fn agrees(&self, fragment: &DataFrag<'_>) -> bool {
+        self.fragment_size == u32::from(fragment.fragment_size) && self.sample_size == fragment.sample_size
+    }
+
+    /// Octets held.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Adds fragments; what is here already is skipped.
+    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant) {
+        let mut index = fragment.first_fragment.0.saturating_sub(1);
+        for octets in fragment.bytes.chunks(self.fragment_size as usize) {
+            if index < self.fragments() && octets.len() == self.len_of(index) {
+                self.insert(index, octets);
+                self.touched = now;
+            }
+            index = index.saturating_add(1);
+        }
+    }
+
+    /// True if every fragment is here.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.runs.as_slice(), [all] if all.count == self.fragments()) || {
+            let held: u64 = self.runs.iter().map(|run| u64::from(run.count)).sum();
+            held == u64::from(self.fragments())
+        }
+    }
+
+    /// The sample in one piece, and what can be used again: `spare` is used if the sample has to be copied, and the buffer
+    /// that is not needed comes back.
+    pub(super) fn finish(self, mut spare: Vec<u8>) -> (Vec<u8>, Vec<u8>, Vec<Run>) {
+        if let [all] = self.runs.as_slice()
+            && all.offset == 0
+        {
+            return (self.bytes, spare, self.runs);
+        }
+        spare.clear();
+        for run in &self.runs {
+            let len = (run.first..run.end()).map(|index| self.len_of(index)).sum::<usize>();
+            let octets = self.bytes.get(run.offset..run.offset.saturating_add(len));
+            spare.extend_from_slice(octets.unwrap_or_default());
+        }
+        (spare, self.bytes, self.runs)
+    }
+
+    /// Takes the buffers back without the sample.
+    pub(super) fn into_buffers(self) -> (Vec<u8>, Vec<Run>) {
+        (self.bytes, self.runs)
+    }
+
+    /// The first missing fragments among the first `last`, as many as a set holds; an empty set behind them if all are here.
+    pub(super) fn missing(&self, last: u32) -> FragmentNumberSet {
+        let last = last.min(self.fragments());
+        let mut wanted = 0;
+        let mut set: Option<FragmentNumberSet> = None;
+        let ends = self.runs.iter().map(|run| (run.first, run.end())).chain([(last, u32::MAX)]);
+        for (start, end) in ends {
+            for index in wanted..start.min(last) {
+                let number = FragmentNumber(index.saturating_add(1));
+                let set = set.get_or_insert_with(|| FragmentNumberSet::empty(number));
+                if !set.insert(number) {
+                    return *set;
+                }
+            }
+            wanted = end;
+        }
+        set.unwrap_or_else(|| FragmentNumberSet::empty(FragmentNumber(last.saturating_add(1))))
+    }
+
+    fn fragments(&self) -> u32 {
+        self.sample_size.div_ceil(self.fragment_size)
+    }
+
+    fn len_of(&self, index: u32) -> usize {
+        let start = u64::from(index) * u64::from(self.fragment_size);
+        u64::from(self.sample_size).saturating_sub(start).min(u64::from(self.fragment_size)) as usize
+    }
+
+    fn insert(&mut self, index: u32, octets: &[u8]) {
+        let after = self.runs.partition_point(|run| run.first <= index);
+        let offset = self.bytes.len();
+        if let Some(before) = after.checked_sub(1).and_then(|before| self.runs.get_mut(before)) {
+            if index < before.end() {
+                return;
+            }
+            let len = before.count as usize * self.fragment_size as usize;
+            if before.end() == index && before.offset + len == offset {
+                before.count += 1;
+                self.bytes.extend_from_slice(octets);
+                return;
+            }
+        }
+        self.bytes.extend_from_slice(octets);
+        self.runs.insert(after, Run { first: index, count: 1, offset });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::EntityId;
+
+    const SAMPLE: &[u8] = b"0123456789abcdefghijk";
+
+    fn fragment(index: u32, bytes: &'static [u8]) -> DataFrag<'static> {
+        DataFrag {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: EntityId::UNKNOWN,
+            sequence_number: SequenceNumber(7),
+            first_fragment: FragmentNumber(index + 1),
+            fragment_count: 1,
+            fragment_size: 4,
+            sample_size: 21,
+            inline_qos: None,
+            is_key: false,
+            bytes,
+        }
+    }
+
+    fn assemble(order: &[u32]) -> Assembly {
+        let mut assembly =
+            Assembly::new(&fragment(0, b""), None, InlineQos::default(), Vec::new(), Vec::new());
+        for index in order {
+            let start = *index as usize * 4;
+            assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START);
+        }
+        assembly
+    }
+
+    #[test]
+    fn any_order_gives_the_sample() {
+        for order in [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 0, 5, 1, 4, 3]] {
+            let assembly = assemble(&order);
+            assert!(assembly.is_complete());
+            assert!(assembly.missing(u32::MAX).bitmap().is_empty());
+            assert_eq!(assembly.finish(Vec::new()).0, SAMPLE);
+        }
+    }
+
+    #[test]
+    fn repeated_fragments_count_once_and_missing_ones_are_named() {
+        let assembly = assemble(&[0, 0, 3, 3]);
+        assert!(!assembly.is_complete());
+        let missing = |last| assembly.missing(last).iter().map(|number| number.0).collect::<Vec<_>>();
+        assert_eq!(missing(u32::MAX), [2, 3, 5, 6]);
+        assert_eq!(missing(4), [2, 3]);
+        assert_eq!(missing(1), [0; 0]);
+        assert_eq!(assembly.missing(1).base(), FragmentNumber(2));
+        assert_eq!(assembly.bytes.len(), 8);
+    }
+
+    #[test]
+    fn wrong_lengths_and_numbers_are_not_taken() {
+        let mut assembly = assemble(&[]);
+        assembly.add(&fragment(0, b"abc"), Instant::START);
+        assembly.add(&fragment(9, b"abcd"), Instant::START);
+        assembly.add(&fragment(5, b"ab"), Instant::START);
+        assert!(assembly.runs.is_empty() && assembly.bytes.is_empty());
+    }
+}

@@ -1,0 +1,543 @@
+//! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
+use alloc::vec::Vec;
+
+use wire::message::{DataFrag, Gap, Heartbeat, HeartbeatFrag};
+use wire::parameter::InlineQos;
+use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, Timestamp};
+
+use super::order::{Held, Order, REACH};
+use super::reassembly::Assembly;
+use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store};
+use crate::count::Count;
+use crate::path::Path;
+
+/// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
+const JUMP: u64 = 65_536;
+/// A HEARTBEAT that is this far behind shows that an earlier message was forged.
+const BACKWARDS: u64 = 1 << 20;
+/// Incomplete samples at a time.
+const ASSEMBLIES: usize = 16;
+/// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
+const HELLO_WAIT: Duration = Duration::from_millis(100);
+const MAX_HELLO_WAIT: Duration = Duration::from_secs(3);
+/// What was not touched for this long may be thrown out by others.
+const IDLE: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct WriterProxy {
+    pub(super) guid: Guid,
+    pub(super) reliable: bool,
+    pub(super) path: Option<Path>,
+    order: Order,
+    /// A position in the writer's changes is known: numbers that are skipped from now on are lost.
+    started: bool,
+    assemblies: Vec<Assembly>,
+    /// The newest HEARTBEAT's last number.
+    pub(super) last: SequenceNumber,
+    /// The first number of a HEARTBEAT that skips too much to be believed at once.
+    jump: Option<SequenceNumber>,
+    heartbeats: Count,
+    heartbeat_frags: Count,
+    /// The sink is full: the change whose turn it is waits.
+    pub(super) blocked: bool,
+    /// A HEARTBEAT has come.
+    pub(super) heard: bool,
+    hello_wait: Duration,
+    /// When an ACKNACK is due.
+    pub(super) answer_at: Instant,
+    /// It answers a question, so it goes out even if nothing is missing.
+    pub(super) answer: bool,
+    /// The writer wants to know which of the first fragments of a change have come.
+    pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
+    /// When missing changes were last asked for.
+    pub(super) asked_at: Option<Instant>,
+}
+
+impl WriterProxy {
+    pub(super) fn new(writer: MatchedWriter, reliable: bool, now: Instant) -> Self {
+        Self {
+            guid: writer.guid,
+            reliable,
+            path: writer.paths.first().copied(),
+            order: Order::new(SequenceNumber::FIRST),
+            started: false,
+            assemblies: Vec::new(),
+            last: SequenceNumber::ZERO,
+            jump: None,
+            heartbeats: Count::default(),
+            heartbeat_frags: Count::default(),
+            blocked: false,
+            heard: false,
+            hello_wait: HELLO_WAIT,
+            answer_at: if reliable { now } else { Instant::NEVER },
+            answer: reliable,
+            asked_for_fragments: None,
+            asked_at: None,
+        }
+    }
+
+    pub(super) fn set_paths(&mut self, paths: Vec<Path>) {
+        self.path = paths.first().copied();
+    }
+
+    pub(super) const fn next(&self) -> SequenceNumber {
+        self.order.next()
+    }
+
+    pub(super) const fn due(&self) -> Instant {
+        self.answer_at
+    }
+
+    /// The changes that are missing up to the writer's last, incomplete ones apart.
+    pub(super) fn missing(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
+        self.order
+            .missing(self.last.next())
+            .filter(|number| !self.assemblies.iter().any(|assembly| assembly.number == *number))
+    }
+
+    /// Incomplete samples up to the writer's last.
+    pub(super) fn incomplete(&self) -> impl Iterator<Item = &Assembly> {
+        self.assemblies.iter().filter(|assembly| assembly.number <= self.last)
+    }
+
+    pub(super) fn is_missing_any(&self) -> bool {
+        self.missing().next().is_some() || self.incomplete().next().is_some()
+    }
+
+    /// The next wait for a first HEARTBEAT.
+    pub(super) fn next_hello(&mut self) -> Duration {
+        let wait = self.hello_wait;
+        self.hello_wait = wait.saturating_add(wait).min(MAX_HELLO_WAIT);
+        wait
+    }
+
+    pub(super) fn receive(
+        &mut self,
+        number: SequenceNumber,
+        mut held: Held<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        if self.order.knows(number) {
+            match self.reliable {
+                true => store.counters.duplicates += 1,
+                false => store.counters.late += 1,
+            }
+            return;
+        }
+        if !self.reliable {
+            return self.receive_best_effort(number, held, store, sink);
+        }
+        if number == self.order.next() && !self.blocked {
+            self.started = true;
+            if self.offer(number, &mut held, store, sink) == Accept::Taken {
+                self.order.delivered(number);
+                return self.drain(store, sink);
+            }
+            self.blocked = true;
+        }
+        self.hold(number, held, store);
+    }
+
+    fn receive_best_effort(
+        &mut self,
+        number: SequenceNumber,
+        mut held: Held<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        if self.started && number > self.order.next() {
+            self.report_lost(self.order.next(), number, store, sink);
+        }
+        self.started = true;
+        self.order.delivered(number);
+        if self.offer(number, &mut held, store, sink) == Accept::Full {
+            self.report_lost(number, number.next(), store, sink);
+        }
+        self.forget_assemblies(store);
+    }
+
+    pub(super) fn receive_fragment(
+        &mut self,
+        now: Instant,
+        timestamp: Option<Timestamp>,
+        inline_qos: InlineQos,
+        fragment: &DataFrag<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        let number = fragment.sequence_number;
+        if self.order.knows(number) {
+            store.counters.duplicates += 1;
+            return;
+        }
+        if !store.has_room(fragment.bytes.len())
+            || (self.reliable && number.distance_from(self.order.next()) >= REACH)
+        {
+            store.counters.no_room += 1;
+            return;
+        }
+        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                if self.assemblies.len() >= ASSEMBLIES && !self.drop_farthest_assembly(number, store) {
+                    store.counters.no_room += 1;
+                    return;
+                }
+                let (buffer, runs) = (store.buffer(), store.runs());
+                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
+                store.held_bytes += assembly.held();
+                self.assemblies.push(assembly);
+                self.assemblies.len() - 1
+            }
+        };
+        let Some(assembly) = self.assemblies.get_mut(index) else { return };
+        let before = assembly.held();
+        if !assembly.agrees(fragment) {
+            // The first fragment states the sizes. A sender that changes them starts over once the old ones have gone stale.
+            if now.since(assembly.touched) < IDLE {
+                store.counters.implausible += 1;
+                return;
+            }
+            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
+            let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
+            store.recycle_assembly(buffer, runs);
+        }
+        assembly.add(fragment, now);
+        store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
+        if !assembly.is_complete() {
+            return;
+        }
+        let assembly = self.assemblies.swap_remove(index);
+        store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
+        store.counters.assembled += 1;
+        let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
+        let spare = store.buffer();
+        let (sample, spare, runs) = assembly.finish(spare);
+        store.recycle_assembly(spare, runs);
+        let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
+        self.receive(number, held, store, sink);
+    }
+
+    pub(super) fn on_heartbeat(
+        &mut self,
+        now: Instant,
+        heartbeat: &Heartbeat,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        if !self.reliable {
+            return;
+        }
+        if !self.heartbeats.is_new(heartbeat.count, now) {
+            store.counters.implausible += 1;
+            return;
+        }
+        self.heard = true;
+        self.last = heartbeat.last;
+        let next = self.order.next();
+        if next.distance_from(heartbeat.last.next()) > BACKWARDS {
+            store.counters.implausible += 1;
+            self.report_lost(heartbeat.last.next(), next, store, sink);
+            self.restart(heartbeat.last.next(), store);
+        }
+        let mut doubtful = false;
+        if heartbeat.first > self.order.next() {
+            let distance = heartbeat.first.distance_from(self.order.next());
+            let said_before = self.jump.is_some_and(|jump| heartbeat.first >= jump);
+            if distance <= JUMP || said_before {
+                self.jump = None;
+                self.skip_to(heartbeat.first, store, sink);
+            } else {
+                // The writer is asked once more before so much is given up.
+                self.jump = Some(heartbeat.first);
+                doubtful = true;
+            }
+        } else {
+            self.jump = None;
+        }
+        self.started = true;
+        self.drain(store, sink);
+        let missing = !self.blocked && self.is_missing_any();
+        if !heartbeat.is_final || doubtful {
+            self.answer = true;
+            self.answer_at = now;
+        } else if missing {
+            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        } else {
+            self.answer_at = Instant::NEVER;
+            self.answer = false;
+        }
+    }
+
+    /// The writer has sent some fragments of a change. `always` says that it wants an answer even if all have come.
+    pub(super) fn on_heartbeat_frag(
+        &mut self,
+        now: Instant,
+        heartbeat: &HeartbeatFrag,
+        always: bool,
+        store: &mut Store,
+    ) {
+        if !self.reliable || !self.heartbeat_frags.is_new(heartbeat.count, now) {
+            return;
+        }
+        let number = heartbeat.sequence_number;
+        if self.order.knows(number) {
+            self.answer |= always;
+        } else {
+            self.asked_for_fragments = Some((number, heartbeat.last_fragment.0));
+        }
+        let late =
+            self.missing_of(number, heartbeat.last_fragment.0).is_some_and(|set| !set.bitmap().is_empty());
+        if late && !self.blocked {
+            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        } else if always {
+            self.answer_at = now;
+        } else {
+            self.asked_for_fragments = None;
+        }
+    }
+
+    /// The missing fragments among the first `last` of a change that is not complete.
+    pub(super) fn missing_of(&self, number: SequenceNumber, last: u32) -> Option<FragmentNumberSet> {
+        if self.order.knows(number) {
+            return None;
+        }
+        if let Some(assembly) = self.assemblies.iter().find(|assembly| assembly.number == number) {
+            return Some(assembly.missing(last));
+        }
+        let mut all = FragmentNumberSet::empty(FragmentNumber(1));
+        for fragment in 1..=last.min(256) {
+            all.insert(FragmentNumber(fragment));
+        }
+        Some(all)
+    }
+
+    /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
+    fn ask_time(&self, now: Instant, store: &Store) -> Instant {
+        let again = self.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
+        now.after(store.config.nack_delay).max(again)
+    }
+
+    pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
+        if !self.reliable {
+            return;
+        }
+        // A writer speaks of what it has written. Nothing is skipped on the word of a single message beyond that.
+        let believed = self.last.max(self.order.newest()).plus(JUMP);
+        if gap.list.base() > believed {
+            store.counters.implausible += 1;
+            self.answer = true;
+            self.answer_at = now;
+            return;
+        }
+        self.order.skip(gap.start, gap.list.base());
+        for number in gap.list.iter() {
+            self.order.skip(number, number.next());
+        }
+        self.started = true;
+        self.drain(store, sink);
+    }
+
+    pub(super) fn resume(&mut self, now: Instant, store: &mut Store, sink: &mut impl Sink) {
+        if core::mem::take(&mut self.blocked) {
+            self.drain(store, sink);
+            if !self.blocked {
+                // The writer waits for this: its window is full of what could not be taken.
+                self.answer = true;
+                self.answer_at = now;
+            }
+        }
+    }
+
+    /// Throws out one thing: the change that is furthest ahead of the others, or with `all` even the one that is needed next.
+    /// With `idle_only` only incomplete samples that have not moved for a second. False if there is nothing.
+    pub(super) fn evict(&mut self, all: bool, idle_only: bool, now: Instant, store: &mut Store) -> bool {
+        let farthest = self
+            .assemblies
+            .iter()
+            .enumerate()
+            .filter(|(_, assembly)| !idle_only || now.since(assembly.touched) >= IDLE)
+            .max_by_key(|(_, assembly)| assembly.number)
+            .map(|(index, assembly)| (index, assembly.number));
+        let lowest = self.assemblies.iter().map(|assembly| assembly.number).min();
+        let newest = self.order.newest();
+        let waits = !idle_only && newest >= self.order.next() && (all || newest > self.order.next());
+        match farthest {
+            Some((index, number)) if !waits || number > newest => {
+                if !all && !idle_only && !waits && lowest == Some(number) {
+                    return false;
+                }
+                self.drop_assembly(index, store);
+            }
+            _ if waits => {
+                let Some((number, held)) = self.order.evict(all) else { return false };
+                self.blocked &= number > self.order.next();
+                release(held, store);
+            }
+            _ => return false,
+        }
+        store.counters.evicted += 1;
+        true
+    }
+
+    /// Gives back all that it holds.
+    pub(super) fn release(mut self, store: &mut Store) {
+        self.restart(SequenceNumber::FIRST, store);
+    }
+
+    /// Forgets everything and goes on at `next`.
+    fn restart(&mut self, next: SequenceNumber, store: &mut Store) {
+        self.order.restart(next).for_each(|held| release(held, store));
+        while !self.assemblies.is_empty() {
+            self.drop_assembly(0, store);
+        }
+        self.blocked = false;
+    }
+
+    fn offer(
+        &self,
+        number: SequenceNumber,
+        held: &mut Held<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) -> Accept {
+        let mut sample = Sample {
+            writer: self.guid,
+            sequence_number: number,
+            source_timestamp: held.timestamp,
+            inline_qos: held.inline_qos,
+            is_key: held.is_key,
+            payload: core::mem::take(&mut held.payload),
+        };
+        let accept = sink.deliver(&mut sample);
+        match (accept, sample.payload) {
+            (Accept::Full, payload) => {
+                store.counters.full += 1;
+                held.payload = payload;
+            }
+            (Accept::Taken, SamplePayload::Owned(buffer)) => store.recycle(buffer),
+            (Accept::Taken, _) => {}
+        }
+        accept
+    }
+
+    /// Keeps a change that cannot be delivered yet.
+    fn hold(&mut self, number: SequenceNumber, held: Held<'_>, store: &mut Store) {
+        let turn = number == self.order.next();
+        let size = held.cost().saturating_add(held.payload.bytes().len());
+        if number.distance_from(self.order.next()) >= REACH || !store.has_room(size) {
+            store.counters.no_room += 1;
+            // The writer repeats it.
+            self.blocked &= !turn;
+            return;
+        }
+        let payload = match held.payload {
+            SamplePayload::None => SamplePayload::None,
+            SamplePayload::Datagram(bytes) => {
+                let mut buffer = store.buffer();
+                buffer.extend_from_slice(bytes);
+                SamplePayload::Owned(buffer)
+            }
+            SamplePayload::Owned(buffer) => SamplePayload::Owned(buffer),
+        };
+        let held =
+            Held { payload, timestamp: held.timestamp, inline_qos: held.inline_qos, is_key: held.is_key };
+        store.counters.held_back += 1;
+        store.held_bytes += held.cost();
+        self.order.insert(number, held);
+    }
+
+    /// Delivers what has come into order.
+    fn drain(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        while !self.blocked
+            && let Some((number, mut held)) = self.order.take_next()
+        {
+            let cost = held.cost();
+            if self.offer(number, &mut held, store, sink) == Accept::Full {
+                self.blocked = true;
+                self.order.put_back(number, held);
+            } else {
+                store.held_bytes = store.held_bytes.saturating_sub(cost);
+            }
+        }
+        self.forget_assemblies(store);
+        if self.last < self.order.next() && !self.answer && self.heard {
+            self.answer_at = Instant::NEVER;
+        }
+    }
+
+    /// Numbers below `first` are gone for good: what is held of them is delivered, the others are lost.
+    fn skip_to(&mut self, first: SequenceNumber, store: &mut Store, sink: &mut impl Sink) {
+        store.counters.jumps += 1;
+        loop {
+            self.drain(store, sink);
+            let next = self.order.next();
+            if self.blocked || next >= first {
+                return;
+            }
+            let end = self.order.missing_until(first);
+            if end == next {
+                return;
+            }
+            self.order.give_up_before(end);
+            if self.started {
+                self.report_lost(next, end, store, sink);
+            }
+        }
+    }
+
+    fn report_lost(
+        &self,
+        first: SequenceNumber,
+        end: SequenceNumber,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        let count = end.distance_from(first);
+        store.counters.lost = store.counters.lost.saturating_add(count);
+        sink.lost(self.guid, first, count);
+    }
+
+    fn forget_assemblies(&mut self, store: &mut Store) {
+        while let Some(index) =
+            self.assemblies.iter().position(|assembly| assembly.number < self.order.next())
+        {
+            self.drop_assembly(index, store);
+        }
+    }
+
+    fn drop_farthest_assembly(&mut self, number: SequenceNumber, store: &mut Store) -> bool {
+        let farthest = self.assemblies.iter().enumerate().max_by_key(|(_, assembly)| assembly.number);
+        // A best-effort writer never comes back to an old sample; a reliable one repeats what is needed first.
+        let victim = match self.reliable {
+            true => farthest.filter(|(_, assembly)| assembly.number > number).map(|(index, _)| index),
+            false => self
+                .assemblies
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, assembly)| assembly.number)
+                .map(|(index, _)| index),
+        };
+        if let Some(index) = victim {
+            self.drop_assembly(index, store);
+            store.counters.evicted += 1;
+        }
+        victim.is_some()
+    }
+
+    fn drop_assembly(&mut self, index: usize, store: &mut Store) {
+        let assembly = self.assemblies.swap_remove(index);
+        store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
+        let (buffer, runs) = assembly.into_buffers();
+        store.recycle_assembly(buffer, runs);
+    }
+}
+
+fn release(held: Held<'static>, store: &mut Store) {
+    store.held_bytes = store.held_bytes.saturating_sub(held.cost());
+    if let SamplePayload::Owned(buffer) = held.payload {
+        store.recycle(buffer);
+    }
+}

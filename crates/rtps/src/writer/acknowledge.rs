@@ -1,0 +1,82 @@
+//! What readers tell a writer (RTPS 2.5, 8.3.8.1, 8.3.8.9, 8.4.9.2).
+use wire::message::{AckNack, NackFrag};
+use wire::{Guid, GuidPrefix, Instant, Now, SequenceNumber};
+
+use super::{ReaderProxy, Writer};
+use crate::Payload;
+
+impl<P: Payload> Writer<P> {
+    /// A reader acknowledges every change below the base of the set and asks for those in it.
+    ///
+    /// A base above what was sent is not believed, and neither is a reader that is not matched. An empty set at base 0 or 1
+    /// is how peers ask for a first heartbeat.
+    pub fn on_acknack(&mut self, now: Now, source: GuidPrefix, acknack: &AckNack) {
+        // A heartbeat may have said that everything before the first held change is gone, sent or not.
+        let first = self.history.first().unwrap_or(self.last.next());
+        let most = self.fresh.max(first);
+        let base = acknack.set.base().max(SequenceNumber::FIRST);
+        let offset = self.history.offset_before(base);
+        let Some(proxy) = self.reader(Guid::new(source, acknack.reader_id)) else {
+            self.counters.implausible += 1;
+            return;
+        };
+        if !proxy.reliable
+            || base > most.max(proxy.sent)
+            || !proxy.acknacks.is_new(acknack.count, now.monotonic)
+        {
+            self.counters.implausible += 1;
+            return;
+        }
+        proxy.heard = true;
+        let progress = proxy.acknowledge(base, offset);
+        proxy.request(&acknack.set);
+        // It does not know yet where its changes begin.
+        proxy.gap_due |= base < proxy.start;
+        let asks_first = acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
+        proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
+        self.ready = true;
+        self.blocked = false;
+        if progress {
+            self.heartbeat_wait = self.config.heartbeat_period;
+            self.trim();
+        }
+        self.wait_on(now, progress);
+    }
+
+    /// A reader asks for fragments of one change. It has those before the first that it asks for.
+    pub fn on_nack_frag(&mut self, now: Now, source: GuidPrefix, nack: &NackFrag) {
+        let Some(proxy) = self.reader(Guid::new(source, nack.reader_id)) else {
+            self.counters.implausible += 1;
+            return;
+        };
+        if !proxy.reliable || !proxy.nack_frags.is_new(nack.count, now.monotonic) {
+            self.counters.implausible += 1;
+            return;
+        }
+        let complete = nack.missing.base().0.saturating_sub(1);
+        let progress = proxy.acknowledge_fragments(nack.sequence_number, complete);
+        proxy.request_fragments(nack.sequence_number, nack.missing);
+        self.ready = true;
+        self.blocked = false;
+        if progress {
+            self.heartbeat_wait = self.config.heartbeat_period;
+        }
+        self.wait_on(now, progress);
+    }
+
+    /// Sets the time of the next question after an answer.
+    fn wait_on(&mut self, now: Now, progress: bool) {
+        if !self.readers.iter().any(ReaderProxy::is_waited_for) {
+            self.heartbeat_at = Instant::NEVER;
+        } else if progress {
+            self.heartbeat_at = now.monotonic.after(self.heartbeat_wait);
+        } else {
+            self.arm_heartbeat(now.monotonic);
+        }
+    }
+
+    fn reader(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {
+        let index = self.readers.binary_search_by_key(&guid, |proxy| proxy.guid).ok()?;
+        self.readers.get_mut(index)
+    }
+}

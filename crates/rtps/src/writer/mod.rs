@@ -1,0 +1,502 @@
+//! The writer: numbers changes, keeps them until they are acknowledged or removed, sends and repeats them
+//! (RTPS 2.5, 8.4.7 to 8.4.9).
+//!
+//! One machine serves best-effort and reliable readers. Readers that are *in step* share one datagram per slab;
+//! a reader that came late or whose window is full falls behind and is served by datagrams of its own until it has caught up.
+mod acknowledge;
+mod assemble;
+mod history;
+mod reader_proxy;
+mod send;
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use wire::message::PayloadKind;
+use wire::{Duration, Guid, Instant, Now, SequenceNumber, Timestamp};
+
+use crate::Payload;
+use crate::path::Path;
+use history::{Entry, History};
+use reader_proxy::ReaderProxy;
+
+/// How a writer behaves. Every value can be changed before the writer is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriterConfig {
+    /// The writer's name.
+    pub guid: Guid,
+    /// True: what is lost is repeated to reliable readers.
+    pub reliable: bool,
+    /// True: changes stay until they are removed (TRANSIENT_LOCAL). False: they go once acknowledged.
+    pub retain: bool,
+    /// Most octets of history (capacity of slabs and length of large samples); beyond it `write` says `Full`. Default 1 MiB.
+    pub byte_limit: usize,
+    /// Most octets under way to one reader, unacknowledged, each datagram counted with 768 octets more for the receiver's
+    /// kernel. A reader that announces its receive buffer gets half of that. Default 160 KiB.
+    pub window: u32,
+    /// Longest wait for more changes to share a datagram with; zero sends at once (LATENCY_BUDGET). Default zero.
+    pub batch_delay: Duration,
+    /// Largest datagram, in octets of UDP payload, whatever the paths allow. Default 65,507.
+    pub max_datagram: u32,
+    /// DSCP, 0 to 63. Default 0.
+    pub class: u8,
+    /// First wait for an acknowledgement before it is asked for; doubles each time. Default 20 ms.
+    pub heartbeat_period: Duration,
+    /// Longest such wait. Default 500 ms.
+    pub max_heartbeat_period: Duration,
+    /// Payloads above this many octets are kept by handle and never copied. Default 16 KiB.
+    pub copy_limit: usize,
+}
+
+impl WriterConfig {
+    /// The defaults named at each field.
+    pub const fn new(guid: Guid, reliable: bool) -> Self {
+        Self {
+            guid,
+            reliable,
+            retain: false,
+            byte_limit: 1 << 20,
+            window: 160 << 10,
+            batch_delay: Duration::ZERO,
+            max_datagram: Path::MAX_DATAGRAM,
+            class: 0,
+            heartbeat_period: Duration::from_millis(20),
+            max_heartbeat_period: Duration::from_millis(500),
+            copy_limit: 16 << 10,
+        }
+    }
+}
+
+/// A reader that a writer is matched with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MatchedReader {
+    /// The reader's name.
+    pub guid: Guid,
+    /// It acknowledges and asks for what is missing.
+    pub reliable: bool,
+    /// It wants the changes that are held already (TRANSIENT_LOCAL on both sides).
+    pub wants_history: bool,
+    /// Fresh changes go along each of these.
+    pub paths: Vec<Path>,
+    /// Repairs and what else is for it alone go here, if fresh changes go to a group; otherwise along `paths`.
+    pub direct: Option<Path>,
+    /// Octets that its socket can hold, if it said so.
+    pub receive_buffer: Option<u32>,
+}
+
+/// What is written, apart from its payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change<'a> {
+    /// Whether the payload is data, a key or absent.
+    pub kind: PayloadKind,
+    /// An encoded parameter list with its sentinel.
+    pub inline_qos: Option<&'a [u8]>,
+    /// When the application wrote it.
+    pub source_timestamp: Option<Timestamp>,
+}
+
+/// The payload of a change, encapsulation header included; empty for a change without payload.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a, P> {
+    /// Octets to copy.
+    Copy(&'a [u8]),
+    /// A handle to keep. Small ones are copied all the same.
+    Shared(P),
+}
+
+/// Why a change was not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The history has reached its byte limit: wait for acknowledgements, or remove a change.
+    Full {
+        /// Octets held.
+        held: usize,
+        /// Octets that the change needs on top.
+        needed: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The sample can never be held or sent: it is larger than the byte limit or than 2^32 - 1 octets.
+    TooLarge {
+        /// Octets of the payload.
+        len: usize,
+        /// The most that is possible.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full { held, needed, limit } => {
+                write!(f, "history is full: {held} octets held, {needed} more needed, the limit is {limit}")
+            }
+            Self::TooLarge { len, limit } => {
+                write!(f, "a sample of {len} octets is larger than the limit of {limit}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for WriteError {}
+
+/// Why `write_in_place` wrote nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InPlaceError<E> {
+    /// The history refused.
+    Write(WriteError),
+    /// The encoder failed.
+    Encode(E),
+    /// The encoder wrote more than it had said.
+    Overrun {
+        /// What it had said, in octets.
+        max_len: usize,
+    },
+}
+
+/// How often something notable happened; for explanations and tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriterCounters {
+    /// Changes sent again because a reader asked.
+    pub repairs: u64,
+    /// Fragments sent again because a reader asked.
+    pub fragment_repairs: u64,
+    /// GAPs sent.
+    pub gaps: u64,
+    /// Heartbeats that asked for an answer.
+    pub asks: u64,
+    /// Times that nothing could leave because every window was full.
+    pub blocked: u64,
+    /// Readers that fell out of step because their window was full while another's was not.
+    pub lagging: u64,
+    /// ACKNACKs and NACK_FRAGs ignored: unmatched, old, or acknowledging what was never sent.
+    pub implausible: u64,
+    /// Times that half-empty slabs were copied together.
+    pub compactions: u64,
+}
+
+/// A writer without input or output. See the module.
+#[derive(Debug)]
+pub struct Writer<P> {
+    config: WriterConfig,
+    history: History<P>,
+    /// Sorted by guid.
+    readers: Vec<ReaderProxy>,
+    last: SequenceNumber,
+    /// The next change to send to the readers in step.
+    fresh: SequenceNumber,
+    /// Its next fragment, counted from 0.
+    fresh_fragment: u32,
+    /// Octets sent since an answer was last asked for.
+    unasked: u64,
+    /// When the open slab got its first change.
+    open_since: Instant,
+    flush: bool,
+    /// Nothing fresh may leave until a reader acknowledges.
+    blocked: bool,
+    liveliness: bool,
+    heartbeat_at: Instant,
+    heartbeat_wait: Duration,
+    heartbeat_count: i32,
+    /// Something may be ready to leave.
+    ready: bool,
+    /// Smallest datagram over all paths.
+    datagram: u32,
+    counters: WriterCounters,
+}
+
+impl<P: Payload> Writer<P> {
+    /// A writer without readers and history.
+    pub fn new(config: WriterConfig) -> Self {
+        let datagram = config.max_datagram.clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
+        let mut history = History::new(config.guid.prefix, config.guid.entity_id, config.byte_limit / 4);
+        history.set_datagram(datagram as usize);
+        Self {
+            history,
+            config: WriterConfig { max_datagram: datagram, ..config },
+            readers: Vec::new(),
+            last: SequenceNumber::ZERO,
+            fresh: SequenceNumber::FIRST,
+            fresh_fragment: 0,
+            unasked: 0,
+            open_since: Instant::START,
+            flush: false,
+            blocked: false,
+            liveliness: false,
+            heartbeat_at: Instant::NEVER,
+            heartbeat_wait: config.heartbeat_period,
+            heartbeat_count: 0,
+            ready: false,
+            datagram,
+            counters: WriterCounters::default(),
+        }
+    }
+
+    /// The writer's name.
+    pub const fn guid(&self) -> Guid {
+        self.config.guid
+    }
+
+    /// How it behaves.
+    pub const fn config(&self) -> &WriterConfig {
+        &self.config
+    }
+
+    /// The number of the newest change, zero before the first.
+    pub const fn last(&self) -> SequenceNumber {
+        self.last
+    }
+
+    /// The oldest change that is held.
+    pub fn first_held(&self) -> Option<SequenceNumber> {
+        self.history.first()
+    }
+
+    /// Octets of history; never above the byte limit.
+    pub fn held_bytes(&self) -> usize {
+        self.history.held_bytes()
+    }
+
+    /// What happened so far.
+    pub const fn counters(&self) -> &WriterCounters {
+        &self.counters
+    }
+
+    /// The matched readers.
+    pub fn readers(&self) -> impl Iterator<Item = Guid> + '_ {
+        self.readers.iter().map(|proxy| proxy.guid)
+    }
+
+    /// True once every reliable reader has acknowledged every change up to `number`.
+    pub fn is_acknowledged(&self, number: SequenceNumber) -> bool {
+        self.readers.iter().all(|proxy| !proxy.reliable || proxy.acked > number)
+    }
+
+    /// Matches a reader, or gives a matched one new paths.
+    pub fn match_reader(&mut self, now: Now, reader: MatchedReader) {
+        self.ready = true;
+        let reliable = reader.reliable && self.config.reliable;
+        match self.readers.binary_search_by_key(&reader.guid, |proxy| proxy.guid) {
+            Ok(index) => {
+                if let Some(proxy) = self.readers.get_mut(index) {
+                    proxy.set_paths(reader.paths, reader.direct);
+                }
+            }
+            Err(index) => {
+                // Changes that wait to leave are for those that are matched now.
+                self.history.close();
+                let next = self.last.next();
+                let start = match self.history.first() {
+                    Some(first) if reader.wants_history => first,
+                    _ => next,
+                };
+                let window = u64::from(reader.receive_buffer.map_or(self.config.window, |octets| octets / 2));
+                let offset = self.history.offset_before(start);
+                let reader = MatchedReader { reliable, ..reader };
+                self.readers.insert(index, ReaderProxy::new(reader, start, offset, window));
+                if reliable {
+                    self.arm_heartbeat(now.monotonic);
+                }
+            }
+        }
+        self.blocked = false;
+        self.measure_paths();
+    }
+
+    /// Forgets a reader; false if it was not matched.
+    pub fn unmatch_reader(&mut self, _now: Now, reader: Guid) -> bool {
+        let Ok(index) = self.readers.binary_search_by_key(&reader, |proxy| proxy.guid) else { return false };
+        self.readers.remove(index);
+        self.ready = true;
+        self.blocked = false;
+        self.measure_paths();
+        self.trim();
+        true
+    }
+
+    /// Writes a change.
+    ///
+    /// # Errors
+    /// `Full` leaves the writer as it was.
+    pub fn write(
+        &mut self,
+        now: Now,
+        change: &Change<'_>,
+        body: Body<'_, P>,
+    ) -> Result<SequenceNumber, WriteError> {
+        let len = match &body {
+            Body::Copy(bytes) => bytes.len(),
+            Body::Shared(payload) => payload.as_ref().len(),
+        };
+        if self.fits_slab(change, len) {
+            let bytes = match &body {
+                Body::Copy(bytes) => bytes,
+                Body::Shared(payload) => payload.as_ref(),
+            };
+            return self
+                .write_in_place(now, change, len, |out| {
+                    out.extend_from_slice(bytes);
+                    Ok::<(), ()>(())
+                })
+                .map_err(|error| match error {
+                    InPlaceError::Write(error) => error,
+                    // Copying cannot fail and writes `len` octets.
+                    InPlaceError::Encode(()) | InPlaceError::Overrun { .. } => {
+                        WriteError::TooLarge { len, limit: self.config.byte_limit }
+                    }
+                });
+        }
+        let limit = self.config.byte_limit.min(u32::MAX as usize);
+        if len > limit {
+            return Err(WriteError::TooLarge { len, limit });
+        }
+        if self.keeps_nothing() {
+            return Ok(self.pass());
+        }
+        self.make_room(len)?;
+        let payload = match body {
+            Body::Copy(bytes) => P::copied_from(bytes),
+            Body::Shared(payload) => payload,
+        };
+        let fragment_size = self.fragment_size(change.inline_qos, len);
+        let number = self.last.next();
+        self.history.append_large(number, &entry(change), payload, fragment_size);
+        self.last = number;
+        self.ready = true;
+        Ok(number)
+    }
+
+    /// Writes a change whose payload of at most `max_len` octets, encapsulation header included, is encoded straight
+    /// into the history by `encode`, which appends to the buffer it is given and does not touch what is there.
+    ///
+    /// # Errors
+    /// Every error leaves the writer as it was. `TooLarge` if `max_len` is above the copy limit or a datagram: use `write`.
+    pub fn write_in_place<E>(
+        &mut self,
+        now: Now,
+        change: &Change<'_>,
+        max_len: usize,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<SequenceNumber, InPlaceError<E>> {
+        if !self.fits_slab(change, max_len) {
+            let limit = self.config.copy_limit.min(self.datagram as usize);
+            return Err(InPlaceError::Write(WriteError::TooLarge { len: max_len, limit }));
+        }
+        if self.keeps_nothing() {
+            return Ok(self.pass());
+        }
+        let entry = entry(change);
+        // Changes that wait for others, or for the socket, share datagrams; a lone one takes the room that it needs.
+        let shares = self.config.batch_delay > Duration::ZERO || self.fresh <= self.last;
+        let target = if shares { (self.datagram as usize).min(self.config.byte_limit / 8) } else { 0 };
+        if self.history.open_slab().is_some() && self.history.cost(&entry, max_len, target) > 0 {
+            self.history.close();
+        }
+        let mut target = target;
+        if self.make_room(self.history.cost(&entry, max_len, target)).is_err() {
+            target = 0;
+            self.make_room(self.history.cost(&entry, max_len, target)).map_err(InPlaceError::Write)?;
+        }
+        let number = self.last.next();
+        let opens = self.history.open_slab().is_none();
+        match self.history.append(number, &entry, max_len, target, encode) {
+            Ok(true) => {}
+            Ok(false) => return Err(InPlaceError::Overrun { max_len }),
+            Err(error) => return Err(InPlaceError::Encode(error)),
+        }
+        if opens {
+            self.open_since = now.monotonic;
+        }
+        self.last = number;
+        self.ready = true;
+        Ok(number)
+    }
+
+    /// Forgets a change; readers that miss it are told by GAP. False if it was not held.
+    pub fn remove(&mut self, number: SequenceNumber) -> bool {
+        let removed = self.history.remove(number);
+        self.ready |= removed;
+        removed
+    }
+
+    /// Sends what waits for more changes to share a datagram with.
+    pub fn flush(&mut self) {
+        self.flush = true;
+        self.ready = true;
+    }
+
+    /// The next poll sends a HEARTBEAT with the liveliness flag (MANUAL_BY_TOPIC).
+    pub fn assert_liveliness(&mut self) {
+        self.liveliness = true;
+        self.ready = true;
+    }
+
+    /// With no reader and nothing to retain, a change only takes a number.
+    fn keeps_nothing(&self) -> bool {
+        self.readers.is_empty() && !self.config.retain
+    }
+
+    fn pass(&mut self) -> SequenceNumber {
+        self.last = self.last.next();
+        self.fresh = self.last.next();
+        self.last
+    }
+
+    fn fits_slab(&self, change: &Change<'_>, len: usize) -> bool {
+        len <= self.config.copy_limit
+            && len.saturating_add(assemble::overhead(change.inline_qos)) <= self.datagram as usize
+    }
+
+    /// Octets of a fragment of a sample of `len` octets, or 0 if one datagram holds it.
+    fn fragment_size(&self, inline_qos: Option<&[u8]>, len: usize) -> u32 {
+        if len.saturating_add(assemble::overhead(inline_qos)) <= self.datagram as usize {
+            return 0;
+        }
+        assemble::fragment_size(self.datagram, inline_qos)
+    }
+
+    fn make_room(&mut self, needed: usize) -> Result<(), WriteError> {
+        let limit = self.config.byte_limit;
+        if self.history.held_bytes().saturating_add(needed) > limit {
+            self.counters.compactions += 1;
+            self.history.compact(self.fresh);
+        }
+        let held = self.history.held_bytes();
+        if held.saturating_add(needed) > limit {
+            return Err(WriteError::Full { held, needed, limit });
+        }
+        Ok(())
+    }
+
+    fn measure_paths(&mut self) {
+        let smallest = self.readers.iter().map(ReaderProxy::max_datagram).min();
+        self.datagram =
+            smallest.unwrap_or(self.config.max_datagram).clamp(Path::MIN_DATAGRAM, self.config.max_datagram);
+        self.history.set_datagram(self.datagram as usize);
+    }
+
+    /// Forgets what nobody can ask for any more.
+    fn trim(&mut self) {
+        if self.config.retain {
+            return;
+        }
+        let needed =
+            self.readers.iter().map(|proxy| if proxy.reliable { proxy.acked } else { proxy.sent }).min();
+        let before = needed.map_or(self.last.next(), |number| number.min(self.fresh));
+        if needed.is_none() {
+            (self.fresh, self.fresh_fragment) = (before, 0);
+        }
+        self.history.remove_before(before);
+    }
+
+    fn arm_heartbeat(&mut self, now: Instant) {
+        if self.heartbeat_at == Instant::NEVER {
+            self.heartbeat_at = now.after(self.heartbeat_wait);
+        }
+    }
+}
+
+fn entry<'a>(change: &Change<'a>) -> Entry<'a> {
+    Entry { kind: change.kind, inline_qos: change.inline_qos, timestamp: change.source_timestamp }
+}

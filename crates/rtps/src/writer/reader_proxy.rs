@@ -1,0 +1,222 @@
+//! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
+use alloc::vec::Vec;
+
+use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
+
+use super::MatchedReader;
+use super::history::DATAGRAM_COST;
+use crate::count::Count;
+use crate::path::Path;
+
+/// How often the octets that may be repeated to one reader are replenished.
+pub(crate) const REPAIR_INTERVAL: Duration = Duration::from_millis(10);
+/// Samples whose missing fragments are remembered at a time.
+const FRAGMENTED_REQUESTS: usize = 8;
+
+#[derive(Debug)]
+pub(crate) struct ReaderProxy {
+    pub(crate) guid: Guid,
+    pub(crate) reliable: bool,
+    pub(crate) paths: Vec<Path>,
+    direct: Option<Path>,
+    /// Most octets on the way to this reader, unacknowledged.
+    pub(crate) window: u64,
+    /// The first change that is meant for it; before that it gets GAPs.
+    pub(crate) start: SequenceNumber,
+    /// Every change below is acknowledged.
+    pub(crate) acked: SequenceNumber,
+    pub(crate) acked_offset: u64,
+    /// It answers HEARTBEAT_FRAG even if nothing is missing, so that the window holds inside a sample too. Others get a
+    /// sample that has begun to leave to its end.
+    pub(crate) acks_fragments: bool,
+    /// Fragments of the change at `acked` that it has.
+    pub(crate) acked_fragments: u32,
+    /// The next change to send to it for the first time.
+    pub(crate) sent: SequenceNumber,
+    /// The next fragment of the change at `sent`, counted from 0.
+    pub(crate) sent_fragment: u32,
+    /// The datagram that is being made goes to it.
+    pub(crate) chosen: bool,
+    /// It has sent an ACKNACK since it was matched.
+    pub(crate) heard: bool,
+    pub(crate) heartbeat_due: bool,
+    pub(crate) gap_due: bool,
+    /// Changes that it asked for again, and the next fragment of the first of them.
+    pub(crate) requested: SequenceNumberSet,
+    pub(crate) requested_fragment: u32,
+    pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
+    /// Octets that may still be repeated before `refill_at`.
+    pub(crate) credit: u64,
+    pub(crate) refill_at: Instant,
+    pub(crate) acknacks: Count,
+    pub(crate) nack_frags: Count,
+}
+
+impl ReaderProxy {
+    pub(crate) fn new(reader: MatchedReader, start: SequenceNumber, offset: u64, window: u64) -> Self {
+        Self {
+            guid: reader.guid,
+            reliable: reader.reliable,
+            paths: reader.paths,
+            direct: reader.direct,
+            window,
+            start,
+            acked: start,
+            acked_offset: offset,
+            // Only Punctual's readers announce their receive buffer.
+            acks_fragments: reader.receive_buffer.is_some(),
+            acked_fragments: 0,
+            sent: start,
+            sent_fragment: 0,
+            chosen: false,
+            heard: false,
+            heartbeat_due: reader.reliable,
+            gap_due: reader.reliable && start > SequenceNumber::FIRST,
+            requested: SequenceNumberSet::default(),
+            requested_fragment: 0,
+            fragments: Vec::new(),
+            credit: window,
+            refill_at: Instant::START,
+            acknacks: Count::default(),
+            nack_frags: Count::default(),
+        }
+    }
+
+    /// New paths, for instance because its addresses changed.
+    pub(crate) fn set_paths(&mut self, paths: Vec<Path>, direct: Option<Path>) {
+        self.paths = paths;
+        self.direct = direct;
+        self.heartbeat_due = self.reliable;
+    }
+
+    /// Where goes what is for it alone.
+    pub(crate) fn direct_paths(&self) -> &[Path] {
+        self.direct.as_ref().map_or(&self.paths, core::slice::from_ref)
+    }
+
+    /// Largest datagram that all of its paths carry.
+    pub(crate) fn max_datagram(&self) -> u32 {
+        self.paths
+            .iter()
+            .chain(&self.direct)
+            .map(|path| path.max_datagram)
+            .min()
+            .unwrap_or(Path::MAX_DATAGRAM)
+    }
+
+    /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
+    pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
+        if !self.reliable || (fragment > 0 && !self.acks_fragments) {
+            return true;
+        }
+        let sent = offset.saturating_add(self.fragments_cost(fragment));
+        let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
+        let under_way = sent.saturating_sub(acked);
+        under_way == 0 || under_way.saturating_add(cost) <= self.window
+    }
+
+    /// Something was sent to it that it has not acknowledged, or it has never been heard.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        let inside = self.acks_fragments && self.sent_fragment > 0;
+        self.reliable && (!self.heard || self.acked < self.sent || inside)
+    }
+
+    /// It has every change below `number`; true if that is news.
+    pub(crate) fn acknowledge(&mut self, number: SequenceNumber, offset: u64) -> bool {
+        if number <= self.acked {
+            return false;
+        }
+        self.acked = number;
+        self.acked_offset = self.acked_offset.max(offset);
+        self.acked_fragments = 0;
+        if number > self.sent {
+            (self.sent, self.sent_fragment) = (number, 0);
+        }
+        true
+    }
+
+    /// It has the first `count` fragments of a change; true if that is news.
+    pub(crate) fn acknowledge_fragments(&mut self, number: SequenceNumber, count: u32) -> bool {
+        let sent = if number < self.sent { u32::MAX } else { self.sent_fragment };
+        let news = number == self.acked && count > self.acked_fragments && count <= sent;
+        if news {
+            self.acked_fragments = count;
+        }
+        news
+    }
+
+    fn fragments_cost(&self, count: u32) -> u64 {
+        u64::from(count) * (u64::from(self.max_datagram()) + DATAGRAM_COST)
+    }
+
+    pub(crate) fn has_repairs(&self) -> bool {
+        !self.requested.bitmap().is_empty() || !self.fragments.is_empty()
+    }
+
+    /// Octets may be repeated to it; replenishes them when it is time.
+    pub(crate) fn may_repair(&mut self, now: Instant) -> bool {
+        if now >= self.refill_at {
+            self.credit = self.window;
+            self.refill_at = now.after(REPAIR_INTERVAL);
+        }
+        self.credit > 0
+    }
+
+    /// Replaces what it asks for: each ACKNACK states all that is missing. That may be what it has acknowledged before: its participant
+    /// may have lost ours for a while and begun anew, unnoticed here.
+    pub(crate) fn request(&mut self, set: &SequenceNumberSet) {
+        let first = self.requested.iter().next();
+        let mut requested = SequenceNumberSet::empty(set.base());
+        for number in set.iter().filter(|number| *number < self.sent) {
+            requested.insert(number);
+        }
+        if requested.iter().next() != first {
+            self.requested_fragment = 0;
+        }
+        self.requested = requested;
+        self.fragments.retain(|(number, _)| *number >= set.base() && !requested.contains(*number));
+    }
+
+    pub(crate) fn request_fragments(&mut self, number: SequenceNumber, missing: FragmentNumberSet) {
+        let unsent = (number, missing.base().0) > (self.sent, self.sent_fragment);
+        if unsent || missing.bitmap().is_empty() || self.requested.contains(number) {
+            return;
+        }
+        if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
+            *set = missing;
+        } else if self.fragments.len() < FRAGMENTED_REQUESTS {
+            self.fragments.push((number, missing));
+        }
+    }
+
+    /// Forgets requests below `number`.
+    pub(crate) fn answered_before(&mut self, number: SequenceNumber) {
+        let mut left = SequenceNumberSet::empty(self.requested.base());
+        for wanted in self.requested.iter().filter(|wanted| *wanted >= number) {
+            left.insert(wanted);
+        }
+        self.requested = left;
+        self.requested_fragment = 0;
+    }
+
+    /// Takes the next requested single fragment.
+    pub(crate) fn next_fragment(&mut self) -> Option<(SequenceNumber, FragmentNumber)> {
+        loop {
+            let (number, set) = self.fragments.first_mut()?;
+            let first = set.iter().next();
+            if let Some(fragment) = first {
+                let mut left = FragmentNumberSet::empty(set.base());
+                for later in set.iter().skip(1) {
+                    left.insert(later);
+                }
+                *set = left;
+                return Some((*number, fragment));
+            }
+            self.fragments.remove(0);
+        }
+    }
+
+    pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
+        self.fragments.retain(|(held, _)| *held != number);
+    }
+}

@@ -1,0 +1,471 @@
+//! What leaves a writer, and when.
+use wire::message::encode::{self, HEARTBEAT_LEN};
+use wire::message::{Heartbeat, HeartbeatFrag};
+use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
+
+use super::assemble::{Added, Datagram, fragments_of};
+use super::history::{DATAGRAM_COST, Place};
+use super::{ReaderProxy, Writer};
+use crate::Payload;
+use crate::transmit::Transmit;
+
+impl<P: Payload> Writer<P> {
+    /// Fills `out` with the next datagram that may leave at `now`; false if there is none. Timers that are due are served too.
+    ///
+    /// Repairs and answers come first, then fresh changes, then readers that lag, then heartbeats that ask.
+    pub fn poll_transmit(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        let now = now.monotonic;
+        out.clear();
+        let found = self.poll_liveliness(out)
+            || self.poll_directed(out)
+            || self.poll_repair(now, out)
+            || self.poll_fresh(now, out)
+            || self.poll_lagging(now, out)
+            || self.poll_heartbeat(now, out);
+        if found {
+            out.set_class(self.config.class);
+        } else {
+            self.ready = false;
+        }
+        found
+    }
+
+    /// When `poll_transmit` has to be called again at the latest; `NEVER` if only a call of another method can make it necessary.
+    pub fn poll_timeout(&self) -> Instant {
+        if self.ready {
+            return Instant::START;
+        }
+        let mut next = self.heartbeat_at;
+        if !self.blocked && self.fresh <= self.last && !self.readers.is_empty() {
+            next = next.min(self.open_since.after(self.config.batch_delay));
+        }
+        self.readers
+            .iter()
+            .filter(|proxy| proxy.has_repairs())
+            .fold(next, |next, proxy| next.min(proxy.refill_at))
+    }
+
+    /// A heartbeat that says what is held, up to the change before `sent`.
+    fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
+        let first =
+            self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
+        self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
+        if !is_final {
+            self.counters.asks += 1;
+        }
+        Heartbeat {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: self.config.guid.entity_id,
+            first,
+            last: sent.prev().max(first.prev()),
+            count: self.heartbeat_count,
+            is_final,
+            liveliness: false,
+        }
+    }
+
+    fn poll_liveliness(&mut self, out: &mut Transmit<P>) -> bool {
+        if !core::mem::take(&mut self.liveliness) || self.readers.is_empty() {
+            return false;
+        }
+        let heartbeat = Heartbeat { liveliness: true, ..self.heartbeat(self.fresh, true) };
+        for proxy in &self.readers {
+            proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        }
+        Datagram::begin(out, self.config.guid.prefix, self.config.guid.entity_id, None, self.datagram)
+            .heartbeat(&heartbeat);
+        true
+    }
+
+    /// Answers to one reader: the GAP before its first change, and a heartbeat.
+    fn poll_directed(&mut self, out: &mut Transmit<P>) -> bool {
+        let Some(index) = self.readers.iter().position(|proxy| proxy.gap_due || proxy.heartbeat_due) else {
+            return false;
+        };
+        let Some(proxy) = self.readers.get(index) else { return false };
+        let (sent, is_final) = (proxy.sent, !proxy.is_waited_for());
+        let heartbeat = self.heartbeat(sent, is_final);
+        let Some(proxy) = self.readers.get_mut(index) else { return false };
+        let gap = core::mem::take(&mut proxy.gap_due);
+        proxy.heartbeat_due = false;
+        proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        let guid = self.config.guid;
+        let mut datagram =
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
+        if gap && datagram.gap(SequenceNumber::FIRST, proxy.start) {
+            self.counters.gaps += 1;
+        }
+        datagram.heartbeat(&heartbeat);
+        true
+    }
+
+    fn poll_repair(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        let position = self.readers.iter_mut().position(|proxy| proxy.has_repairs() && proxy.may_repair(now));
+        let Some(index) = position else { return false };
+        let Some(sent) = self.readers.get(index).map(|proxy| proxy.sent) else { return false };
+        let heartbeat = self.heartbeat(sent, true);
+        let Some(proxy) = self.readers.get_mut(index) else { return false };
+        let guid = self.config.guid;
+        proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        let mut datagram =
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
+        let mut from = SequenceNumber::ZERO;
+        while let Some(number) = proxy.requested.iter().find(|number| *number >= from) {
+            let record = self.history.at_or_after(number.max(proxy.start));
+            match record {
+                Some(record) if record.number == number => match datagram.change(&self.history, record) {
+                    Added::Whole => {
+                        self.counters.repairs += 1;
+                        from = number.next();
+                    }
+                    Added::Full => break,
+                    Added::Fragments if datagram.is_empty() => {
+                        self.counters.fragment_repairs += 1;
+                        let last = datagram.fragment(&self.history, record, proxy.requested_fragment);
+                        proxy.requested_fragment = proxy.requested_fragment.saturating_add(1);
+                        if last {
+                            from = number.next();
+                        }
+                        break;
+                    }
+                    Added::Fragments => break,
+                },
+                record => {
+                    let end =
+                        record.map_or(proxy.sent, |record| record.number).min(proxy.sent).max(number.next());
+                    if !datagram.gap(number, end) {
+                        break;
+                    }
+                    self.counters.gaps += 1;
+                    from = end;
+                }
+            }
+        }
+        if from > SequenceNumber::ZERO {
+            proxy.answered_before(from);
+        }
+        if datagram.is_empty()
+            && let Some((number, fragment)) = proxy.next_fragment()
+        {
+            match self.history.get(number) {
+                Some(record) => {
+                    self.counters.fragment_repairs += 1;
+                    datagram.fragment(&self.history, record, fragment.0.saturating_sub(1));
+                }
+                None => {
+                    proxy.forget_fragments(number);
+                    datagram.gap(number, number.next());
+                }
+            }
+        }
+        datagram.heartbeat(&heartbeat);
+        proxy.credit = proxy.credit.saturating_sub(out.len() as u64);
+        true
+    }
+
+    fn poll_fresh(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        loop {
+            if let Some(found) = self.next_fresh(now, out) {
+                return found;
+            }
+        }
+    }
+
+    /// The next fresh datagram, if there is one; `None` if a step was made and the question has to be asked again.
+    fn next_fresh(&mut self, now: Instant, out: &mut Transmit<P>) -> Option<bool> {
+        if self.fresh > self.last {
+            self.flush = false;
+            return Some(false);
+        }
+        if self.readers.is_empty() {
+            self.pass_fresh(self.last.next());
+            self.trim();
+            return Some(false);
+        }
+        let Some(record) = self.history.at_or_after(self.fresh) else {
+            // What waited to leave was removed: a heartbeat tells.
+            self.pass_fresh(self.last.next());
+            self.arm_heartbeat(now);
+            return Some(false);
+        };
+        let number = record.number;
+        let (slab, cost) = match &record.place {
+            Place::Slab { slab, .. } => {
+                let open = self.history.open_slab() == Some(*slab);
+                let due = self.flush || now >= self.open_since.after(self.config.batch_delay);
+                if open && !due {
+                    return Some(false);
+                }
+                (Some(*slab), self.history.slab(*slab).map_or(0, |slab| slab.end + HEARTBEAT_LEN))
+            }
+            _ => (None, self.datagram as usize),
+        };
+        if !self.readers.iter().any(|proxy| self.is_in_step(proxy)) {
+            // Everybody lags and is served alone.
+            let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
+            self.pass_fresh(end);
+            return None;
+        }
+        let cost = cost as u64 + DATAGRAM_COST;
+        let offset = self.history.offset_before(self.fresh);
+        if !self.choose_recipients(offset, cost, out) {
+            self.counters.blocked += u64::from(!self.blocked);
+            self.blocked = true;
+            return Some(false);
+        }
+        self.blocked = false;
+        self.arm_heartbeat(now);
+        if number > self.fresh {
+            self.send_gap(number, out);
+            return Some(true);
+        }
+        self.unasked = self.unasked.saturating_add(cost);
+        match slab {
+            Some(slab) => self.send_slab(slab, out),
+            None => self.send_large(number, out),
+        }
+        Some(true)
+    }
+
+    /// Adds the paths of the readers in step that have room for `cost` octets; false if none has room.
+    fn choose_recipients(&mut self, offset: u64, cost: u64, out: &mut Transmit<P>) -> bool {
+        let (mut in_step, mut chosen) = (0u64, 0u64);
+        for proxy in self.readers.iter().filter(|proxy| self.is_in_step(proxy)) {
+            in_step += 1;
+            if proxy.has_window(offset, proxy.sent_fragment, cost) {
+                chosen += 1;
+                proxy.paths.iter().for_each(|path| out.add_path(*path));
+            }
+        }
+        if chosen == 0 {
+            return false;
+        }
+        self.counters.lagging += in_step - chosen;
+        let position = (self.fresh, self.fresh_fragment);
+        for proxy in &mut self.readers {
+            // Marks the chosen; `advance` moves them on.
+            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position
+                && proxy.has_window(offset, proxy.sent_fragment, cost);
+        }
+        true
+    }
+
+    fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
+        proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
+    }
+
+    fn advance(&mut self, number: SequenceNumber, fragment: u32) {
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.chosen) {
+            proxy.sent = number;
+            proxy.sent_fragment = fragment;
+            proxy.chosen = false;
+        }
+        self.fresh = number;
+        self.fresh_fragment = fragment;
+    }
+
+    /// Moves on over changes that need not be sent: nobody is there, or they were removed.
+    fn pass_fresh(&mut self, number: SequenceNumber) {
+        for proxy in &mut self.readers {
+            proxy.chosen = proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment;
+        }
+        self.advance(number, 0);
+        self.history.close();
+    }
+
+    /// True if an answer is to be asked for with the next fresh heartbeat: every quarter of the smallest window.
+    fn asks(&mut self) -> bool {
+        let window = self.readers.iter().filter(|proxy| proxy.reliable).map(|proxy| proxy.window).min();
+        let asks = window.is_some_and(|window| self.unasked >= window / 4);
+        if asks {
+            self.unasked = 0;
+        }
+        asks
+    }
+
+    fn wants_heartbeat(&self) -> bool {
+        self.readers.iter().any(|proxy| proxy.chosen && proxy.reliable)
+    }
+
+    fn send_gap(&mut self, end: SequenceNumber, out: &mut Transmit<P>) {
+        let heartbeat = self.heartbeat(end, true);
+        let guid = self.config.guid;
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram);
+        datagram.gap(self.fresh, end);
+        datagram.heartbeat(&heartbeat);
+        self.counters.gaps += 1;
+        self.advance(end, 0);
+    }
+
+    fn send_slab(&mut self, id: u64, out: &mut Transmit<P>) {
+        if self.history.open_slab() == Some(id) {
+            self.history.close();
+        }
+        let Some(next) = self.history.slab(id).map(|slab| slab.last.next()) else { return };
+        let heartbeat = self.wants_heartbeat().then(|| {
+            let asks = self.asks();
+            self.heartbeat(next, !asks)
+        });
+        let inside = self.history.finish(id, heartbeat.as_ref());
+        if let Some(slab) = self.history.slab(id) {
+            let end = if inside { slab.bytes.len() } else { slab.end };
+            out.slab(&slab.bytes, 0..end);
+        }
+        if let Some(heartbeat) = heartbeat.filter(|_| !inside) {
+            out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+        }
+        self.advance(next, 0);
+        self.trim();
+    }
+
+    fn send_large(&mut self, number: SequenceNumber, out: &mut Transmit<P>) {
+        let limit = self.readers.iter().filter(|proxy| proxy.chosen).map(ReaderProxy::max_datagram).min();
+        let limit = limit.unwrap_or(self.datagram).min(self.config.max_datagram);
+        let Some(fragments) =
+            self.history.get(number).map(|record| fragments_of(&self.history, record, limit))
+        else {
+            return;
+        };
+        let next_fragment = self.fresh_fragment.saturating_add(1);
+        let last = fragments.is_none_or(|(_, count)| next_fragment >= count);
+        let heartbeat = (last && self.wants_heartbeat()).then(|| {
+            let asks = self.asks();
+            self.heartbeat(number.next(), !asks)
+        });
+        let guid = self.config.guid;
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit);
+        if let Some(record) = self.history.get(number) {
+            if fragments.is_some() {
+                datagram.fragment(&self.history, record, self.fresh_fragment);
+            } else {
+                datagram.change(&self.history, record);
+            }
+        }
+        if let Some(heartbeat) = heartbeat {
+            datagram.heartbeat(&heartbeat);
+        }
+        if last {
+            self.advance(number.next(), 0);
+            self.trim();
+            return;
+        }
+        if self.readers.iter().any(|proxy| proxy.chosen && proxy.acks_fragments) && self.asks() {
+            self.ask_for_fragments(number, next_fragment, out);
+        }
+        self.advance(number, next_fragment);
+    }
+
+    /// Asks which of the fragments up to `last` have come.
+    fn ask_for_fragments(&mut self, number: SequenceNumber, last: u32, out: &mut Transmit<P>) {
+        self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
+        self.counters.asks += 1;
+        let heartbeat = HeartbeatFrag {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: self.config.guid.entity_id,
+            sequence_number: number,
+            last_fragment: FragmentNumber(last),
+            count: self.heartbeat_count,
+        };
+        out.scratch(|bytes| encode::heartbeat_frag(bytes, &heartbeat));
+    }
+
+    /// Serves a reader that has fallen behind the fresh changes.
+    fn poll_lagging(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
+        for index in 0..self.readers.len() {
+            let Some(proxy) = self.readers.get(index) else { return false };
+            let offset = self.history.offset_before(proxy.sent);
+            let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
+            if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
+                || !proxy.has_window(offset, proxy.sent_fragment, cost)
+            {
+                continue;
+            }
+            self.send_lagging(index, out);
+            // It asks: a reader that lags has to be heard before it gets more.
+            let Some(proxy) = self.readers.get(index) else { return true };
+            let (sent, fragment, reliable, acks) =
+                (proxy.sent, proxy.sent_fragment, proxy.reliable, proxy.acks_fragments);
+            if fragment > 0 && acks {
+                self.ask_for_fragments(sent, fragment, out);
+            } else if fragment == 0 && reliable {
+                let heartbeat = self.heartbeat(sent, false);
+                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+            }
+            self.arm_heartbeat(now);
+            self.trim();
+            return true;
+        }
+        false
+    }
+
+    fn send_lagging(&mut self, index: usize, out: &mut Transmit<P>) {
+        let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
+        let Some(proxy) = self.readers.get_mut(index) else { return };
+        proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        let guid = self.config.guid;
+        let limit = proxy.max_datagram().min(self.config.max_datagram);
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit);
+        while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
+            let record = self.history.at_or_after(proxy.sent);
+            let Some(record) = record.filter(|record| record.number <= fresh) else {
+                if !datagram.gap(proxy.sent, fresh.max(proxy.sent.next())) {
+                    return;
+                }
+                self.counters.gaps += 1;
+                (proxy.sent, proxy.sent_fragment) = (fresh, 0);
+                continue;
+            };
+            if record.number > proxy.sent {
+                if !datagram.gap(proxy.sent, record.number) {
+                    return;
+                }
+                self.counters.gaps += 1;
+                (proxy.sent, proxy.sent_fragment) = (record.number, 0);
+                continue;
+            }
+            match datagram.change(&self.history, record) {
+                Added::Whole => (proxy.sent, proxy.sent_fragment) = (record.number.next(), 0),
+                Added::Full => return,
+                Added::Fragments if datagram.is_empty() => {
+                    if datagram.fragment(&self.history, record, proxy.sent_fragment) {
+                        (proxy.sent, proxy.sent_fragment) = (record.number.next(), 0);
+                    } else {
+                        proxy.sent_fragment = proxy.sent_fragment.saturating_add(1);
+                    }
+                    return;
+                }
+                Added::Fragments => return,
+            }
+        }
+    }
+
+    /// Asks for an answer when one has been waited for long enough.
+    fn poll_heartbeat(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        if now < self.heartbeat_at {
+            return false;
+        }
+        if !self.readers.iter().any(ReaderProxy::is_waited_for) {
+            self.heartbeat_at = Instant::NEVER;
+            self.heartbeat_wait = self.config.heartbeat_period;
+            return false;
+        }
+        for proxy in self.readers.iter().filter(|proxy| proxy.is_waited_for()) {
+            proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        }
+        self.unasked = 0;
+        let heartbeat = self.heartbeat(self.fresh, false);
+        let guid = self.config.guid;
+        Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
+        let inside = |proxy: &&ReaderProxy| proxy.is_waited_for() && proxy.sent_fragment > 0;
+        if let Some((number, last)) =
+            self.readers.iter().find(inside).map(|proxy| (proxy.sent, proxy.sent_fragment))
+        {
+            self.ask_for_fragments(number, last, out);
+        }
+        let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
+        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
+        self.heartbeat_at = now.after(self.heartbeat_wait);
+        true
+    }
+}

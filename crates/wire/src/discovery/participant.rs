@@ -1,0 +1,220 @@
+//! The announcement of a participant.
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::BitOr;
+
+use super::{DiscoveryError, add_locator, begin, key, list, name, put_locators, required};
+use crate::guid::{EntityId, Guid, GuidPrefix};
+use crate::locator::Locator;
+use crate::parameter::{pid, skip_unknown, value};
+use crate::time::Duration;
+use crate::vendor::{ProtocolVersion, VendorId};
+
+/// Which built-in endpoints a participant has (RTPS 2.5, 9.3.2.12).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct BuiltinEndpointSet(pub u32);
+
+impl BuiltinEndpointSet {
+    /// SPDP writer.
+    pub const PARTICIPANT_ANNOUNCER: Self = Self(1);
+    /// SPDP reader.
+    pub const PARTICIPANT_DETECTOR: Self = Self(1 << 1);
+    /// SEDP publications writer.
+    pub const PUBLICATIONS_ANNOUNCER: Self = Self(1 << 2);
+    /// SEDP publications reader.
+    pub const PUBLICATIONS_DETECTOR: Self = Self(1 << 3);
+    /// SEDP subscriptions writer.
+    pub const SUBSCRIPTIONS_ANNOUNCER: Self = Self(1 << 4);
+    /// SEDP subscriptions reader.
+    pub const SUBSCRIPTIONS_DETECTOR: Self = Self(1 << 5);
+    /// Liveliness writer.
+    pub const PARTICIPANT_MESSAGE_WRITER: Self = Self(1 << 10);
+    /// Liveliness reader.
+    pub const PARTICIPANT_MESSAGE_READER: Self = Self(1 << 11);
+    /// Writer of type lookup requests (XTypes 1.3, 7.6.3.3.4).
+    pub const TYPE_LOOKUP_REQUEST_WRITER: Self = Self(1 << 12);
+    /// Reader of type lookup requests.
+    pub const TYPE_LOOKUP_REQUEST_READER: Self = Self(1 << 13);
+    /// Writer of type lookup replies.
+    pub const TYPE_LOOKUP_REPLY_WRITER: Self = Self(1 << 14);
+    /// Reader of type lookup replies.
+    pub const TYPE_LOOKUP_REPLY_READER: Self = Self(1 << 15);
+    /// SEDP topics writer.
+    pub const TOPICS_ANNOUNCER: Self = Self(1 << 28);
+    /// SEDP topics reader.
+    pub const TOPICS_DETECTOR: Self = Self(1 << 29);
+
+    /// True if all bits of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for BuiltinEndpointSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The announcement of a participant, SPDPdiscoveredParticipantData (RTPS 2.5, 8.5.3.2, 9.6.2.3).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParticipantData {
+    /// The participant. The only parameter that has no default.
+    pub prefix: GuidPrefix,
+    /// Protocol version; 2.0 if absent.
+    pub version: ProtocolVersion,
+    /// Vendor; unknown if absent.
+    pub vendor: VendorId,
+    /// The participant's readers want QoS inline.
+    pub expects_inline_qos: bool,
+    /// Its built-in endpoints.
+    pub builtin_endpoints: BuiltinEndpointSet,
+    /// Where its built-in endpoints are reached by unicast.
+    pub metatraffic_unicast: Vec<Locator>,
+    /// Where its built-in endpoints are reached by multicast.
+    pub metatraffic_multicast: Vec<Locator>,
+    /// Where user endpoints without locators of their own are reached by unicast.
+    pub default_unicast: Vec<Locator>,
+    /// Where user endpoints without locators of their own are reached by multicast.
+    pub default_multicast: Vec<Locator>,
+    /// Without a sign of life for this long the participant is gone; 100 s if absent.
+    pub lease_duration: Duration,
+    /// Grows with each assertion of MANUAL_BY_PARTICIPANT liveliness.
+    pub manual_liveliness_count: i32,
+    /// Domain; `None` means that of the port it came in by.
+    pub domain_id: Option<u32>,
+    /// Domain tag; empty if absent. Participants with different tags ignore each other.
+    pub domain_tag: String,
+    /// Name of the participant.
+    pub entity_name: Option<String>,
+    /// USER_DATA of the participant.
+    pub user_data: Vec<u8>,
+}
+
+impl ParticipantData {
+    /// Lease duration of a participant that announces none.
+    pub const DEFAULT_LEASE: Duration = Duration::from_secs(100);
+
+    /// A participant that announces nothing but itself: all defaults.
+    pub const fn new(prefix: GuidPrefix) -> Self {
+        Self {
+            prefix,
+            version: ProtocolVersion { major: 2, minor: 0 },
+            vendor: VendorId::UNKNOWN,
+            expects_inline_qos: false,
+            builtin_endpoints: BuiltinEndpointSet(0),
+            metatraffic_unicast: Vec::new(),
+            metatraffic_multicast: Vec::new(),
+            default_unicast: Vec::new(),
+            default_multicast: Vec::new(),
+            lease_duration: Self::DEFAULT_LEASE,
+            manual_liveliness_count: 0,
+            domain_id: None,
+            domain_tag: String::new(),
+            entity_name: None,
+            user_data: Vec::new(),
+        }
+    }
+
+    /// Appends the announcement as a serialized payload.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut list = begin(out);
+        list.octets(pid::PROTOCOL_VERSION, &[self.version.major, self.version.minor]);
+        list.octets(pid::VENDOR_ID, &self.vendor.0);
+        list.octets(pid::PARTICIPANT_GUID, &Guid::new(self.prefix, EntityId::PARTICIPANT).to_bytes());
+        list.octets(pid::BUILTIN_ENDPOINT_SET, &self.builtin_endpoints.0.to_le_bytes());
+        list.with(pid::PARTICIPANT_LEASE_DURATION, |out| value::put_duration(out, self.lease_duration));
+        if let Some(id) = self.domain_id {
+            list.octets(pid::DOMAIN_ID, &id.to_le_bytes());
+        }
+        if !self.domain_tag.is_empty() {
+            list.with(pid::DOMAIN_TAG, |out| value::put_text(out, &self.domain_tag));
+        }
+        put_locators(&mut list, pid::METATRAFFIC_UNICAST_LOCATOR, &self.metatraffic_unicast);
+        put_locators(&mut list, pid::METATRAFFIC_MULTICAST_LOCATOR, &self.metatraffic_multicast);
+        put_locators(&mut list, pid::DEFAULT_UNICAST_LOCATOR, &self.default_unicast);
+        put_locators(&mut list, pid::DEFAULT_MULTICAST_LOCATOR, &self.default_multicast);
+        if self.expects_inline_qos {
+            list.octets(pid::EXPECTS_INLINE_QOS, &[1]);
+        }
+        if self.manual_liveliness_count != 0 {
+            let count = self.manual_liveliness_count.to_le_bytes();
+            list.octets(pid::PARTICIPANT_MANUAL_LIVELINESS_COUNT, &count);
+        }
+        if let Some(name) = &self.entity_name {
+            list.with(pid::ENTITY_NAME, |out| value::put_text(out, name));
+        }
+        if !self.user_data.is_empty() {
+            list.with(pid::USER_DATA, |out| value::put_octets(out, &self.user_data));
+        }
+        list.finish();
+    }
+
+    /// Reads an announcement.
+    ///
+    /// # Errors
+    /// The payload is no PL_CDR parameter list, lacks the participant's guid, or has a parameter that must be refused.
+    pub fn decode(payload: &[u8]) -> Result<Self, DiscoveryError> {
+        let mut data = Self::new(GuidPrefix::UNKNOWN);
+        for parameter in &list(payload)? {
+            let (pid, fields) = (parameter.pid, &mut parameter.cursor());
+            match pid {
+                pid::PROTOCOL_VERSION => {
+                    let [major, minor] = required(pid, fields.array())?;
+                    data.version = ProtocolVersion { major, minor };
+                }
+                pid::VENDOR_ID => data.vendor = VendorId(required(pid, fields.array())?),
+                pid::PARTICIPANT_GUID => {
+                    let guid = value::guid(fields).filter(|guid| guid.prefix != GuidPrefix::UNKNOWN);
+                    data.prefix = required(pid, guid)?.prefix;
+                }
+                pid::BUILTIN_ENDPOINT_SET => {
+                    data.builtin_endpoints = BuiltinEndpointSet(required(pid, fields.u32())?);
+                }
+                pid::PARTICIPANT_LEASE_DURATION => {
+                    data.lease_duration = required(pid, value::duration(fields))?;
+                }
+                pid::DOMAIN_ID => data.domain_id = Some(required(pid, fields.u32())?),
+                pid::DOMAIN_TAG => data.domain_tag = name(pid, fields)?,
+                pid::METATRAFFIC_UNICAST_LOCATOR => add_locator(&mut data.metatraffic_unicast, pid, fields)?,
+                pid::METATRAFFIC_MULTICAST_LOCATOR => {
+                    add_locator(&mut data.metatraffic_multicast, pid, fields)?;
+                }
+                pid::DEFAULT_UNICAST_LOCATOR => add_locator(&mut data.default_unicast, pid, fields)?,
+                pid::DEFAULT_MULTICAST_LOCATOR => add_locator(&mut data.default_multicast, pid, fields)?,
+                pid::EXPECTS_INLINE_QOS => data.expects_inline_qos = required(pid, value::boolean(fields))?,
+                pid::PARTICIPANT_MANUAL_LIVELINESS_COUNT => {
+                    data.manual_liveliness_count = required(pid, fields.i32())?;
+                }
+                pid::ENTITY_NAME => data.entity_name = Some(name(pid, fields)?),
+                pid::USER_DATA => data.user_data = required(pid, value::octets(fields))?,
+                unknown => skip_unknown(unknown)?,
+            }
+        }
+        if data.prefix == GuidPrefix::UNKNOWN {
+            return Err(DiscoveryError::Missing(pid::PARTICIPANT_GUID));
+        }
+        Ok(data)
+    }
+
+    /// Appends the key of the announcement as a serialized payload, to dispose and unregister it.
+    pub fn encode_key(&self, out: &mut Vec<u8>) {
+        let mut list = begin(out);
+        list.octets(pid::PARTICIPANT_GUID, &Guid::new(self.prefix, EntityId::PARTICIPANT).to_bytes());
+        list.finish();
+    }
+
+    /// Reads the key of an announcement. Some peers put the participant's guid under ENDPOINT_GUID there: it counts too.
+    ///
+    /// # Errors
+    /// The payload is no PL_CDR parameter list or lacks the participant's guid.
+    pub fn decode_key(payload: &[u8]) -> Result<GuidPrefix, DiscoveryError> {
+        let guid = match key(payload, pid::PARTICIPANT_GUID)? {
+            Some(guid) => Some(guid),
+            None => key(payload, pid::ENDPOINT_GUID)?.filter(|guid| guid.entity_id == EntityId::PARTICIPANT),
+        };
+        guid.map(|guid| guid.prefix).ok_or(DiscoveryError::Missing(pid::PARTICIPANT_GUID))
+    }
+}
