@@ -46,7 +46,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// A heartbeat that says what is held, up to the change before `sent`.
-    fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
+    pub(crate) fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
         let first =
             self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
