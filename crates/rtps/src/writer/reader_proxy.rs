@@ -111,7 +111,11 @@ impl ReaderProxy {
         }
         let sent = offset.saturating_add(self.fragments_cost(fragment));
         let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
-        let under_way = sent.saturating_sub(acked);
+        let under_way = match self.acked == self.sent {
+            // Changes that were removed may lie between what is acknowledged and what comes next; they are not under way.
+            true => self.fragments_cost(fragment).saturating_sub(self.fragments_cost(self.acked_fragments)),
+            false => sent.saturating_sub(acked),
+        };
         under_way == 0 || under_way.saturating_add(cost) <= self.window
     }
 
