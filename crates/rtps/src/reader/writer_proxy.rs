@@ -104,6 +104,11 @@ impl WriterProxy {
         self.missing().next().is_some() || self.incomplete().next().is_some()
     }
 
+    /// There is something that it has to ask for, now or later.
+    pub(super) fn has_questions(&self) -> bool {
+        !self.blocked && (self.asked_for_fragments.is_some() || self.is_missing_any())
+    }
+
     /// The next wait for a first HEARTBEAT.
     pub(super) fn next_hello(&mut self) -> Duration {
         let wait = self.hello_wait;
