@@ -80,8 +80,15 @@ fn answer<P: Payload>(
         encode::info_destination(bytes, proxy.guid.prefix);
         encode::acknack(bytes, &acknack);
         let asked = fragments.map(|(number, _)| number);
-        let more = proxy.incomplete().filter(|assembly| incomplete && Some(assembly.number) != asked);
-        let more = more.map(|assembly| (assembly.number, assembly.missing(u32::MAX))).take(NACK_FRAGS);
+        // The lowest numbers first: order needs these, and the writer may not have sent the others to this reader yet.
+        let mut from = SequenceNumber::ZERO;
+        let more = core::iter::from_fn(|| {
+            let later = proxy.incomplete().filter(|assembly| assembly.number >= from);
+            let next = later.min_by_key(|assembly| assembly.number)?;
+            from = next.number.next();
+            Some((next.number, next.missing(u32::MAX)))
+        });
+        let more = more.filter(|(number, _)| incomplete && Some(*number) != asked).take(NACK_FRAGS);
         for (sequence_number, missing) in fragments.into_iter().chain(more) {
             asks |= !missing.bitmap().is_empty();
             let count = first_count.wrapping_add(sent);
