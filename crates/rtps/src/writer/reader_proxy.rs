@@ -44,6 +44,7 @@ pub(crate) struct ReaderProxy {
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
+    /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
@@ -189,7 +190,8 @@ impl ReaderProxy {
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
             *set = missing;
         } else if self.fragments.len() < FRAGMENTED_REQUESTS {
-            self.fragments.push((number, missing));
+            let index = self.fragments.partition_point(|(held, _)| *held < number);
+            self.fragments.insert(index, (number, missing));
         }
     }
 
@@ -201,6 +203,12 @@ impl ReaderProxy {
         }
         self.requested = left;
         self.requested_fragment = 0;
+    }
+
+    /// True if a change of which fragments were asked for comes before every change that was asked for whole.
+    pub(crate) fn fragments_first(&self) -> bool {
+        let whole = self.requested.iter().next();
+        self.fragments.first().is_some_and(|(number, _)| whole.is_none_or(|whole| *number < whole))
     }
 
     /// Takes the next requested single fragment.

@@ -114,7 +114,9 @@ impl<P: Payload> Writer<P> {
         let mut datagram =
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
         let mut from = SequenceNumber::ZERO;
-        while let Some(number) = proxy.requested.iter().find(|number| *number >= from) {
+        // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
+        let fragments_first = proxy.fragments_first();
+        while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
                 Some(record) if record.number == number => match datagram.change(&self.history, record) {
