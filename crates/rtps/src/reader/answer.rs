@@ -55,22 +55,24 @@ fn answer<P: Payload>(
     }
     let is_final = proxy.heard;
     let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
-    proxy.count = proxy.count.wrapping_add(1);
-    let acknack = AckNack { reader_id, writer_id, set, count: proxy.count, is_final };
+    store.count = store.count.wrapping_add(1);
+    let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
-    let fragments = match proxy.asked_for_fragments.take() {
-        Some((number, last)) => {
-            let missing = proxy.missing_of(number, last);
-            missing.filter(|set| may_ask || set.bitmap().is_empty()).map(|set| (number, set))
+    let fragments = proxy.asked_for_fragments.take().and_then(|(number, last)| {
+        let missing = proxy.missing_of(number, last)?;
+        if !may_ask && !missing.bitmap().is_empty() {
+            // It was asked for something else just now; this has to wait, but not to be forgotten.
+            proxy.asked_for_fragments = Some((number, last));
+            return None;
         }
-        None => None,
-    };
+        Some((number, missing))
+    });
     if !proxy.answer && set.bitmap().is_empty() && !incomplete && fragments.is_none() {
         // What was missing has come meanwhile, or may not be asked for yet.
-        proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
+        proxy.answer_at = if proxy.has_questions() { asked } else { Instant::NEVER };
         return false;
     }
-    let first_count = proxy.count.wrapping_mul(NACK_FRAGS as i32 + 1);
+    let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
     let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
     out.add_path(path);
     out.scratch(|bytes| {
@@ -78,8 +80,15 @@ fn answer<P: Payload>(
         encode::info_destination(bytes, proxy.guid.prefix);
         encode::acknack(bytes, &acknack);
         let asked = fragments.map(|(number, _)| number);
-        let more = proxy.incomplete().filter(|assembly| incomplete && Some(assembly.number) != asked);
-        let more = more.map(|assembly| (assembly.number, assembly.missing(u32::MAX))).take(NACK_FRAGS);
+        // The lowest numbers first: order needs these, and the writer may not have sent the others to this reader yet.
+        let mut from = SequenceNumber::ZERO;
+        let more = core::iter::from_fn(|| {
+            let later = proxy.incomplete().filter(|assembly| assembly.number >= from);
+            let next = later.min_by_key(|assembly| assembly.number)?;
+            from = next.number.next();
+            Some((next.number, next.missing(u32::MAX)))
+        });
+        let more = more.filter(|(number, _)| incomplete && Some(*number) != asked).take(NACK_FRAGS);
         for (sequence_number, missing) in fragments.into_iter().chain(more) {
             asks |= !missing.bitmap().is_empty();
             let count = first_count.wrapping_add(sent);
@@ -95,7 +104,7 @@ fn answer<P: Payload>(
     }
     proxy.answer_at = if !proxy.heard {
         now.after(proxy.next_hello())
-    } else if proxy.is_missing_any() && !proxy.blocked {
+    } else if proxy.has_questions() {
         now.max(proxy.asked_at.unwrap_or(now)).after(store.config.nack_period)
     } else {
         Instant::NEVER

@@ -51,7 +51,6 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
-    pub(super) count: i32,
 }
 
 impl WriterProxy {
@@ -74,7 +73,6 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
-            count: 0,
         }
     }
 
@@ -104,6 +102,11 @@ impl WriterProxy {
 
     pub(super) fn is_missing_any(&self) -> bool {
         self.missing().next().is_some() || self.incomplete().next().is_some()
+    }
+
+    /// There is something that it has to ask for, now or later.
+    pub(super) fn has_questions(&self) -> bool {
+        !self.blocked && (self.asked_for_fragments.is_some() || self.is_missing_any())
     }
 
     /// The next wait for a first HEARTBEAT.
@@ -173,13 +176,15 @@ impl WriterProxy {
             store.counters.duplicates += 1;
             return;
         }
-        if !store.has_room(fragment.bytes.len())
+        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
+        let assembly = known.and_then(|index| self.assemblies.get(index));
+        let growth = assembly.map_or(fragment.bytes.len(), |held| held.growth(fragment.bytes.len()));
+        if !store.has_room(growth)
             || (self.reliable && number.distance_from(self.order.next()) >= REACH)
         {
             store.counters.no_room += 1;
             return;
         }
-        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
         let index = match known {
             Some(index) => index,
             None => {
@@ -187,7 +192,8 @@ impl WriterProxy {
                     store.counters.no_room += 1;
                     return;
                 }
-                let (buffer, runs) = (store.buffer(), store.runs());
+                let buffer = store.buffer(fragment.sample_size as usize);
+                let runs = store.runs();
                 let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
@@ -202,11 +208,13 @@ impl WriterProxy {
                 store.counters.implausible += 1;
                 return;
             }
-            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
+            let buffer = store.buffer(fragment.sample_size as usize);
+            let new = Assembly::new(fragment, timestamp, inline_qos, buffer, store.runs());
             let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
             store.recycle_assembly(buffer, runs);
         }
-        assembly.add(fragment, now);
+        let room = store.config.byte_limit.saturating_sub(store.held_bytes);
+        assembly.add(fragment, now, room);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
         if !assembly.is_complete() {
             return;
@@ -215,7 +223,7 @@ impl WriterProxy {
         store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
-        let spare = store.buffer();
+        let spare = store.buffer(fragment.sample_size as usize);
         let (sample, spare, runs) = assembly.finish(spare);
         store.recycle_assembly(spare, runs);
         let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
@@ -438,7 +446,7 @@ impl WriterProxy {
         let payload = match held.payload {
             SamplePayload::None => SamplePayload::None,
             SamplePayload::Datagram(bytes) => {
-                let mut buffer = store.buffer();
+                let mut buffer = store.buffer(bytes.len());
                 buffer.extend_from_slice(bytes);
                 SamplePayload::Owned(buffer)
             }

@@ -139,7 +139,8 @@ impl<P: AsRef<[u8]>> History<P> {
                 let slab = &self.slab(*slab)?.bytes;
                 let inline_qos =
                     slab.get(data.start as usize + encode::DATA_HEADER_LEN..payload.start as usize)?;
-                Some((Source::Slab(slab, payload.start as usize..payload.end as usize), inline_qos))
+                // With its padding: the encapsulation options count it.
+                Some((Source::Slab(slab, payload.start as usize..data.end as usize), inline_qos))
             }
             Place::Large(id) => {
                 let large = self.large(*id)?;

@@ -485,7 +485,7 @@ impl<P: Payload> Writer<P> {
             self.readers.iter().map(|proxy| if proxy.reliable { proxy.acked } else { proxy.sent }).min();
         let before = needed.map_or(self.last.next(), |number| number.min(self.fresh));
         if needed.is_none() {
-            self.fresh = before;
+            (self.fresh, self.fresh_fragment) = (before, 0);
         }
         self.history.remove_before(before);
     }

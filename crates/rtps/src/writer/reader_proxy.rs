@@ -44,6 +44,7 @@ pub(crate) struct ReaderProxy {
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
+    /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
@@ -111,7 +112,11 @@ impl ReaderProxy {
         }
         let sent = offset.saturating_add(self.fragments_cost(fragment));
         let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
-        let under_way = sent.saturating_sub(acked);
+        let under_way = match self.acked == self.sent {
+            // Changes that were removed may lie between what is acknowledged and what comes next; they are not under way.
+            true => self.fragments_cost(fragment).saturating_sub(self.fragments_cost(self.acked_fragments)),
+            false => sent.saturating_sub(acked),
+        };
         under_way == 0 || under_way.saturating_add(cost) <= self.window
     }
 
@@ -185,7 +190,8 @@ impl ReaderProxy {
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
             *set = missing;
         } else if self.fragments.len() < FRAGMENTED_REQUESTS {
-            self.fragments.push((number, missing));
+            let index = self.fragments.partition_point(|(held, _)| *held < number);
+            self.fragments.insert(index, (number, missing));
         }
     }
 
@@ -197,6 +203,12 @@ impl ReaderProxy {
         }
         self.requested = left;
         self.requested_fragment = 0;
+    }
+
+    /// True if a change of which fragments were asked for comes before every change that was asked for whole.
+    pub(crate) fn fragments_first(&self) -> bool {
+        let whole = self.requested.iter().next();
+        self.fragments.first().is_some_and(|(number, _)| whole.is_none_or(|whole| *number < whole))
     }
 
     /// Takes the next requested single fragment.

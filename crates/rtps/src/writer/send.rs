@@ -46,7 +46,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// A heartbeat that says what is held, up to the change before `sent`.
-    fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
+    pub(crate) fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
         let first =
             self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
@@ -96,6 +96,10 @@ impl<P: Payload> Writer<P> {
             self.counters.gaps += 1;
         }
         datagram.heartbeat(&heartbeat);
+        let inside = (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
+        if let Some((number, last)) = inside {
+            self.ask_for_fragments(number, last, out);
+        }
         true
     }
 
@@ -110,7 +114,9 @@ impl<P: Payload> Writer<P> {
         let mut datagram =
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
         let mut from = SequenceNumber::ZERO;
-        while let Some(number) = proxy.requested.iter().find(|number| *number >= from) {
+        // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
+        let fragments_first = proxy.fragments_first();
+        while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
                 Some(record) if record.number == number => match datagram.change(&self.history, record) {
@@ -457,11 +463,9 @@ impl<P: Payload> Writer<P> {
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
-        let inside = |proxy: &&ReaderProxy| proxy.is_waited_for() && proxy.sent_fragment > 0;
-        if let Some((number, last)) =
-            self.readers.iter().find(inside).map(|proxy| (proxy.sent, proxy.sent_fragment))
-        {
-            self.ask_for_fragments(number, last, out);
+        // Readers inside of a sample may all be at different fragments: each is asked on its own.
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0) {
+            proxy.heartbeat_due = true;
         }
         let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
         self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
