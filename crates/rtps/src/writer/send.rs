@@ -415,11 +415,13 @@ impl<P: Payload> Writer<P> {
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
             let record = self.history.at_or_after(proxy.sent);
             let Some(record) = record.filter(|record| record.number <= fresh) else {
-                if !datagram.gap(proxy.sent, fresh.max(proxy.sent.next())) {
+                // Past `fresh` itself if that was removed after some of its fragments had left.
+                let end = fresh.max(proxy.sent.next());
+                if !datagram.gap(proxy.sent, end) {
                     return;
                 }
                 self.counters.gaps += 1;
-                (proxy.sent, proxy.sent_fragment) = (fresh, 0);
+                (proxy.sent, proxy.sent_fragment) = (end, 0);
                 continue;
             };
             if record.number > proxy.sent {
