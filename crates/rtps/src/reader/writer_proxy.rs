@@ -344,7 +344,8 @@ impl WriterProxy {
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
         }
-        self.started = true;
+        // A GAP further ahead says nothing about where the writer's changes begin.
+        self.started |= gap.start <= self.order.next();
         self.drain(store, sink);
     }
 
