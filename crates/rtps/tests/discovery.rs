@@ -76,8 +76,8 @@ fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     let now = world.now;
     assert!(world.nodes[1].participant.delete(now, reader));
     world.run_until(5, |world| !world.is_matched(0, writer, r));
-    assert!(world.nodes[0].events.iter().any(|event| *event == Event::ReaderUnmatched { writer, reader: r }));
-    assert!(world.nodes[1].events.iter().any(|event| *event == Event::WriterUnmatched { reader, writer: w }));
+    assert!(world.nodes[0].events.contains(&Event::ReaderUnmatched { writer, reader: r }));
+    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w }));
     assert!(world.nodes[0].participant.discovery().endpoint(r).is_none());
 }
 

@@ -283,3 +283,6 @@ impl fmt::Display for Span {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -265,7 +265,8 @@ impl<P: Payload> Discovery<P> {
             Phase::Leaving => {}
         }
         let (config, ledger) = (&self.config, &mut self.ledger);
-        if self.announcer.poll(now, config, &self.network, ledger, out) {
+        let invitation = || self.sedp.invitation();
+        if self.announcer.poll(now, config, &self.network, ledger, invitation, out) {
             return true;
         }
         if self.phase == Phase::Leaving {

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
-use wire::message::PayloadKind;
+use wire::message::{Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber, VendorId};
 
@@ -169,6 +169,14 @@ impl<P: Payload> Sedp<P> {
                 pair.reader.unmatch_writer(writer);
             }
         }
+    }
+
+    /// A HEARTBEAT that a participant which has heard our announcement answers with an ACKNACK that names us. Some send nothing
+    /// that names us before they have got one.
+    pub(super) fn invitation(&mut self) -> Option<Heartbeat> {
+        let pair = self.pairs.first_mut()?;
+        let next = pair.writer.last().next();
+        Some(Heartbeat { reader_id: pair.topic.reader_id(), ..pair.writer.heartbeat(next, false) })
     }
 
     pub(super) fn unmatch_participant(&mut self, now: Now, prefix: GuidPrefix) {

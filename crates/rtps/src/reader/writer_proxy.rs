@@ -179,9 +179,7 @@ impl WriterProxy {
         let known = self.assemblies.iter().position(|assembly| assembly.number == number);
         let assembly = known.and_then(|index| self.assemblies.get(index));
         let growth = assembly.map_or(fragment.bytes.len(), |held| held.growth(fragment.bytes.len()));
-        if !store.has_room(growth)
-            || (self.reliable && number.distance_from(self.order.next()) >= REACH)
-        {
+        if !store.has_room(growth) || (self.reliable && number.distance_from(self.order.next()) >= REACH) {
             store.counters.no_room += 1;
             return;
         }

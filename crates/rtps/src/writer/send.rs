@@ -46,7 +46,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// A heartbeat that says what is held, up to the change before `sent`.
-    fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
+    pub(crate) fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
         let first =
             self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
@@ -96,7 +96,8 @@ impl<P: Payload> Writer<P> {
             self.counters.gaps += 1;
         }
         datagram.heartbeat(&heartbeat);
-        let inside = (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
+        let inside =
+            (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
         if let Some((number, last)) = inside {
             self.ask_for_fragments(number, last, out);
         }
@@ -475,7 +476,8 @@ impl<P: Payload> Writer<P> {
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
         // Readers inside of a sample may all be at different fragments: each is asked on its own.
-        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0) {
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0)
+        {
             proxy.heartbeat_due = true;
         }
         let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);

@@ -28,10 +28,15 @@ pub const DELAY: u64 = 50_000;
 pub struct Recorder {
     pub samples: Vec<(EntityId, Guid, SequenceNumber, Vec<u8>)>,
     pub lost: u64,
+    /// Refuses when this many have been delivered.
+    pub room: Option<usize>,
 }
 
 impl ParticipantSink for Recorder {
     fn deliver(&mut self, reader: EntityId, sample: &mut Sample<'_>) -> Accept {
+        if self.room.is_some_and(|room| self.samples.len() >= room) {
+            return Accept::Full;
+        }
         let bytes = sample.payload.bytes().to_vec();
         self.samples.push((reader, sample.writer, sample.sequence_number, bytes));
         Accept::Taken
@@ -384,7 +389,7 @@ impl Forged {
     }
 }
 
-fn sedp_writer(id: EntityId) -> EntityId {
+pub fn sedp_writer(id: EntityId) -> EntityId {
     if id.is_writer() { EntityId::SEDP_PUBLICATIONS_WRITER } else { EntityId::SEDP_SUBSCRIPTIONS_WRITER }
 }
 

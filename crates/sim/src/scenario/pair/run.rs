@@ -183,7 +183,8 @@ impl<'t> Run<'t> {
     /// What is left to do counted in window-fulls, each of which takes a round trip.
     fn backlog_time(&self) -> Duration {
         let held = self.with_writer(|node| node.writer.held_bytes()).unwrap_or(0) as u64;
-        let buffer = if self.config.tells_buffer { self.config.mix.receive_buffer as u64 / 2 } else { u64::MAX };
+        let buffer =
+            if self.config.tells_buffer { self.config.mix.receive_buffer as u64 / 2 } else { u64::MAX };
         let window = u64::from(self.config.window).min(buffer).min(16 << 10);
         let profile = &self.config.mix.profile;
         let trip = profile.delay.saturating_add(profile.jitter).saturating_add(Duration::from_millis(25));
@@ -300,7 +301,10 @@ impl<'t> Run<'t> {
                 self.world.network.join(host, group, id);
             }
             let config = ReaderConfig::new(guid, plan.reliable);
-            PairNode::Reader(ReaderNode::new(Reader::new(ReaderConfig { byte_limit: plan.byte_limit, ..config })))
+            PairNode::Reader(ReaderNode::new(Reader::new(ReaderConfig {
+                byte_limit: plan.byte_limit,
+                ..config
+            })))
         };
         let node = match self.sabotage {
             Some((sabotage, after)) if id == NodeId(1) => Sabotaged::new(node, sabotage, after),
@@ -506,11 +510,8 @@ impl<'t> Run<'t> {
     /// Ends the matches of a node on one side or both, and begins them again.
     fn rematch(&mut self, node: NodeId, lasts: Duration) {
         let Some(writer) = self.guids.first().copied().flatten() else { return };
-        let sides = self.random.pick(&[
-            &[Side::Writer] as &[Side],
-            &[Side::Reader],
-            &[Side::Writer, Side::Reader],
-        ]);
+        let sides =
+            self.random.pick(&[&[Side::Writer] as &[Side], &[Side::Reader], &[Side::Writer, Side::Reader]]);
         let millis = lasts.as_nanos() as u64 / 1_000_000;
         let chosen = |index: usize| node == WRITER || node.0 == index;
         for reader in self.guids.clone().into_iter().enumerate().skip(1).filter(|(i, _)| chosen(*i)) {
