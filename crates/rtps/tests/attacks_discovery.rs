@@ -198,6 +198,25 @@ fn a15_a_flood_of_participants_evicts_strangers_only() {
 }
 
 #[test]
+fn a15_large_announcements_of_strangers_are_bounded_together() {
+    let mut world = World::new(1);
+    let mut random = Random(17);
+    let (_, usage) = alloc_meter::measure(|| {
+        for _ in 0..2_000 {
+            let mut record = announced(random.prefix(), 50);
+            record.user_data = vec![0; 60_000];
+            let bytes = Forged::from(record.prefix).announcement(&record).0;
+            let now = world.now;
+            let node = &mut world.nodes[0];
+            node.participant.handle_datagram(now, meta(50), &bytes, &mut node.sink).unwrap();
+        }
+    });
+    assert!(usage.peak < 4 << 20, "{} octets", usage.peak);
+    let (_, strangers) = world.nodes[0].participant.discovery().participant_counts();
+    assert!((20..40).contains(&strangers), "{strangers}");
+}
+
+#[test]
 fn a15_a_newcomer_is_found_during_a_flood() {
     let mut world = World::new(1);
     let mut random = Random(16);

@@ -214,3 +214,23 @@ fn samples_larger_than_the_window_arrive_and_never_flood_the_reader() {
         }
     }
 }
+
+#[test]
+fn what_was_gone_before_a_late_reader_came_is_not_lost_to_it() {
+    for seed in 0..20 {
+        let config = WriterConfig { retain: true, ..WriterConfig::new(writer_guid(), true) };
+        let mut pair = Pair::new(seed, config, &[ReaderConfig::new(reader_guid(0), true)]);
+        pair.wire = Wire { loss: 20, duplicate: 0, jitter: 300 };
+        for number in 1..=12 {
+            pair.write(&sample(number, 32)).unwrap();
+        }
+        for number in [1, 2, 3, 5, 6, 7, 8, 9, 10] {
+            pair.writer.remove(SequenceNumber(number));
+        }
+        pair.connect(0, true);
+        pair.run(Duration::from_secs(5));
+        let numbers: Vec<_> = pair.readers[0].1.samples.iter().map(|(number, _)| number.0).collect();
+        assert_eq!(numbers, [4, 11, 12], "seed {seed}");
+        assert_eq!(pair.readers[0].1.lost, 0, "seed {seed}");
+    }
+}

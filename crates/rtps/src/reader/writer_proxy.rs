@@ -179,9 +179,7 @@ impl WriterProxy {
         let known = self.assemblies.iter().position(|assembly| assembly.number == number);
         let assembly = known.and_then(|index| self.assemblies.get(index));
         let growth = assembly.map_or(fragment.bytes.len(), |held| held.growth(fragment.bytes.len()));
-        if !store.has_room(growth)
-            || (self.reliable && number.distance_from(self.order.next()) >= REACH)
-        {
+        if !store.has_room(growth) || (self.reliable && number.distance_from(self.order.next()) >= REACH) {
             store.counters.no_room += 1;
             return;
         }
@@ -346,7 +344,8 @@ impl WriterProxy {
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
         }
-        self.started = true;
+        // A GAP further ahead says nothing about where the writer's changes begin.
+        self.started |= gap.start <= self.order.next();
         self.drain(store, sink);
     }
 

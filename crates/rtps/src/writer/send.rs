@@ -96,7 +96,8 @@ impl<P: Payload> Writer<P> {
             self.counters.gaps += 1;
         }
         datagram.heartbeat(&heartbeat);
-        let inside = (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
+        let inside =
+            (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
         if let Some((number, last)) = inside {
             self.ask_for_fragments(number, last, out);
         }
@@ -195,7 +196,7 @@ impl<P: Payload> Writer<P> {
             return Some(false);
         };
         let number = record.number;
-        let (slab, cost) = match &record.place {
+        let (slab, len) = match &record.place {
             Place::Slab { slab, .. } => {
                 let open = self.history.open_slab() == Some(*slab);
                 let due = self.flush || now >= self.open_since.after(self.config.batch_delay);
@@ -206,15 +207,17 @@ impl<P: Payload> Writer<P> {
             }
             _ => (None, self.datagram as usize),
         };
-        if !self.readers.iter().any(|proxy| self.is_in_step(proxy)) {
+        // A slab that was filled before a reader with a smaller path came does not fit that path.
+        let fits = |proxy: &ReaderProxy| slab.is_none() || len <= proxy.max_datagram() as usize;
+        if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy)) {
             // Everybody lags and is served alone.
             let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
             self.pass_fresh(end);
             return None;
         }
-        let cost = cost as u64 + DATAGRAM_COST;
+        let cost = len as u64 + DATAGRAM_COST;
         let offset = self.history.offset_before(self.fresh);
-        if !self.choose_recipients(offset, cost, out) {
+        if !self.choose_recipients(offset, cost, fits, out) {
             self.counters.blocked += u64::from(!self.blocked);
             self.blocked = true;
             return Some(false);
@@ -233,12 +236,20 @@ impl<P: Payload> Writer<P> {
         Some(true)
     }
 
-    /// Adds the paths of the readers in step that have room for `cost` octets; false if none has room.
-    fn choose_recipients(&mut self, offset: u64, cost: u64, out: &mut Transmit<P>) -> bool {
+    /// Adds the paths of the readers in step that it fits and that have room for `cost` octets; false if there is none.
+    fn choose_recipients(
+        &mut self,
+        offset: u64,
+        cost: u64,
+        fits: impl Fn(&ReaderProxy) -> bool,
+        out: &mut Transmit<P>,
+    ) -> bool {
         let (mut in_step, mut chosen) = (0u64, 0u64);
+        let may_get =
+            |proxy: &ReaderProxy| fits(proxy) && proxy.has_window(offset, proxy.sent_fragment, cost);
         for proxy in self.readers.iter().filter(|proxy| self.is_in_step(proxy)) {
             in_step += 1;
-            if proxy.has_window(offset, proxy.sent_fragment, cost) {
+            if may_get(proxy) {
                 chosen += 1;
                 proxy.paths.iter().for_each(|path| out.add_path(*path));
             }
@@ -250,8 +261,7 @@ impl<P: Payload> Writer<P> {
         let position = (self.fresh, self.fresh_fragment);
         for proxy in &mut self.readers {
             // Marks the chosen; `advance` moves them on.
-            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position
-                && proxy.has_window(offset, proxy.sent_fragment, cost);
+            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position && may_get(proxy);
         }
         true
     }
@@ -415,11 +425,13 @@ impl<P: Payload> Writer<P> {
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
             let record = self.history.at_or_after(proxy.sent);
             let Some(record) = record.filter(|record| record.number <= fresh) else {
-                if !datagram.gap(proxy.sent, fresh.max(proxy.sent.next())) {
+                // Past `fresh` itself if that was removed after some of its fragments had left.
+                let end = fresh.max(proxy.sent.next());
+                if !datagram.gap(proxy.sent, end) {
                     return;
                 }
                 self.counters.gaps += 1;
-                (proxy.sent, proxy.sent_fragment) = (fresh, 0);
+                (proxy.sent, proxy.sent_fragment) = (end, 0);
                 continue;
             };
             if record.number > proxy.sent {
@@ -464,7 +476,8 @@ impl<P: Payload> Writer<P> {
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
         // Readers inside of a sample may all be at different fragments: each is asked on its own.
-        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0) {
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0)
+        {
             proxy.heartbeat_due = true;
         }
         let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);

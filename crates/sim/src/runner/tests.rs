@@ -61,7 +61,8 @@ fn run_all(required: &'static [Situation], seeds: u64) -> (Faulty, Summary) {
 fn failures_panics_and_differences_are_found() {
     let (scenario, summary) = run_all(&[], 30);
     assert_eq!((summary.seeds, summary.compared, summary.events), (30, 3, 58));
-    let found: Vec<_> = summary.failures.iter().map(|(seed, violation)| (*seed, violation.invariant)).collect();
+    let found: Vec<_> =
+        summary.failures.iter().map(|(seed, violation)| (*seed, violation.invariant)).collect();
     let expected = [(7, Invariant::NoLoss), (15, Invariant::NoPanic), (20, Invariant::Deterministic)];
     assert_eq!(found, expected);
     assert!(summary.failures[&15].what.contains("as wanted"));
