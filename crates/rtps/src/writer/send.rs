@@ -1,10 +1,11 @@
 //! What leaves a writer, and when.
 use wire::message::encode::{self, HEARTBEAT_LEN};
 use wire::message::{Heartbeat, HeartbeatFrag};
+use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
 use super::assemble::{Added, Datagram, fragments_of};
-use super::history::{DATAGRAM_COST, Place};
+use super::history::{DATAGRAM_COST, Place, Record};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;
@@ -117,6 +118,8 @@ impl<P: Payload> Writer<P> {
         let mut from = SequenceNumber::ZERO;
         // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
         let fragments_first = proxy.fragments_first();
+        let last_asked = proxy.requested.base().plus(u64::from(Bitmap::MAX_LEN) - 1);
+        let asks_to_the_end = proxy.requested.contains(last_asked);
         while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
@@ -150,6 +153,17 @@ impl<P: Payload> Writer<P> {
         }
         if from > SequenceNumber::ZERO {
             proxy.answered_before(from);
+        }
+        if asks_to_the_end && from == last_asked.next() {
+            // A set names 256 numbers at most, a lost batch has thousands: the rest of its slab is missing as well.
+            let slab = self.history.get(last_asked).and_then(Record::slab);
+            while let Some(record) = self.history.get(from).filter(|_| slab.is_some() && from < proxy.sent)
+                && record.slab() == slab
+                && datagram.change(&self.history, record) == Added::Whole
+            {
+                self.counters.repairs += 1;
+                from = from.next();
+            }
         }
         if datagram.is_empty()
             && let Some((number, fragment)) = proxy.next_fragment()
