@@ -1,4 +1,5 @@
 //! The tier's number of seeds of every scenario: no rule is broken, and in a large run everything required is reached.
+#![allow(clippy::unwrap_used, reason = "a panic is the report of a test")]
 use std::process::Command;
 
 use sim::report;

@@ -280,6 +280,13 @@ impl<'t> Run<'t> {
         }
     }
 
+    fn start_if_down(&mut self, id: NodeId, situation: Situation) {
+        if self.guids.get(id.0).is_some_and(Option::is_none) {
+            self.world.coverage.hit(situation);
+            self.start(id);
+        }
+    }
+
     fn start(&mut self, id: NodeId) {
         let kind = if id == WRITER { EntityKind::WriterNoKey } else { EntityKind::ReaderNoKey };
         let prefix = GuidPrefix(self.random.octets());
@@ -438,13 +445,9 @@ impl<'t> Run<'t> {
             Fault::Crash(node) => self.stop(node, Situation::Crash),
             Fault::Leave(node) => self.stop(node, Situation::Leave),
             Fault::Restart(node) | Fault::Join(node) => {
-                if self.guids.get(node.0).is_some_and(Option::is_none) {
-                    self.world.coverage.hit(match fault {
-                        Fault::Restart(_) => Situation::Restart,
-                        _ => Situation::LateJoin,
-                    });
-                    self.start(node);
-                }
+                let situation =
+                    if matches!(fault, Fault::Restart(_)) { Situation::Restart } else { Situation::LateJoin };
+                self.start_if_down(node, situation);
             }
             Fault::Refuse(node) => {
                 self.world.command(node, |node, _| {
