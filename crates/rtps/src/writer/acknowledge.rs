@@ -27,12 +27,14 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
-        proxy.heard = true;
+        let heard_before = core::mem::replace(&mut proxy.heard, true);
         let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin.
         proxy.gap_due |= base < proxy.start;
-        let asks_first = acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
+        // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
+        let asks_first =
+            !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
         self.ready = true;
         self.blocked = false;
