@@ -327,7 +327,7 @@ impl<P: Payload> Discovery<P> {
     fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {
         let (endpoints, mut around) = self.split(now.monotonic);
         endpoints.remove_participant(participant, &mut around);
-        self.sedp.unmatch_participant(now, participant);
+        self.sedp.unmatch_participant(now, participant, reason);
         self.ledger.remove(participant);
         self.events.push(Event::ParticipantLost { participant, reason });
     }

@@ -466,6 +466,10 @@ impl WriterProxy {
         store.counters.held_back += 1;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
+        // It may have come whole after some of its fragments had come.
+        if let Some(index) = self.assemblies.iter().position(|assembly| assembly.number == number) {
+            self.drop_assembly(index, store);
+        }
     }
 
     /// Delivers what has come into order.
