@@ -281,7 +281,8 @@ impl<P: Payload> Participant<P> {
     }
 
     /// Does what is due at `now` and fills `out` with the next datagram; false if there is none. To be called until it is false.
-    /// Discovery comes first, then the endpoints in turn. What goes to our own readers is delivered to `sink` right here.
+    /// Discovery comes first, then the endpoints in turn. What goes to our own readers is delivered to `sink` right here, a bounded
+    /// number of datagrams per call: if more are left, `poll_timeout` is due at once.
     pub fn poll_transmit(
         &mut self,
         now: Now,
@@ -293,7 +294,10 @@ impl<P: Payload> Participant<P> {
         if sent {
             return true;
         }
-        while self.poll_endpoints(now, out) {
+        for _ in 0..MAX_OWN {
+            if !self.poll_endpoints(now, out) {
+                return false;
+            }
             if out.take_path(&Path::IN_PROCESS) {
                 self.deliver_own(now, out, sink);
             }
@@ -382,6 +386,9 @@ impl<P: Payload> Participant<P> {
         self.scratch = datagram;
     }
 }
+
+/// Most datagrams to ourselves that one poll delivers.
+const MAX_OWN: usize = 1_024;
 
 fn is_reliable(qos: &EndpointQos) -> bool {
     qos.reliability.kind == ReliabilityKind::Reliable
