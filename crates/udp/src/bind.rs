@@ -21,7 +21,8 @@ pub struct SocketOptions {
     pub send_buffer: Option<usize>,
     /// Class of service of every datagram that names none.
     pub class: Dscp,
-    /// Hops that multicast may take, 0 to 255: 1 (the default) keeps it in the subnet, 0 on the host.
+    /// Hops that multicast may take, 0 to 255: 1 (the default) keeps it in the subnet. 0 should keep it on the host; Linux holds
+    /// to that only while somebody on the host is in the group on that interface.
     pub multicast_hops: u8,
     /// True (the default) if receivers on this host get the multicast that is sent here.
     pub multicast_loop: bool,
@@ -110,7 +111,7 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// [`BindError`]; [`BindError::Taken`] if somebody has the port and does not share it.
+    /// [`BindError`]; [`BindError::Taken`] if somebody has the port and does not share it by SO_REUSEADDR.
     pub fn multicast(v4: bool, port: u16, options: &SocketOptions) -> Result<Self, BindError> {
         let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
         Self::bound(SocketAddr::new(any, port), options, true)
@@ -175,9 +176,9 @@ impl Socket {
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(at("socket"))?;
         set_up(&socket, address, options)?;
         if shares {
+            // Not SO_REUSEPORT also: with it Linux (6.18) gives a multicast datagram that came over a wire and that a single
+            // socket wants to any socket of the port, by a hash of addresses, also to one that is not in the group.
             socket.set_reuse_address(true).map_err(at("SO_REUSEADDR"))?;
-            // Who shares a port by SO_REUSEPORT only would not let us in without it; multicast reaches every socket all the same.
-            socket.set_reuse_port(true).map_err(at("SO_REUSEPORT"))?;
         }
         socket.bind(&address.into()).map_err(at("bind"))?;
         let local = socket.local_addr().map_err(at("getsockname"))?;

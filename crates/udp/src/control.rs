@@ -147,7 +147,7 @@ unsafe fn item(header: *const cmsghdr) -> Option<Item> {
         (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
             // SAFETY: `header` is whole.
             let info = unsafe { value::<libc::in6_pktinfo>(header) }?;
-            Some(Item::Destination(IpAddr::from(info.ipi6_addr.s6_addr), info.ipi6_ifindex as u32))
+            Some(Item::Destination(IpAddr::from(info.ipi6_addr.s6_addr), info.ipi6_ifindex))
         }
         (libc::IPPROTO_IP, libc::IP_TOS) => {
             // SAFETY: `header` is whole.
@@ -180,10 +180,9 @@ unsafe fn item(header: *const cmsghdr) -> Option<Item> {
 /// `header` points to a whole control message, and every pattern of bits is a `T`.
 unsafe fn value<T: Copy>(header: *const cmsghdr) -> Option<T> {
     // SAFETY: the caller says that the header is there; CMSG_LEN is arithmetic only.
-    let (length, needed) =
-        unsafe { ((*header).cmsg_len as usize, libc::CMSG_LEN(size_of::<T>() as u32) as usize) };
+    let (length, needed) = unsafe { ((*header).cmsg_len, libc::CMSG_LEN(size_of::<T>() as u32)) };
     // SAFETY: the message is whole, and long enough for a `T`, which is read unaligned.
-    (length >= needed).then(|| unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<T>()) })
+    (length >= needed as _).then(|| unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<T>()) })
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ mod trains;
 mod unicast;
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use udp::{Datagram, Destination, Received, Receiver, Socket, SocketOptions, Wait};
+use udp::{Datagram, Destination, Received, Receiver, Sender, Socket, SocketOptions, Wait};
 
 /// For the tests that say what is taken from the heap.
 #[global_allocator]
@@ -49,6 +49,20 @@ fn octets(receiver: &Receiver) -> Vec<u8> {
     let datagram = next(receiver, &mut buffer);
     buffer.truncate(datagram.octets);
     buffer
+}
+
+/// Sends until something arrives: the system gets addresses and cables ready by and by.
+fn until_received(sender: &Sender, destination: &Destination, receiver: &Receiver) {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        sender.send(b"probe", destination).unwrap();
+        match receiver.receive(&mut [0; 10], Wait::AtMost(Duration::from_millis(10))).unwrap() {
+            Received::TimedOut => {}
+            Received::Datagram(_) => return,
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("{destination:?} never got ready");
 }
 
 /// Octets in which a shift or a swap shows.

@@ -4,6 +4,9 @@ use std::process::Command;
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
+use udp::{Change, InterfaceWatch};
+
+use crate::PATIENCE;
 
 /// Runs a test in a new network namespace. Without the right to make one the test is passed over, but not in continuous
 /// integration, where it must run.
@@ -19,7 +22,6 @@ pub(crate) fn alone(test: impl FnOnce() + Send) {
                 ip("link set lo up");
                 ip("link set lo multicast on");
                 ip("route add 224.0.0.0/4 dev lo");
-                ip("-6 route add ff00::/8 dev lo table local");
                 test();
             })
             .join()
@@ -29,13 +31,35 @@ pub(crate) fn alone(test: impl FnOnce() + Send) {
     }
 }
 
-/// Two virtual interfaces, `left` and `right`, connected to each other: MTU 1500, 10.9.0.1/24 and fd09::1/64 are on `left`.
-pub(crate) fn veth() {
-    ip("link add left type veth peer name right");
+/// Two virtual interfaces connected to each other, both ready, MTU 1500: `left`, with the addresses 10.9.0.1/24 and fd09::1/64,
+/// and `right`. Gives their indices.
+pub(crate) fn veth() -> [u32; 2] {
+    let indices = connected(["left", "right"]);
     ip("address add 10.9.0.1/24 dev left");
     ip("address add fd09::1/64 dev left nodad");
-    ip("link set left up");
-    ip("link set right up");
+    indices
+}
+
+/// Two virtual interfaces connected to each other, without addresses of IPv4.
+pub(crate) fn connected(names: [&str; 2]) -> [u32; 2] {
+    let mut watch = InterfaceWatch::new().unwrap();
+    let [near, far] = names;
+    ip(&format!("link add {near} type veth peer name {far}"));
+    ip(&format!("link set {near} up"));
+    ip(&format!("link set {far} up"));
+    // The system finds out by and by that the cable is plugged in.
+    loop {
+        let ready: Vec<_> = names
+            .iter()
+            .filter_map(|name| watch.known().iter().find(|found| found.name == *name && found.up))
+            .map(|interface| interface.index)
+            .collect();
+        if let Ok(indices) = ready.try_into() {
+            return indices;
+        }
+        let change = watch.next(Some(PATIENCE)).unwrap();
+        assert!(matches!(change, Change::Interfaces(_)), "the interfaces never became ready: {change:?}");
+    }
 }
 
 /// The command `ip` with these arguments, in the calling thread's namespace.
@@ -50,7 +74,7 @@ pub(crate) fn tc(arguments: &str) {
 
 /// Waits until a thread of this process sleeps in a system call.
 pub(crate) fn wait_until_asleep(thread: nix::unistd::Pid) {
-    let end = std::time::Instant::now() + crate::PATIENCE;
+    let end = std::time::Instant::now() + PATIENCE;
     loop {
         let text = fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
         // The state follows the name, which is in parentheses.
