@@ -20,8 +20,6 @@ const REAL_TIME: [&str; 12] = [
     "crates/tiers/",
     "tests/interop/",
     "xtask/",
-    // A hostile parameter list is refused within a time.
-    "crates/wire/tests/attacks.rs",
 ];
 /// Binary files that are allowed: a folder and an ending.
 const BINARIES: [(&str, &str); 1] = [("crates/wire/tests/golden/", ".pcap")];
