@@ -164,9 +164,9 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::EntityKind;
     use wire::message::encode::{self, DataHeader};
     use wire::message::{Heartbeat, PayloadKind};
-    use wire::EntityKind;
 
     fn message(numbers: &[i64], first: i64) -> Vec<u8> {
         let writer_id = EntityId::user(1, EntityKind::WriterNoKey);

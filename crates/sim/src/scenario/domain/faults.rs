@@ -22,21 +22,16 @@ impl Run<'_> {
         }
         self.world.trace.line(self.world.now(), format_args!("fault: {fault:?}"));
         match fault {
-            Fault::Crash(node) => {
-                if self.bury(node, Situation::Crash) {
-                    self.world.stop(node);
-                }
-            }
+            Fault::Crash(node) => self.crash(node),
             Fault::Leave(node) => self.leave(node),
-            Fault::Restart(node) | Fault::Join(node) => {
-                let absent = self.prefixes.get(node.0).is_some_and(Option::is_none);
-                if absent {
-                    let restarts = matches!(fault, Fault::Restart(_));
-                    self.world.coverage.hit(if restarts { Situation::Restart } else { Situation::LateJoin });
-                    // One that is still saying goodbye is ended first.
-                    self.world.stop(node);
-                    self.start(node);
-                }
+            Fault::Restart(node) | Fault::Join(node)
+                if self.prefixes.get(node.0).is_some_and(Option::is_none) =>
+            {
+                let restarts = matches!(fault, Fault::Restart(_));
+                self.world.coverage.hit(if restarts { Situation::Restart } else { Situation::LateJoin });
+                // One that is still saying goodbye is ended first.
+                self.world.stop(node);
+                self.start(node);
             }
             Fault::Refuse(node) => {
                 self.world.command(node, |node, _| node.inner_mut().refuse());
@@ -74,6 +69,12 @@ impl Run<'_> {
         true
     }
 
+    fn crash(&mut self, node: NodeId) {
+        if self.bury(node, Situation::Crash) {
+            self.world.stop(node);
+        }
+    }
+
     fn leave(&mut self, node: NodeId) {
         let Some(prefix) = self.prefixes.get(node.0).copied().flatten() else { return };
         self.bury(node, Situation::Leave);
@@ -107,7 +108,9 @@ impl Run<'_> {
     fn replace(&mut self, node: NodeId, lasts: Duration) {
         let Some(prefix) = self.prefixes.get(node.0).copied().flatten() else { return };
         let own: Vec<_> = self.endpoints.iter().filter(|(_, place)| place.0 == node).collect();
-        let Some((guid, (_, index))) = self.random.pick(&own).map(|(guid, place)| (*guid, *place)) else { return };
+        let Some((guid, (_, index))) = self.random.pick(&own).map(|(guid, place)| (*guid, *place)) else {
+            return;
+        };
         self.endpoints.remove(&guid);
         self.publishers.remove(&guid);
         self.judge.forget(guid);
