@@ -169,8 +169,13 @@ impl Judge {
                     stream.acceptance = None;
                 }
             }
-            Observation::Delivered { reader, writer, number, payload } => {
+            Observation::Delivered { reader, writer, number, payload, timestamp, key_hash } => {
                 payload::check(*writer, *number, payload).map_err(|what| (Invariant::Intact, what))?;
+                if (*timestamp, *key_hash) != (payload::timestamp(*number), payload::key_hash(*number)) {
+                    let what =
+                        format!("{number:?} of {writer}: timestamp {timestamp:?} or key hash {key_hash:?}");
+                    return Err((Invariant::Intact, what));
+                }
                 self.deliver(*writer, *reader, number.0, coverage)?;
             }
             Observation::Lost { reader, writer, first, count } => {

@@ -145,6 +145,8 @@ impl ParticipantSink for Application {
             writer: sample.writer,
             number: sample.sequence_number,
             payload: sample.payload.bytes().to_vec(),
+            timestamp: sample.source_timestamp,
+            key_hash: sample.inline_qos.key_hash,
         });
         Accept::Taken
     }

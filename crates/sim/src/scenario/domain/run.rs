@@ -274,7 +274,7 @@ impl<'t> Run<'t> {
             self.rule(verdict);
             if self.world.trace.is_verbose() {
                 let text = match &observation {
-                    Observation::Delivered { writer, number, payload, reader } => {
+                    Observation::Delivered { writer, number, payload, reader, .. } => {
                         format!("delivered {number:?} of {writer} to {reader}, {} octets", payload.len())
                     }
                     other => format!("{other:?}"),

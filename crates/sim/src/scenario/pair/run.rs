@@ -6,6 +6,7 @@ use rtps::Path;
 use rtps::reader::{MatchedWriter, Reader, ReaderConfig};
 use rtps::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
 use wire::message::PayloadKind;
+use wire::parameter::InlineQos;
 use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, SequenceNumber};
 
 use super::config::Config;
@@ -550,8 +551,16 @@ impl<'t> Run<'t> {
             let PairNode::Writer(node) = node.inner_mut() else { return None };
             let number = node.writer.last().next();
             let payload = payload::make(writer, number, len);
-            let source_timestamp = draws.coin().then_some(now.wall);
-            let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp };
+            let mut inline_qos = Vec::new();
+            if let Some(hash) = payload::key_hash(number) {
+                InlineQos { key_hash: Some(hash), ..InlineQos::default() }.encode(&mut inline_qos);
+            }
+            let source_timestamp = payload::timestamp(number);
+            let change = Change {
+                kind: PayloadKind::Data,
+                inline_qos: (!inline_qos.is_empty()).then_some(inline_qos.as_slice()),
+                source_timestamp,
+            };
             let body = match shared {
                 true => Body::Shared(payload.as_slice().into()),
                 false => Body::Copy(&payload),
