@@ -164,6 +164,7 @@ impl Judge {
             Observation::WriterMatched { reader, writer } => {
                 self.begin_acceptance(*writer, *reader, coverage);
             }
+            Observation::LivelinessLost { .. } => coverage.hit(Situation::LivelinessLost),
             Observation::WriterUnmatched { reader, writer } => {
                 if let Some(stream) = self.streams.get_mut(&(*writer, *reader)) {
                     stream.acceptance = None;

@@ -63,6 +63,7 @@ impl Scenario for Domain {
             Situation::OneSidedRematch,
             Situation::LeaseExpired,
             Situation::NotMatched,
+            Situation::LivelinessLost,
         ]
     }
 

@@ -125,6 +125,9 @@ impl DomainNode {
                     self.events.hit(Situation::NotMatched);
                     continue;
                 }
+                Event::LivelinessChanged { reader, writer, alive: false } => {
+                    Observation::LivelinessLost { reader: own(reader), writer }
+                }
                 Event::ParticipantChanged { .. }
                 | Event::LivelinessChanged { .. }
                 | Event::Rejected { .. } => continue,

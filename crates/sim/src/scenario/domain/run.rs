@@ -209,7 +209,11 @@ impl<'t> Run<'t> {
         let periods = lasts.as_nanos() / self.config.announce_period.as_nanos().max(1) + 2;
         // An announcement goes out once for each group and for each configured peer.
         let each = if self.config.multicast { 4 } else { nodes.len() as u64 };
-        let most = periods as u64 * 2 * each;
+        // Liveliness is asserted several times in a lease to each other participant, and acknowledged.
+        let plans = self.config.participants.iter().flat_map(|participant| &participant.endpoints);
+        let shortest = plans.filter(|plan| plan.is_writer).filter_map(|plan| plan.liveliness).min();
+        let assertions = shortest.map_or(0, |millis| lasts.as_nanos() / 1_000_000 * 4 / millis + 2) as u64;
+        let most = periods as u64 * 2 * each + assertions * 2 * nodes.len() as u64;
         for (node, before) in nodes.into_iter().zip(before) {
             let sent = self.world.sent(node) - before;
             if sent > most {
@@ -305,6 +309,13 @@ impl<'t> Run<'t> {
                 let live = self.endpoints.contains_key(writer) && self.endpoints.contains_key(reader);
                 if self.settled && live {
                     let what = format!("{writer} and {reader} have lost each other without need");
+                    self.world.fail(Invariant::StableMatch, what);
+                }
+            }
+            Observation::LivelinessLost { reader, writer } => {
+                let live = self.endpoints.contains_key(writer) && self.endpoints.contains_key(reader);
+                if self.settled && live {
+                    let what = format!("{reader} holds {writer} for dead without need");
                     self.world.fail(Invariant::StableMatch, what);
                 }
             }
