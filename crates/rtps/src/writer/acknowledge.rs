@@ -34,8 +34,7 @@ impl<P: Payload> Writer<P> {
         // It does not know yet where its changes begin.
         proxy.gap_due |= base < proxy.start;
         // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
-        let asks_first =
-            !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
+        let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
         self.ready = true;
         self.blocked = false;

@@ -4,10 +4,8 @@ use wire::message::{Heartbeat, HeartbeatFrag};
 use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
-use super::assemble::{Added, Datagram, fragments_of};
-use super::history::{DATAGRAM_COST, Place, Record};
 use super::assemble::{Added, Datagram, datagram_of, fragments_of};
-use super::history::{DATAGRAM_COST, Place};
+use super::history::{DATAGRAM_COST, Place, Record};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;

@@ -149,7 +149,11 @@ impl Config {
         let partitions = random.chance(250_000);
         let participants = (0..count)
             .map(|index| ParticipantPlan {
-                host: if (index as usize) < host_count { index as usize } else { random.below(host_count as u64) as usize },
+                host: if (index as usize) < host_count {
+                    index as usize
+                } else {
+                    random.below(host_count as u64) as usize
+                },
                 tag: if random.chance(40_000) { "other" } else { "" },
                 endpoints: (0..random.within(1..=4))
                     .map(|_| EndpointPlan::draw(random, topics, partitions, writers_share, frame.until))
@@ -175,7 +179,8 @@ impl Config {
 impl EndpointPlan {
     fn draw(random: &mut Random, topics: u64, partitions: bool, samples: u64, until: Instant) -> Self {
         let is_writer = random.coin();
-        let sizes = random.pick(&[Sizes::Small, Sizes::Small, Sizes::Medium, Sizes::Large]).unwrap_or(Sizes::Small);
+        let sizes =
+            random.pick(&[Sizes::Small, Sizes::Small, Sizes::Medium, Sizes::Large]).unwrap_or(Sizes::Small);
         let samples = match sizes {
             Sizes::Small => random.within(1..=samples),
             Sizes::Medium => random.within(1..=samples / 2),

@@ -107,7 +107,9 @@ impl Run<'_> {
     fn replace(&mut self, node: NodeId, lasts: Duration) {
         let Some(prefix) = self.prefixes.get(node.0).copied().flatten() else { return };
         let own: Vec<_> = self.endpoints.iter().filter(|(_, place)| place.0 == node).collect();
-        let Some((guid, (_, index))) = self.random.pick(&own).map(|(guid, place)| (*guid, *place)) else { return };
+        let Some((guid, (_, index))) = self.random.pick(&own).map(|(guid, place)| (*guid, *place)) else {
+            return;
+        };
         self.endpoints.remove(&guid);
         self.publishers.remove(&guid);
         self.judge.forget(guid);

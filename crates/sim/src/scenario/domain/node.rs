@@ -125,7 +125,9 @@ impl DomainNode {
                     self.events.hit(Situation::NotMatched);
                     continue;
                 }
-                Event::ParticipantChanged { .. } | Event::LivelinessChanged { .. } | Event::Rejected { .. } => continue,
+                Event::ParticipantChanged { .. }
+                | Event::LivelinessChanged { .. }
+                | Event::Rejected { .. } => continue,
             };
             self.application.observations.push(observation);
         }

@@ -84,7 +84,10 @@ impl Run<'_> {
         let Some((node, _)) = self.endpoints.get(&writer).copied() else { return };
         let wanted = self.judge.removed(writer, number);
         let held = self.world.command(node, |node, _| {
-            node.inner_mut().participant_mut().writer_mut(writer.entity_id).is_some_and(|writer| writer.remove(number))
+            node.inner_mut()
+                .participant_mut()
+                .writer_mut(writer.entity_id)
+                .is_some_and(|writer| writer.remove(number))
         });
         if wanted && held == Some(true) {
             self.world.coverage.hit(Situation::Eviction);

@@ -395,13 +395,15 @@ impl<'t> Run<'t> {
             };
             addresses.into_iter().zip(port.into_iter().cycle()).map(SocketAddr::from).collect()
         };
-        let metatraffic_groups = groups(ports::metatraffic_multicast(DOMAIN).filter(|_| self.config.multicast));
+        let metatraffic_groups =
+            groups(ports::metatraffic_multicast(DOMAIN).filter(|_| self.config.multicast));
         let data_groups = groups(ports::default_multicast(DOMAIN).filter(|_| self.config.multicast_data));
         for group in metatraffic_groups.iter().chain(&data_groups) {
             self.world.network.join(process.host, *group, id);
         }
         let as_locators = |groups: Vec<SocketAddr>| groups.into_iter().map(Locator::udp).collect();
-        let others = (0..self.prefixes.len()).map(NodeId).filter(|other| *other != id && !self.config.multicast);
+        let others =
+            (0..self.prefixes.len()).map(NodeId).filter(|other| *other != id && !self.config.multicast);
         let static_peers = others.filter_map(|other| self.locators(other).0.first()?.socket_addr()).collect();
         let config = DiscoveryConfig {
             domain_tag: plan.tag.to_owned(),
@@ -485,9 +487,12 @@ impl<'t> Run<'t> {
 
     /// The interfaces of a node's host as its participant sees them.
     pub(super) fn own_network(&self, id: NodeId) -> OwnNetwork {
-        let Some(host) = self.world.process(id).map(|process| process.host) else { return OwnNetwork::default() };
+        let Some(host) = self.world.process(id).map(|process| process.host) else {
+            return OwnNetwork::default();
+        };
         let interfaces = self.world.network.interfaces(host).iter().zip(2..).map(|(interface, index)| {
-            let addresses = interface.addresses().iter().map(|own| (*own, Interface::prefix_len(own))).collect();
+            let addresses =
+                interface.addresses().iter().map(|own| (*own, Interface::prefix_len(own))).collect();
             OwnInterface { index, addresses, max_datagram: self.config.max_datagram, multicast: true }
         });
         OwnNetwork { interfaces: interfaces.collect() }
