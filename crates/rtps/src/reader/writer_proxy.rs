@@ -51,6 +51,8 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
+    /// The highest number among those.
+    pub(super) asked_until: SequenceNumber,
 }
 
 impl WriterProxy {
@@ -73,6 +75,7 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
+            asked_until: SequenceNumber::ZERO,
         }
     }
 
@@ -324,8 +327,15 @@ impl WriterProxy {
 
     /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
     fn ask_time(&self, now: Instant, store: &Store) -> Instant {
-        let again = self.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
-        now.after(store.config.nack_delay).max(again)
+        now.after(store.config.nack_delay).max(self.may_ask_at(store))
+    }
+
+    /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
+    pub(super) fn may_ask_at(&self, store: &Store) -> Instant {
+        match self.asked_at {
+            Some(asked) if self.order.next() <= self.asked_until => asked.after(store.config.nack_period),
+            _ => Instant::START,
+        }
     }
 
     pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
@@ -344,7 +354,8 @@ impl WriterProxy {
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
         }
-        self.started = true;
+        // A GAP further ahead says nothing about where the writer's changes begin.
+        self.started |= gap.start <= self.order.next();
         self.drain(store, sink);
     }
 
@@ -455,6 +466,10 @@ impl WriterProxy {
         store.counters.held_back += 1;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
+        // It may have come whole after some of its fragments had come.
+        if let Some(index) = self.assemblies.iter().position(|assembly| assembly.number == number) {
+            self.drop_assembly(index, store);
+        }
     }
 
     /// Delivers what has come into order.

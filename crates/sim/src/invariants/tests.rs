@@ -1,3 +1,4 @@
+//! What the rules accept and what they catch.
 use super::*;
 use wire::{EntityId, EntityKind, GuidPrefix};
 

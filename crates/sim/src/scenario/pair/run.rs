@@ -45,8 +45,8 @@ enum Control {
     Write,
     /// One side matches the other, if both are still the same.
     Match(Side, Guid, Guid),
-    /// One side ends the match.
-    Unmatch(Side, Guid, Guid),
+    /// One side ends the match, perhaps to begin it again after some milliseconds.
+    Unmatch(Side, Guid, Guid, Option<u64>),
     /// One side learns the paths of today.
     Repath(Side, Guid, Guid),
 }
@@ -244,7 +244,7 @@ impl<'t> Run<'t> {
             Control::Fault(fault) => self.fault(fault),
             Control::Write => self.write(),
             Control::Match(side, writer, reader)
-            | Control::Unmatch(side, writer, reader)
+            | Control::Unmatch(side, writer, reader, _)
             | Control::Repath(side, writer, reader) => {
                 let own = match side {
                     Side::Writer => writer,
@@ -262,7 +262,8 @@ impl<'t> Run<'t> {
                 match control {
                     Control::Match(..) => self.match_one(side, writer, reader, true),
                     Control::Repath(..) => self.match_one(side, writer, reader, false),
-                    _ => self.unmatch_one(side, writer, reader),
+                    Control::Unmatch(.., again) => self.unmatch_one(side, writer, reader, again),
+                    Control::Fault(_) | Control::Write => {}
                 }
             }
         }
@@ -276,6 +277,13 @@ impl<'t> Run<'t> {
         match self.world.node(WRITER)?.inner() {
             PairNode::Writer(node) => Some(look(node)),
             PairNode::Reader(_) => None,
+        }
+    }
+
+    fn start_if_down(&mut self, id: NodeId, situation: Situation) {
+        if self.guids.get(id.0).is_some_and(Option::is_none) {
+            self.world.coverage.hit(situation);
+            self.start(id);
         }
     }
 
@@ -386,7 +394,10 @@ impl<'t> Run<'t> {
         }
     }
 
-    fn unmatch_one(&mut self, side: Side, writer: Guid, reader: Guid) {
+    fn unmatch_one(&mut self, side: Side, writer: Guid, reader: Guid, again: Option<u64>) {
+        if let Some(millis) = again {
+            self.later(1 + millis, 50 + millis, Control::Match(side, writer, reader));
+        }
         match side {
             Side::Writer => {
                 self.world.command(WRITER, |node, now| {
@@ -434,13 +445,9 @@ impl<'t> Run<'t> {
             Fault::Crash(node) => self.stop(node, Situation::Crash),
             Fault::Leave(node) => self.stop(node, Situation::Leave),
             Fault::Restart(node) | Fault::Join(node) => {
-                if self.guids.get(node.0).is_some_and(Option::is_none) {
-                    self.world.coverage.hit(match fault {
-                        Fault::Restart(_) => Situation::Restart,
-                        _ => Situation::LateJoin,
-                    });
-                    self.start(node);
-                }
+                let situation =
+                    if matches!(fault, Fault::Restart(_)) { Situation::Restart } else { Situation::LateJoin };
+                self.start_if_down(node, situation);
             }
             Fault::Refuse(node) => {
                 self.world.command(node, |node, _| {
@@ -466,10 +473,10 @@ impl<'t> Run<'t> {
         let (least, most) = if situation == Situation::Leave { (0, 50) } else { (lease, lease) };
         if node == WRITER {
             for reader in self.guids.clone().into_iter().skip(1).flatten() {
-                self.later(least, most, Control::Unmatch(Side::Reader, guid, reader));
+                self.later(least, most, Control::Unmatch(Side::Reader, guid, reader, None));
             }
         } else if let Some(writer) = self.guids.first().copied().flatten() {
-            self.later(least, most, Control::Unmatch(Side::Writer, writer, guid));
+            self.later(least, most, Control::Unmatch(Side::Writer, writer, guid, None));
         }
     }
 
@@ -514,8 +521,7 @@ impl<'t> Run<'t> {
             let Some(reader) = reader.1 else { continue };
             for side in sides.unwrap_or_default() {
                 if self.judge.has_side(writer, reader, *side == Side::Writer) {
-                    self.later(0, 5, Control::Unmatch(*side, writer, reader));
-                    self.later(6 + millis, 50 + millis, Control::Match(*side, writer, reader));
+                    self.later(0, 5, Control::Unmatch(*side, writer, reader, Some(millis)));
                 }
             }
         }
