@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod arrivals;
 pub mod backlog;
 pub mod bound;
 pub mod busy;
@@ -19,5 +20,8 @@ mod curve;
 pub mod framing;
 pub mod levels;
 pub mod linear;
+pub mod network;
+pub mod path;
+pub mod policing;
 pub mod port;
 pub mod units;
