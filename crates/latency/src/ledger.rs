@@ -64,7 +64,7 @@ pub struct Plan {
     pub admitted: Admitted,
     /// What it offers to each hop, with its level there.
     pub contenders: Vec<Contender>,
-    /// Flows that change their levels; `crate::order` says in which order.
+    /// Flows that change their levels; [`safe_order`](crate::order::safe_order) says in which order.
     pub moves: Vec<Move>,
 }
 

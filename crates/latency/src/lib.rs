@@ -23,6 +23,7 @@ pub mod levels;
 pub mod linear;
 pub mod network;
 mod offer;
+pub mod order;
 pub mod path;
 pub mod policing;
 pub mod port;
