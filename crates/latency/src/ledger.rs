@@ -10,6 +10,7 @@ use crate::backlog::{backlog_from, backlog_within};
 use crate::bound::{level_bound, planned_bound};
 use crate::levels::{NoLevels, assign, assign_last};
 use crate::network::{Buffer, Flow, FlowError, Port};
+use crate::order::verified_order;
 use crate::path::{HopView, PathBound, fixed_latency, least_latency, path_bound, separation_at_subscriber};
 use crate::policing::Enforcement;
 use crate::port::Contender;
@@ -64,7 +65,8 @@ pub struct Plan {
     pub admitted: Admitted,
     /// What it offers to each hop, with its level there.
     pub contenders: Vec<Contender>,
-    /// Flows that change their levels; [`safe_order`](crate::order::safe_order) says in which order.
+    /// Flows that change their levels, in an order in which every flow keeps its share after each step; before the
+    /// flow itself begins.
     pub moves: Vec<Move>,
 }
 
@@ -103,6 +105,11 @@ pub enum Reason {
         needed: Option<u64>,
         /// Octets reserved.
         reserved: u64,
+    },
+    /// Flows would have to change their levels, and no order of that keeps all shares in between.
+    Order {
+        /// Index of the port.
+        port: usize,
     },
     /// A subscriber may have to wait longer for the next message than it accepts.
     Separation {
@@ -362,15 +369,28 @@ impl Ledger {
             if let Some(last) = all.last() {
                 contender.level = last.level;
             }
-            for (entry, to) in self.entries(hop.port).iter().zip(levels) {
-                if entry.contender.level != to {
-                    let from = entry.contender.level;
-                    moves.push(Move { port: hop.port, flow: entry.flow, from, to });
-                }
-            }
+            moves.extend(self.steps(hop.port, port, &levels)?);
         }
         let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
         Ok(Plan { id, admitted, contenders, moves })
+    }
+
+    /// The moves of a port's flows to new levels, in an order in which all shares are kept.
+    fn steps(&self, index: usize, port: &Port, levels: &[u8]) -> Result<Vec<Move>, Reason> {
+        let entries = self.entries(index);
+        let moves: Vec<Move> = entries
+            .iter()
+            .zip(levels)
+            .map(|(entry, to)| Move { port: index, flow: entry.flow, from: entry.contender.level, to: *to })
+            .filter(|step| step.from != step.to)
+            .collect();
+        if moves.is_empty() {
+            return Ok(moves);
+        }
+        let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
+        let (contenders, shares) = self.at(index);
+        verified_order(&port.planning_server(), &flows, &contenders, &shares, &moves)
+            .ok_or(Reason::Order { port: index })
     }
 
     /// Whether buffers hold what the queues may hold.

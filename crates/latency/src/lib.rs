@@ -16,6 +16,8 @@ mod arrivals;
 pub mod backlog;
 pub mod bound;
 pub mod busy;
+pub mod certificate;
+pub mod check;
 mod curve;
 pub mod framing;
 pub mod ledger;

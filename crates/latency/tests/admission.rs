@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod networks;
+mod random;
 
 use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
