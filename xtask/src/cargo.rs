@@ -1,7 +1,7 @@
 //! What cargo itself checks, and the test run with its sum.
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use crate::report::{Outcome, Problem};
@@ -11,9 +11,9 @@ pub(crate) fn program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// `cargo fmt --check`.
+/// `cargo fmt`, checking only.
 pub(crate) fn fmt(root: &Path) -> Outcome {
-    run(root, &["fmt", "--all", "--check"], &[], "run `cargo fmt --all`")
+    run(root, &["fmt", "--all", "--", "--check", "-l"], &[], "run `cargo fmt --all`")
 }
 
 /// `cargo clippy` on everything, with warnings as errors.
@@ -90,20 +90,24 @@ pub(crate) fn test(root: &Path, extra: &[String]) -> Result<bool, String> {
     let start = Instant::now();
     let mut command = Command::new(program());
     command.current_dir(root).args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(extra);
+    // One pipe for both, so that the lines stay in order.
+    let (reader, writer) = std::io::pipe().map_err(|error| format!("no pipe: {error}"))?;
+    let twin = writer.try_clone().map_err(|error| format!("no pipe: {error}"))?;
     let mut child = command
-        .stdout(Stdio::piped())
+        .stdout(writer)
+        .stderr(twin)
         .spawn()
         .map_err(|error| format!("`{command:?}` cannot be run: {error}"))?;
+    // The command keeps our ends of the pipe open.
+    drop(command);
     let mut sum = Sum::default();
     let mut out = std::io::stdout().lock();
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line.map_err(|error| format!("cannot read what cargo test prints: {error}"))?;
-            out.write_all(&line)
-                .and_then(|()| out.write_all(b"\n"))
-                .map_err(|error| format!("cannot write: {error}"))?;
-            sum.add(&String::from_utf8_lossy(&line));
-        }
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line.map_err(|error| format!("cannot read what cargo test prints: {error}"))?;
+        out.write_all(&line)
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(|error| format!("cannot write: {error}"))?;
+        sum.add(&String::from_utf8_lossy(&line));
     }
     let status = child.wait().map_err(|error| format!("cargo test cannot be waited for: {error}"))?;
     drop(out);

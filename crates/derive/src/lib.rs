@@ -20,13 +20,64 @@
 //! (implied by `Option`), `bound = N`, `recursive`. Of a literal: `default`. Of a case: `case = label` (repeated for
 //! more labels), `default`, `default = label`, `id = N`.
 //!
-//! A type that contains itself directly has no greatest size. Types that contain each other in a circle need
-//! `recursive` on one of the fields, otherwise the compiler reports a cycle in the constants `SIZE_XCDR1`.
+//! A type that contains itself directly has no greatest size:
+//!
+//! ```
+//! use derive::DdsType;
+//! use wire::cdr::DdsType;
+//!
+//! #[derive(DdsType)]
+//! struct List {
+//!     value: u32,
+//!     next: Option<Box<List>>,
+//! }
+//!
+//! assert_eq!(List::MAX_SERIALIZED_SIZE_XCDR2, None);
+//! ```
+//!
+//! Types that contain each other in a circle need `recursive` on one of the fields:
+//!
+//! ```
+//! # use derive::DdsType;
+//! # use wire::cdr::DdsType;
+//! #[derive(DdsType)]
+//! struct Egg {
+//!     #[dds(recursive)]
+//!     hen: Option<Box<Hen>>,
+//! }
+//!
+//! #[derive(DdsType)]
+//! struct Hen {
+//!     egg: Option<Box<Egg>>,
+//! }
+//!
+//! assert_eq!(Hen::MAX_SERIALIZED_SIZE_XCDR1, None);
+//! ```
+//!
+//! Without it the compiler reports a cycle in the constants `SIZE_XCDR1`:
+//!
+//! ```compile_fail,E0391
+//! # use derive::DdsType;
+//! # use wire::cdr::DdsType;
+//! #[derive(DdsType)]
+//! struct Egg {
+//!     hen: Option<Box<Hen>>,
+//! }
+//!
+//! #[derive(DdsType)]
+//! struct Hen {
+//!     egg: Option<Box<Egg>>,
+//! }
+//!
+//! assert_eq!(Hen::MAX_SERIALIZED_SIZE_XCDR1, None);
+//! ```
 mod attribute;
 mod bitmask;
 mod enumeration;
 mod member;
 mod structure;
+#[cfg(test)]
+mod tests;
 mod union;
 
 use proc_macro::TokenStream;

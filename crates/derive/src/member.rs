@@ -141,6 +141,7 @@ impl Member {
         let constant = Ident::new(constant, Span::call_site());
         let ty = &self.ty;
         match &self.bound {
+            _ if self.recursive && is_collection(ty) => quote!(#cdr::SizeBound::UNBOUNDED.with_min(4)),
             _ if self.recursive => quote!(#cdr::SizeBound::UNBOUNDED),
             Some(bound) => {
                 quote!(<<#ty as #cdr::Boundable>::Bounded<{ #bound }> as #cdr::CdrType>::#constant)
@@ -240,6 +241,12 @@ fn inside_option(ty: &Type) -> Option<&Type> {
         (true, Some(GenericArgument::Type(inner))) => Some(inner),
         _ => None,
     }
+}
+
+/// True for collections that begin with a count.
+fn is_collection(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Vec" || last.ident == "BTreeMap")
 }
 
 /// True if the tokens of a type name the type `owner`.

@@ -28,10 +28,25 @@ fn withstands(target: &Target, key: &str, percent: u64) {
 
 #[test]
 fn rtps_messages() {
-    withstands(&targets::RTPS_MESSAGE, "fuzz.stateless_executions", 50);
+    withstands(&targets::RTPS_MESSAGE, "fuzz.stateless_executions", 40);
 }
 
 #[test]
 fn announcements() {
-    withstands(&targets::DISCOVERY_DATA, "fuzz.stateless_executions", 50);
+    withstands(&targets::DISCOVERY_DATA, "fuzz.stateless_executions", 30);
+}
+
+#[test]
+fn samples_of_rich_types() {
+    withstands(&targets::CDR_RICH_TYPE, "fuzz.stateless_executions", 30);
+}
+
+#[test]
+fn datagrams_of_a_peer() {
+    withstands(&targets::PARTICIPANT_PEER, "fuzz.participant_executions", 50);
+}
+
+#[test]
+fn datagrams_of_a_stranger() {
+    withstands(&targets::PARTICIPANT_STRANGER, "fuzz.participant_executions", 50);
 }

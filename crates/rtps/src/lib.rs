@@ -9,15 +9,21 @@
 extern crate alloc;
 
 mod count;
+pub mod discovery;
+pub mod network;
+pub mod participant;
 pub mod path;
+pub mod ports;
 pub mod reader;
 pub mod receiver;
+pub mod route;
 mod slab;
 pub mod transmit;
 pub mod writer;
 
 use alloc::sync::Arc;
 
+pub use network::{Interface, Network};
 pub use path::Path;
 pub use transmit::Transmit;
 

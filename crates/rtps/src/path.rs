@@ -1,5 +1,5 @@
 //! Paths: where a datagram leaves and where it goes.
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// One way to a matched endpoint: destination, the interface and local address to send from, and how much fits into a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,6 +21,10 @@ impl Path {
     pub const ETHERNET_DATAGRAM: u32 = 1_472;
     /// No path is treated as smaller than this: a smaller one could not hold the largest heartbeat and a useful fragment.
     pub const MIN_DATAGRAM: u32 = 256;
+
+    /// The path to an endpoint of the same participant, which no socket is needed for.
+    pub const IN_PROCESS: Self =
+        Self::routed(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)), Self::MAX_DATAGRAM);
 
     /// A path chosen by the routing table.
     pub const fn routed(destination: SocketAddr, max_datagram: u32) -> Self {

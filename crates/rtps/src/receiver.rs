@@ -89,10 +89,32 @@ pub fn interpret(
     route: &mut impl Route,
 ) -> Result<(), ReceiveError> {
     let message = Message::parse(datagram).map_err(ReceiveError::Message)?;
-    let header = message.header();
-    if header.prefix == prefix {
+    if message.header().prefix == prefix {
         return Ok(());
     }
+    walk(prefix, from, &message, route)
+}
+
+/// Routes a message that this participant has sent to itself, see [`Path::IN_PROCESS`](crate::Path::IN_PROCESS).
+///
+/// # Errors
+/// As `interpret`; not for what our own machines wrote.
+pub fn interpret_own(
+    prefix: GuidPrefix,
+    datagram: &[u8],
+    route: &mut impl Route,
+) -> Result<(), ReceiveError> {
+    let message = Message::parse(datagram).map_err(ReceiveError::Message)?;
+    walk(prefix, crate::Path::IN_PROCESS.destination, &message, route)
+}
+
+fn walk(
+    prefix: GuidPrefix,
+    from: SocketAddr,
+    message: &Message<'_>,
+    route: &mut impl Route,
+) -> Result<(), ReceiveError> {
+    let header = message.header();
     let source = Source { prefix: header.prefix, timestamp: None, vendor: header.vendor };
     let mut context = Context { source, from, addressed: false };
     let mut for_us = true;

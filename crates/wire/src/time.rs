@@ -172,9 +172,10 @@ const fn fraction(nanos: u64) -> u32 {
     ((nanos << 32) / NANOS as u64) as u32
 }
 
-/// 2^-32 s to nanoseconds, rounded up: the inverse of `fraction` on its image.
+/// 2^-32 s to the nearest nanosecond. Peers round their fractions down or up: both give the nanoseconds that were meant, so
+/// that equal durations of two makers compare equal.
 const fn nanos(fraction: u32) -> i64 {
-    ((fraction as u64 * NANOS as u64).div_ceil(1 << 32)) as i64
+    ((fraction as u64 * NANOS as u64 + (1 << 31)) >> 32) as i64
 }
 
 #[cfg(test)]
@@ -191,6 +192,13 @@ mod tests {
             let (secs, fraction) = span.to_wire();
             assert_eq!(Duration::from_wire(secs, fraction), span);
         }
+    }
+
+    #[test]
+    fn fractions_of_peers_that_round_up_mean_the_same() {
+        assert_eq!(Duration::from_wire(0, 0x1999_9999), Duration::from_millis(100));
+        assert_eq!(Duration::from_wire(0, 0x1999_999a), Duration::from_millis(100));
+        assert_eq!(Duration::from_wire(0, u32::MAX), Duration::from_secs(1));
     }
 
     #[test]

@@ -258,6 +258,15 @@ fn wrong_records_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_participant_may_be_disposed_under_the_endpoint_parameter() {
+    let own = Guid::new(PREFIX, EntityId::PARTICIPANT).to_bytes();
+    let key = ParticipantData::decode_key(&payload(&[(pid::ENDPOINT_GUID, &own)]));
+    assert_eq!(key, Ok(PREFIX));
+    let endpoint = ParticipantData::decode_key(&payload(&[(pid::ENDPOINT_GUID, &writer_guid())]));
+    assert_eq!(endpoint, Err(DiscoveryError::Missing(pid::PARTICIPANT_GUID)));
+}
+
+#[test]
 fn the_full_records_use_every_field() {
     for role in ROLES {
         let data = full_endpoint(role);

@@ -8,8 +8,8 @@ use wire::message::{
     PayloadKind, Submessage, SubmessageReason, encode,
 };
 use wire::{
-    EntityId, FragmentNumber, FragmentNumberSet, GuidPrefix, ProtocolVersion, SequenceNumber,
-    SequenceNumberSet, Timestamp, VendorId,
+    EntityId, FragmentNumber, FragmentNumberSet, ProtocolVersion, SequenceNumber, SequenceNumberSet,
+    Timestamp, VendorId,
 };
 
 fn message(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

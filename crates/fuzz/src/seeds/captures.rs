@@ -2,6 +2,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use wire::message::{Message, Submessage};
+
 use crate::structure::Structure;
 
 /// Longer messages are left out: a mutation rarely hits what matters in them.
@@ -24,6 +26,17 @@ pub(super) fn messages(folder: &Path) -> Vec<Vec<u8>> {
         }
     }
     messages
+}
+
+/// The payloads of built-in writers in a message.
+pub(super) fn announcements(message: &[u8]) -> Vec<Vec<u8>> {
+    let submessages = Message::parse(message).into_iter().flat_map(|message| message.submessages());
+    submessages
+        .filter_map(|submessage| match submessage {
+            Ok(Submessage::Data(data)) if data.writer_id.is_builtin() => Some(data.payload?.bytes.to_vec()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The packets of a pcap file: 24 octets of header, then records with 16 octets of header each.
@@ -76,6 +89,14 @@ mod tests {
         assert_eq!(found, [b"RTPS\x02\x05".as_slice(), b"RTPS...."]);
         assert_eq!(packets(&file[..file.len() - 1]).count(), 2);
         assert_eq!(packets(&file[..10]).count(), 0);
+    }
+
+    #[test]
+    fn announcements_are_taken_out_of_messages() {
+        let found: Vec<_> =
+            super::super::messages::messages().iter().flat_map(|bytes| announcements(bytes)).collect();
+        assert_eq!(found.len(), 4);
+        assert!(found.iter().all(|payload| payload.starts_with(&[0, 3]) || payload.starts_with(&[0, 1])));
     }
 
     #[test]

@@ -30,5 +30,20 @@ pub fn parameter_lists() -> Vec<Vec<u8>> {
     let big_endian = vec![0, 2, 0, 0, 0, 0x71, 0, 4, 0, 0, 0, 1, 0, 0x15, 0, 4, 2, 5, 0, 0, 0, 1, 0, 0];
     let mut seeds = discovery::all();
     seeds.extend([inline_qos, big_endian]);
+    seeds.extend(
+        captures::messages(Path::new(CAPTURES)).iter().flat_map(|message| captures::announcements(message)),
+    );
     seeds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_of_other_programs_are_found() {
+        let vendors: std::collections::BTreeSet<_> =
+            captures::messages(Path::new(CAPTURES)).iter().map(|message| message[6..8].to_vec()).collect();
+        assert!(vendors.len() >= 3, "captures of {} vendors in {CAPTURES}", vendors.len());
+    }
 }

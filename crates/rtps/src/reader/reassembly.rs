@@ -3,6 +3,7 @@
 //! Fragments are appended in the order in which they come; what came in order is already the sample. Only a sample
 //! whose fragments came out of order is copied once more at the end.
 use alloc::vec::Vec;
+use core::mem::size_of;
 
 use wire::message::DataFrag;
 use wire::parameter::InlineQos;
@@ -21,6 +22,8 @@ pub(super) struct Assembly {
     bytes: Vec<u8>,
     /// Sorted by first fragment, not overlapping, joined where both numbers and octets follow each other.
     runs: Vec<Run>,
+    /// Fragments that are here.
+    count: u32,
 }
 
 /// Fragments `first..first + count`, counted from 0, whose octets stand together at `offset`.
@@ -58,6 +61,7 @@ impl Assembly {
             sample_size: fragment.sample_size,
             bytes: buffer,
             runs,
+            count: 0,
         }
     }
 
@@ -68,11 +72,29 @@ impl Assembly {
 
     /// Octets held.
     pub(super) fn held(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.capacity() + self.runs.len() * size_of::<Run>()
     }
 
-    /// Adds fragments; what is here already is skipped.
-    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant) {
+    /// Pieces that have to be joined in the end.
+    pub(super) fn pieces(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Octets that `more` octets would add to those held, at least.
+    pub(super) fn growth(&self, more: usize) -> usize {
+        self.bytes.len().saturating_add(more).saturating_sub(self.bytes.capacity())
+    }
+
+    /// Adds fragments; what is here already is skipped. The buffer doubles, but not beyond the sample, nor by more than `room`
+    /// octets unless it has to.
+    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant, room: usize) {
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let needed = len.saturating_add(fragment.bytes.len());
+        if needed > capacity {
+            let doubled = capacity.saturating_mul(2).min(capacity.saturating_add(room));
+            let target = doubled.min(self.sample_size as usize).max(needed);
+            self.bytes.reserve_exact(target.saturating_sub(len));
+        }
         let mut index = fragment.first_fragment.0.saturating_sub(1);
         for octets in fragment.bytes.chunks(self.fragment_size as usize) {
             if index < self.fragments() && octets.len() == self.len_of(index) {
@@ -85,10 +107,7 @@ impl Assembly {
 
     /// True if every fragment is here.
     pub(super) fn is_complete(&self) -> bool {
-        matches!(self.runs.as_slice(), [all] if all.count == self.fragments()) || {
-            let held: u64 = self.runs.iter().map(|run| u64::from(run.count)).sum();
-            held == u64::from(self.fragments())
-        }
+        self.count == self.fragments()
     }
 
     /// The sample in one piece, and what can be used again: `spare` is used if the sample has to be copied, and the buffer
@@ -113,22 +132,23 @@ impl Assembly {
         (self.bytes, self.runs)
     }
 
-    /// The first missing fragments, as many as a set holds.
-    pub(super) fn missing(&self) -> Option<FragmentNumberSet> {
+    /// The first missing fragments among the first `last`, as many as a set holds; an empty set behind them if all are here.
+    pub(super) fn missing(&self, last: u32) -> FragmentNumberSet {
+        let last = last.min(self.fragments());
         let mut wanted = 0;
         let mut set: Option<FragmentNumberSet> = None;
-        let ends = self.runs.iter().map(|run| (run.first, run.end())).chain([(self.fragments(), u32::MAX)]);
+        let ends = self.runs.iter().map(|run| (run.first, run.end())).chain([(last, u32::MAX)]);
         for (start, end) in ends {
-            for index in wanted..start {
+            for index in wanted..start.min(last) {
                 let number = FragmentNumber(index.saturating_add(1));
                 let set = set.get_or_insert_with(|| FragmentNumberSet::empty(number));
                 if !set.insert(number) {
-                    return Some(*set);
+                    return *set;
                 }
             }
             wanted = end;
         }
-        set
+        set.unwrap_or_else(|| FragmentNumberSet::empty(FragmentNumber(last.saturating_add(1))))
     }
 
     fn fragments(&self) -> u32 {
@@ -150,11 +170,13 @@ impl Assembly {
             let len = before.count as usize * self.fragment_size as usize;
             if before.end() == index && before.offset + len == offset {
                 before.count += 1;
+                self.count += 1;
                 self.bytes.extend_from_slice(octets);
                 return;
             }
         }
         self.bytes.extend_from_slice(octets);
+        self.count += 1;
         self.runs.insert(after, Run { first: index, count: 1, offset });
     }
 }
@@ -186,7 +208,7 @@ mod tests {
             Assembly::new(&fragment(0, b""), None, InlineQos::default(), Vec::new(), Vec::new());
         for index in order {
             let start = *index as usize * 4;
-            assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START);
+            assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START, 64);
         }
         assembly
     }
@@ -196,7 +218,7 @@ mod tests {
         for order in [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 0, 5, 1, 4, 3]] {
             let assembly = assemble(&order);
             assert!(assembly.is_complete());
-            assert_eq!(assembly.missing(), None);
+            assert!(assembly.missing(u32::MAX).bitmap().is_empty());
             assert_eq!(assembly.finish(Vec::new()).0, SAMPLE);
         }
     }
@@ -205,17 +227,20 @@ mod tests {
     fn repeated_fragments_count_once_and_missing_ones_are_named() {
         let assembly = assemble(&[0, 0, 3, 3]);
         assert!(!assembly.is_complete());
-        let missing = assembly.missing().unwrap();
-        assert!(missing.iter().map(|number| number.0).eq([2, 3, 5, 6]));
+        let missing = |last| assembly.missing(last).iter().map(|number| number.0).collect::<Vec<_>>();
+        assert_eq!(missing(u32::MAX), [2, 3, 5, 6]);
+        assert_eq!(missing(4), [2, 3]);
+        assert_eq!(missing(1), [0; 0]);
+        assert_eq!(assembly.missing(1).base(), FragmentNumber(2));
         assert_eq!(assembly.bytes.len(), 8);
     }
 
     #[test]
     fn wrong_lengths_and_numbers_are_not_taken() {
         let mut assembly = assemble(&[]);
-        assembly.add(&fragment(0, b"abc"), Instant::START);
-        assembly.add(&fragment(9, b"abcd"), Instant::START);
-        assembly.add(&fragment(5, b"ab"), Instant::START);
+        assembly.add(&fragment(0, b"abc"), Instant::START, 64);
+        assembly.add(&fragment(9, b"abcd"), Instant::START, 64);
+        assembly.add(&fragment(5, b"ab"), Instant::START, 64);
         assert!(assembly.runs.is_empty() && assembly.bytes.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What readers tell a writer (RTPS 2.5, 8.3.8.1, 8.3.8.9, 8.4.9.2).
 use wire::message::{AckNack, NackFrag};
-use wire::{Guid, GuidPrefix, Now, SequenceNumber};
+use wire::{Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::{ReaderProxy, Writer};
 use crate::Payload;
@@ -11,34 +11,30 @@ impl<P: Payload> Writer<P> {
     /// A base above what was sent is not believed, and neither is a reader that is not matched. An empty set at base 0 or 1
     /// is how peers ask for a first heartbeat.
     pub fn on_acknack(&mut self, now: Now, source: GuidPrefix, acknack: &AckNack) {
-        let fresh = self.fresh;
+        // A heartbeat may have said that everything before the first held change is gone, sent or not.
+        let first = self.history.first().unwrap_or(self.last.next());
+        let most = self.fresh.max(first);
         let base = acknack.set.base().max(SequenceNumber::FIRST);
-        let next = self.last.next();
-        let (offset, end_offset) = (self.history.offset_before(base), self.history.end_offset());
-        let Some(proxy) = self.reader(Guid::new(source, acknack.reader_id)) else {
+        let offset = self.history.offset_before(base);
+        let guid = Guid::new(source, acknack.reader_id);
+        let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
         };
         if !proxy.reliable
-            || base > fresh.max(proxy.sent)
+            || base > most.max(proxy.sent)
             || !proxy.acknacks.is_new(acknack.count, now.monotonic)
         {
             self.counters.implausible += 1;
             return;
         }
-        proxy.heard = true;
-        let progress = base > proxy.acked;
-        if progress {
-            proxy.acked = base;
-            proxy.acked_offset = proxy.acked_offset.max(if base == next { end_offset } else { offset });
-            if base > proxy.sent {
-                (proxy.sent, proxy.sent_fragment) = (base, 0);
-            }
-        }
+        let heard_before = core::mem::replace(&mut proxy.heard, true);
+        let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin.
         proxy.gap_due |= base < proxy.start;
-        let asks_first = acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
+        // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
+        let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
         self.ready = true;
         self.blocked = false;
@@ -46,17 +42,13 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_wait = self.config.heartbeat_period;
             self.trim();
         }
-        let waits = self.readers.iter().any(ReaderProxy::is_waited_for);
-        self.heartbeat_at = match waits {
-            true if progress => now.monotonic.after(self.heartbeat_wait),
-            true => self.heartbeat_at,
-            false => wire::Instant::NEVER,
-        };
+        self.wait_on(now, guid, progress);
     }
 
-    /// A reader asks for fragments of one change.
+    /// A reader asks for fragments of one change. It has those before the first that it asks for.
     pub fn on_nack_frag(&mut self, now: Now, source: GuidPrefix, nack: &NackFrag) {
-        let Some(proxy) = self.reader(Guid::new(source, nack.reader_id)) else {
+        let guid = Guid::new(source, nack.reader_id);
+        let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
         };
@@ -64,8 +56,31 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
+        let complete = nack.missing.base().0.saturating_sub(1);
+        let progress = proxy.acknowledge_fragments(nack.sequence_number, complete);
         proxy.request_fragments(nack.sequence_number, nack.missing);
         self.ready = true;
+        self.blocked = false;
+        if progress {
+            self.heartbeat_wait = self.config.heartbeat_period;
+        }
+        self.wait_on(now, guid, progress);
+    }
+
+    /// Sets the time of the next question after an answer of `reader`. The progress of one does not put off the question to
+    /// another that lags: nothing else reaches that one.
+    fn wait_on(&mut self, now: Now, reader: Guid, progress: bool) {
+        let fresh = (self.fresh, self.fresh_fragment);
+        let mut waited_for = self.readers.iter().filter(|proxy| proxy.is_waited_for()).peekable();
+        if waited_for.peek().is_none() {
+            self.heartbeat_at = Instant::NEVER;
+        } else if progress
+            && !waited_for.any(|proxy| proxy.guid != reader && (proxy.sent, proxy.sent_fragment) < fresh)
+        {
+            self.heartbeat_at = now.monotonic.after(self.heartbeat_wait);
+        } else {
+            self.arm_heartbeat(now.monotonic);
+        }
     }
 
     fn reader(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {

@@ -14,7 +14,7 @@ use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
 use crate::slab::{SlabPool, capacity_for};
 
 /// What a datagram costs a receive buffer beside its octets: the kernel charges its own bookkeeping too.
-const DATAGRAM_COST: u64 = 768;
+pub(crate) const DATAGRAM_COST: u64 = 768;
 
 /// A change that is still held.
 #[derive(Debug)]
@@ -22,9 +22,19 @@ pub(crate) struct Record {
     pub(crate) number: SequenceNumber,
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) kind: PayloadKind,
-    /// Octets that all changes up to and including this one cost a receive buffer.
-    pub(crate) end_offset: u64,
+    /// What all changes before this one cost a receive buffer, in octets.
+    pub(crate) offset: u64,
     pub(crate) place: Place,
+}
+
+impl Record {
+    /// The slab that it is in, if it is in one.
+    pub(crate) const fn slab(&self) -> Option<u64> {
+        match self.place {
+            Place::Slab { slab, .. } => Some(slab),
+            Place::Large(_) | Place::Removed => None,
+        }
+    }
 }
 
 /// Where the octets of a change are.
@@ -126,10 +136,6 @@ impl<P: AsRef<[u8]>> History<P> {
         self.held_bytes
     }
 
-    pub(crate) fn end_offset(&self) -> u64 {
-        self.end_offset
-    }
-
     /// The first change that is still held.
     pub(crate) fn first(&self) -> Option<SequenceNumber> {
         self.records.front().map(|record| record.number)
@@ -143,7 +149,8 @@ impl<P: AsRef<[u8]>> History<P> {
                 let slab = &self.slab(*slab)?.bytes;
                 let inline_qos =
                     slab.get(data.start as usize + encode::DATA_HEADER_LEN..payload.start as usize)?;
-                Some((Source::Slab(slab, payload.start as usize..payload.end as usize), inline_qos))
+                // With its padding: the encapsulation options count it.
+                Some((Source::Slab(slab, payload.start as usize..data.end as usize), inline_qos))
             }
             Place::Large(id) => {
                 let large = self.large(*id)?;
@@ -171,11 +178,8 @@ impl<P: AsRef<[u8]>> History<P> {
 
     /// What the changes before `number` cost a receive buffer.
     pub(crate) fn offset_before(&self, number: SequenceNumber) -> u64 {
-        let end = self.records.partition_point(|record| record.number < number);
-        match end.checked_sub(1).and_then(|index| self.records.get(index)) {
-            Some(record) => record.end_offset,
-            None => 0,
-        }
+        let index = self.records.partition_point(|record| record.number < number);
+        self.records.get(index).map_or(self.end_offset, |record| record.offset)
     }
 
     pub(crate) fn slab(&self, id: u64) -> Option<&Slab> {
@@ -269,7 +273,7 @@ impl<P: AsRef<[u8]>> History<P> {
         slab.last = number;
         slab.live += 1;
         slab.live_bytes += slab.end - data + if own_timestamp { INFO_TIMESTAMP_LEN } else { 0 };
-        self.end_offset += (slab.end - restore) as u64 + if fresh { DATAGRAM_COST } else { 0 };
+        let cost = (slab.end - restore) as u64 + if fresh { DATAGRAM_COST } else { 0 };
         // Positions inside a datagram fit 32 bits.
         let place = Place::Slab {
             slab: id,
@@ -277,7 +281,7 @@ impl<P: AsRef<[u8]>> History<P> {
             payload: payload as u32..payload_end as u32,
             own_timestamp,
         };
-        self.push(number, entry, place);
+        self.push(number, entry, place, cost);
         Ok(true)
     }
 
@@ -292,12 +296,11 @@ impl<P: AsRef<[u8]>> History<P> {
         self.open = false;
         let len = payload.as_ref().len();
         let datagrams = if fragment_size == 0 { 1 } else { len.div_ceil(fragment_size as usize) };
-        self.end_offset += len as u64 + DATAGRAM_COST * datagrams as u64;
         self.held_bytes += len;
         let id = self.first_large + self.larges.len() as u64;
         let inline_qos = entry.inline_qos.map(Vec::from).unwrap_or_default();
         self.larges.push_back(Some(Large { payload, inline_qos, fragment_size }));
-        self.push(number, entry, Place::Large(id));
+        self.push(number, entry, Place::Large(id), len as u64 + DATAGRAM_COST * datagrams as u64);
     }
 
     /// Forgets a change.
@@ -374,14 +377,15 @@ impl<P: AsRef<[u8]>> History<P> {
         self.pool.give(old);
     }
 
-    fn push(&mut self, number: SequenceNumber, entry: &Entry<'_>, place: Place) {
+    fn push(&mut self, number: SequenceNumber, entry: &Entry<'_>, place: Place, cost: u64) {
         self.records.push_back(Record {
             number,
             timestamp: entry.timestamp,
             kind: entry.kind,
-            end_offset: self.end_offset,
+            offset: self.end_offset,
             place,
         });
+        self.end_offset = self.end_offset.saturating_add(cost);
     }
 
     fn room(&self, entry: &Entry<'_>, max_payload: usize) -> bool {

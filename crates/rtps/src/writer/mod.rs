@@ -291,13 +291,11 @@ impl<P: Payload> Writer<P> {
                     Some(first) if reader.wants_history => first,
                     _ => next,
                 };
-                let window = u64::from(reader.receive_buffer.map_or(self.config.window, |octets| octets / 2));
-                let offset = self.history.offset_before(start).max(match start == next {
-                    true => self.history.end_offset(),
-                    false => 0,
-                });
+                // Never none: something has to be left for repairs.
+                let window = reader.receive_buffer.map_or(self.config.window, |octets| octets / 2).max(1);
+                let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
-                self.readers.insert(index, ReaderProxy::new(reader, start, offset, window));
+                self.readers.insert(index, ReaderProxy::new(reader, start, offset, u64::from(window)));
                 if reliable {
                     self.arm_heartbeat(now.monotonic);
                 }
@@ -488,7 +486,7 @@ impl<P: Payload> Writer<P> {
             self.readers.iter().map(|proxy| if proxy.reliable { proxy.acked } else { proxy.sent }).min();
         let before = needed.map_or(self.last.next(), |number| number.min(self.fresh));
         if needed.is_none() {
-            self.fresh = before;
+            (self.fresh, self.fresh_fragment) = (before, 0);
         }
         self.history.remove_before(before);
     }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::MatchedReader;
+use super::history::DATAGRAM_COST;
 use crate::count::Count;
 use crate::path::Path;
 
@@ -25,6 +26,11 @@ pub(crate) struct ReaderProxy {
     /// Every change below is acknowledged.
     pub(crate) acked: SequenceNumber,
     pub(crate) acked_offset: u64,
+    /// It answers HEARTBEAT_FRAG even if nothing is missing, so that the window holds inside a sample too. Others get a
+    /// sample that has begun to leave to its end.
+    pub(crate) acks_fragments: bool,
+    /// Fragments of the change at `acked` that it has.
+    pub(crate) acked_fragments: u32,
     /// The next change to send to it for the first time.
     pub(crate) sent: SequenceNumber,
     /// The next fragment of the change at `sent`, counted from 0.
@@ -38,6 +44,7 @@ pub(crate) struct ReaderProxy {
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
+    /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
@@ -57,6 +64,9 @@ impl ReaderProxy {
             start,
             acked: start,
             acked_offset: offset,
+            // Only Punctual's readers announce their receive buffer.
+            acks_fragments: reader.receive_buffer.is_some(),
+            acked_fragments: 0,
             sent: start,
             sent_fragment: 0,
             chosen: false,
@@ -95,15 +105,57 @@ impl ReaderProxy {
             .unwrap_or(Path::MAX_DATAGRAM)
     }
 
-    /// True if `cost` more octets may be under way. A single datagram always may.
-    pub(crate) fn has_window(&self, offset: u64, cost: u64) -> bool {
-        let under_way = offset.saturating_sub(self.acked_offset);
-        !self.reliable || under_way == 0 || under_way.saturating_add(cost) <= self.window
+    /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
+    pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
+        if !self.reliable || (fragment > 0 && !self.acks_fragments) {
+            return true;
+        }
+        let sent = offset.saturating_add(self.fragments_cost(fragment));
+        let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
+        let under_way = sent.saturating_sub(acked);
+        under_way == 0 || under_way.saturating_add(cost) <= self.window
+    }
+
+    /// `offset` is that of the next change to send to it. If everything before is acknowledged, nothing is under way: what lies
+    /// between was removed before it left.
+    pub(crate) fn skip_removed(&mut self, offset: u64) {
+        if self.acked == self.sent && self.sent_fragment == 0 {
+            self.acked_offset = self.acked_offset.max(offset);
+        }
     }
 
     /// Something was sent to it that it has not acknowledged, or it has never been heard.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.reliable && (!self.heard || self.acked < self.sent)
+        let inside = self.acks_fragments && self.sent_fragment > 0;
+        self.reliable && (!self.heard || self.acked < self.sent || inside)
+    }
+
+    /// It has every change below `number`; true if that is news.
+    pub(crate) fn acknowledge(&mut self, number: SequenceNumber, offset: u64) -> bool {
+        if number <= self.acked {
+            return false;
+        }
+        self.acked = number;
+        self.acked_offset = self.acked_offset.max(offset);
+        self.acked_fragments = 0;
+        if number > self.sent {
+            (self.sent, self.sent_fragment) = (number, 0);
+        }
+        true
+    }
+
+    /// It has the first `count` fragments of a change; true if that is news.
+    pub(crate) fn acknowledge_fragments(&mut self, number: SequenceNumber, count: u32) -> bool {
+        let sent = if number < self.sent { u32::MAX } else { self.sent_fragment };
+        let news = number == self.acked && count > self.acked_fragments && count <= sent;
+        if news {
+            self.acked_fragments = count;
+        }
+        news
+    }
+
+    fn fragments_cost(&self, count: u32) -> u64 {
+        u64::from(count) * (u64::from(self.max_datagram()) + DATAGRAM_COST)
     }
 
     pub(crate) fn has_repairs(&self) -> bool {
@@ -119,11 +171,12 @@ impl ReaderProxy {
         self.credit > 0
     }
 
-    /// Replaces what it asks for: each ACKNACK states all that is missing.
+    /// Replaces what it asks for: each ACKNACK states all that is missing. That may be what it has acknowledged before: its participant
+    /// may have lost ours for a while and begun anew, unnoticed here.
     pub(crate) fn request(&mut self, set: &SequenceNumberSet) {
         let first = self.requested.iter().next();
         let mut requested = SequenceNumberSet::empty(set.base());
-        for number in set.iter().filter(|number| *number < self.sent && *number >= self.acked) {
+        for number in set.iter().filter(|number| *number < self.sent) {
             requested.insert(number);
         }
         if requested.iter().next() != first {
@@ -134,13 +187,15 @@ impl ReaderProxy {
     }
 
     pub(crate) fn request_fragments(&mut self, number: SequenceNumber, missing: FragmentNumberSet) {
-        if number >= self.sent || number < self.acked || self.requested.contains(number) {
+        let unsent = (number, missing.base().0) > (self.sent, self.sent_fragment);
+        if unsent || missing.bitmap().is_empty() || self.requested.contains(number) {
             return;
         }
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
             *set = missing;
         } else if self.fragments.len() < FRAGMENTED_REQUESTS {
-            self.fragments.push((number, missing));
+            let index = self.fragments.partition_point(|(held, _)| *held < number);
+            self.fragments.insert(index, (number, missing));
         }
     }
 
@@ -152,6 +207,12 @@ impl ReaderProxy {
         }
         self.requested = left;
         self.requested_fragment = 0;
+    }
+
+    /// True if a change of which fragments were asked for comes before every change that was asked for whole.
+    pub(crate) fn fragments_first(&self) -> bool {
+        let whole = self.requested.iter().next();
+        self.fragments.first().is_some_and(|(number, _)| whole.is_none_or(|whole| *number < whole))
     }
 
     /// Takes the next requested single fragment.

@@ -93,7 +93,12 @@ pub struct Pair {
     order: u64,
     transmit: Transmit<Payload>,
     pub datagrams: u64,
-    pub largest: usize,
+    /// What the readers announce.
+    pub receive_buffer: Option<u32>,
+    /// What goes to this host gets lost.
+    pub cut: Option<u8>,
+    /// Most octets on the way to readers at any time, each datagram counted with 768 more.
+    pub most_under_way: usize,
 }
 
 impl Pair {
@@ -109,7 +114,9 @@ impl Pair {
             order: 0,
             transmit: Transmit::new(),
             datagrams: 0,
-            largest: 0,
+            receive_buffer: None,
+            cut: None,
+            most_under_way: 0,
         }
     }
 
@@ -132,7 +139,7 @@ impl Pair {
                 wants_history,
                 paths: vec![path_to(host, self.mtu)],
                 direct: None,
-                receive_buffer: None,
+                receive_buffer: self.receive_buffer,
             },
         );
     }
@@ -188,19 +195,21 @@ impl Pair {
         let mut bytes = Vec::new();
         self.transmit.copy_to(&mut bytes);
         self.datagrams += 1;
-        self.largest = self.largest.max(bytes.len());
         for path in self.transmit.paths().to_vec() {
             assert!(bytes.len() <= path.max_datagram as usize, "{} octets for {path:?}", bytes.len());
             let SocketAddr::V4(to) = path.destination else { panic!("unexpected {path:?}") };
             let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
             for _ in 0..copies {
-                if self.random.chance(self.wire.loss) {
+                if self.random.chance(self.wire.loss) || self.cut == Some(to.ip().octets()[3]) {
                     continue;
                 }
                 let delay = 20 + self.random.below(self.wire.jitter + 1);
                 self.order += 1;
                 let at = self.now.monotonic.after(Duration::from_micros(delay as i64)).as_nanos();
                 self.flight.insert((at, self.order), (to.ip().octets()[3], bytes.clone()));
+                let to_readers = self.flight.values().filter(|(host, _)| *host > 1);
+                let under_way = to_readers.map(|(_, bytes)| bytes.len() + 768).sum();
+                self.most_under_way = self.most_under_way.max(under_way);
             }
         }
     }

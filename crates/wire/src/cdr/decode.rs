@@ -6,11 +6,11 @@ use super::member::{
 use super::{CdrType, DecodeError, DecodeFault, Encoding, Extensibility, MAX_DEPTH, Representation, Scope};
 use crate::cursor::Endianness;
 
-/// Most elements that a sequence of elements without octets may have.
+/// Most elements without octets of their own that one payload may announce, in all its sequences together.
 pub const MAX_EMPTY_ELEMENTS: usize = 65_536;
 
 /// Reads one value. Alignment counts from the first octet after the encapsulation header.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     /// Ends where the innermost delimited part ends.
     bytes: &'a [u8],
@@ -21,6 +21,8 @@ pub struct Decoder<'a> {
     scope: Scope,
     depth: usize,
     collections: usize,
+    /// How many elements without octets may still come.
+    empty_elements: usize,
     /// The bound of the string or collection that is read next.
     bound: Option<usize>,
 }
@@ -56,7 +58,17 @@ impl<'a> Decoder<'a> {
     /// Reads from `bytes`, which begin after the encapsulation header. With `Scope::Data` all members are expected,
     /// otherwise the key members.
     pub const fn new(bytes: &'a [u8], encoding: Encoding, scope: Scope) -> Self {
-        Self { bytes, position: 0, origin: 0, encoding, scope, depth: 0, collections: 0, bound: None }
+        Self {
+            bytes,
+            position: 0,
+            origin: 0,
+            encoding,
+            scope,
+            depth: 0,
+            collections: 0,
+            empty_elements: MAX_EMPTY_ELEMENTS,
+            bound: None,
+        }
     }
 
     /// Which members are expected.
@@ -164,8 +176,14 @@ impl<'a> Decoder<'a> {
         let announced = self.u32()?;
         let count = announced as usize;
         self.check_bound(bound, count)?;
-        let most = self.remaining().checked_div(min).unwrap_or(MAX_EMPTY_ELEMENTS);
-        if count > most { Err(self.error(DecodeFault::ImpossibleCount(announced))) } else { Ok(count) }
+        let most = self.remaining().checked_div(min).unwrap_or(self.empty_elements);
+        if count > most {
+            return Err(self.error(DecodeFault::ImpossibleCount(announced)));
+        }
+        if min == 0 {
+            self.empty_elements -= count;
+        }
+        Ok(count)
     }
 
     /// The least octets of an element of a collection.
@@ -225,19 +243,6 @@ impl<'a> Decoder<'a> {
         self.leave(part);
     }
 
-    /// True if the sender's version of an appendable type ends here: later members keep their initial value.
-    #[inline]
-    pub fn ended(&self, part: &Part<'a>) -> bool {
-        if part.form != Form::Appendable {
-            return false;
-        }
-        if part.outer.is_some() {
-            return self.position >= self.bytes.len();
-        }
-        // Without a DHEADER the end can only be seen at the end of the payload, where no element can follow.
-        self.collections == 0 && self.at_padding()
-    }
-
     /// Reads a member that follows without a header, or sets it to its initial value if the sender has none.
     #[inline]
     pub fn member<T: CdrType>(
@@ -250,8 +255,12 @@ impl<'a> Decoder<'a> {
             *value = T::initial();
             return Ok(());
         }
+        let before = self.at_padding(part);
         self.bound = member.bound;
-        value.decode_into(self).map_err(|error| error.in_member(member.name))
+        match value.decode_into(self) {
+            Err(error) => self.absent(before, error, member).map(|()| *value = T::initial()),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Reads an optional member of a type that is not mutable.
@@ -265,7 +274,11 @@ impl<'a> Decoder<'a> {
             *value = None;
             return Ok(());
         }
-        self.optional_value(member, value).map_err(|error| error.in_member(member.name))
+        let before = self.at_padding(part);
+        match self.optional_value(member, value) {
+            Err(error) => self.absent(before, error, member).map(|()| *value = None),
+            Ok(()) => Ok(()),
+        }
     }
 
     /// Reads the header of the next member of a mutable type; `None` after the last.
@@ -328,11 +341,38 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// True if nothing is left but octets that pad the payload to a multiple of four. Not every sender announces
-    /// them in the options; a member of one octet that is zero reads the same either way.
-    fn at_padding(&self) -> bool {
-        let left = self.bytes.get(self.position..).unwrap_or(&[]);
-        left.is_empty() || left.len() < 4 && self.bytes.len() % 4 == 0 && left.iter().all(|octet| *octet == 0)
+    /// True if the sender's version of an appendable type ends here: later members keep their initial value.
+    #[inline]
+    fn ended(&self, part: &Part<'a>) -> bool {
+        // Without a DHEADER the end can only be seen at the end of the payload, where no element can follow.
+        part.form == Form::Appendable
+            && self.position >= self.bytes.len()
+            && (part.outer.is_some() || self.collections == 0)
+    }
+
+    /// The state before a member that may be missing, if what is left may be nothing but padding of the payload:
+    /// not every sender announces padding in the options. Only types that have no DHEADER are in doubt.
+    #[inline]
+    fn at_padding(&self, part: &Part<'a>) -> Option<Self> {
+        let doubt = part.form == Form::Appendable && part.outer.is_none() && self.collections == 0;
+        (doubt && self.remaining() < 4 && self.bytes.len().is_multiple_of(4)).then(|| self.clone())
+    }
+
+    /// Passes an error on, unless the member is missing: nothing but padding is in its place.
+    fn absent(
+        &mut self,
+        before: Option<Self>,
+        error: DecodeError,
+        member: &Member,
+    ) -> Result<(), DecodeError> {
+        if let Some(before) = before
+            && before.bytes.iter().skip(before.position).all(|octet| *octet == 0)
+        {
+            *self = before;
+            self.position = self.bytes.len();
+            return Ok(());
+        }
+        Err(error.in_member(member.name))
     }
 
     /// Begins a part that starts with its length.

@@ -82,7 +82,7 @@ impl CdrType for WString {
     fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
         let bound = decoder.take_bound();
         let len = decoder.u32()? as usize;
-        if len % 2 != 0 {
+        if !len.is_multiple_of(2) {
             return Err(decoder.error(DecodeFault::OddWideString));
         }
         decoder.check_bound(bound, len / 2)?;

@@ -188,6 +188,6 @@ impl EndpointData {
     /// # Errors
     /// The payload is no PL_CDR parameter list or lacks the endpoint's guid.
     pub fn decode_key(payload: &[u8]) -> Result<Guid, DiscoveryError> {
-        key(payload, pid::ENDPOINT_GUID)
+        key(payload, pid::ENDPOINT_GUID)?.ok_or(DiscoveryError::Missing(pid::ENDPOINT_GUID))
     }
 }

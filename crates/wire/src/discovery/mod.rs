@@ -1,7 +1,7 @@
 //! The data of the built-in endpoints: participants (SPDP), endpoints (SEDP) and liveliness messages (RTPS 2.5, 8.5, 9.6.2, 9.6.3).
 //!
 //! `encode` appends a whole serialized payload, encapsulation header included. `decode` reads one:
-//! - The encapsulation is PL_CDR in either byte order; ParticipantMessage is plain CDR, version 1 or 2.
+//! - The encapsulation is PL_CDR in either byte order; ParticipantMessage is plain CDR, whatever CDR its header says.
 //! - An absent parameter means the default of the standard for that kind of entity. The order is free.
 //! - Of a parameter that is there twice the last counts; locators accumulate, at most [`MAX_LOCATORS`] of each list are kept.
 //! - An unknown parameter is skipped, unless it must be understood (0x4000) and is not a vendor's (0x8000): that refuses the record.
@@ -98,15 +98,15 @@ fn list(payload: &[u8]) -> Result<ParameterList<'_>, DiscoveryError> {
     Ok(ParameterList::parse(content, endianness)?.0)
 }
 
-/// The key of a record: the guid under `pid`. What else is in the list is skipped.
-fn key(payload: &[u8], key: u16) -> Result<Guid, DiscoveryError> {
-    let mut found = Err(DiscoveryError::Missing(key));
+/// The key of a record: the last guid under `pid`, if there is one. What else is in the list is skipped.
+fn key(payload: &[u8], pid: u16) -> Result<Option<Guid>, DiscoveryError> {
+    let mut found = None;
     for parameter in &list(payload)? {
-        if parameter.pid == key {
-            found = Ok(required(key, value::guid(&mut parameter.cursor()))?);
+        if parameter.pid == pid {
+            found = Some(required(pid, value::guid(&mut parameter.cursor()))?);
         }
     }
-    found
+    Ok(found)
 }
 
 /// A value that was long enough and allowed, or the error that names its parameter.

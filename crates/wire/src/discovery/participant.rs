@@ -206,11 +206,15 @@ impl ParticipantData {
         list.finish();
     }
 
-    /// Reads the key of an announcement.
+    /// Reads the key of an announcement. Some peers put the participant's guid under ENDPOINT_GUID there: it counts too.
     ///
     /// # Errors
     /// The payload is no PL_CDR parameter list or lacks the participant's guid.
     pub fn decode_key(payload: &[u8]) -> Result<GuidPrefix, DiscoveryError> {
-        Ok(key(payload, pid::PARTICIPANT_GUID)?.prefix)
+        let guid = match key(payload, pid::PARTICIPANT_GUID)? {
+            Some(guid) => Some(guid),
+            None => key(payload, pid::ENDPOINT_GUID)?.filter(|guid| guid.entity_id == EntityId::PARTICIPANT),
+        };
+        guid.map(|guid| guid.prefix).ok_or(DiscoveryError::Missing(pid::PARTICIPANT_GUID))
     }
 }

@@ -31,15 +31,15 @@ impl ParticipantMessage {
         value::put_octets(out, &self.data);
     }
 
-    /// Reads a message in plain CDR, version 1 or 2, of either byte order.
+    /// Reads a message in plain CDR, version 1 or 2, of either byte order. Some peers say PL_CDR and send the same: it counts too.
     ///
     /// # Errors
     /// The encapsulation is another one, or the fields end too early.
     pub fn decode(payload: &[u8]) -> Result<Self, DiscoveryError> {
         let (id, content) = encapsulated(payload)?;
         let endianness = match id {
-            0 | 6 => Endianness::Big,
-            1 | 7 => Endianness::Little,
+            0 | 2 | 6 => Endianness::Big,
+            1 | 3 | 7 => Endianness::Little,
             id => return Err(DiscoveryError::Encapsulation(id)),
         };
         let fields = &mut Cursor::new(content, endianness);

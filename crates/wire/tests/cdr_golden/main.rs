@@ -12,6 +12,8 @@
 //!
 //! To make the files again: `pip install cyclonedds==11.0.1`, then in `tests/golden/cdr`
 //! `python3 make_cdr_golden.py > golden.txt && python3 spec_check.py`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test a panic is the report")]
+
 mod types;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,403 @@
+//! Discovery: who is in the domain, what they write and read, and what of that matches ours
+//! (RTPS 2.5, 8.5 for SPDP and SEDP; 8.4.13 for liveliness messages).
+//!
+//! [`Discovery`] only dispatches; each file beside it holds one concern. What it finds are [`Event`]s: its owner
+//! matches and unmatches readers and writers as they say.
+//!
+//! A participant's lease is kept up by its announcements and by everything else that its built-in endpoints send from
+//! one of its addresses. A goodbye from one of its addresses counts at once; one from elsewhere has no effect. If a goodbye was
+//! forged all the same, the participant is found again by its next announcement.
+mod config;
+mod endpoints;
+mod events;
+mod input;
+mod liveliness;
+mod matching;
+mod participants;
+mod partition;
+mod rejection;
+mod sedp;
+mod spdp;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
+use wire::qos::LivelinessKind;
+use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, VendorId};
+
+use crate::Payload;
+use crate::network::Network;
+use crate::transmit::Transmit;
+use crate::writer::WriteError;
+
+pub use config::{ConfigError, DiscoveryConfig, Limits};
+pub use events::{Event, LossReason};
+pub use matching::{Mismatch, PolicyId, compare};
+pub use participants::RemoteParticipant;
+pub use rejection::Rejection;
+
+use endpoints::{Endpoints, Surroundings};
+use events::Events;
+use liveliness::{Assertions, Leases};
+use participants::Ledger;
+use rejection::Rejections;
+use sedp::{Received, Sedp};
+use spdp::Announcer;
+
+/// Why a local endpoint was not announced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AnnounceError {
+    /// The guid is not that of a user endpoint of our participant.
+    Guid(Guid),
+    /// There is no room for the announcement.
+    Write(WriteError),
+}
+
+impl fmt::Display for AnnounceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Guid(guid) => write!(f, "{guid} is no user endpoint of this participant"),
+            Self::Write(error) => write!(f, "announcement of an endpoint: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for AnnounceError {}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Running,
+    /// Goodbyes are on their way out.
+    Leaving,
+    Gone,
+}
+
+/// Discovery of one participant, without input or output. See the module.
+#[derive(Debug)]
+pub struct Discovery<P> {
+    config: DiscoveryConfig,
+    network: Network,
+    phase: Phase,
+    announcer: Announcer,
+    sedp: Sedp<P>,
+    ledger: Ledger,
+    endpoints: Endpoints,
+    leases: Leases,
+    automatic: Assertions,
+    manual: Assertions,
+    events: Events,
+    rejections: Rejections,
+    /// Reused between calls.
+    received: Vec<Received>,
+}
+
+impl<P: Payload> Discovery<P> {
+    /// Starts with the first announcement due at once.
+    ///
+    /// # Errors
+    /// A value of the configuration is outside of its range.
+    pub fn new(config: DiscoveryConfig, network: Network) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self {
+            announcer: Announcer::new(&participant_data(&config), &config),
+            sedp: Sedp::new(&config),
+            endpoints: Endpoints::new(config.prefix),
+            network,
+            phase: Phase::Running,
+            ledger: Ledger::default(),
+            leases: Leases::default(),
+            automatic: Assertions::new(LivelinessKind::Automatic),
+            manual: Assertions::new(LivelinessKind::ManualByParticipant),
+            events: Events::default(),
+            rejections: Rejections::default(),
+            received: Vec::new(),
+            config,
+        })
+    }
+
+    /// Our GUID prefix.
+    pub const fn prefix(&self) -> GuidPrefix {
+        self.config.prefix
+    }
+
+    /// The configuration; addresses are those set last.
+    pub const fn config(&self) -> &DiscoveryConfig {
+        &self.config
+    }
+
+    /// Announces and matches a local writer or reader, or what has changed of it.
+    ///
+    /// # Errors
+    /// It is not an endpoint of ours, or there is no room for its announcement; nothing is changed then.
+    pub fn put_endpoint(&mut self, now: Now, data: EndpointData) -> Result<(), AnnounceError> {
+        let id = data.guid.entity_id;
+        let is_endpoint = id.is_writer() || id.is_reader();
+        if data.guid.prefix != self.config.prefix || !is_endpoint || id.is_builtin() || id.is_vendor() {
+            return Err(AnnounceError::Guid(data.guid));
+        }
+        self.sedp.announce(now, &data).map_err(AnnounceError::Write)?;
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.put_local(data, &mut around);
+        self.set_assertions(now.monotonic);
+        Ok(())
+    }
+
+    /// Unmatches a local endpoint and tells everybody that it is gone; false if it is not known.
+    pub fn remove_endpoint(&mut self, now: Now, id: EntityId) -> bool {
+        let guid = Guid::new(self.config.prefix, id);
+        let Some(data) = self.endpoints.get(guid).cloned() else { return false };
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.remove(guid, &mut around);
+        self.sedp.dispose(now, &data);
+        self.set_assertions(now.monotonic);
+        true
+    }
+
+    /// Takes over the interfaces and our own addresses, as they are now, and announces them at once. Paths to peers are
+    /// chosen anew.
+    pub fn set_network(
+        &mut self,
+        now: Now,
+        network: Network,
+        metatraffic_unicast: Vec<Locator>,
+        default_unicast: Vec<Locator>,
+    ) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.network = network;
+        self.config.metatraffic_unicast = metatraffic_unicast;
+        self.config.default_unicast = default_unicast;
+        self.announcer.change(&participant_data(&self.config));
+        let participants: Vec<Arc<ParticipantData>> =
+            self.ledger.iter().map(|participant| Arc::clone(participant.data())).collect();
+        for data in participants {
+            self.reroute(now, &data);
+        }
+    }
+
+    /// Asserts the liveliness of our MANUAL_BY_PARTICIPANT writers.
+    pub fn assert_liveliness(&mut self, now: Now) {
+        if self.phase == Phase::Running {
+            self.sedp.assert_liveliness(now, ParticipantMessage::MANUAL);
+            self.asserted(now.monotonic, self.config.prefix, LivelinessKind::ManualByParticipant);
+        }
+    }
+
+    /// A writer, remote or our own, sent data or a HEARTBEAT with the liveliness flag.
+    pub fn writer_asserted(&mut self, now: Now, writer: Guid) {
+        if self.manual.is_needed()
+            && writer.prefix == self.config.prefix
+            && let Some(data) = self.endpoints.get(writer)
+            && data.qos.liveliness.kind == LivelinessKind::ManualByParticipant
+        {
+            // Its own readers see the data; those of the other writers have to be told.
+            self.manual.want();
+        }
+        let again = self.leases.writer_asserted(now.monotonic, writer);
+        self.heard_again(again);
+    }
+
+    /// Leaves the domain: the next polls send goodbyes, then nothing more is sent and nothing is received.
+    pub fn shutdown(&mut self, now: Now) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let ids: Vec<EntityId> =
+            self.endpoints.of(self.config.prefix).map(|data| data.guid.entity_id).collect();
+        for id in ids {
+            self.remove_endpoint(now, id);
+        }
+        self.announcer.say_goodbye(&participant_data(&self.config));
+        self.phase = Phase::Leaving;
+    }
+
+    /// True after `shutdown`, once every goodbye has been polled.
+    pub fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
+    }
+
+    /// Does what is due at `now` and fills `out` with the next datagram; false if there is none. To be called until it is false.
+    pub fn poll_transmit(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        match self.phase {
+            Phase::Gone => return false,
+            Phase::Running => self.do_what_is_due(now),
+            Phase::Leaving if self.sedp.poll_transmit(now, out) => return true,
+            Phase::Leaving => {}
+        }
+        let (config, ledger) = (&self.config, &mut self.ledger);
+        let invitation = || self.sedp.invitation();
+        if self.announcer.poll(now, config, &self.network, ledger, invitation, out) {
+            return true;
+        }
+        if self.phase == Phase::Leaving {
+            self.phase = Phase::Gone;
+            return false;
+        }
+        self.sedp.poll_transmit(now, out)
+    }
+
+    /// When `poll_transmit` has to be called at the latest.
+    pub fn poll_timeout(&self) -> Instant {
+        match self.phase {
+            Phase::Gone => return Instant::NEVER,
+            Phase::Leaving => return Instant::START,
+            Phase::Running => {}
+        }
+        let sending = self.announcer.next_timeout().min(self.sedp.poll_timeout());
+        let sending = sending.min(self.automatic.next_timeout()).min(self.manual.next_timeout());
+        if self.is_congested() {
+            return sending;
+        }
+        sending
+            .min(self.ledger.next_timeout())
+            .min(self.leases.next_timeout())
+            .min(self.rejections.next_timeout())
+    }
+
+    /// The next event, in the order in which they happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// The validated participants.
+    pub fn participants(&self) -> impl Iterator<Item = &RemoteParticipant> {
+        self.ledger.iter()
+    }
+
+    /// A validated participant.
+    pub fn participant(&self, prefix: GuidPrefix) -> Option<&RemoteParticipant> {
+        self.ledger.get(prefix)
+    }
+
+    /// How many participants are validated, and how many announced themselves but are not.
+    pub fn participant_counts(&self) -> (usize, usize) {
+        (self.ledger.validated_count(), self.ledger.stranger_count())
+    }
+
+    /// All known endpoints, local ones too.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
+        self.endpoints.iter()
+    }
+
+    /// A known endpoint, local or remote.
+    pub fn endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
+        self.endpoints.get(guid)
+    }
+
+    /// What a local endpoint is matched with.
+    pub fn matches(&self, local: EntityId) -> impl Iterator<Item = Guid> + '_ {
+        self.endpoints.matches(local)
+    }
+
+    /// Every local endpoint and one of the same topic that it does not match, with the reasons.
+    pub fn mismatches(&self) -> impl Iterator<Item = (EntityId, &Arc<EndpointData>, Vec<Mismatch>)> + '_ {
+        self.endpoints.mismatches()
+    }
+
+    /// False if the liveliness lease of a matched writer has ended.
+    pub fn is_alive(&self, writer: Guid) -> bool {
+        self.leases.is_alive(writer)
+    }
+
+    /// How often something received was dropped for this reason.
+    pub fn rejected(&self, reason: Rejection) -> u64 {
+        self.rejections.count(reason)
+    }
+
+    /// Octets that the built-in writers and readers hold.
+    pub fn held_bytes(&self) -> usize {
+        self.sedp.held_bytes()
+    }
+
+    fn is_congested(&self) -> bool {
+        self.events.len() >= self.config.limits.events
+    }
+
+    /// Chooses the paths to a participant and its endpoints, for the first time or anew.
+    fn reroute(&mut self, now: Now, data: &ParticipantData) {
+        let path = self.ledger.get(data.prefix).and_then(|known| known.metatraffic_path(&self.network));
+        self.sedp.match_participant(now, data, path);
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.reroute(data.prefix, &mut around);
+    }
+
+    fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.remove_participant(participant, &mut around);
+        self.sedp.unmatch_participant(now, participant, reason);
+        self.ledger.remove(participant);
+        self.events.push(Event::ParticipantLost { participant, reason });
+    }
+
+    fn asserted(&mut self, now: Instant, prefix: GuidPrefix, kind: LivelinessKind) {
+        let again = self.leases.participant_asserted(now, prefix, kind);
+        self.heard_again(again);
+    }
+
+    fn heard_again(&mut self, writers: Vec<Guid>) {
+        for writer in writers {
+            self.endpoints.report_liveliness(writer, true, &mut self.events);
+        }
+    }
+
+    fn do_what_is_due(&mut self, now: Now) {
+        if self.automatic.is_due(now.monotonic) {
+            self.sedp.assert_liveliness(now, ParticipantMessage::AUTOMATIC);
+        }
+        if self.manual.is_due(now.monotonic) {
+            self.sedp.assert_liveliness(now, ParticipantMessage::MANUAL);
+        }
+        while !self.is_congested() {
+            if let Some(participant) = self.ledger.expired(now.monotonic) {
+                self.lose(now, participant, LossReason::LeaseExpired);
+            } else if let Some(writer) = self.leases.expired(now.monotonic) {
+                self.endpoints.report_liveliness(writer, false, &mut self.events);
+            } else {
+                self.rejections.report(now.monotonic, &mut self.events);
+                return;
+            }
+        }
+    }
+
+    fn set_assertions(&mut self, now: Instant) {
+        for assertions in [&mut self.automatic, &mut self.manual] {
+            let own = self.endpoints.of(self.config.prefix);
+            let writers = own.filter(|data| data.guid.entity_id.is_writer());
+            assertions.set(now, writers.map(|data| data.qos.liveliness));
+        }
+    }
+
+    fn split(&mut self, now: Instant) -> (&mut Endpoints, Surroundings<'_>) {
+        let around = Surroundings {
+            now,
+            ledger: &self.ledger,
+            network: &self.network,
+            multicast_data: self.config.multicast_data,
+            leases: &mut self.leases,
+            events: &mut self.events,
+        };
+        (&mut self.endpoints, around)
+    }
+}
+
+/// What we announce.
+fn participant_data(config: &DiscoveryConfig) -> ParticipantData {
+    ParticipantData {
+        version: ProtocolVersion::OURS,
+        vendor: VendorId::PUNCTUAL,
+        builtin_endpoints: sedp::builtin_endpoints(),
+        metatraffic_unicast: config.metatraffic_unicast.clone(),
+        metatraffic_multicast: config.metatraffic_multicast.clone(),
+        default_unicast: config.default_unicast.clone(),
+        default_multicast: config.default_multicast.clone(),
+        lease_duration: config.lease_duration,
+        domain_id: Some(config.domain_id),
+        domain_tag: config.domain_tag.clone(),
+        entity_name: config.entity_name.clone(),
+        user_data: config.user_data.clone(),
+        ..ParticipantData::new(config.prefix)
+    }
+}

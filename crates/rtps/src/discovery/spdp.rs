@@ -1,0 +1,281 @@
+//! SPDP: our own announcements and the reading of those of others (RTPS 2.5, 8.5.3).
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use wire::discovery::ParticipantData;
+use wire::message::encode::{self, DataHeader};
+use wire::message::{Data, Heartbeat, PayloadKind};
+use wire::parameter::{InlineQos, StatusInfo};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
+
+use super::config::DiscoveryConfig;
+use super::participants::Ledger;
+use super::rejection::Rejection;
+use crate::network::Network;
+use crate::transmit::Transmit;
+
+/// Shortest time between two rounds of announcements.
+const MIN_PERIOD: Duration = Duration::from_millis(100);
+
+/// What a DATA of an SPDP writer says.
+#[derive(Debug)]
+pub(super) enum Announcement {
+    /// The participant is here.
+    Here(Box<ParticipantData>),
+    /// The participant leaves.
+    Gone(GuidPrefix),
+}
+
+/// Reads a DATA of an SPDP writer of the participant `source`.
+pub(super) fn read(source: GuidPrefix, data: &Data<'_>) -> Result<Announcement, Rejection> {
+    let inline_qos = data.inline_qos.as_ref().map_or(Ok(InlineQos::default()), InlineQos::read);
+    let inline_qos = inline_qos.map_err(|_| Rejection::Malformed)?;
+    let status = inline_qos.status_info;
+    let gone = status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
+    let prefix = match data.payload {
+        Some(payload) if !payload.is_key && !gone => {
+            let data = ParticipantData::decode(payload.bytes).map_err(|_| Rejection::Malformed)?;
+            if data.prefix != source {
+                return Err(Rejection::ForeignRecord);
+            }
+            if data.version.major != 2 {
+                return Err(Rejection::Version);
+            }
+            if data.lease_duration <= Duration::ZERO {
+                return Err(Rejection::Lease);
+            }
+            return Ok(Announcement::Here(Box::new(data)));
+        }
+        None if !gone => return Err(Rejection::Malformed),
+        payload => {
+            let key = payload.and_then(|payload| ParticipantData::decode_key(payload.bytes).ok());
+            let hash = inline_qos.key_hash.map(|hash| Guid::from_bytes(hash).prefix);
+            key.or(hash).ok_or(Rejection::Malformed)?
+        }
+    };
+    if prefix == source { Ok(Announcement::Gone(prefix)) } else { Err(Rejection::ForeignRecord) }
+}
+
+/// Who is still to be told in the round under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Round {
+    /// Nobody: there is none.
+    Over,
+    /// The groups and the configured peers, then everybody.
+    Groups,
+    /// The validated participants after this one.
+    Participants(Option<GuidPrefix>),
+}
+
+/// The stateless writer of our announcements.
+#[derive(Debug)]
+pub(super) struct Announcer {
+    payload: Vec<u8>,
+    /// Inline QoS of a goodbye; empty before.
+    farewell: Vec<u8>,
+    /// The same number until the announcement changes: peers drop what is older than what they have.
+    number: SequenceNumber,
+    next: Instant,
+    /// Announcements that are left of the quick ones at the start.
+    quick: u8,
+    /// When the groups hear of us out of turn.
+    extra: Instant,
+    last_groups: Option<Instant>,
+    round: Round,
+    random: u64,
+    /// Validated participants to be told out of turn.
+    directed: BTreeSet<GuidPrefix>,
+    /// Strangers to be answered, if what may be sent to them suffices.
+    answers: BTreeSet<(GuidPrefix, IpAddr)>,
+}
+
+impl Announcer {
+    pub(super) fn new(data: &ParticipantData, config: &DiscoveryConfig) -> Self {
+        let mut payload = Vec::new();
+        data.encode(&mut payload);
+        Self {
+            payload,
+            farewell: Vec::new(),
+            number: SequenceNumber::FIRST,
+            next: Instant::START,
+            quick: config.initial_announcements,
+            extra: Instant::NEVER,
+            last_groups: None,
+            round: Round::Over,
+            random: config.seed,
+            directed: BTreeSet::new(),
+            answers: BTreeSet::new(),
+        }
+    }
+
+    /// From now on this is announced, at once to everybody.
+    pub(super) fn change(&mut self, data: &ParticipantData) {
+        self.payload.clear();
+        data.encode(&mut self.payload);
+        self.number = self.number.next();
+        self.round = Round::Groups;
+    }
+
+    /// Ends the announcements with a round of goodbyes.
+    pub(super) fn say_goodbye(&mut self, data: &ParticipantData) {
+        self.payload.clear();
+        data.encode_key(&mut self.payload);
+        let inline_qos = InlineQos {
+            key_hash: Some(Guid::new(data.prefix, EntityId::PARTICIPANT).to_bytes()),
+            status_info: StatusInfo::DISPOSED | StatusInfo::UNREGISTERED,
+            ..InlineQos::default()
+        };
+        inline_qos.encode(&mut self.farewell);
+        self.number = self.number.next();
+        self.round = Round::Groups;
+        self.directed.clear();
+        self.answers.clear();
+    }
+
+    /// Announces soon to the groups, at most ten times per second.
+    fn hurry(&mut self, now: Instant) {
+        let earliest = self.last_groups.map_or(now, |last| last.after(MIN_PERIOD).max(now));
+        self.extra = self.extra.min(earliest);
+    }
+
+    /// Announces at once to a validated participant.
+    pub(super) fn direct(&mut self, participant: GuidPrefix) {
+        self.directed.insert(participant);
+    }
+
+    /// Answers a stranger at the address that its packet came from, unless `limit` others wait for an answer.
+    pub(super) fn answer(&mut self, stranger: GuidPrefix, source: IpAddr, limit: usize) {
+        if self.answers.len() < limit {
+            self.answers.insert((stranger, source));
+        }
+    }
+
+    pub(super) fn next_timeout(&self) -> Instant {
+        let at_once = self.round != Round::Over || !self.directed.is_empty() || !self.answers.is_empty();
+        match (at_once, self.farewell.is_empty()) {
+            (true, _) => Instant::START,
+            (false, true) => self.next.min(self.extra),
+            (false, false) => Instant::NEVER,
+        }
+    }
+
+    /// Fills `out` with the next announcement. A stranger to which not enough may be sent yet may hear the groups instead.
+    pub(super) fn poll<P: AsRef<[u8]>>(
+        &mut self,
+        now: Now,
+        config: &DiscoveryConfig,
+        network: &Network,
+        ledger: &mut Ledger,
+        mut invitation: impl FnMut() -> Option<Heartbeat>,
+        out: &mut Transmit<P>,
+    ) -> bool {
+        self.start_round(now.monotonic, config);
+        while let Some(participant) = self.directed.pop_first() {
+            if let Some(path) = ledger.get(participant).and_then(|known| known.metatraffic_path(network)) {
+                self.compose(now, config, Some(participant), out);
+                out.add_path(path);
+                return true;
+            }
+        }
+        while let Some((stranger, source)) = self.answers.pop_first() {
+            self.compose(now, config, Some(stranger), out);
+            if let Some(heartbeat) = invitation() {
+                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+            }
+            if let Some(path) = ledger.spend(network, stranger, source, out.len() as u64) {
+                out.add_path(path);
+                return true;
+            }
+            self.hurry(now.monotonic);
+        }
+        if self.round == Round::Groups || self.extra <= now.monotonic {
+            if self.round == Round::Groups {
+                self.round = Round::Participants(None);
+            }
+            self.extra = Instant::NEVER;
+            self.last_groups = Some(now.monotonic);
+            self.compose(now, config, None, out);
+            for group in config.metatraffic_multicast.iter().filter_map(wire::Locator::socket_addr) {
+                network.multicast_paths(group).into_iter().for_each(|path| out.add_path(path));
+            }
+            for peer in &config.static_peers {
+                network.path_to(*peer).into_iter().for_each(|path| out.add_path(path));
+            }
+            if !out.paths().is_empty() {
+                return true;
+            }
+        }
+        while let Round::Participants(previous) = self.round {
+            let Some((prefix, participant)) = ledger.after(previous) else {
+                self.round = Round::Over;
+                break;
+            };
+            self.round = Round::Participants(Some(prefix));
+            if let Some(path) = participant.metatraffic_path(network) {
+                self.compose(now, config, Some(prefix), out);
+                out.add_path(path);
+                return true;
+            }
+        }
+        out.clear();
+        false
+    }
+
+    fn start_round(&mut self, now: Instant, config: &DiscoveryConfig) {
+        if self.next > now || !self.farewell.is_empty() {
+            return;
+        }
+        let first = self.last_groups.is_none();
+        if self.round == Round::Over {
+            self.round = Round::Groups;
+        }
+        let period = match self.quick {
+            0 | 1 => config.announce_period,
+            // A peer that starts at the same time, and cannot be answered with the first announcement alone, is
+            // answered with the second.
+            _ if first => config.initial_period.scaled(1, 5),
+            _ => config.initial_period,
+        };
+        self.quick = self.quick.saturating_sub(1);
+        let part = (self.draw() % 100) as u32;
+        self.next = now.after(period.scaled(1_000 - part, 1_000));
+    }
+
+    /// SplitMix64: enough to keep participants from speaking at the same time.
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn compose<P: AsRef<[u8]>>(
+        &self,
+        now: Now,
+        config: &DiscoveryConfig,
+        destination: Option<GuidPrefix>,
+        out: &mut Transmit<P>,
+    ) {
+        let leaves = !self.farewell.is_empty();
+        out.clear();
+        out.set_class(config.class);
+        out.scratch(|bytes| {
+            encode::header(bytes, config.prefix);
+            if let Some(prefix) = destination {
+                encode::info_destination(bytes, prefix);
+            }
+            encode::info_timestamp(bytes, Some(now.wall));
+            let header = DataHeader {
+                reader_id: destination.map_or(EntityId::UNKNOWN, |_| EntityId::SPDP_READER),
+                writer_id: EntityId::SPDP_WRITER,
+                sequence_number: self.number,
+                inline_qos: leaves.then_some(self.farewell.as_slice()),
+                kind: if leaves { PayloadKind::Key } else { PayloadKind::Data },
+            };
+            encode::data(bytes, &header, &self.payload);
+        });
+    }
+}

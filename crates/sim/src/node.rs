@@ -1,0 +1,98 @@
+//! What a simulated process has to offer, and what it lets the judge see.
+use std::net::SocketAddr;
+
+use rtps::Path;
+use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
+
+/// A datagram that a node wants sent.
+#[derive(Clone, Debug, Default)]
+pub struct Outgoing {
+    /// Where it goes.
+    pub paths: Vec<Path>,
+    /// Its octets.
+    pub bytes: Vec<u8>,
+}
+
+/// Something that a node saw or did and that the judge must know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Observation {
+    /// A reader handed a sample to the application.
+    Delivered {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+        /// The sample's number.
+        number: SequenceNumber,
+        /// Its payload.
+        payload: Vec<u8>,
+        /// Its source timestamp.
+        timestamp: Option<Timestamp>,
+        /// The key hash of its inline QoS.
+        key_hash: Option<[u8; 16]>,
+    },
+    /// A reader was told that samples cannot be had any more.
+    Lost {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+        /// The first number.
+        first: SequenceNumber,
+        /// How many.
+        count: u64,
+    },
+    /// A reader holds a matched writer for dead, because its liveliness lease has expired.
+    LivelinessLost {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+    },
+    /// A writer begins to serve a reader.
+    ReaderMatched {
+        /// The writer.
+        writer: Guid,
+        /// The reader.
+        reader: Guid,
+    },
+    /// A writer serves a reader no more.
+    ReaderUnmatched {
+        /// The writer.
+        writer: Guid,
+        /// The reader.
+        reader: Guid,
+    },
+    /// A reader begins to accept a writer's samples.
+    WriterMatched {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+    },
+    /// A reader accepts a writer's samples no more.
+    WriterUnmatched {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+    },
+}
+
+/// One process: datagrams, commands and the time go in; datagrams, a timeout and observations come out.
+pub trait Node {
+    /// A datagram was read from a socket.
+    fn handle_datagram(&mut self, now: Now, from: SocketAddr, to: SocketAddr, bytes: &[u8]);
+
+    /// Does what is due and gives the next datagram; false if there is none. `out` comes in empty.
+    fn poll_transmit(&mut self, now: Now, out: &mut Outgoing) -> bool;
+
+    /// When to poll again at the latest. It must be later than the time of a poll that just returned false.
+    fn poll_timeout(&self) -> Instant;
+
+    /// Hands over what was observed since the last call, in order.
+    fn take_observations(&mut self, out: &mut Vec<Observation>);
+
+    /// Names what is above its limit, if anything is: checked after every event.
+    fn excess(&self) -> Option<String>;
+}
