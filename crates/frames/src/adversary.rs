@@ -315,7 +315,11 @@ impl<'a> Search<'a> {
             0..=2 => random.between(1, 2),
             3..=6 => random.between(1, 3) * source.frames[random.index(source.frames.len())] * ppo,
             7..=8 => random.below(source.octets() * ppo),
-            9..=10 => random.below(source.separation()),
+            9 => random.below(source.separation()),
+            10 => {
+                self.meet(attack, flow, random);
+                return;
+            }
             11 => {
                 timing.before = u32::try_from(random.below(4)).unwrap_or(0);
                 return;
@@ -343,6 +347,28 @@ impl<'a> Search<'a> {
         } else {
             timing.pivot.saturating_sub(distance)
         };
+    }
+
+    /// Shifts a flow so that one of its first messages comes to a shared port together with one of another flow: the
+    /// worst message of a busy period comes together with a message of its level.
+    fn meet(&self, attack: &mut Attack, flow: usize, random: &mut Random) {
+        let flows = self.network.flows();
+        let other = random.index(flows.len());
+        let shared = (0..flows[flow].tree.len()).find_map(|hop| {
+            let port = flows[flow].tree[hop].port;
+            let there = flows[other].tree.iter().position(|edge| edge.port == port)?;
+            Some((hop, there))
+        });
+        let Some((hop, there)) = shared.filter(|_| flow != other) else { return };
+        let mut later = |flow: usize| {
+            let jitter = match flows[flow].contract {
+                Contract::Gated { jitter, .. } => jitter,
+                Contract::Bucket { .. } => 0,
+            };
+            random.below(4).saturating_mul(flows[flow].separation()).saturating_sub(jitter)
+        };
+        let at = attack.timings[other].pivot + self.fastest(other, there) + later(other);
+        attack.timings[flow].pivot = at.saturating_sub(self.fastest(flow, hop)).saturating_sub(later(flow));
     }
 
     fn pattern(&self, flow: usize, random: &mut Random) -> Pattern {
