@@ -11,9 +11,9 @@ pub(crate) fn program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
 }
 
-/// `cargo fmt --check`.
+/// `cargo fmt`, checking only.
 pub(crate) fn fmt(root: &Path) -> Outcome {
-    run(root, &["fmt", "--all", "--check"], &[], "run `cargo fmt --all`")
+    run(root, &["fmt", "--all", "--", "--check", "-l"], &[], "run `cargo fmt --all`")
 }
 
 /// `cargo clippy` on everything, with warnings as errors.

@@ -24,6 +24,8 @@ pub struct Usage {
     pub peak: usize,
     /// Octets asked for in all, freed or not.
     pub total: usize,
+    /// Octets held at the end above what was held before; below zero if more was freed than taken.
+    pub kept: isize,
     /// The octets of the largest single allocation.
     pub largest: usize,
 }
@@ -54,8 +56,8 @@ pub fn measure<T>(code: impl FnOnce() -> T) -> (T, Usage) {
     STATE.set(State::START);
     let value = code();
     let state = STATE.get();
-    let State { count, peak, total, largest, .. } = state;
-    (value, Usage { count, peak: peak.unsigned_abs(), total, largest })
+    let State { count, held, peak, total, largest } = state;
+    (value, Usage { count, peak: peak.unsigned_abs(), total, kept: held, largest })
 }
 
 fn taken(octets: usize) {

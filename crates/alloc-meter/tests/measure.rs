@@ -22,14 +22,14 @@ fn peak_is_of_one_time_and_largest_is_of_one_allocation() {
         let both = (vec![0_u8; 400], vec![0_u8; 300]);
         assert_eq!(both.0.len() + both.1.len(), 700);
     });
-    assert_eq!(usage, Usage { count: 5, peak: 1000, total: 3700, largest: 1000 });
+    assert_eq!(usage, Usage { count: 5, peak: 1000, total: 3700, kept: 0, largest: 1000 });
 }
 
 #[test]
 fn growth_counts_old_and_new_together() {
     let mut vector: Vec<u8> = Vec::with_capacity(100);
     let ((), usage) = measure(|| vector.reserve_exact(200));
-    assert_eq!(usage, Usage { count: 1, peak: 200, total: 200, largest: 200 });
+    assert_eq!(usage, Usage { count: 1, peak: 200, total: 200, kept: 100, largest: 200 });
     let ((), usage) = measure(|| {
         let mut vector: Vec<u8> = Vec::with_capacity(100);
         vector.push(1);

@@ -16,6 +16,13 @@ pub enum Cause {
         /// What it may hold at one time.
         allowed: usize,
     },
+    /// The session keeps too much of all its inputs.
+    Growth {
+        /// Octets it keeps.
+        kept: isize,
+        /// Octets it may keep.
+        allowed: isize,
+    },
     /// It did not end within this time.
     Hang(Duration),
 }
@@ -36,6 +43,9 @@ impl fmt::Display for Cause {
                 "held {} octets of the heap, {} of them in one allocation; {allowed} are allowed",
                 usage.peak, usage.largest
             ),
+            Self::Growth { kept, allowed } => {
+                write!(f, "keeps {kept} octets of the heap of the inputs so far; {allowed} are allowed")
+            }
             Self::Hang(limit) => write!(f, "did not end within {} s", limit.as_secs_f64()),
         }
     }

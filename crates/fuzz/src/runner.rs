@@ -40,6 +40,8 @@ pub struct Target {
     pub session: fn() -> Session,
     /// How many inputs one session reads, 1 or more.
     pub batch: u64,
+    /// The octets of the heap that a session may keep of all its inputs: 0 if it has no state.
+    pub keeps: isize,
 }
 
 /// How much to run.
@@ -84,7 +86,7 @@ pub struct Report {
 /// The first failure that was seen. After a hang, the thread that hangs is left behind.
 ///
 /// # Panics
-/// If the meter is not installed.
+/// If the meter is not installed, or the target cannot make its seeds or a session.
 pub fn run(target: &Target, plan: &Plan) -> Result<Report, Box<Failure>> {
     let (_, usage) = measure(|| std::hint::black_box(Box::new(0_u64)));
     assert!(usage.count > 0, "the program must install alloc_meter::Meter as its global allocator");
@@ -116,7 +118,11 @@ pub fn run(target: &Target, plan: &Plan) -> Result<Report, Box<Failure>> {
                 shared.stop.store(true, Ordering::Relaxed);
                 return Err(failure);
             }
-            Err(RecvTimeoutError::Disconnected) => return Ok(report),
+            Err(RecvTimeoutError::Disconnected) => {
+                // A thread that dies outside of a session is a fault of the target's own preparation.
+                assert_eq!(report.executions, plan.executions, "{}: not all cases were run", target.name);
+                return Ok(report);
+            }
             Err(RecvTimeoutError::Timeout) => {
                 let now: Vec<u64> = shared.progress.iter().map(|case| case.load(Ordering::Relaxed)).collect();
                 let stuck = before.iter().zip(&now).find(|(before, now)| before == now && **now != IDLE);
@@ -153,7 +159,9 @@ pub fn repeat(target: &Target, seed: u64, case: u64) -> Result<Report, Box<Failu
 /// What went wrong.
 pub fn run_input(target: &Target, input: &[u8]) -> Result<Usage, Cause> {
     catch_messages();
-    execute(&mut (target.session)(), input)
+    let usage = execute(&mut (target.session)(), input)?;
+    let (kept, allowed) = (usage.kept, target.keeps);
+    if kept > allowed { Err(Cause::Growth { kept, allowed }) } else { Ok(usage) }
 }
 
 /// The input of a case.
@@ -209,10 +217,19 @@ fn work(shared: &Shared, worker: usize, sender: &Sender<Result<Report, Box<Failu
             break;
         }
         let mut session = (target.session)();
+        let mut kept = 0;
         for case in start..end {
             progress(case);
             mutator.make(&mut Random::of_case(shared.plan.seed, case), &mut bytes);
-            match execute(&mut session, &bytes) {
+            let outcome = execute(&mut session, &bytes).and_then(|usage| {
+                kept += usage.kept;
+                if kept > target.keeps {
+                    Err(Cause::Growth { kept, allowed: target.keeps })
+                } else {
+                    Ok(usage)
+                }
+            });
+            match outcome {
                 Ok(usage) => {
                     report.executions += 1;
                     report.octets += bytes.len() as u64;
@@ -248,9 +265,7 @@ fn execute(session: &mut Session, input: &[u8]) -> Result<Usage, Cause> {
 /// Takes stretches out of the input as long as it fails in the same way.
 fn shrink(target: &Target, seed: u64, case: u64, cause: Cause, bytes: Vec<u8>) -> Failure {
     let mut failure = Failure { target: target.name, seed, case, cause, input: bytes, shrunk_from: None };
-    let fails = |input: &[u8]| {
-        execute(&mut (target.session)(), input).err().filter(|cause| cause.is_like(&failure.cause))
-    };
+    let fails = |input: &[u8]| run_input(target, input).err().filter(|cause| cause.is_like(&failure.cause));
     if fails(&failure.input).is_none() {
         // It takes the inputs before it as well.
         return failure;

@@ -19,7 +19,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn target(session: fn() -> runner::Session) -> Target {
-    Target { name: "bad", structure: Structure::Message, seeds, session, batch: 100 }
+    Target { name: "bad", structure: Structure::Message, seeds, session, batch: 100, keeps: 0 }
 }
 
 /// The length of the first submessage as it claims.
@@ -59,6 +59,16 @@ fn allocation_by_a_claimed_count_is_found() {
 }
 
 #[test]
+fn memory_that_is_never_given_back_is_found() {
+    let bad = target(|| {
+        let mut all = Vec::new();
+        Box::new(move |input| all.push(input.to_vec()))
+    });
+    let failure = runner::run(&Target { keeps: 4_000, ..bad }, &Plan::new(0, 10_000)).unwrap_err();
+    assert!(matches!(failure.cause, Cause::Growth { allowed: 4_000, .. }), "{failure}");
+}
+
+#[test]
 fn a_state_that_goes_bad_after_some_inputs_is_repeated_by_its_case() {
     let bad = target(|| {
         let mut octets = 0;
@@ -71,6 +81,13 @@ fn a_state_that_goes_bad_after_some_inputs_is_repeated_by_its_case() {
     assert_eq!(failure.shrunk_from, None);
     let again = runner::repeat(&bad, failure.seed, failure.case).unwrap_err();
     assert_eq!((again.case, again.input), (failure.case, failure.input));
+}
+
+#[test]
+#[should_panic(expected = "not all cases were run")]
+fn a_target_that_cannot_be_prepared_is_no_success() {
+    let bad = target(|| panic!("no session"));
+    let _ = runner::run(&bad, &Plan::new(0, 10));
 }
 
 #[test]

@@ -40,3 +40,13 @@ fn announcements() {
 fn samples_of_rich_types() {
     withstands(&targets::CDR_RICH_TYPE, "fuzz.stateless_executions", 30);
 }
+
+#[test]
+fn datagrams_of_a_peer() {
+    withstands(&targets::PARTICIPANT_PEER, "fuzz.participant_executions", 50);
+}
+
+#[test]
+fn datagrams_of_a_stranger() {
+    withstands(&targets::PARTICIPANT_STRANGER, "fuzz.participant_executions", 50);
+}

@@ -76,8 +76,8 @@ fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     let now = world.now;
     assert!(world.nodes[1].participant.delete(now, reader));
     world.run_until(5, |world| !world.is_matched(0, writer, r));
-    assert!(world.nodes[0].events.iter().any(|event| *event == Event::ReaderUnmatched { writer, reader: r }));
-    assert!(world.nodes[1].events.iter().any(|event| *event == Event::WriterUnmatched { reader, writer: w }));
+    assert!(world.nodes[0].events.contains(&Event::ReaderUnmatched { writer, reader: r }));
+    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w }));
     assert!(world.nodes[0].participant.discovery().endpoint(r).is_none());
 }
 
@@ -213,6 +213,24 @@ fn history_is_complete_after_a_one_sided_loss() {
     world.run_ms(3_000);
     let expected: Vec<String> = all.iter().chain(&all).cloned().chain(["new".into()]).collect();
     assert_eq!(world.texts(1, reader), expected);
+}
+
+#[test]
+fn an_endpoint_that_was_deleted_behind_our_back_does_not_stay() {
+    let (mut world, writer, reader) = matched();
+    let w = world.nodes[0].guid(writer);
+    // The first does not hear the second for longer than the lease; the second goes on hearing the first.
+    world.nodes[1].mute = true;
+    world.run_ms(15_000);
+    assert!(!world.knows(0, 1) && world.knows(1, 0));
+    let now = world.now;
+    world.nodes[0].participant.delete(now, writer);
+    world.run_ms(1_000);
+    assert!(world.is_matched(1, reader, w));
+    world.nodes[1].mute = false;
+    world.run_ms(4_000);
+    assert!(world.knows(0, 1) && !world.is_matched(1, reader, w));
+    assert!(world.nodes[1].participant.discovery().endpoint(w).is_none());
 }
 
 #[test]

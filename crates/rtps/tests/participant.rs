@@ -153,7 +153,9 @@ fn a_sink_without_room_gets_the_rest_later() {
     let guid = world.nodes[1].guid(reader);
     world.run_until(300, |world| world.is_matched(0, writer, guid));
     world.nodes[1].sink.room = Some(10);
-    (0..50).for_each(|number| drop(world.write(0, writer, &number.to_string())));
+    for number in 0..50 {
+        world.write(0, writer, &number.to_string());
+    }
     world.run_ms(1_000);
     assert_eq!(world.texts(1, reader).len(), 10);
     world.nodes[1].sink.room = None;

@@ -214,3 +214,43 @@ fn samples_larger_than_the_window_arrive_and_never_flood_the_reader() {
         }
     }
 }
+
+#[test]
+fn what_was_gone_before_a_late_reader_came_is_not_lost_to_it() {
+    for seed in 0..20 {
+        let config = WriterConfig { retain: true, ..WriterConfig::new(writer_guid(), true) };
+        let mut pair = Pair::new(seed, config, &[ReaderConfig::new(reader_guid(0), true)]);
+        pair.wire = Wire { loss: 20, duplicate: 0, jitter: 300 };
+        for number in 1..=12 {
+            pair.write(&sample(number, 32)).unwrap();
+        }
+        for number in [1, 2, 3, 5, 6, 7, 8, 9, 10] {
+            pair.writer.remove(SequenceNumber(number));
+        }
+        pair.connect(0, true);
+        pair.run(Duration::from_secs(5));
+        let numbers: Vec<_> = pair.readers[0].1.samples.iter().map(|(number, _)| number.0).collect();
+        assert_eq!(numbers, [4, 11, 12], "seed {seed}");
+        assert_eq!(pair.readers[0].1.lost, 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_lost_batch_of_thousands_is_repeated_at_once() {
+    let config =
+        WriterConfig { batch_delay: Duration::from_millis(5), ..WriterConfig::new(writer_guid(), true) };
+    let mut pair = Pair::new(1, config, &[ReaderConfig::new(reader_guid(0), true)]);
+    pair.connect(0, false);
+    pair.run(Duration::from_secs(1));
+    pair.wire.loss = 100;
+    for number in 1..=1_400 {
+        pair.write(&sample(number, 20)).unwrap();
+    }
+    pair.run(Duration::from_millis(10));
+    pair.wire.loss = 0;
+    assert!(pair.readers[0].1.samples.is_empty());
+    // One question of the timer, one request, one repair.
+    pair.run(Duration::from_millis(25));
+    check(&pair, 0, 1, 1_400, |_| 20);
+    assert!(pair.readers[0].0.counters().duplicates == 0);
+}

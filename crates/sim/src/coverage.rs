@@ -129,7 +129,10 @@ impl Coverage {
 
     /// The situations that were reached, with how often.
     pub fn iter(&self) -> impl Iterator<Item = (Situation, u64)> + '_ {
-        Situation::ALL.iter().map(|situation| (*situation, self.count(*situation))).filter(|(_, count)| *count > 0)
+        Situation::ALL
+            .iter()
+            .map(|situation| (*situation, self.count(*situation)))
+            .filter(|(_, count)| *count > 0)
     }
 }
 

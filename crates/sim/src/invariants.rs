@@ -119,10 +119,9 @@ impl Judge {
         }) {
             *removed = true;
         }
-        self.streams
-            .iter()
-            .filter(|((of, _), _)| *of == writer)
-            .any(|(_, stream)| stream.acceptance.as_ref().is_some_and(|acceptance| acceptance.done < number.0))
+        self.streams.iter().filter(|((of, _), _)| *of == writer).any(|(_, stream)| {
+            stream.acceptance.as_ref().is_some_and(|acceptance| acceptance.done < number.0)
+        })
     }
 
     /// Samples delivered so far.
@@ -288,7 +287,10 @@ impl Judge {
         let Some(record) = self.writers.get(&writer) else { return Ok(()) };
         let end = first.saturating_add_unsigned(count);
         if end > record.last() + 1 {
-            let what = format!("{reader} was told that #{first}..#{end} of {writer} are lost; it wrote {}", record.last());
+            let what = format!(
+                "{reader} was told that #{first}..#{end} of {writer} are lost; it wrote {}",
+                record.last()
+            );
             return Err((Invariant::NoPhantom, what));
         }
         if let Some((from, record)) = self.required(writer, reader)

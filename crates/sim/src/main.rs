@@ -30,11 +30,14 @@ macro_rules! say {
 /// stalls, slow readers, changing addresses and more. After each event the rules are checked (`sim list` names them).
 /// The same seed gives the same run everywhere: a seed that fails is repeated by `sim replay`.
 #[derive(Parser)]
-#[command(version, after_help = "Examples:\n  \
+#[command(
+    version,
+    after_help = "Examples:\n  \
     sim run --seeds 1000                            every scenario, seeds 0 to 999\n  \
     sim replay --scenario pair --seed 7             what seed 7 draws and what comes of it\n  \
     sim replay --scenario pair --seed 7 --trace     and every datagram of it\n\n\
-    Exit code: 0 if no rule was broken, 1 if one was, 2 for a wrong command line.")]
+    Exit code: 0 if no rule was broken, 1 if one was, 2 for a wrong command line."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -84,12 +87,13 @@ fn main() -> ExitCode {
                 let progress = Progress::new(scenario.name(), seeds);
                 let options = Options { jobs, keep_going };
                 let end = start.saturating_add(seeds);
-                let summary = runner::run(scenario, start..end, options, &|done, bad| progress.tell(done, bad));
+                let summary =
+                    runner::run(scenario, start..end, options, &|done, bad| progress.tell(done, bad));
                 progress.end();
                 show!("{}", report::table(scenario, &summary));
                 summary.is_good(scenario)
             });
-            code(good.fold(true, |all, one| all && one))
+            code(good.filter(|good| !good).count() == 0)
         }
         Command::Replay { scenario, seed, trace } => {
             let Some(scenario) = scenario::by_name(&scenario) else {

@@ -30,7 +30,9 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
         .and_then(|rest| rest.first_chunk())
         .map(|bytes| u32::from_le_bytes(*bytes) as usize)
         .filter(|len| *len >= MIN_LEN && *len <= payload.len())
-        .ok_or_else(|| format!("{number:?} of {writer}: {} octets without a credible length", payload.len()))?;
+        .ok_or_else(|| {
+            format!("{number:?} of {writer}: {} octets without a credible length", payload.len())
+        })?;
     let mut expected = make(writer, number, len);
     if let (Some(found), Some(made)) = (payload.get(3), expected.get_mut(3))
         && usize::from(*found) == payload.len() - len
@@ -47,7 +49,8 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
 }
 
 fn seed(writer: Guid, number: SequenceNumber, len: usize) -> u64 {
-    let fold = |hash: u64, octets: &[u8]| octets.iter().fold(hash, |hash, octet| mix(hash ^ u64::from(*octet)));
+    let fold =
+        |hash: u64, octets: &[u8]| octets.iter().fold(hash, |hash, octet| mix(hash ^ u64::from(*octet)));
     fold(number.0 as u64 ^ (len as u64) << 40, &writer.to_bytes()[4..])
 }
 

@@ -90,7 +90,8 @@ mod tests {
         }
         queue.schedule(Instant::NEVER, 'x');
         assert_eq!(queue.len(), 5);
-        let order: String = std::iter::from_fn(|| queue.next(Instant::from_nanos(5)).map(|(_, e)| e)).collect();
+        let order: String =
+            std::iter::from_fn(|| queue.next(Instant::from_nanos(5)).map(|(_, e)| e)).collect();
         assert_eq!(order, "abcd");
         assert_eq!(queue.next(Instant::NEVER), Some((Instant::from_nanos(9), 'e')));
         assert!(queue.is_empty());

@@ -58,7 +58,12 @@ impl Summary {
         if self.seeds < COVERAGE_SEEDS {
             return Vec::new();
         }
-        scenario.required().iter().copied().filter(|situation| !self.reached.contains_key(situation)).collect()
+        scenario
+            .required()
+            .iter()
+            .copied()
+            .filter(|situation| !self.reached.contains_key(situation))
+            .collect()
     }
 
     /// True if no rule was broken and everything required was reached.

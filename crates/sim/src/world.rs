@@ -254,8 +254,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
 
     /// Puts datagrams with a forged source onto the network from a host.
     pub fn forge(&mut self, host: HostId, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let arrivals =
-            self.network.send_forged(self.now, host, from, to, bytes.len(), &mut self.coverage);
+        let arrivals = self.network.send_forged(self.now, host, from, to, bytes.len(), &mut self.coverage);
         self.enqueue(arrivals, &bytes.into());
     }
 
@@ -268,7 +267,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
         self.now = at;
         self.events += 1;
         match event {
-            Event::Control(control) => return Step::Control(control),
+            Event::Control(control) => Step::Control(control),
             Event::Arrive(id, packet) => self.arrive(id, packet),
             Event::Read(id) => self.read(id),
             Event::Wake(id) => self.wake(id),
@@ -276,7 +275,9 @@ impl<'t, N: Node, C> World<'t, N, C> {
     }
 
     fn arrive(&mut self, id: NodeId, packet: Packet) -> Step<C> {
-        let Some(slot) = self.slots.get_mut(id.0).filter(|slot| slot.node.is_some()) else { return Step::Passed };
+        let Some(slot) = self.slots.get_mut(id.0).filter(|slot| slot.node.is_some()) else {
+            return Step::Passed;
+        };
         let cost = packet.bytes.len() + DATAGRAM_COST;
         if slot.buffered + cost > slot.process.receive_buffer {
             self.coverage.hit(Situation::Overflow);
@@ -360,7 +361,8 @@ impl<'t, N: Node, C> World<'t, N, C> {
         let at = node.poll_timeout();
         let excess = node.excess();
         if at <= self.now {
-            let what = format!("n{} has nothing to send but wants to be woken at {at:?}, not later than now", id.0);
+            let what =
+                format!("n{} has nothing to send but wants to be woken at {at:?}, not later than now", id.0);
             return self.fail(Invariant::NoLivelock, what);
         }
         if at != slot.wake_at {

@@ -147,3 +147,24 @@ fn mutated_records_stay_within_the_budget() {
         }
     }
 }
+
+#[test]
+fn a02_repeated_parameters_are_decoded_once() {
+    let lists = [
+        [
+            vec![0, 3, 0, 0],
+            [[0x29, 0, 124, 0].as_slice(), &[15, 0, 0, 0], &[4, 0, 0, 0, b'a', b'b', b'c', 0].repeat(15)]
+                .concat()
+                .repeat(511),
+        ]
+        .concat(),
+        [vec![0, 3, 0, 0], vec![0; 65_536]].concat(),
+        [vec![0, 3, 0, 0], [[0x29, 0, 124, 0].as_slice(), &[0; 124]].concat().repeat(511)].concat(),
+        [vec![0, 3, 0, 0], [[0x2f, 0, 124, 0].as_slice(), &[0; 124]].concat().repeat(511)].concat(),
+    ];
+    for mut bytes in lists {
+        bytes.extend_from_slice(&[1, 0, 0, 0]);
+        let (_, usage) = measure(|| EndpointData::decode(&bytes, EndpointRole::Writer).is_ok());
+        assert!(usage.count <= 64, "{} allocations", usage.count);
+    }
+}

@@ -1,62 +1,15 @@
 //! Memory: nothing is allocated where there is room, and never more than the received octets justify.
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
+use alloc_meter::measure;
 use derive::DdsType;
 use wire::cdr::{CdrType, DdsType, DecodeFault, Encoding, Representation, WString};
 
-/// The system's allocator, counting what the calling thread does.
-struct Counting;
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    calls: usize,
-    now: usize,
-    peak: usize,
-}
-
-thread_local! {
-    static COUNT: Cell<Count> = const { Cell::new(Count { calls: 0, now: 0, peak: 0 }) };
-}
-
-fn count(change: impl FnOnce(&mut Count)) {
-    COUNT.with(|cell| {
-        let mut count = cell.get();
-        change(&mut count);
-        count.peak = count.peak.max(count.now);
-        cell.set(count);
-    });
-}
-
-// An allocator cannot be had without `unsafe`; every call is passed on as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(|count| {
-            count.calls += 1;
-            count.now += layout.size();
-        });
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(|count| count.now = count.now.saturating_sub(layout.size()));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// What a call allocates: the number of allocations, and the most octets at one time.
-fn allocations<R>(call: impl FnOnce() -> R) -> (R, Count) {
-    COUNT.with(|cell| cell.set(Count::default()));
-    let result = call();
-    (result, COUNT.with(Cell::get))
-}
+static METER: alloc_meter::Meter = alloc_meter::Meter;
 
 #[derive(DdsType, Debug, PartialEq)]
 struct Part {
@@ -96,28 +49,28 @@ fn whole() -> Whole {
 fn with_room_nothing_is_allocated() {
     let value = whole();
     for encoding in [Encoding::XCDR1, Encoding::XCDR2] {
-        let (size, count) = allocations(|| value.serialized_size(encoding.representation).unwrap());
-        assert_eq!(count.calls, 0, "the size");
+        let (size, usage) = measure(|| value.serialized_size(encoding.representation).unwrap());
+        assert_eq!(usage.count, 0, "the size");
 
         let mut out = Vec::with_capacity(size + 8);
-        let (result, count) = allocations(|| value.encode_payload(encoding, &mut out));
-        assert_eq!((result, count.calls), (Ok(()), 0), "to the end of a vector");
+        let (result, usage) = measure(|| value.encode_payload(encoding, &mut out));
+        assert_eq!((result, usage.count), (Ok(()), 0), "to the end of a vector");
 
         let mut space = vec![0; size + 8];
-        let (result, count) = allocations(|| value.encode_payload_to(encoding, &mut space));
-        assert_eq!((result.is_ok(), count.calls), (true, 0), "into a fixed space");
+        let (result, usage) = measure(|| value.encode_payload_to(encoding, &mut space));
+        assert_eq!((result.is_ok(), usage.count), (true, 0), "into a fixed space");
 
         let mut warm = Whole::decode_payload(&out).unwrap();
-        let (result, count) = allocations(|| warm.decode_payload_into(&out));
-        assert_eq!((result, count.calls), (Ok(()), 0), "into a value of the same shape");
+        let (result, usage) = measure(|| warm.decode_payload_into(&out));
+        assert_eq!((result, usage.count), (Ok(()), 0), "into a value of the same shape");
         assert_eq!(warm, value);
 
         let mut scratch = Vec::with_capacity(64);
-        let (hash, count) = allocations(|| value.key_hash(encoding.representation, &mut scratch));
-        assert_eq!((hash.is_ok(), count.calls), (true, 0), "the key hash");
+        let (hash, usage) = measure(|| value.key_hash(encoding.representation, &mut scratch));
+        assert_eq!((hash.is_ok(), usage.count), (true, 0), "the key hash");
 
-        let (result, count) = allocations(|| Whole::decode_payload(&out));
-        assert!(result.is_ok() && count.calls > 0, "the counter counts");
+        let (result, usage) = measure(|| Whole::decode_payload(&out));
+        assert!(result.is_ok() && usage.count > 0, "the counter counts");
     }
 }
 
@@ -128,8 +81,8 @@ const fn budget(len: usize) -> usize {
 
 #[track_caller]
 fn within_budget<T: DdsType>(payload: &[u8]) -> Result<(), DecodeFault> {
-    let (result, count) = allocations(|| black_box(T::decode_payload(payload)).map(drop));
-    assert!(count.peak <= budget(payload.len()), "{} octets for {}", count.peak, payload.len());
+    let (result, usage) = measure(|| black_box(T::decode_payload(payload)).map(drop));
+    assert!(usage.peak <= budget(payload.len()), "{} octets for {}", usage.peak, payload.len());
     result.map_err(|error| error.fault)
 }
 
@@ -271,7 +224,7 @@ fn memory_follows_the_elements_that_arrived() {
 #[test]
 fn size_only_needs_no_memory_for_large_values() {
     let value = Doubles { values: vec![0.0; 1 << 20] };
-    let (size, count) = allocations(|| value.serialized_size(Representation::Xcdr1).unwrap());
-    assert_eq!((size, count.calls), ((8 << 20) + 8, 0));
+    let (size, usage) = measure(|| value.serialized_size(Representation::Xcdr1).unwrap());
+    assert_eq!((size, usage.count), ((8 << 20) + 8, 0));
     assert_eq!(Doubles::initial(), Doubles { values: vec![] });
 }

@@ -18,7 +18,7 @@ pub fn cdr_rich_type(payload: &[u8]) {
 }
 
 /// A sample of each type in each encoding.
-pub(crate) fn seeds() -> Vec<Vec<u8>> {
+pub(super) fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for encoding in encodings() {
         seeds.extend(encoded(&finals::rich(), encoding));

@@ -2,6 +2,7 @@
 mod cdr;
 mod discovery;
 mod messages;
+mod participant;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -14,6 +15,16 @@ pub use messages::rtps_message;
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
 
+/// How many inputs a participant reads from its peer: in time one of them ends the match, or stops its samples.
+const PEER_BATCH: u64 = 128;
+/// How many inputs a participant reads from a stranger: enough to fill what is kept of strangers.
+const STRANGER_BATCH: u64 = 8192;
+
+/// What a participant may keep of the inputs of its peer, in octets: far above its limits, which are checked by themselves.
+const PEER_KEEPS: isize = 512 * 1024;
+/// What a participant may keep of the inputs of strangers, in octets: about twice the sum of its limits.
+const STRANGER_KEEPS: isize = 128 * 1024;
+
 /// Whole messages as they come out of a socket.
 pub const RTPS_MESSAGE: Target = Target {
     name: "rtps_message",
@@ -21,6 +32,7 @@ pub const RTPS_MESSAGE: Target = Target {
     seeds: seeds::messages,
     session: || Box::new(rtps_message),
     batch: STATELESS_BATCH,
+    keeps: 0,
 };
 
 /// Payloads of the built-in topics, and parameter lists in general.
@@ -30,6 +42,7 @@ pub const DISCOVERY_DATA: Target = Target {
     seeds: seeds::parameter_lists,
     session: || Box::new(discovery_data),
     batch: STATELESS_BATCH,
+    keeps: 0,
 };
 
 /// Samples of application types.
@@ -39,10 +52,32 @@ pub const CDR_RICH_TYPE: Target = Target {
     seeds: cdr::seeds,
     session: || Box::new(cdr_rich_type),
     batch: STATELESS_BATCH,
+    keeps: 0,
+};
+
+/// Datagrams of a matched peer, to a live participant.
+pub const PARTICIPANT_PEER: Target = Target {
+    name: "participant_peer",
+    structure: Structure::Message,
+    seeds: participant::seeds,
+    session: || Box::new(participant::from_peer()),
+    batch: PEER_BATCH,
+    keeps: PEER_KEEPS,
+};
+
+/// Datagrams of somebody else, to a live participant.
+pub const PARTICIPANT_STRANGER: Target = Target {
+    name: "participant_stranger",
+    structure: Structure::Message,
+    seeds: participant::seeds,
+    session: || Box::new(participant::from_stranger()),
+    batch: STRANGER_BATCH,
+    keeps: STRANGER_KEEPS,
 };
 
 /// All targets.
-pub const ALL: [Target; 3] = [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE];
+pub const ALL: [Target; 5] =
+    [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE, PARTICIPANT_PEER, PARTICIPANT_STRANGER];
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {

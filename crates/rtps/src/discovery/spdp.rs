@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use wire::discovery::ParticipantData;
 use wire::message::encode::{self, DataHeader};
-use wire::message::{Data, PayloadKind};
+use wire::message::{Data, Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
@@ -48,9 +48,12 @@ pub(super) fn read(source: GuidPrefix, data: &Data<'_>) -> Result<Announcement, 
             }
             return Ok(Announcement::Here(Box::new(data)));
         }
-        Some(payload) => ParticipantData::decode_key(payload.bytes).map_err(|_| Rejection::Malformed)?,
-        None if gone => Guid::from_bytes(inline_qos.key_hash.ok_or(Rejection::Malformed)?).prefix,
-        None => return Err(Rejection::Malformed),
+        None if !gone => return Err(Rejection::Malformed),
+        payload => {
+            let key = payload.and_then(|payload| ParticipantData::decode_key(payload.bytes).ok());
+            let hash = inline_qos.key_hash.map(|hash| Guid::from_bytes(hash).prefix);
+            key.or(hash).ok_or(Rejection::Malformed)?
+        }
     };
     if prefix == source { Ok(Announcement::Gone(prefix)) } else { Err(Rejection::ForeignRecord) }
 }
@@ -165,6 +168,7 @@ impl Announcer {
         config: &DiscoveryConfig,
         network: &Network,
         ledger: &mut Ledger,
+        mut invitation: impl FnMut() -> Option<Heartbeat>,
         out: &mut Transmit<P>,
     ) -> bool {
         self.start_round(now.monotonic, config);
@@ -177,6 +181,9 @@ impl Announcer {
         }
         while let Some((stranger, source)) = self.answers.pop_first() {
             self.compose(now, config, Some(stranger), out);
+            if let Some(heartbeat) = invitation() {
+                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+            }
             if let Some(path) = ledger.spend(network, stranger, source, out.len() as u64) {
                 out.add_path(path);
                 return true;

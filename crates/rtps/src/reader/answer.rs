@@ -39,7 +39,7 @@ fn answer<P: Payload>(
         proxy.answer_at = Instant::NEVER;
         return false;
     };
-    let asked = proxy.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
+    let asked = proxy.may_ask_at(store);
     // A full sink asks for nothing more; the writer's window then stops it.
     let may_ask = !proxy.blocked && now >= asked;
     let mut set = SequenceNumberSet::empty(match proxy.heard {
@@ -58,30 +58,41 @@ fn answer<P: Payload>(
     store.count = store.count.wrapping_add(1);
     let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
-    let fragments = match proxy.asked_for_fragments.take() {
-        Some((number, last)) => {
-            let missing = proxy.missing_of(number, last);
-            missing.filter(|set| may_ask || set.bitmap().is_empty()).map(|set| (number, set))
+    let fragments = proxy.asked_for_fragments.take().and_then(|(number, last)| {
+        let missing = proxy.missing_of(number, last)?;
+        if !may_ask && !missing.bitmap().is_empty() {
+            // It was asked for something else just now; this has to wait, but not to be forgotten.
+            proxy.asked_for_fragments = Some((number, last));
+            return None;
         }
-        None => None,
-    };
+        Some((number, missing))
+    });
     if !proxy.answer && set.bitmap().is_empty() && !incomplete && fragments.is_none() {
         // What was missing has come meanwhile, or may not be asked for yet.
-        proxy.answer_at = if proxy.is_missing_any() && !proxy.blocked { asked } else { Instant::NEVER };
+        proxy.answer_at = if proxy.has_questions() { asked } else { Instant::NEVER };
         return false;
     }
     let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
-    let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
+    let (mut sent, mut asks) = (0, set.iter().last());
     out.add_path(path);
     out.scratch(|bytes| {
         encode::header(bytes, guid.prefix);
         encode::info_destination(bytes, proxy.guid.prefix);
         encode::acknack(bytes, &acknack);
         let asked = fragments.map(|(number, _)| number);
-        let more = proxy.incomplete().filter(|assembly| incomplete && Some(assembly.number) != asked);
-        let more = more.map(|assembly| (assembly.number, assembly.missing(u32::MAX))).take(NACK_FRAGS);
+        // The lowest numbers first: order needs these, and the writer may not have sent the others to this reader yet.
+        let mut from = SequenceNumber::ZERO;
+        let more = core::iter::from_fn(|| {
+            let later = proxy.incomplete().filter(|assembly| assembly.number >= from);
+            let next = later.min_by_key(|assembly| assembly.number)?;
+            from = next.number.next();
+            Some((next.number, next.missing(u32::MAX)))
+        });
+        let more = more.filter(|(number, _)| incomplete && Some(*number) != asked).take(NACK_FRAGS);
         for (sequence_number, missing) in fragments.into_iter().chain(more) {
-            asks |= !missing.bitmap().is_empty();
+            if !missing.bitmap().is_empty() {
+                asks = asks.max(Some(sequence_number));
+            }
             let count = first_count.wrapping_add(sent);
             sent += 1;
             encode::nack_frag(bytes, &NackFrag { reader_id, writer_id, sequence_number, missing, count });
@@ -90,12 +101,13 @@ fn answer<P: Payload>(
     store.counters.acknacks += 1;
     store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
-    if asks {
+    if let Some(until) = asks {
         proxy.asked_at = Some(now);
+        proxy.asked_until = until;
     }
     proxy.answer_at = if !proxy.heard {
         now.after(proxy.next_hello())
-    } else if proxy.is_missing_any() && !proxy.blocked {
+    } else if proxy.has_questions() {
         now.max(proxy.asked_at.unwrap_or(now)).after(store.config.nack_period)
     } else {
         Instant::NEVER

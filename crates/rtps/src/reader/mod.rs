@@ -192,10 +192,12 @@ impl Store {
     const SPARE_LEN: usize = 1 << 17;
     const SPARE_BYTES: usize = 1 << 20;
 
-    fn buffer(&mut self) -> Vec<u8> {
+    /// A buffer for `len` octets. What is held counts with its capacity, so a spare one that is far too large is given up.
+    fn buffer(&mut self, len: usize) -> Vec<u8> {
         let buffer = self.spare.pop().unwrap_or_default();
         self.spare_bytes = self.spare_bytes.saturating_sub(buffer.capacity());
-        buffer
+        let fits = buffer.capacity() <= len.saturating_mul(2).max(256) && self.has_room(buffer.capacity());
+        if fits { buffer } else { Vec::new() }
     }
 
     fn recycle(&mut self, mut buffer: Vec<u8>) {

@@ -71,8 +71,21 @@ impl Assembly {
         self.bytes.capacity()
     }
 
-    /// Adds fragments; what is here already is skipped.
-    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant) {
+    /// Octets that `more` octets would add to those held, at least.
+    pub(super) fn growth(&self, more: usize) -> usize {
+        self.bytes.len().saturating_add(more).saturating_sub(self.bytes.capacity())
+    }
+
+    /// Adds fragments; what is here already is skipped. The buffer doubles, but not beyond the sample, nor by more than `room`
+    /// octets unless it has to.
+    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant, room: usize) {
+        let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let needed = len.saturating_add(fragment.bytes.len());
+        if needed > capacity {
+            let doubled = capacity.saturating_mul(2).min(capacity.saturating_add(room));
+            let target = doubled.min(self.sample_size as usize).max(needed);
+            self.bytes.reserve_exact(target.saturating_sub(len));
+        }
         let mut index = fragment.first_fragment.0.saturating_sub(1);
         for octets in fragment.bytes.chunks(self.fragment_size as usize) {
             if index < self.fragments() && octets.len() == self.len_of(index) {
@@ -187,7 +200,7 @@ mod tests {
             Assembly::new(&fragment(0, b""), None, InlineQos::default(), Vec::new(), Vec::new());
         for index in order {
             let start = *index as usize * 4;
-            assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START);
+            assembly.add(&fragment(*index, &SAMPLE[start..(start + 4).min(21)]), Instant::START, 64);
         }
         assembly
     }
@@ -217,9 +230,9 @@ mod tests {
     #[test]
     fn wrong_lengths_and_numbers_are_not_taken() {
         let mut assembly = assemble(&[]);
-        assembly.add(&fragment(0, b"abc"), Instant::START);
-        assembly.add(&fragment(9, b"abcd"), Instant::START);
-        assembly.add(&fragment(5, b"ab"), Instant::START);
+        assembly.add(&fragment(0, b"abc"), Instant::START, 64);
+        assembly.add(&fragment(9, b"abcd"), Instant::START, 64);
+        assembly.add(&fragment(5, b"ab"), Instant::START, 64);
         assert!(assembly.runs.is_empty() && assembly.bytes.is_empty());
     }
 }

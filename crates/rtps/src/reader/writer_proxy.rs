@@ -51,6 +51,8 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
+    /// The highest number among those.
+    pub(super) asked_until: SequenceNumber,
 }
 
 impl WriterProxy {
@@ -73,6 +75,7 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
+            asked_until: SequenceNumber::ZERO,
         }
     }
 
@@ -102,6 +105,11 @@ impl WriterProxy {
 
     pub(super) fn is_missing_any(&self) -> bool {
         self.missing().next().is_some() || self.incomplete().next().is_some()
+    }
+
+    /// There is something that it has to ask for, now or later.
+    pub(super) fn has_questions(&self) -> bool {
+        !self.blocked && (self.asked_for_fragments.is_some() || self.is_missing_any())
     }
 
     /// The next wait for a first HEARTBEAT.
@@ -171,13 +179,13 @@ impl WriterProxy {
             store.counters.duplicates += 1;
             return;
         }
-        if !store.has_room(fragment.bytes.len())
-            || (self.reliable && number.distance_from(self.order.next()) >= REACH)
-        {
+        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
+        let assembly = known.and_then(|index| self.assemblies.get(index));
+        let growth = assembly.map_or(fragment.bytes.len(), |held| held.growth(fragment.bytes.len()));
+        if !store.has_room(growth) || (self.reliable && number.distance_from(self.order.next()) >= REACH) {
             store.counters.no_room += 1;
             return;
         }
-        let known = self.assemblies.iter().position(|assembly| assembly.number == number);
         let index = match known {
             Some(index) => index,
             None => {
@@ -185,7 +193,8 @@ impl WriterProxy {
                     store.counters.no_room += 1;
                     return;
                 }
-                let (buffer, runs) = (store.buffer(), store.runs());
+                let buffer = store.buffer(fragment.sample_size as usize);
+                let runs = store.runs();
                 let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
@@ -200,11 +209,13 @@ impl WriterProxy {
                 store.counters.implausible += 1;
                 return;
             }
-            let new = Assembly::new(fragment, timestamp, inline_qos, store.buffer(), store.runs());
+            let buffer = store.buffer(fragment.sample_size as usize);
+            let new = Assembly::new(fragment, timestamp, inline_qos, buffer, store.runs());
             let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
             store.recycle_assembly(buffer, runs);
         }
-        assembly.add(fragment, now);
+        let room = store.config.byte_limit.saturating_sub(store.held_bytes);
+        assembly.add(fragment, now, room);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
         if !assembly.is_complete() {
             return;
@@ -213,7 +224,7 @@ impl WriterProxy {
         store.held_bytes = store.held_bytes.saturating_sub(assembly.held());
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
-        let spare = store.buffer();
+        let spare = store.buffer(fragment.sample_size as usize);
         let (sample, spare, runs) = assembly.finish(spare);
         store.recycle_assembly(spare, runs);
         let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
@@ -316,8 +327,15 @@ impl WriterProxy {
 
     /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
     fn ask_time(&self, now: Instant, store: &Store) -> Instant {
-        let again = self.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
-        now.after(store.config.nack_delay).max(again)
+        now.after(store.config.nack_delay).max(self.may_ask_at(store))
+    }
+
+    /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
+    pub(super) fn may_ask_at(&self, store: &Store) -> Instant {
+        match self.asked_at {
+            Some(asked) if self.order.next() <= self.asked_until => asked.after(store.config.nack_period),
+            _ => Instant::START,
+        }
     }
 
     pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
@@ -336,7 +354,8 @@ impl WriterProxy {
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
         }
-        self.started = true;
+        // A GAP further ahead says nothing about where the writer's changes begin.
+        self.started |= gap.start <= self.order.next();
         self.drain(store, sink);
     }
 
@@ -436,7 +455,7 @@ impl WriterProxy {
         let payload = match held.payload {
             SamplePayload::None => SamplePayload::None,
             SamplePayload::Datagram(bytes) => {
-                let mut buffer = store.buffer();
+                let mut buffer = store.buffer(bytes.len());
                 buffer.extend_from_slice(bytes);
                 SamplePayload::Owned(buffer)
             }
@@ -447,6 +466,10 @@ impl WriterProxy {
         store.counters.held_back += 1;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
+        // It may have come whole after some of its fragments had come.
+        if let Some(index) = self.assemblies.iter().position(|assembly| assembly.number == number) {
+            self.drop_assembly(index, store);
+        }
     }
 
     /// Delivers what has come into order.

@@ -44,6 +44,7 @@ pub(crate) struct ReaderProxy {
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
+    /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) credit: u64,
@@ -113,6 +114,14 @@ impl ReaderProxy {
         let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
         let under_way = sent.saturating_sub(acked);
         under_way == 0 || under_way.saturating_add(cost) <= self.window
+    }
+
+    /// `offset` is that of the next change to send to it. If everything before is acknowledged, nothing is under way: what lies
+    /// between was removed before it left.
+    pub(crate) fn skip_removed(&mut self, offset: u64) {
+        if self.acked == self.sent && self.sent_fragment == 0 {
+            self.acked_offset = self.acked_offset.max(offset);
+        }
     }
 
     /// Something was sent to it that it has not acknowledged, or it has never been heard.
@@ -185,7 +194,8 @@ impl ReaderProxy {
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
             *set = missing;
         } else if self.fragments.len() < FRAGMENTED_REQUESTS {
-            self.fragments.push((number, missing));
+            let index = self.fragments.partition_point(|(held, _)| *held < number);
+            self.fragments.insert(index, (number, missing));
         }
     }
 
@@ -197,6 +207,12 @@ impl ReaderProxy {
         }
         self.requested = left;
         self.requested_fragment = 0;
+    }
+
+    /// True if a change of which fragments were asked for comes before every change that was asked for whole.
+    pub(crate) fn fragments_first(&self) -> bool {
+        let whole = self.requested.iter().next();
+        self.fragments.first().is_some_and(|(number, _)| whole.is_none_or(|whole| *number < whole))
     }
 
     /// Takes the next requested single fragment.

@@ -1,3 +1,4 @@
+//! What the rules accept and what they catch.
 use super::*;
 use wire::{EntityId, EntityKind, GuidPrefix};
 
@@ -92,7 +93,10 @@ fn loss_duplicates_disorder_and_phantoms_are_noticed() {
     assert_eq!(bench.see(wrong), Err(Invariant::Intact));
     bench.acceptance(false);
     assert_eq!(bench.deliver(4), Err(Invariant::NoPhantom));
-    assert_eq!(bench.judge.wrote(writer, SequenceNumber(9)).map_err(|broken| broken.0), Err(Invariant::InOrder));
+    assert_eq!(
+        bench.judge.wrote(writer, SequenceNumber(9)).map_err(|broken| broken.0),
+        Err(Invariant::InOrder)
+    );
 }
 
 #[test]

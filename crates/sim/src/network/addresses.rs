@@ -74,7 +74,8 @@ impl Interface {
         }
         if ipv6 {
             let (segment, renumbered) = (segment.0 as u16, u16::from(self.renumbered));
-            self.addresses.push(Ipv6Addr::new(0xfd00, 0, 0, segment, 0, 0, renumbered, u16::from(host)).into());
+            self.addresses
+                .push(Ipv6Addr::new(0xfd00, 0, 0, segment, 0, 0, renumbered, u16::from(host)).into());
         }
     }
 }

@@ -151,7 +151,8 @@ impl Network {
         len: usize,
         coverage: &mut Coverage,
     ) -> Vec<Arrival> {
-        let to = path.destination;
+        // Scope ids of IPv6 say what the path's interface says.
+        let to = SocketAddr::new(path.destination.ip(), path.destination.port());
         if to.is_ipv6() {
             coverage.hit(Situation::Ipv6);
         }
@@ -198,17 +199,18 @@ impl Network {
     /// Source address, target host and segment of a datagram that leaves the host.
     fn route(&self, host: HostId, port: u16, path: &Path) -> Option<(SocketAddr, HostId, SegmentId)> {
         let to = path.destination.ip();
-        let (interface, target) = self.interfaces(host).iter().enumerate().find_map(|(index, interface)| {
-            if path.interface != 0 && path.interface as usize != index + 2 {
-                return None;
-            }
-            let target = (0..self.hosts.len()).map(HostId).find(|target| {
-                self.interfaces(*target)
-                    .iter()
-                    .any(|other| other.segment() == interface.segment() && other.addresses().contains(&to))
+        let (interface, target) =
+            self.interfaces(host).iter().enumerate().find_map(|(index, interface)| {
+                if path.interface != 0 && path.interface as usize != index + 2 {
+                    return None;
+                }
+                let target = (0..self.hosts.len()).map(HostId).find(|target| {
+                    self.interfaces(*target).iter().any(|other| {
+                        other.segment() == interface.segment() && other.addresses().contains(&to)
+                    })
+                })?;
+                Some((interface, target))
             })?;
-            Some((interface, target))
-        })?;
         let local = interface.source(path.local, to.is_ipv4())?;
         Some((SocketAddr::new(local, port), target, interface.segment()))
     }
@@ -224,7 +226,7 @@ impl Network {
         coverage: &mut Coverage,
         arrivals: &mut Vec<Arrival>,
     ) {
-        let to = path.destination;
+        let to = SocketAddr::new(path.destination.ip(), path.destination.port());
         let packet = len as u32 + headers(&to);
         let loopback = path.interface == 1;
         let index = (path.interface as usize).saturating_sub(2);
@@ -240,7 +242,8 @@ impl Network {
             self.groups.iter().filter(|(_, group, _)| *group == to).map(|(h, _, node)| (*h, *node)).collect();
         let mut copies: BTreeMap<HostId, [Option<Instant>; 2]> = BTreeMap::new();
         for (member, node) in members {
-            let attached = |segment: SegmentId| self.interfaces(member).iter().any(|i| i.segment() == segment);
+            let attached =
+                |segment: SegmentId| self.interfaces(member).iter().any(|i| i.segment() == segment);
             let times = match (member == host, segment) {
                 (true, _) => [Some(now.after(LOOPBACK_DELAY)), None],
                 (false, Some(segment)) if attached(segment) => match copies.get(&member) {

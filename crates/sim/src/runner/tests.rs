@@ -1,3 +1,4 @@
+//! The runner finds failures, panics and differences between two runs of a seed.
 use std::sync::atomic::AtomicU64;
 
 use super::*;
@@ -31,7 +32,6 @@ impl Scenario for Faulty {
         String::new()
     }
 
-    #[expect(clippy::panic, reason = "a panic that the runner must survive")]
     fn run(&self, seed: u64, _: Trace<'_>) -> Outcome {
         assert!(seed != 15, "as wanted");
         let run = self.runs.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +61,8 @@ fn run_all(required: &'static [Situation], seeds: u64) -> (Faulty, Summary) {
 fn failures_panics_and_differences_are_found() {
     let (scenario, summary) = run_all(&[], 30);
     assert_eq!((summary.seeds, summary.compared, summary.events), (30, 3, 58));
-    let found: Vec<_> = summary.failures.iter().map(|(seed, violation)| (*seed, violation.invariant)).collect();
+    let found: Vec<_> =
+        summary.failures.iter().map(|(seed, violation)| (*seed, violation.invariant)).collect();
     let expected = [(7, Invariant::NoLoss), (15, Invariant::NoPanic), (20, Invariant::Deterministic)];
     assert_eq!(found, expected);
     assert!(summary.failures[&15].what.contains("as wanted"));

@@ -358,7 +358,7 @@ impl<'a> Decoder<'a> {
         (doubt && self.remaining() < 4 && self.bytes.len().is_multiple_of(4)).then(|| self.clone())
     }
 
-    /// Passes an error on, unless the member was missing and its place was padding.
+    /// Passes an error on, unless the member is missing: nothing but padding is in its place.
     fn absent(
         &mut self,
         before: Option<Self>,
@@ -366,7 +366,6 @@ impl<'a> Decoder<'a> {
         member: &Member,
     ) -> Result<(), DecodeError> {
         if let Some(before) = before
-            && error.fault == DecodeFault::Truncated
             && before.bytes.iter().skip(before.position).all(|octet| *octet == 0)
         {
             *self = before;

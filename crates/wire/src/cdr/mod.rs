@@ -5,7 +5,9 @@
 //! type can take is a constant of the type; where it is `None`, something in the type has no bound.
 //!
 //! Decoding costs time and memory in proportion to the octets received: counts are checked against the octets that
-//! are left before anything is allocated, and collections grow as their elements arrive.
+//! are left before anything is allocated, at most 16 KiB and eight times those octets are reserved for elements that
+//! are announced, and beyond that collections grow as their elements arrive. The factor is thus one of the type, what
+//! an element takes in memory for its least octets on the wire, and nothing that a sender can choose.
 pub mod sink;
 
 mod bounded;

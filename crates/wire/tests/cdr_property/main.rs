@@ -39,6 +39,16 @@ macro_rules! for_every_type {
     };
 }
 
+/// Random numbers for one test: the tier's seed, and a stream of its own for each test.
+fn gen_for(test: u64) -> Gen {
+    Gen::new(tiers::current().first_seed() << 8 | test)
+}
+
+/// The cases of the tier, fewer for what takes longer.
+fn cases(cost: u64) -> u64 {
+    tiers::current().number("property.cases").div_ceil(cost)
+}
+
 fn encoded<T: DdsType>(value: &T, encoding: Encoding) -> Vec<u8> {
     let mut payload = Vec::new();
     value.encode_payload(encoding, &mut payload).unwrap();
@@ -48,9 +58,9 @@ fn encoded<T: DdsType>(value: &T, encoding: Encoding) -> Vec<u8> {
 #[test]
 fn values_survive() {
     fn check<T: DdsType + Arbitrary + PartialEq + Debug>() {
-        let mut g = Gen::new(1);
+        let mut g = gen_for(1);
         let mut warm = T::initial();
-        for _ in 0..100 {
+        for _ in 0..cases(2) {
             let value = T::arbitrary(&mut g);
             for encoding in ENCODINGS {
                 let payload = encoded(&value, encoding);
@@ -80,9 +90,9 @@ fn values_survive() {
 #[test]
 fn keys_survive() {
     fn check<T: DdsType + Arbitrary + PartialEq + Debug>() {
-        let mut g = Gen::new(2);
+        let mut g = gen_for(2);
         let mut scratch = Vec::new();
-        for _ in 0..100 {
+        for _ in 0..cases(2) {
             let value = T::arbitrary(&mut g);
             for encoding in ENCODINGS {
                 let mut payload = Vec::new();
@@ -109,7 +119,7 @@ fn keys_survive() {
 #[test]
 fn greatest_sizes_are_reached() {
     fn check<T: DdsType + Arbitrary>() {
-        let mut g = Gen::new(3);
+        let mut g = gen_for(3);
         g.full = true;
         for _ in 0..20 {
             let value = T::arbitrary(&mut g);
@@ -139,7 +149,7 @@ fn greatest_key_sizes_are_reached() {
     use wire::cdr::{Encoder, Scope};
 
     fn check<T: DdsType + Arbitrary>() {
-        let mut g = Gen::new(4);
+        let mut g = gen_for(4);
         g.full = true;
         let value = T::arbitrary(&mut g);
         for (representation, max) in
@@ -180,8 +190,8 @@ fn decode_hostile<T: DdsType>(payload: &[u8]) {
 #[test]
 fn cut_and_changed_octets_do_no_harm() {
     fn check<T: DdsType + Arbitrary>() {
-        let mut g = Gen::new(5);
-        for _ in 0..10 {
+        let mut g = gen_for(5);
+        for _ in 0..cases(20) {
             let value = T::arbitrary(&mut g);
             for encoding in ENCODINGS {
                 let payload = encoded(&value, encoding);
@@ -221,7 +231,7 @@ fn cut_and_changed_octets_do_no_harm() {
 #[test]
 fn every_encapsulation_identifier_is_answered() {
     fn check<T: DdsType + Arbitrary>() {
-        let mut g = Gen::new(6);
+        let mut g = gen_for(6);
         let body: Vec<u8> = (0..256).map(|_| g.next() as u8).collect();
         let fits = ENCODINGS.map(|encoding| encoding.header(T::EXTENSIBILITY, 0)[1]);
         for id in 0..=u16::MAX {
@@ -231,7 +241,7 @@ fn every_encapsulation_identifier_is_answered() {
             assert_eq!(Encoding::open(&payload, T::EXTENSIBILITY).is_ok(), known, "{id:#06x}");
             assert!(known || T::decode_payload(&payload).is_err());
         }
-        for _ in 0..2000 {
+        for _ in 0..cases(1) * 10 {
             let len = g.up_to(200);
             let mut payload = vec![0, fits[g.up_to(3)], 0, g.next() as u8];
             payload.extend((0..len).map(|_| if bool::arbitrary(&mut g) { 0 } else { g.next() as u8 }));

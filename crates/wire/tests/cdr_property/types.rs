@@ -141,7 +141,7 @@ macro_rules! family {
                     g: BoundedWString<3>,
                     h: BoundedMap<u8, f64, 3>,
                     i: BoundedMap<BoundedString<3>, Small, 2>,
-                    j: [Small; 2],
+                    #[dds(key)] j: [Small; 2],
                     k: Pick,
                     l: Option<BoundedVec<bool, 9>>,
                     #[dds(key)] m: Small,

@@ -11,6 +11,7 @@ use wire::{EntityId, Guid, Instant, Now, SequenceNumber};
 use crate::node::{Node, Observation, Outgoing};
 
 /// A process of this scenario.
+#[expect(clippy::large_enum_variant, reason = "there are a handful of nodes in a run")]
 pub enum PairNode {
     /// A writer.
     Writer(WriterNode),

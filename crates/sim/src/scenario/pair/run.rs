@@ -45,8 +45,8 @@ enum Control {
     Write,
     /// One side matches the other, if both are still the same.
     Match(Side, Guid, Guid),
-    /// One side ends the match.
-    Unmatch(Side, Guid, Guid),
+    /// One side ends the match, perhaps to begin it again after some milliseconds.
+    Unmatch(Side, Guid, Guid, Option<u64>),
     /// One side learns the paths of today.
     Repath(Side, Guid, Guid),
 }
@@ -183,7 +183,8 @@ impl<'t> Run<'t> {
     /// What is left to do counted in window-fulls, each of which takes a round trip.
     fn backlog_time(&self) -> Duration {
         let held = self.with_writer(|node| node.writer.held_bytes()).unwrap_or(0) as u64;
-        let buffer = if self.config.tells_buffer { self.config.mix.receive_buffer as u64 / 2 } else { u64::MAX };
+        let buffer =
+            if self.config.tells_buffer { self.config.mix.receive_buffer as u64 / 2 } else { u64::MAX };
         let window = u64::from(self.config.window).min(buffer).min(16 << 10);
         let profile = &self.config.mix.profile;
         let trip = profile.delay.saturating_add(profile.jitter).saturating_add(Duration::from_millis(25));
@@ -243,7 +244,7 @@ impl<'t> Run<'t> {
             Control::Fault(fault) => self.fault(fault),
             Control::Write => self.write(),
             Control::Match(side, writer, reader)
-            | Control::Unmatch(side, writer, reader)
+            | Control::Unmatch(side, writer, reader, _)
             | Control::Repath(side, writer, reader) => {
                 let own = match side {
                     Side::Writer => writer,
@@ -261,7 +262,8 @@ impl<'t> Run<'t> {
                 match control {
                     Control::Match(..) => self.match_one(side, writer, reader, true),
                     Control::Repath(..) => self.match_one(side, writer, reader, false),
-                    _ => self.unmatch_one(side, writer, reader),
+                    Control::Unmatch(.., again) => self.unmatch_one(side, writer, reader, again),
+                    Control::Fault(_) | Control::Write => {}
                 }
             }
         }
@@ -275,6 +277,13 @@ impl<'t> Run<'t> {
         match self.world.node(WRITER)?.inner() {
             PairNode::Writer(node) => Some(look(node)),
             PairNode::Reader(_) => None,
+        }
+    }
+
+    fn start_if_down(&mut self, id: NodeId, situation: Situation) {
+        if self.guids.get(id.0).is_some_and(Option::is_none) {
+            self.world.coverage.hit(situation);
+            self.start(id);
         }
     }
 
@@ -299,7 +308,10 @@ impl<'t> Run<'t> {
                 self.world.network.join(host, group, id);
             }
             let config = ReaderConfig::new(guid, plan.reliable);
-            PairNode::Reader(ReaderNode::new(Reader::new(ReaderConfig { byte_limit: plan.byte_limit, ..config })))
+            PairNode::Reader(ReaderNode::new(Reader::new(ReaderConfig {
+                byte_limit: plan.byte_limit,
+                ..config
+            })))
         };
         let node = match self.sabotage {
             Some((sabotage, after)) if id == NodeId(1) => Sabotaged::new(node, sabotage, after),
@@ -382,7 +394,10 @@ impl<'t> Run<'t> {
         }
     }
 
-    fn unmatch_one(&mut self, side: Side, writer: Guid, reader: Guid) {
+    fn unmatch_one(&mut self, side: Side, writer: Guid, reader: Guid, again: Option<u64>) {
+        if let Some(millis) = again {
+            self.later(1 + millis, 50 + millis, Control::Match(side, writer, reader));
+        }
         match side {
             Side::Writer => {
                 self.world.command(WRITER, |node, now| {
@@ -430,13 +445,9 @@ impl<'t> Run<'t> {
             Fault::Crash(node) => self.stop(node, Situation::Crash),
             Fault::Leave(node) => self.stop(node, Situation::Leave),
             Fault::Restart(node) | Fault::Join(node) => {
-                if self.guids.get(node.0).is_some_and(Option::is_none) {
-                    self.world.coverage.hit(match fault {
-                        Fault::Restart(_) => Situation::Restart,
-                        _ => Situation::LateJoin,
-                    });
-                    self.start(node);
-                }
+                let situation =
+                    if matches!(fault, Fault::Restart(_)) { Situation::Restart } else { Situation::LateJoin };
+                self.start_if_down(node, situation);
             }
             Fault::Refuse(node) => {
                 self.world.command(node, |node, _| {
@@ -462,10 +473,10 @@ impl<'t> Run<'t> {
         let (least, most) = if situation == Situation::Leave { (0, 50) } else { (lease, lease) };
         if node == WRITER {
             for reader in self.guids.clone().into_iter().skip(1).flatten() {
-                self.later(least, most, Control::Unmatch(Side::Reader, guid, reader));
+                self.later(least, most, Control::Unmatch(Side::Reader, guid, reader, None));
             }
         } else if let Some(writer) = self.guids.first().copied().flatten() {
-            self.later(least, most, Control::Unmatch(Side::Writer, writer, guid));
+            self.later(least, most, Control::Unmatch(Side::Writer, writer, guid, None));
         }
     }
 
@@ -502,19 +513,15 @@ impl<'t> Run<'t> {
     /// Ends the matches of a node on one side or both, and begins them again.
     fn rematch(&mut self, node: NodeId, lasts: Duration) {
         let Some(writer) = self.guids.first().copied().flatten() else { return };
-        let sides = self.random.pick(&[
-            &[Side::Writer] as &[Side],
-            &[Side::Reader],
-            &[Side::Writer, Side::Reader],
-        ]);
+        let sides =
+            self.random.pick(&[&[Side::Writer] as &[Side], &[Side::Reader], &[Side::Writer, Side::Reader]]);
         let millis = lasts.as_nanos() as u64 / 1_000_000;
         let chosen = |index: usize| node == WRITER || node.0 == index;
         for reader in self.guids.clone().into_iter().enumerate().skip(1).filter(|(i, _)| chosen(*i)) {
             let Some(reader) = reader.1 else { continue };
             for side in sides.unwrap_or_default() {
                 if self.judge.has_side(writer, reader, *side == Side::Writer) {
-                    self.later(0, 5, Control::Unmatch(*side, writer, reader));
-                    self.later(6 + millis, 50 + millis, Control::Match(*side, writer, reader));
+                    self.later(0, 5, Control::Unmatch(*side, writer, reader, Some(millis)));
                 }
             }
         }

@@ -1,0 +1,68 @@
+//! The judge notices what it is there for: a process that breaks a rule on purpose is caught, in most seeds and by the right rule.
+use std::collections::BTreeMap;
+
+use sim::sabotage::Sabotage;
+use sim::scenario::pair;
+use sim::violation::Invariant;
+
+const SEEDS: u64 = 60;
+
+/// How many of the seeds broke which rule.
+fn caught(sabotage: Sabotage) -> BTreeMap<Invariant, u64> {
+    let mut rules = BTreeMap::new();
+    for seed in 0..SEEDS {
+        if let Some(violation) = pair::run_sabotaged(seed, sabotage, 3).violation {
+            *rules.entry(violation.invariant).or_default() += 1;
+        }
+    }
+    rules
+}
+
+/// At least `least` seeds are caught, all by one of the rules.
+fn check(sabotage: Sabotage, least: u64, rules: &[Invariant]) {
+    let caught = caught(sabotage);
+    assert!(caught.values().sum::<u64>() >= least, "{sabotage:?}: {caught:?}");
+    assert!(caught.keys().all(|rule| rules.contains(rule)), "{sabotage:?}: {caught:?}");
+}
+
+// Not every seed delivers four samples to the first reader, or reliably.
+
+#[test]
+fn a_sample_that_is_dropped() {
+    check(Sabotage::Drop, SEEDS / 3, &[Invariant::NoLoss, Invariant::Converges]);
+}
+
+#[test]
+fn a_sample_that_is_delivered_twice() {
+    check(Sabotage::Repeat, SEEDS / 2, &[Invariant::NoDuplicate]);
+}
+
+#[test]
+fn two_samples_in_the_wrong_order() {
+    check(Sabotage::Swap, SEEDS / 3, &[Invariant::NoLoss, Invariant::InOrder, Invariant::Converges]);
+}
+
+#[test]
+fn a_payload_that_is_changed() {
+    check(Sabotage::Damage, SEEDS / 2, &[Invariant::Intact]);
+}
+
+#[test]
+fn a_process_that_falls_silent() {
+    check(Sabotage::Mute, SEEDS / 4, &[Invariant::Converges, Invariant::Quiet]);
+}
+
+#[test]
+fn a_process_that_wakes_without_end() {
+    check(Sabotage::Spin, SEEDS / 2, &[Invariant::NoLivelock]);
+}
+
+#[test]
+fn a_process_that_never_stops_sending() {
+    check(Sabotage::Chatter, SEEDS / 2, &[Invariant::Quiet]);
+}
+
+#[test]
+fn a_process_that_exceeds_its_limit() {
+    check(Sabotage::Hoard, SEEDS / 2, &[Invariant::WithinLimits]);
+}
