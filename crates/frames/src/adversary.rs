@@ -212,7 +212,9 @@ impl<'a> Search<'a> {
         let octets = here.map(|edge| {
             let flow = &self.network.flows()[edge.flow];
             match flow.contract {
-                Contract::Gated { separation, jitter } => flow.octets() * (1 + jitter / separation),
+                Contract::Gated { separation, jitter, emission } => {
+                    flow.octets() * (1 + (jitter + emission) / separation)
+                }
                 Contract::Bucket { burst, .. } => burst,
             }
         });
@@ -376,7 +378,7 @@ impl<'a> Search<'a> {
         if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
             return Pattern::Held { before: random.between(0, window) };
         }
-        let jitter = matches!(flow.contract, Contract::Gated { jitter, .. } if jitter > 0);
+        let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission + flow.shortest > 0);
         match random.below(4) {
             0 => Pattern::Steady,
             1 if jitter => Pattern::Random,

@@ -238,14 +238,16 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
         2 => random.below(separation * 5 / 2),
         _ => 0,
     };
+    let emission = if frames.len() > 1 && random.once_in(5) { random.below(separation / 2) } else { 0 };
+    let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
     let contract = if random.once_in(3) {
         let most = if random.once_in(3) { 30 } else { 10 };
         let burst = octets * random.between(10, most) / 10;
         Contract::Bucket { burst, octets, period: separation }
     } else {
-        Contract::Gated { separation, jitter }
+        Contract::Gated { separation, jitter, emission }
     };
-    Flow { tree: Vec::new(), frames, contract, policer: None, babbles: false }
+    Flow { tree: Vec::new(), frames, contract, shortest, policer: None, babbles: false }
 }
 
 /// Multiplies all times of the contracts with one number, so that the busiest port has the load.
@@ -271,9 +273,10 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
         |time: u64| if round && time > 0 { time.checked_next_power_of_two().unwrap_or(time) } else { time };
     for flow in flows {
         match &mut flow.contract {
-            Contract::Gated { separation, jitter } => {
+            Contract::Gated { separation, jitter, emission } => {
                 *separation = rounded(scaled(*separation));
                 *jitter = scaled(*jitter);
+                *emission = scaled(*emission);
             }
             Contract::Bucket { period, .. } => *period = rounded(scaled(*period)),
         }
@@ -283,7 +286,7 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
 fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
     let octets = flow.octets();
     match flow.contract {
-        Contract::Gated { separation, jitter } => {
+        Contract::Gated { separation, jitter, .. } => {
             let sending = octets * ports[flow.tree[0].port].picoseconds_per_octet;
             let window = (sending + random.below(sending)).min(separation / 2);
             Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }

@@ -5,7 +5,7 @@ use frames::{Bounds, Contract, Effort, Flow, Network, Search};
 
 fn worst(network: &Network) -> Vec<u64> {
     let search = |flow| {
-        let effort = Effort { frames: 6000, aligned: 30, climbing: 200, random: 20 };
+        let effort = Effort { frames: 6000, aligned: 12, climbing: 60, random: 4 };
         Search::new(network, &Bounds::default(), flow, 0, effort).worst(0).latency
     };
     (0..network.flows().len()).map(search).collect()

@@ -198,7 +198,7 @@ fn a_tree_meets_others_at_each_of_its_ports() {
     let ports = vec![port(0, 2), port(1, 2), port(2, 3), port(2, 4)];
     let tree = gated(vec![FULL; 10], MILLISECOND, 0, hops(&[0, 2, 3], 2));
     let other = gated(vec![FULL], MILLISECOND, 0, hops(&[1, 3], 1));
-    let contract = Contract::Gated { separation: MILLISECOND, jitter: 0 };
+    let contract = Contract::Gated { separation: MILLISECOND, jitter: 0, emission: 0 };
     let network = Network::new(nodes, ports, vec![tree, Flow { contract, ..other }]).unwrap();
     let alone = 2 * FRAME;
     let found = attack(&network, 1, 1).latency;
