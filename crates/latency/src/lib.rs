@@ -6,15 +6,22 @@
 //! - [`framing`]: what a message weighs on the wire.
 //! - [`port`]: one egress port and what arrives at it.
 //! - [`linear`], [`busy`]: bounds of the delay at a port; [`backlog`]: of what its queues hold.
+//! - [`bound`]: the least of them; [`levels`]: which flow goes into which level of a port.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod arrivals;
 pub mod backlog;
+pub mod bound;
 pub mod busy;
 mod curve;
 pub mod framing;
+pub mod levels;
 pub mod linear;
+pub mod network;
+pub mod path;
+pub mod policing;
 pub mod port;
 pub mod units;
