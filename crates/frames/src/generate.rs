@@ -52,13 +52,15 @@ pub struct Shape {
     pub switches: usize,
     /// The most frames of a message; at least 1.
     pub frames: u64,
+    /// Whether sources may send as a token bucket allows.
+    pub buckets: bool,
     /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
     pub babblers: bool,
 }
 
 impl Shape {
-    /// At most 12 flows, 4 hops and 24 frames: small enough for many runs.
-    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, babblers: false };
+    /// At most 12 flows, 4 hops and 24 frames, token buckets among them: small enough for many runs.
+    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, buckets: true, babblers: false };
 }
 
 /// A network and what was intended with it.
@@ -240,7 +242,7 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
     };
     let emission = if frames.len() > 1 && random.once_in(5) { random.below(separation / 2) } else { 0 };
     let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
-    let contract = if random.once_in(3) {
+    let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
         let burst = octets * random.between(10, most) / 10;
         Contract::Bucket { burst, octets, period: separation }

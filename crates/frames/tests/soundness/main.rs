@@ -1,0 +1,7 @@
+//! Bounds against adversaries: no frame of any generated network may be above the bound that `latency` gives.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod analysis;
+mod mutants;
+mod networks;
+mod ratios;
