@@ -131,7 +131,9 @@ struct Plan {
 
 impl Plan {
     fn new(topology: Topology, shape: &Shape, random: &mut Random) -> Self {
-        let size = random.between(2, shape.switches as u64).max(match topology {
+        let largest = shape.switches as u64;
+        let size = if random.once_in(2) { largest } else { random.between(2, largest) };
+        let size = size.max(match topology {
             Topology::Ring | Topology::FatTree => 3,
             _ => 2,
         });
@@ -207,7 +209,10 @@ impl Plan {
         let others: Vec<usize> = self.hosts.iter().copied().filter(|host| *host != publisher).collect();
         let mut used = Vec::new();
         for _ in 0..if random.once_in(3) { random.between(2, 3) } else { 1 } {
-            let mut node = others[random.index(others.len())];
+            // Every second one among the farthest, because most pairs are near.
+            let farthest = order.iter().rev().map(|port| self.ports[*port].to).find(|to| others.contains(to));
+            let any = others[random.index(others.len())];
+            let mut node = if random.once_in(2) { any } else { farthest.unwrap_or(any) };
             while let Some(port) = reached[node].filter(|port| !used.contains(port)) {
                 used.push(port);
                 node = self.ports[port].from;

@@ -185,7 +185,9 @@ impl Judgement {
 fn judge(bound: fn(&Network, usize, Mistake) -> i128, mistake: Mistake, buckets: bool) -> Judgement {
     let effort = Effort { aligned: 6, climbing: 16, random: 2, frames: 400 };
     let (mut above, mut ratios) = (0, Vec::new());
-    for seed in tiers::current().seeds("property.cases") {
+    // Formulas that are meant to be right are tried as often as the tier says; the others fail soon.
+    let seeds = if mistake == Mistake::None { tiers::current().seeds("latency.networks") } else { 0..60 };
+    for seed in seeds {
         let network = random_port(seed, buckets);
         if network.load(0) >= 980_000 {
             continue;
