@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, Ties, Timing};
+use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, SMALLEST_FRAME, Ties, Timing};
 use crate::engine::run;
 use crate::network::{Contract, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
@@ -229,7 +229,8 @@ impl<'a> Search<'a> {
             if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
                 let ppo = self.network.ports()[flow.tree[0].port].picoseconds_per_octet;
                 let rest = flow.octets().saturating_sub(flow.frames[0]).saturating_mul(ppo);
-                timing.pattern = Pattern::Held { before: window.saturating_sub(rest) };
+                let before = window.saturating_sub(rest);
+                timing.pattern = Pattern::Held { before, opening: flow.frames[0] };
             }
         }
     }
@@ -376,7 +377,13 @@ impl<'a> Search<'a> {
     fn pattern(&self, flow: usize, random: &mut Random) -> Pattern {
         let flow = &self.network.flows()[flow];
         if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
-            return Pattern::Held { before: random.between(0, window) };
+            let opening = if random.once_in(2) { flow.frames[0] } else { SMALLEST_FRAME };
+            if !random.once_in(3) {
+                return Pattern::Held { before: random.between(0, window), opening };
+            }
+        }
+        if flow.babbles {
+            return if random.once_in(2) { Pattern::Random } else { Pattern::Burst };
         }
         let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission + flow.shortest > 0);
         match random.below(4) {

@@ -7,6 +7,9 @@ use crate::random::{Random, mix};
 
 /// The most frames that one flow releases in one run; later ones are left out.
 const MOST_FRAMES: usize = 1 << 16;
+/// Octets on the wire of the smallest and the largest Ethernet frame, for sources that keep no contract.
+pub(crate) const SMALLEST_FRAME: u64 = 84;
+const LARGEST_FRAME: u64 = 1538;
 
 /// One choice of everything that the contracts leave open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,13 +53,15 @@ pub enum Pattern {
     /// pivot, but for the first frame of a message that is handed over in parts.
     Burst,
     /// Gated: random delays within jitter and emission, short messages, and now and then a longer pause. Bucket: as
-    /// `Burst`, with pauses.
+    /// `Burst`, with pauses. A babbling source sends frames of any size.
     Random,
     /// A babbling source sends one frame this long before the pivot and everything from the pivot on, so that
     /// a gate opens before the flood comes. Else as `Burst`.
     Held {
         /// The time between the first frame and the flood, in picoseconds.
         before: u64,
+        /// Octets of the first frame.
+        opening: u64,
     },
 }
 
@@ -100,8 +105,8 @@ pub(crate) struct Release {
     pub(crate) at: u64,
     /// When its other frames are.
     pub(crate) rest: u64,
-    /// True if it is the shortest message instead.
-    pub(crate) short: bool,
+    /// Octets of its only frame, if they are not those of the flow's.
+    pub(crate) size: Option<u64>,
     /// The first frame of the message.
     pub(crate) first: usize,
     /// How many frames.
@@ -116,7 +121,7 @@ impl Attack {
         let random = Random::new(mix(self.seed) ^ flow as u64);
         if source.babbles {
             let port = &network.ports()[source.tree[0].port];
-            return babble(source, timing, self.end, port.picoseconds_per_octet);
+            return babble(source, timing, self.end, port.picoseconds_per_octet, random);
         }
         match source.contract {
             Contract::Gated { .. } => gated(source, timing, self.end, random),
@@ -136,7 +141,7 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
     let mut frames = 0;
     let mut last = 0;
     while frames < MOST_FRAMES {
-        let mut short = false;
+        let mut size = None;
         let (at, rest) = match timing.pattern {
             Pattern::Steady => (nominal + jitter, nominal + jitter),
             Pattern::Burst | Pattern::Held { .. } => {
@@ -146,7 +151,7 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
             Pattern::Random => {
                 let delay = random.between(0, jitter) * random.below(2);
                 let stretch = random.between(0, emission) * random.below(2);
-                short = source.shortest > 0 && random.once_in(2);
+                size = Some(source.shortest).filter(|shortest| *shortest > 0 && random.once_in(2));
                 (nominal + delay, nominal + delay + stretch)
             }
         };
@@ -156,8 +161,8 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
         if at > end {
             break;
         }
-        let count = if short { 1 } else { source.frames.len() };
-        releases.push(Release { at, rest, short, first: 0, count });
+        let count = if size.is_some() { 1 } else { source.frames.len() };
+        releases.push(Release { at, rest, size, first: 0, count });
         frames += count;
         last = if count > 1 { rest } else { at };
         let pause = pattern_pause(timing.pattern, separation, &mut random);
@@ -193,25 +198,38 @@ fn greedy(
         if now > end || !bucket.take(now, octets) {
             break;
         }
-        releases.push(Release { at: now, rest: now, short: false, first, count });
+        releases.push(Release { at: now, rest: now, size: None, first, count });
         first = (first + count) % source.frames.len();
         sent += count;
     }
     releases
 }
 
-fn babble(source: &Flow, timing: Timing, end: u64, picoseconds_per_octet: u64) -> Vec<Release> {
+fn babble(
+    source: &Flow,
+    timing: Timing,
+    end: u64,
+    picoseconds_per_octet: u64,
+    mut random: Random,
+) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut now = timing.pivot;
-    if let Pattern::Held { before } = timing.pattern {
-        let opening = source.frames[0] * picoseconds_per_octet;
-        let at = now.saturating_sub(before.max(opening));
-        releases.push(Release { at, rest: at, short: false, first: 0, count: 1 });
+    if let Pattern::Held { before, opening } = timing.pattern {
+        let at = now.saturating_sub(before.max(opening * picoseconds_per_octet));
+        releases.push(Release { at, rest: at, size: Some(opening), first: 0, count: 1 });
     }
     while now <= end && releases.len() < MOST_FRAMES {
         let first = releases.len() % source.frames.len();
-        releases.push(Release { at: now, rest: now, short: false, first, count: 1 });
-        now = now.saturating_add(source.frames[first] * picoseconds_per_octet);
+        let size = match timing.pattern {
+            Pattern::Random => Some(match random.below(4) {
+                0 => SMALLEST_FRAME,
+                1 => source.octets().min(LARGEST_FRAME),
+                _ => random.between(SMALLEST_FRAME, LARGEST_FRAME),
+            }),
+            _ => None,
+        };
+        releases.push(Release { at: now, rest: now, size, first, count: 1 });
+        now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_octet);
     }
     releases
 }
@@ -265,7 +283,7 @@ mod tests {
             let nominal = earliest.max(release.at.saturating_sub(jitter));
             earliest = nominal + 1000;
             let ordered = last <= release.at && release.at <= release.rest;
-            last = if release.short { release.at } else { release.rest };
+            last = if release.size.is_some() { release.at } else { release.rest };
             nominal <= release.at && ordered && release.rest - release.at <= emission
         })
     }

@@ -142,7 +142,7 @@ impl<'a> Engine<'a> {
                 let frames = &source.frames[release.first..release.first + release.count];
                 for (index, octets) in frames.iter().enumerate() {
                     let edge = self.network.edge(flow, 0);
-                    let octets = if release.short { source.shortest } else { *octets };
+                    let octets = release.size.unwrap_or(*octets);
                     let frame = Frame { edge, octets, message, number, released: release.at };
                     let at = if index == 0 { release.at } else { release.rest };
                     self.push_arrival(at, frame, flow);

@@ -69,7 +69,7 @@ fn no_frame_is_above_its_bound() {
 }
 
 /// What an attack refutes, in words.
-fn wrong_with(analysis: &Analysis, network: &frames::Network, found: &Found) -> Vec<String> {
+pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: &Found) -> Vec<String> {
     let outcome = &found.outcome;
     let mut wrong = Vec::new();
     if outcome.excess_count > 0 {
