@@ -16,26 +16,23 @@ use crate::units::{bits_in, least_time_of, scale_up};
 const LEAST_BITS: u64 = (LEAST_FRAME + FRAME_AROUND) * 8;
 
 impl Flow {
-    /// What the flow offers to each of its ports, given its shares (picoseconds) at the hops. Levels are 0.
+    /// What the flow offers to its ports, given its shares (picoseconds) at the hops. Levels are 0.
     ///
-    /// The share of a hop matters to the hops behind it only.
+    /// The share of a hop matters to the hops behind it only, so with the shares of the first `n` hops the answer is for
+    /// the first `n + 1`, or for all.
     pub fn contenders(&self, ports: &[Port], shares: &[u64]) -> Result<Vec<Contender>, FlowError> {
-        if shares.len() != self.tree.len() {
-            return Err(FlowError::Share { hop: shares.len().min(self.tree.len()) });
-        }
-        let first = *shares.first().ok_or(FlowError::Loop)?;
-        let enforcement = self.enforcement(ports, first)?;
         let mut spreads: Vec<u64> = Vec::with_capacity(self.tree.len());
         let mut contenders = Vec::with_capacity(self.tree.len());
-        for (index, hop) in self.tree.iter().enumerate() {
-            let (spread, contender) = match hop.parent {
-                None => self.first_contender(ports)?,
-                Some(parent) => {
+        for (index, hop) in self.tree.iter().enumerate().take(shares.len().saturating_add(1)) {
+            let (spread, contender) = match (hop.parent, shares.first()) {
+                (Some(parent), Some(first)) => {
+                    let enforcement = self.enforcement(ports, *first)?;
                     let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
                     let spread = *spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
                     let link = Link { hop: parent, share, spread };
-                    self.contender(ports, &enforcement, first, link, index)?
+                    self.contender(ports, &enforcement, *first, link, index)?
                 }
+                _ => self.first_contender(ports)?,
             };
             spreads.push(spread);
             contenders.push(contender);

@@ -69,6 +69,40 @@ pub fn assign(
     Ok(levels)
 }
 
+/// Levels for flows of which all but the last have one: those they have, if the last finds a place among them that
+/// leaves no smaller margin than new levels for all would; else those of [`assign`].
+pub fn assign_last(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+) -> Result<Vec<u8>, NoLevels> {
+    let levels = assign(server, contenders, limits, queues)?;
+    let mut placed = contenders.to_vec();
+    placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
+    let with_new = least_margin(server, &placed, limits);
+    placed.copy_from_slice(contenders);
+    let mut best: Option<(Margin, u8)> = None;
+    for level in 0..queues {
+        if let Some(last) = placed.last_mut() {
+            last.level = level;
+        }
+        let margin = least_margin(server, &placed, limits);
+        if let Some(margin) = margin.filter(|margin| best.is_none_or(|(most, _)| *margin > most)) {
+            best = Some((margin, level));
+        }
+    }
+    match best {
+        Some((margin, level)) if Some(margin) >= with_new => {
+            if let Some(last) = placed.last_mut() {
+                last.level = level;
+            }
+            Ok(placed.iter().map(|flow| flow.level).collect())
+        }
+        _ => Ok(levels),
+    }
+}
+
 /// The least relative margin of an assignment: how much the most strained level has left of its limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Margin {

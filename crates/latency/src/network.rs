@@ -145,6 +145,13 @@ impl Port {
         Server { rate: self.rate, best_effort: u64::from(self.best_effort) * 8, control: self.control }
     }
 
+    /// The server as plans take it: below each level there may be a frame as large as the link carries, unless there is
+    /// one queue and no best effort. So a share stays good when a flow with such frames is placed below later.
+    pub fn planning_server(&self) -> Server {
+        let below = if self.queues > 1 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
+        Server { best_effort: u64::from(below) * 8, ..self.server() }
+    }
+
     /// How much the time from reception to queue varies, in picoseconds.
     pub(crate) fn variation(&self) -> u64 {
         self.most_multiplexing.saturating_sub(self.least_multiplexing)

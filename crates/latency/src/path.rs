@@ -47,11 +47,17 @@ pub fn fixed_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
 }
 
 /// The least latency of any message along the way, in picoseconds: the first instant at which it can be whole.
+///
+/// All frames of the smallest message leave the first port one after the other; its last one passes the others.
 pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
-    ports.into_iter().try_fold(0_u64, |sum, port| {
-        let frame = least_time_of(flow.frames(port)?.smallest, port.rate)?;
-        sum.checked_add(frame)?.checked_add(port.propagation)?.checked_add(port.least_multiplexing)
-    })
+    let mut sum = 0_u64;
+    for (index, port) in ports.into_iter().enumerate() {
+        let first = flow.framing.frames(flow.smallest_message, port.tag)?;
+        let bits = if index == 0 { first.bits } else { flow.frames(port)?.smallest };
+        sum = sum.checked_add(least_time_of(bits, port.rate)?)?;
+        sum = sum.checked_add(port.propagation)?.checked_add(port.least_multiplexing)?;
+    }
+    Some(sum)
 }
 
 /// The least of the sound bounds of a flow along hops from the publisher's port on.
