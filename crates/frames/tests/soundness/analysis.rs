@@ -238,7 +238,7 @@ impl Analysis {
     }
 }
 
-fn policer(enforcement: &Enforcement) -> Option<Policer> {
+pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
     match *enforcement {
         Enforcement::Trust => None,
         Enforcement::Gate(gate) => Some(Policer::Gate {

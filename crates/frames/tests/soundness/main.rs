@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod analysis;
+mod ledger;
 mod mutants;
 mod networks;
+mod one_port;
 mod ratios;

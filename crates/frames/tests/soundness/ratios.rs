@@ -10,6 +10,10 @@ impl Ratios {
     pub(crate) fn add(&mut self, method: &'static str, hops: usize, bound: u64, seen: u64) {
         self.0.entry((method, hops)).or_default().push(bound as f64 / seen as f64);
     }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
 }
 
 impl fmt::Display for Ratios {
