@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, Ties, Timing};
+use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, SMALLEST_FRAME, Ties, Timing};
 use crate::engine::run;
 use crate::network::{Contract, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
@@ -212,7 +212,9 @@ impl<'a> Search<'a> {
         let octets = here.map(|edge| {
             let flow = &self.network.flows()[edge.flow];
             match flow.contract {
-                Contract::Gated { separation, jitter } => flow.octets() * (1 + jitter / separation),
+                Contract::Gated { separation, jitter, emission } => {
+                    flow.octets() * (1 + (jitter + emission) / separation)
+                }
                 Contract::Bucket { burst, .. } => burst,
             }
         });
@@ -227,7 +229,8 @@ impl<'a> Search<'a> {
             if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
                 let ppo = self.network.ports()[flow.tree[0].port].picoseconds_per_octet;
                 let rest = flow.octets().saturating_sub(flow.frames[0]).saturating_mul(ppo);
-                timing.pattern = Pattern::Held { before: window.saturating_sub(rest) };
+                let before = window.saturating_sub(rest);
+                timing.pattern = Pattern::Held { before, opening: flow.frames[0] };
             }
         }
     }
@@ -315,7 +318,11 @@ impl<'a> Search<'a> {
             0..=2 => random.between(1, 2),
             3..=6 => random.between(1, 3) * source.frames[random.index(source.frames.len())] * ppo,
             7..=8 => random.below(source.octets() * ppo),
-            9..=10 => random.below(source.separation()),
+            9 => random.below(source.separation()),
+            10 => {
+                self.meet(attack, flow, random);
+                return;
+            }
             11 => {
                 timing.before = u32::try_from(random.below(4)).unwrap_or(0);
                 return;
@@ -345,12 +352,40 @@ impl<'a> Search<'a> {
         };
     }
 
+    /// Shifts a flow so that one of its first messages comes to a shared port together with one of another flow: the
+    /// worst message of a busy period comes together with a message of its level.
+    fn meet(&self, attack: &mut Attack, flow: usize, random: &mut Random) {
+        let flows = self.network.flows();
+        let other = random.index(flows.len());
+        let shared = (0..flows[flow].tree.len()).find_map(|hop| {
+            let port = flows[flow].tree[hop].port;
+            let there = flows[other].tree.iter().position(|edge| edge.port == port)?;
+            Some((hop, there))
+        });
+        let Some((hop, there)) = shared.filter(|_| flow != other) else { return };
+        let mut later = |flow: usize| {
+            let jitter = match flows[flow].contract {
+                Contract::Gated { jitter, .. } => jitter,
+                Contract::Bucket { .. } => 0,
+            };
+            random.below(4).saturating_mul(flows[flow].separation()).saturating_sub(jitter)
+        };
+        let at = attack.timings[other].pivot + self.fastest(other, there) + later(other);
+        attack.timings[flow].pivot = at.saturating_sub(self.fastest(flow, hop)).saturating_sub(later(flow));
+    }
+
     fn pattern(&self, flow: usize, random: &mut Random) -> Pattern {
         let flow = &self.network.flows()[flow];
         if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
-            return Pattern::Held { before: random.between(0, window) };
+            let opening = if random.once_in(2) { flow.frames[0] } else { SMALLEST_FRAME };
+            if !random.once_in(3) {
+                return Pattern::Held { before: random.between(0, window), opening };
+            }
         }
-        let jitter = matches!(flow.contract, Contract::Gated { jitter, .. } if jitter > 0);
+        if flow.babbles {
+            return if random.once_in(2) { Pattern::Random } else { Pattern::Burst };
+        }
+        let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission + flow.shortest > 0);
         match random.below(4) {
             0 => Pattern::Steady,
             1 if jitter => Pattern::Random,

@@ -7,6 +7,9 @@ use crate::random::{Random, mix};
 
 /// The most frames that one flow releases in one run; later ones are left out.
 const MOST_FRAMES: usize = 1 << 16;
+/// Octets on the wire of the smallest and the largest Ethernet frame, for sources that keep no contract.
+pub(crate) const SMALLEST_FRAME: u64 = 84;
+const LARGEST_FRAME: u64 = 1538;
 
 /// One choice of everything that the contracts leave open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,18 +44,24 @@ pub struct Timing {
 /// How a source uses its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Gated: always equally late, so exactly one separation apart. Bucket: whole messages as soon as tokens allow.
+    /// Gated: always equally late, so exactly one separation apart, and at once. Bucket: whole messages as soon as
+    /// tokens allow.
     Steady,
-    /// Gated: as late as allowed up to the pivot, as early as allowed after it. Bucket: single frames, as soon as
-    /// tokens allow. This reaches the arrival curve of the contract in every interval that begins at the pivot.
+    /// Gated: every frame as near to the pivot as jitter and emission allow, where the message that is nominally one
+    /// jitter and one emission before the pivot is the last that can come no later than it. Bucket: single frames,
+    /// as soon as tokens allow. This reaches the arrival curve of the contract in every interval that begins at the
+    /// pivot, but for the first frame of a message that is handed over in parts.
     Burst,
-    /// Random delays within the jitter, and now and then a longer pause. Bucket: as `Burst`, with pauses.
+    /// Gated: random delays within jitter and emission, short messages, and now and then a longer pause. Bucket: as
+    /// `Burst`, with pauses. A babbling source sends frames of any size.
     Random,
     /// A babbling source sends one frame this long before the pivot and everything from the pivot on, so that
     /// a gate opens before the flood comes. Else as `Burst`.
     Held {
         /// The time between the first frame and the flood, in picoseconds.
         before: u64,
+        /// Octets of the first frame.
+        opening: u64,
     },
 }
 
@@ -92,7 +101,12 @@ pub enum Multiplexing {
 /// One message, or one frame of a source that counts frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Release {
+    /// When its first frame is handed over.
     pub(crate) at: u64,
+    /// When its other frames are.
+    pub(crate) rest: u64,
+    /// Octets of its only frame, if they are not those of the flow's.
+    pub(crate) size: Option<u64>,
     /// The first frame of the message.
     pub(crate) first: usize,
     /// How many frames.
@@ -107,13 +121,10 @@ impl Attack {
         let random = Random::new(mix(self.seed) ^ flow as u64);
         if source.babbles {
             let port = &network.ports()[source.tree[0].port];
-            return babble(source, timing, self.end, port.picoseconds_per_octet);
+            return babble(source, timing, self.end, port.picoseconds_per_octet, random);
         }
         match source.contract {
-            Contract::Gated { separation, jitter } => {
-                let whole = |at| Release { at, first: 0, count: source.frames.len() };
-                gated(separation, jitter, timing, self.end, random).into_iter().map(whole).collect()
-            }
+            Contract::Gated { .. } => gated(source, timing, self.end, random),
             Contract::Bucket { burst, octets, period } => {
                 greedy(source, Bucket::new(burst, octets, period), burst, timing, self.end, random)
             }
@@ -121,43 +132,47 @@ impl Attack {
     }
 }
 
-fn gated(separation: u64, jitter: u64, timing: Timing, end: u64, mut random: Random) -> Vec<u64> {
+fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Release> {
+    let Contract::Gated { separation, jitter, emission } = source.contract else { return Vec::new() };
     let pivot = timing.pivot;
-    let mut instants: Vec<u64> = (1..=u64::from(timing.before))
-        .rev()
-        .filter_map(|back| pivot.checked_sub(back.checked_mul(separation)?))
-        .collect();
-    let random_delays = timing.pattern == Pattern::Random;
-    if random_delays {
-        // Earlier than their latest instants, but in order.
-        let mut earliest = 0;
-        for instant in &mut instants {
-            *instant = instant.saturating_sub(random.between(0, jitter)).max(earliest);
-            earliest = *instant;
-        }
-    }
-    let mut last = instants.last().copied().unwrap_or(0);
-    // Nominal instants lie one jitter before the latest release.
-    let mut nominal = pivot;
-    while instants.len() < MOST_FRAMES {
-        let early = nominal.saturating_sub(jitter);
-        let at = match timing.pattern {
-            Pattern::Steady => nominal,
-            Pattern::Burst | Pattern::Held { .. } => early.max(pivot),
+    let latest = jitter + if timing.pattern == Pattern::Steady { 0 } else { emission };
+    let mut nominal = pivot.saturating_sub(latest).saturating_sub(u64::from(timing.before) * separation);
+    let mut releases = Vec::new();
+    let mut frames = 0;
+    let mut last = 0;
+    while frames < MOST_FRAMES {
+        let mut size = None;
+        let (at, rest) = match timing.pattern {
+            Pattern::Steady => (nominal + jitter, nominal + jitter),
+            Pattern::Burst | Pattern::Held { .. } => {
+                let at = pivot.clamp(nominal, nominal + jitter);
+                (at, pivot.clamp(at, at + emission))
+            }
             Pattern::Random => {
-                let delay = if random.once_in(2) { 0 } else { random.between(0, jitter) };
-                (early + delay).max(last)
+                let delay = random.between(0, jitter) * random.below(2);
+                let stretch = random.between(0, emission) * random.below(2);
+                size = Some(source.shortest).filter(|shortest| *shortest > 0 && random.once_in(2));
+                (nominal + delay, nominal + delay + stretch)
             }
         };
+        // Frames are handed over in order, and the next message must not be late for that.
+        let at = at.max(last);
+        let rest = rest.clamp(at, at.max(nominal + separation + jitter));
         if at > end {
             break;
         }
-        instants.push(at);
-        last = at;
-        let pause = if random_delays && random.once_in(8) { random.below(separation) } else { 0 };
+        let count = if size.is_some() { 1 } else { source.frames.len() };
+        releases.push(Release { at, rest, size, first: 0, count });
+        frames += count;
+        last = if count > 1 { rest } else { at };
+        let pause = pattern_pause(timing.pattern, separation, &mut random);
         nominal = nominal.saturating_add(separation).saturating_add(pause);
     }
-    instants
+    releases
+}
+
+fn pattern_pause(pattern: Pattern, separation: u64, random: &mut Random) -> u64 {
+    if pattern == Pattern::Random && random.once_in(8) { random.below(separation) } else { 0 }
 }
 
 fn greedy(
@@ -183,66 +198,110 @@ fn greedy(
         if now > end || !bucket.take(now, octets) {
             break;
         }
-        releases.push(Release { at: now, first, count });
+        releases.push(Release { at: now, rest: now, size: None, first, count });
         first = (first + count) % source.frames.len();
         sent += count;
     }
     releases
 }
 
-fn babble(source: &Flow, timing: Timing, end: u64, picoseconds_per_octet: u64) -> Vec<Release> {
+fn babble(
+    source: &Flow,
+    timing: Timing,
+    end: u64,
+    picoseconds_per_octet: u64,
+    mut random: Random,
+) -> Vec<Release> {
     let mut releases = Vec::new();
     let mut now = timing.pivot;
-    if let Pattern::Held { before } = timing.pattern {
-        let opening = source.frames[0] * picoseconds_per_octet;
-        releases.push(Release { at: now.saturating_sub(before.max(opening)), first: 0, count: 1 });
+    if let Pattern::Held { before, opening } = timing.pattern {
+        let at = now.saturating_sub(before.max(opening * picoseconds_per_octet));
+        releases.push(Release { at, rest: at, size: Some(opening), first: 0, count: 1 });
     }
     while now <= end && releases.len() < MOST_FRAMES {
         let first = releases.len() % source.frames.len();
-        releases.push(Release { at: now, first, count: 1 });
-        now = now.saturating_add(source.frames[first] * picoseconds_per_octet);
+        let size = match timing.pattern {
+            Pattern::Random => Some(match random.below(4) {
+                0 => SMALLEST_FRAME,
+                1 => source.octets().min(LARGEST_FRAME),
+                _ => random.between(SMALLEST_FRAME, LARGEST_FRAME),
+            }),
+            _ => None,
+        };
+        releases.push(Release { at: now, rest: now, size, first, count: 1 });
+        now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_octet);
     }
     releases
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
 
-    const TIMING: Timing = Timing { pivot: 10_000, before: 2, pattern: Pattern::Burst };
+    fn releases(jitter: u64, emission: u64, pattern: Pattern, seed: u64) -> Vec<Release> {
+        let contract = Contract::Gated { separation: 1000, jitter, emission };
+        let source = Flow {
+            tree: Vec::new(),
+            frames: vec![1, 1],
+            shortest: 1,
+            contract,
+            policer: None,
+            babbles: false,
+        };
+        let timing = Timing { pivot: 10_000, before: 2, pattern };
+        gated(&source, timing, 13_000, Random::new(seed))
+    }
 
-    fn times(jitter: u64, pattern: Pattern, seed: u64) -> Vec<u64> {
-        gated(1000, jitter, Timing { pattern, ..TIMING }, 13_000, Random::new(seed))
+    fn times(jitter: u64, emission: u64) -> Vec<(u64, u64)> {
+        let releases = releases(jitter, emission, Pattern::Burst, 0);
+        releases.iter().map(|release| (release.at, release.rest)).collect()
+    }
+
+    fn together(times: &[u64]) -> Vec<(u64, u64)> {
+        times.iter().map(|at| (*at, *at)).collect()
     }
 
     #[test]
     fn bursts_reach_the_arrival_curve() {
-        assert_eq!(times(0, Pattern::Burst, 0), [8000, 9000, 10_000, 11_000, 12_000, 13_000]);
-        assert_eq!(times(300, Pattern::Burst, 0), [8000, 9000, 10_000, 10_700, 11_700, 12_700]);
-        assert_eq!(times(2300, Pattern::Burst, 0)[2..], [10_000, 10_000, 10_000, 10_700, 11_700, 12_700]);
-        assert_eq!(times(300, Pattern::Steady, 0), times(0, Pattern::Burst, 0));
+        assert_eq!(times(0, 0), together(&[8000, 9000, 10_000, 11_000, 12_000, 13_000]));
+        assert_eq!(times(300, 0), together(&[8000, 9000, 10_000, 10_700, 11_700, 12_700]));
+        let late = together(&[8000, 9000, 10_000, 10_000, 10_000, 10_700, 11_700, 12_700]);
+        assert_eq!(times(2300, 0), late);
+        let parts = [(7500, 8000), (8500, 9000), (9500, 10_000), (10_200, 10_200)];
+        assert_eq!(times(300, 500)[..4], parts);
+        let steady = releases(300, 500, Pattern::Steady, 0);
+        assert!(steady.iter().map(|release| release.at).eq((8000..=13_000).step_by(1000)));
     }
 
     /// Releases are possible if each can have a nominal instant: as early as its delay and its predecessor allow.
-    fn conforms(instants: &[u64], separation: u64, jitter: u64) -> bool {
+    fn conforms(releases: &[Release], jitter: u64, emission: u64) -> bool {
         let mut earliest = 0;
-        instants.iter().all(|at| {
-            let nominal = earliest.max(at.saturating_sub(jitter));
-            earliest = nominal + separation;
-            nominal <= *at
+        let mut last = 0;
+        releases.iter().all(|release| {
+            let nominal = earliest.max(release.at.saturating_sub(jitter));
+            earliest = nominal + 1000;
+            let ordered = last <= release.at && release.at <= release.rest;
+            last = if release.size.is_some() { release.at } else { release.rest };
+            nominal <= release.at && ordered && release.rest - release.at <= emission
         })
     }
 
     #[test]
     fn every_pattern_keeps_the_contract() {
         for seed in 0..2000 {
-            for (pattern, jitter) in [(Pattern::Random, 300), (Pattern::Random, 2500), (Pattern::Burst, 2500)]
-            {
-                let instants = times(jitter, pattern, seed);
-                assert!(conforms(&instants, 1000, jitter), "{seed} {pattern:?} {instants:?}");
-                assert!(instants.is_sorted());
+            for pattern in [Pattern::Random, Pattern::Burst, Pattern::Steady] {
+                for (jitter, emission) in
+                    [(300, 0), (2500, 0), (0, 700), (300, 900), (2500, 400), (300, 2500)]
+                {
+                    let releases = releases(jitter, emission, pattern, seed);
+                    assert!(conforms(&releases, jitter, emission), "{seed} {pattern:?} {releases:?}");
+                    assert!(releases.len() > 3);
+                }
             }
         }
-        assert!(!conforms(&times(300, Pattern::Burst, 0), 1000, 299));
+        assert!(!conforms(&releases(300, 0, Pattern::Burst, 0), 299, 0));
+        assert!(!conforms(&releases(300, 200, Pattern::Burst, 0), 300, 199));
     }
 }

@@ -139,10 +139,13 @@ impl<'a> Engine<'a> {
             }
             let mut number = 0;
             for (message, release) in (0..).zip(releases) {
-                for octets in &source.frames[release.first..release.first + release.count] {
+                let frames = &source.frames[release.first..release.first + release.count];
+                for (index, octets) in frames.iter().enumerate() {
                     let edge = self.network.edge(flow, 0);
-                    let frame = Frame { edge, octets: *octets, message, number, released: release.at };
-                    self.push_arrival(release.at, frame, flow);
+                    let octets = release.size.unwrap_or(*octets);
+                    let frame = Frame { edge, octets, message, number, released: release.at };
+                    let at = if index == 0 { release.at } else { release.rest };
+                    self.push_arrival(at, frame, flow);
                     number += 1;
                 }
             }

@@ -52,13 +52,15 @@ pub struct Shape {
     pub switches: usize,
     /// The most frames of a message; at least 1.
     pub frames: u64,
+    /// Whether sources may send as a token bucket allows.
+    pub buckets: bool,
     /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
     pub babblers: bool,
 }
 
 impl Shape {
-    /// At most 12 flows, 4 hops and 24 frames: small enough for many runs.
-    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, babblers: false };
+    /// At most 12 flows, 4 hops and 24 frames, token buckets among them: small enough for many runs.
+    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, buckets: true, babblers: false };
 }
 
 /// A network and what was intended with it.
@@ -129,7 +131,9 @@ struct Plan {
 
 impl Plan {
     fn new(topology: Topology, shape: &Shape, random: &mut Random) -> Self {
-        let size = random.between(2, shape.switches as u64).max(match topology {
+        let largest = shape.switches as u64;
+        let size = if random.once_in(2) { largest } else { random.between(2, largest) };
+        let size = size.max(match topology {
             Topology::Ring | Topology::FatTree => 3,
             _ => 2,
         });
@@ -205,7 +209,10 @@ impl Plan {
         let others: Vec<usize> = self.hosts.iter().copied().filter(|host| *host != publisher).collect();
         let mut used = Vec::new();
         for _ in 0..if random.once_in(3) { random.between(2, 3) } else { 1 } {
-            let mut node = others[random.index(others.len())];
+            // Every second one among the farthest, because most pairs are near.
+            let farthest = order.iter().rev().map(|port| self.ports[*port].to).find(|to| others.contains(to));
+            let any = others[random.index(others.len())];
+            let mut node = if random.once_in(2) { any } else { farthest.unwrap_or(any) };
             while let Some(port) = reached[node].filter(|port| !used.contains(port)) {
                 used.push(port);
                 node = self.ports[port].from;
@@ -238,14 +245,16 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
         2 => random.below(separation * 5 / 2),
         _ => 0,
     };
-    let contract = if random.once_in(3) {
+    let emission = if frames.len() > 1 && random.once_in(5) { random.below(separation / 2) } else { 0 };
+    let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
+    let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
         let burst = octets * random.between(10, most) / 10;
         Contract::Bucket { burst, octets, period: separation }
     } else {
-        Contract::Gated { separation, jitter }
+        Contract::Gated { separation, jitter, emission }
     };
-    Flow { tree: Vec::new(), frames, contract, policer: None, babbles: false }
+    Flow { tree: Vec::new(), frames, contract, shortest, policer: None, babbles: false }
 }
 
 /// Multiplies all times of the contracts with one number, so that the busiest port has the load.
@@ -271,9 +280,10 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
         |time: u64| if round && time > 0 { time.checked_next_power_of_two().unwrap_or(time) } else { time };
     for flow in flows {
         match &mut flow.contract {
-            Contract::Gated { separation, jitter } => {
+            Contract::Gated { separation, jitter, emission } => {
                 *separation = rounded(scaled(*separation));
                 *jitter = scaled(*jitter);
+                *emission = scaled(*emission);
             }
             Contract::Bucket { period, .. } => *period = rounded(scaled(*period)),
         }
@@ -283,7 +293,7 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
 fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
     let octets = flow.octets();
     match flow.contract {
-        Contract::Gated { separation, jitter } => {
+        Contract::Gated { separation, jitter, .. } => {
             let sending = octets * ports[flow.tree[0].port].picoseconds_per_octet;
             let window = (sending + random.below(sending)).min(separation / 2);
             Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }

@@ -55,13 +55,15 @@ pub struct Hop {
 /// What a conforming source may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contract {
-    /// Messages whose nominal instants are at least `separation` apart; each is handed to the host's port at once,
-    /// at most `jitter` after its nominal instant.
+    /// Messages whose nominal instants are at least `separation` apart. The first frame of each is handed to the
+    /// host's port at most `jitter` after its nominal instant, the last at most `emission` after the first.
     Gated {
         /// Least distance of two nominal instants, in picoseconds.
         separation: u64,
         /// Longest delay after the nominal instant, in picoseconds.
         jitter: u64,
+        /// Longest time from the first frame of a message to its last, in picoseconds.
+        emission: u64,
     },
     /// Frames as a token bucket allows: a burst, and `octets` for each `period`.
     Bucket {
@@ -82,6 +84,8 @@ pub struct Flow {
     pub tree: Vec<Hop>,
     /// Octets on the wire (preamble, checksum and gap included) of the frames of one message, in order.
     pub frames: Vec<u64>,
+    /// Octets on the wire of the shortest message, which has one frame; 0 if all messages are alike.
+    pub shortest: u64,
     /// What a conforming source may send.
     pub contract: Contract,
     /// What guards the first switch against the source, if anything does.
@@ -268,10 +272,11 @@ fn check_port(index: usize, port: &Port, nodes: usize) -> Result<(), NetworkErro
 fn check_source(index: usize, flow: &Flow) -> Result<(), NetworkError> {
     let frames = !flow.frames.is_empty()
         && flow.frames.len() <= 1 << 16
-        && flow.frames.iter().all(|octets| (1..=1 << 20).contains(octets));
+        && flow.frames.iter().all(|octets| (1..=1 << 20).contains(octets))
+        && flow.shortest <= flow.largest_frame();
     let contract = match flow.contract {
-        Contract::Gated { separation, jitter } => {
-            (1..=LARGEST).contains(&separation) && jitter / separation <= 1 << 10
+        Contract::Gated { separation, jitter, emission } => {
+            (1..=LARGEST).contains(&separation) && jitter.saturating_add(emission) / separation <= 1 << 10
         }
         Contract::Bucket { burst, octets, period } => {
             (flow.largest_frame()..=1 << 40).contains(&burst)

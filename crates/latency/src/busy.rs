@@ -19,9 +19,18 @@ const HALVINGS: u32 = 7;
 /// `None` if the level is empty, if it and those above ask for the rate of the link or more, or if the search takes
 /// more than [`EFFORT`].
 pub fn busy_period_delay(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
-    stable_rate(server, contenders, level)?;
     // The delay of the smallest frame bounds that of the others: what a larger one adds at its end it saves before.
-    let frame = least_frame(contenders, level)?;
+    delay_of_frame(server, contenders, level, least_frame(contenders, level)?)
+}
+
+/// The same for a frame of so many bits, which must be no more than the smallest of the level.
+pub(crate) fn delay_of_frame(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    frame: u64,
+) -> Option<u64> {
+    stable_rate(server, contenders, level)?;
     let frame_time = time_of(frame, server.rate)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let higher = contenders.iter().filter(|flow| flow.level > level);

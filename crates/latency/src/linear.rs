@@ -16,9 +16,10 @@ pub struct LeftOver {
 /// Blocking, the bursts of the level and those of higher levels, over the rate that higher levels leave. For flows of
 /// whole messages it extends the bound of Bini et al. (IEEE Transactions on Computers 58(2), 2009) by blocking, jitter
 /// and first-in first-out levels; for token buckets it is the horizontal deviation of network calculus.
-/// `None` if the level and those above ask for the rate of the link or more.
+/// `None` if the level is empty, or if it and those above ask for the rate of the link or more.
 pub fn linear_delay(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
     stable_rate(server, contenders, level)?;
+    contenders.iter().find(|other| other.level == level)?;
     let (burst, rate) = above(server, contenders, level)?;
     let own = burst_of(contenders.iter().filter(|other| other.level == level))?;
     time_of(burst.checked_add(own)?, rate)

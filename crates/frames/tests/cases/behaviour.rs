@@ -105,7 +105,7 @@ fn buffers_are_finite() {
     let levels = found.outcome.level_backlog[3];
     assert_eq!(limited(levels.into_iter().max().unwrap()).lost, [0, 0, 0]);
     let outcome = limited(50_000);
-    assert!(outcome.lost[0] == 0 && outcome.lost[1] > 0 && outcome.lost[2] > 0, "{:?}", outcome.lost);
+    assert!(outcome.lost[0] == 0 && outcome.lost[2] > 0, "{:?}", outcome.lost);
     assert!(outcome.level_backlog[3].into_iter().all(|octets| octets <= 50_000));
     assert!((0..3).all(|flow| outcome.received[flow][1] + outcome.lost[flow] == outcome.released[flow]));
 }

@@ -1,0 +1,268 @@
+//! From a simulated network to the model of `latency`, and its bounds for it.
+use frames::{Bounds, Contract, Flow, Network, Node, Policer};
+use latency::backlog::{backlog_from, backlog_within};
+use latency::bound::{LevelBound, Method, level_bound};
+use latency::framing::Framing;
+use latency::network::{Buffer, Hop, Policing, Port, Subscriber};
+use latency::path::{HopView, PathBound, PathMethod, path_bound};
+use latency::policing::Enforcement;
+use latency::port::Contender;
+
+/// How often shares are computed anew before the network counts as one without bounds.
+const SWEEPS: usize = 200;
+/// Picoseconds in which a bit at one bit per second is eight octets.
+const OCTET_SECOND: u64 = 8_000_000_000_000;
+/// Octets around the payload of a UDP datagram in a frame.
+const AROUND: u64 = 66;
+
+/// A network as `latency` sees it.
+#[derive(Clone)]
+pub(crate) struct Model {
+    pub(crate) ports: Vec<Port>,
+    pub(crate) flows: Vec<latency::network::Flow>,
+    /// For each flow and each hop.
+    pub(crate) levels: Vec<Vec<u8>>,
+}
+
+/// What `latency` says about a network.
+pub(crate) struct Analysis {
+    /// For each flow and each hop: the bound from the publisher to the end of the hop.
+    pub(crate) paths: Vec<Vec<PathBound>>,
+    /// For each flow and each hop: the delay there.
+    pub(crate) delays: Vec<Vec<LevelBound>>,
+    /// For each flow: what guards the first switch.
+    pub(crate) enforcements: Vec<Enforcement>,
+    /// For each port, for each level: most octets in its queue, and in it and those above.
+    pub(crate) backlogs: Vec<[(u64, u64); 8]>,
+}
+
+impl Model {
+    /// The model of a network without token buckets at its sources. `policing` is what guards each flow.
+    pub(crate) fn new(network: &Network, policing: &[Policing]) -> Self {
+        let port = |port: &frames::Port| {
+            let (least, most) = match network.nodes()[port.from] {
+                Node::Switch { fastest, slowest } => (fastest, slowest),
+                Node::Host => (0, 0),
+            };
+            Port {
+                rate: OCTET_SECOND / port.picoseconds_per_octet,
+                propagation: port.propagation,
+                least_multiplexing: least,
+                most_multiplexing: most,
+                queues: 8,
+                best_effort: u32::try_from(port.best_effort).unwrap(),
+                control: None,
+                tag: 0,
+                largest_frame: 1538,
+                buffer: Buffer::Shared(u64::MAX),
+            }
+        };
+        let ports: Vec<Port> = network.ports().iter().map(port).collect();
+        let flow = |(index, source): (usize, &Flow)| {
+            let Contract::Gated { separation, jitter, emission } = source.contract else {
+                panic!("flow {index} is a token bucket, for which there is no model");
+            };
+            let payload = |octets: u64| u32::try_from(octets - AROUND).unwrap();
+            let largest_message = source.frames.iter().copied().map(payload).sum();
+            let smallest_message = if source.shortest == 0 {
+                largest_message
+            } else {
+                payload(source.shortest).min(largest_message)
+            };
+            let hop = |(index, hop): (usize, &frames::Hop)| {
+                let from = network.ports()[hop.port].from;
+                let parent =
+                    source.tree[..index].iter().position(|other| network.ports()[other.port].to == from);
+                Hop { port: hop.port, parent }
+            };
+            let subscriber = |hop| Subscriber { hop, limit: u64::MAX, maximum_separation: None };
+            latency::network::Flow {
+                largest_message,
+                smallest_message,
+                framing: Framing::Udp { datagram: 1472 },
+                separation,
+                maximum_separation: None,
+                jitter,
+                emission,
+                policing: policing[index],
+                tree: source.tree.iter().enumerate().map(hop).collect(),
+                subscribers: network.deliveries(index).into_iter().map(subscriber).collect(),
+            }
+        };
+        let flows: Vec<_> = network.flows().iter().enumerate().map(flow).collect();
+        for (source, flow) in network.flows().iter().zip(&flows) {
+            assert_eq!(flow.check(&ports), Ok(()));
+            let frames = flow.frames(&ports[source.tree[0].port]).unwrap();
+            assert_eq!((frames.bits, frames.count), (source.octets() * 8, source.frames.len() as u64));
+        }
+        let levels = network.flows().iter().map(|flow| flow.tree.iter().map(|hop| hop.level).collect());
+        Self { levels: levels.collect(), ports, flows }
+    }
+
+    /// The least shares that any analysis can begin with: each message alone.
+    pub(crate) fn least_shares(&self) -> Vec<Vec<u64>> {
+        let alone = |flow: &latency::network::Flow| {
+            let port = |hop: &Hop| &self.ports[hop.port];
+            flow.tree
+                .iter()
+                .map(|hop| latency::units::time_of(flow.frames(port(hop))?.bits, port(hop).rate))
+                .collect()
+        };
+        self.flows.iter().map(alone).collect::<Option<_>>().unwrap()
+    }
+
+    /// What arrives at each port, with the flow and the hop it belongs to.
+    pub(crate) fn contenders(&self, shares: &[Vec<u64>]) -> Option<Vec<Vec<(usize, usize, Contender)>>> {
+        let mut at_ports = vec![Vec::new(); self.ports.len()];
+        for (index, flow) in self.flows.iter().enumerate() {
+            for (hop, contender) in flow.contenders(&self.ports, &shares[index]).ok()?.into_iter().enumerate()
+            {
+                let contender = Contender { level: self.levels[index][hop], ..contender };
+                at_ports[flow.tree[hop].port].push((index, hop, contender));
+            }
+        }
+        Some(at_ports)
+    }
+
+    /// The delay of each flow at each of its hops, given what arrives at the ports.
+    pub(crate) fn delays(&self, at_ports: &[Vec<(usize, usize, Contender)>]) -> Option<Vec<Vec<LevelBound>>> {
+        let none = LevelBound { delay: 0, method: Method::Linear };
+        let mut delays: Vec<Vec<LevelBound>> =
+            self.flows.iter().map(|flow| vec![none; flow.tree.len()]).collect();
+        for (port, here) in self.ports.iter().zip(at_ports) {
+            let contenders: Vec<Contender> = here.iter().map(|(_, _, contender)| *contender).collect();
+            for (flow, hop, contender) in here {
+                delays[*flow][*hop] = level_bound(&port.server(), &contenders, contender.level)?;
+            }
+        }
+        Some(delays)
+    }
+
+    /// Shares that every port keeps if all keep theirs; `None` if there are none or they are not found.
+    pub(crate) fn shares(&self) -> Option<Vec<Vec<u64>>> {
+        let mut shares = self.least_shares();
+        for _ in 0..SWEEPS {
+            let delays = self.delays(&self.contenders(&shares)?)?;
+            let mut stable = true;
+            for (share, bound) in shares.iter_mut().flatten().zip(delays.iter().flatten()) {
+                stable &= bound.delay <= *share;
+                *share = bound.delay.max(*share);
+            }
+            if stable {
+                return Some(shares);
+            }
+        }
+        None
+    }
+
+    /// All bounds for given shares.
+    pub(crate) fn analyse(&self, shares: &[Vec<u64>]) -> Option<Analysis> {
+        let at_ports = self.contenders(shares)?;
+        let delays = self.delays(&at_ports)?;
+        let mut paths = Vec::new();
+        for index in 0..self.flows.len() {
+            let hops = (0..self.flows[index].tree.len()).map(|hop| self.path(&at_ports, &delays, index, hop));
+            paths.push(hops.collect::<Option<_>>()?);
+        }
+        let enforcements =
+            self.flows.iter().zip(shares).map(|(flow, shares)| flow.enforcement(&self.ports, shares[0]));
+        let enforcements = enforcements.collect::<Result<_, _>>().ok()?;
+        let backlogs = self
+            .ports
+            .iter()
+            .zip(&at_ports)
+            .map(|(port, here)| backlogs(port, here))
+            .collect::<Option<_>>()?;
+        Some(Analysis { paths, delays, enforcements, backlogs })
+    }
+
+    fn path(
+        &self,
+        at_ports: &[Vec<(usize, usize, Contender)>],
+        delays: &[Vec<LevelBound>],
+        index: usize,
+        hop: usize,
+    ) -> Option<PathBound> {
+        let flow = &self.flows[index];
+        let way = flow.way_to(hop);
+        let contenders: Vec<Vec<Contender>> = way
+            .iter()
+            .map(|hop| at_ports[flow.tree[*hop].port].iter().map(|(_, _, contender)| *contender).collect())
+            .collect();
+        let views: Vec<HopView<'_>> = way
+            .iter()
+            .zip(&contenders)
+            .map(|(hop, contenders)| {
+                let port = &self.ports[flow.tree[*hop].port];
+                let here = &at_ports[flow.tree[*hop].port];
+                HopView {
+                    port,
+                    server: port.server(),
+                    contenders,
+                    index: here.iter().position(|(flow, _, _)| *flow == index).unwrap(),
+                    delay: delays[index][*hop].delay,
+                }
+            })
+            .collect();
+        path_bound(flow, &views)
+    }
+}
+
+impl Analysis {
+    /// The bounds as the simulator takes them; what babbles has none.
+    pub(crate) fn bounds(&self, network: &Network) -> Bounds {
+        let flow = |(paths, flow): (&Vec<PathBound>, &Flow)| {
+            paths.iter().map(|path| (!flow.babbles).then_some(path.latency)).collect()
+        };
+        Bounds { latency: self.paths.iter().zip(network.flows()).map(flow).collect() }
+    }
+
+    /// The network with the guards that the analysis assumes.
+    pub(crate) fn guarded(&self, network: &Network) -> Network {
+        let flow = |(flow, enforcement): (&Flow, &Enforcement)| Flow {
+            policer: policer(enforcement),
+            ..flow.clone()
+        };
+        let flows = network.flows().iter().zip(&self.enforcements).map(flow).collect();
+        Network::new(network.nodes().to_vec(), network.ports().to_vec(), flows).unwrap()
+    }
+
+    /// Which methods gave a bound: that of the path, and that of the hops if they agree.
+    pub(crate) fn methods(&self, flow: usize, hop: usize) -> &'static str {
+        let busy = self.delays[flow].iter().all(|bound| bound.method == Method::BusyPeriod);
+        match (self.paths[flow][hop].method, busy) {
+            (PathMethod::Concatenation, _) => "concatenation",
+            (PathMethod::Sum, true) => "sum of busy periods",
+            (PathMethod::Sum, false) => "sum, some linear",
+        }
+    }
+}
+
+pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
+    match *enforcement {
+        Enforcement::Trust => None,
+        Enforcement::Gate(gate) => Some(Policer::Gate {
+            octets: gate.octets,
+            window: gate.window,
+            separation: gate.separation,
+            tolerance: gate.tolerance,
+        }),
+        Enforcement::Meter(meter) => {
+            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND })
+        }
+    }
+}
+
+fn backlogs(port: &Port, here: &[(usize, usize, Contender)]) -> Option<[(u64, u64); 8]> {
+    let contenders: Vec<Contender> = here.iter().map(|(_, _, contender)| *contender).collect();
+    let server = port.server();
+    let mut backlogs = [(0, 0); 8];
+    for (level, backlog) in (0..).zip(&mut backlogs) {
+        if contenders.iter().any(|contender| contender.level == level) {
+            let delay = level_bound(&server, &contenders, level)?.delay;
+            let own = backlog_within(&server, &contenders, level, delay)?;
+            *backlog = (own / 8, backlog_from(&server, &contenders, level)? / 8);
+        }
+    }
+    Some(backlogs)
+}

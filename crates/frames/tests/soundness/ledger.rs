@@ -1,0 +1,108 @@
+//! What the ledger admits: levels, guards, limits and buffers of its choice, against adversaries.
+use frames::{Bounds, Flow, Hop, Network, Random};
+use latency::ledger::Ledger;
+use latency::network::Buffer;
+use latency::split::Split;
+use latency::units::time_of;
+
+use crate::analysis::{Model, policer};
+use crate::networks::{attack, generated};
+
+/// The flows of a ledger as a network, with the bounds that the ledger gives.
+struct Promise {
+    network: Network,
+    bounds: Bounds,
+    refused: u64,
+}
+
+/// Admits the flows of a generated network one by one, each for a limit between easy and impossible; where it is
+/// refused, for the latency that is offered instead. Some are removed again.
+fn promise(seed: u64) -> Option<Promise> {
+    let (generated, policing) = generated(seed);
+    let network = &generated.network;
+    let mut model = Model::new(network, &policing);
+    let mut random = Random::new(seed ^ 2);
+    let buffer = random.between(50_000, 500_000);
+    for port in &mut model.ports {
+        port.queues = u8::try_from(random.between(1, 8)).unwrap();
+        port.buffer = Buffer::PerQueue(buffer);
+    }
+    let split = [Split::Last, Split::Load, Split::Even][random.index(3)];
+    let mut ledger = Ledger::new(model.ports.clone(), split);
+    let mut refused = 0;
+    for (id, flow) in (0..).zip(&mut model.flows) {
+        let alone: u64 = flow
+            .tree
+            .iter()
+            .map(|hop| {
+                let port = &model.ports[hop.port];
+                time_of(flow.frames(port).unwrap().bits, port.rate).unwrap() + port.most_multiplexing
+            })
+            .sum();
+        let limit = flow.emission + alone * random.between(5, 60) / 10;
+        flow.subscribers.iter_mut().for_each(|subscriber| subscriber.limit = limit);
+        let plan = ledger.plan(id, flow).or_else(|refusal| {
+            refused += 1;
+            let offer = refusal.offer.latency.ok_or(())?;
+            flow.subscribers.iter_mut().for_each(|subscriber| subscriber.limit = offer.max(subscriber.limit));
+            // An offer has been tried.
+            Ok::<_, ()>(ledger.plan(id, flow).unwrap())
+        });
+        if let Ok(plan) = plan {
+            assert!(ledger.commit(plan));
+        }
+        if id > 0 && random.once_in(6) {
+            ledger.remove(random.below(id));
+        }
+    }
+    let mut ports = network.ports().to_vec();
+    ports.iter_mut().for_each(|port| port.buffer = buffer);
+    let (mut flows, mut bounds) = (Vec::new(), Bounds::default());
+    for (index, flow) in network.flows().iter().enumerate() {
+        let Some(admitted) = ledger.flow(index as u64) else { continue };
+        let level = |port| {
+            let entry = ledger.entries(port).iter().find(|entry| entry.flow == index as u64);
+            entry.unwrap().contender.level
+        };
+        let tree = flow.tree.iter().map(|hop| Hop { level: level(hop.port), ..*hop }).collect();
+        flows.push(Flow { tree, policer: policer(&admitted.enforcement), ..flow.clone() });
+        let mut latencies = vec![None; flow.tree.len()];
+        if flow.babbles {
+            ports[flow.tree[0].port].buffer = u64::MAX;
+        } else {
+            let given = ledger.bounds(index as u64).unwrap();
+            for (subscriber, bound) in admitted.flow.subscribers.iter().zip(given) {
+                assert!(bound.latency <= subscriber.limit, "seed {seed} flow {index}");
+                latencies[subscriber.hop] = Some(bound.latency);
+            }
+        }
+        bounds.latency.push(latencies);
+    }
+    let network = Network::new(network.nodes().to_vec(), ports, flows).unwrap();
+    (!bounds.latency.is_empty()).then_some(Promise { network, bounds, refused })
+}
+
+#[test]
+fn what_is_admitted_is_kept() {
+    let (mut networks, mut flows, mut refusals, mut runs) = (0, 0, 0, 0);
+    let mut wrong = Vec::new();
+    for seed in tiers::current().seeds("latency.networks") {
+        let Some(Promise { network, bounds, refused }) = promise(seed) else { continue };
+        refusals += refused;
+        let Some((_, _, found)) = attack(seed, &network, &bounds) else { continue };
+        networks += 1;
+        flows += network.flows().len();
+        runs += found.runs;
+        let outcome = &found.outcome;
+        let dropped =
+            network.flows().iter().zip(&outcome.policed).any(|(flow, dropped)| !flow.babbles && *dropped > 0);
+        let lost = outcome.lost.iter().sum::<u64>();
+        if outcome.excess_count > 0 || dropped || lost > 0 {
+            wrong
+                .push(format!("seed {seed}: {:?}, dropped {dropped}, lost {lost}", outcome.excesses.first()));
+        }
+    }
+    println!("{networks} networks with {flows} flows admitted, {refusals} refusals, {runs} runs");
+    assert!(wrong.is_empty(), "{} networks: {wrong:#?}", wrong.len());
+    assert!(flows > 2 * networks && refusals > 0);
+}

@@ -1,0 +1,9 @@
+//! Bounds against adversaries: no frame of any generated network may be above the bound that `latency` gives.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod analysis;
+mod ledger;
+mod mutants;
+mod networks;
+mod one_port;
+mod ratios;

@@ -1,0 +1,107 @@
+//! Random networks with several hops: latency, backlog, and that no conforming frame is dropped.
+use frames::generate::{self, Generated, Shape};
+use frames::{Effort, Found, Random, Search};
+use latency::network::Policing;
+
+use crate::analysis::{Analysis, Model};
+use crate::ratios::Ratios;
+
+pub(crate) const EFFORT: Effort = Effort { aligned: 7, climbing: 12, random: 3, frames: 600 };
+
+/// A network with guards: some flows are trusted, some have a gate, some a meter; what babbles has one of the two.
+pub(crate) fn generated(seed: u64) -> (Generated, Vec<Policing>) {
+    let shape = Shape { buckets: false, babblers: seed.is_multiple_of(3), ..Shape::SMALL };
+    let generated = generate::network(seed, &shape).unwrap();
+    let mut random = Random::new(!seed);
+    let policing = generated.network.flows().iter().map(|flow| match random.below(4) {
+        0 | 1 if !flow.babbles => Policing::Trusted,
+        0 | 2 => Policing::Gate { tick: 1 + random.below(1000) },
+        _ => Policing::Meter { rate_step: 1000, burst_step: 1000 },
+    });
+    let policing = policing.collect();
+    (generated, policing)
+}
+
+/// The attack on one delivery of the network, which the seed selects among those of flows that do not babble.
+pub(crate) fn attack(
+    seed: u64,
+    network: &frames::Network,
+    bounds: &frames::Bounds,
+) -> Option<(usize, usize, Found)> {
+    let targets: Vec<(usize, usize)> = (0..network.flows().len())
+        .filter(|flow| !network.flows()[*flow].babbles)
+        .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
+        .collect();
+    let (flow, hop) = *targets.get(Random::new(seed ^ 1).index(targets.len()))?;
+    Some((flow, hop, Search::new(network, bounds, flow, hop, EFFORT).worst(seed)))
+}
+
+#[test]
+fn no_frame_is_above_its_bound() {
+    let (mut with_bound, mut without, mut runs, mut checked) = (0, 0, 0, 0);
+    let mut ratios = Ratios::default();
+    let mut wrong = Vec::new();
+    for seed in tiers::current().seeds("latency.networks") {
+        let (generated, policing) = generated(seed);
+        let model = Model::new(&generated.network, &policing);
+        let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else {
+            without += 1;
+            continue;
+        };
+        with_bound += 1;
+        let network = analysis.guarded(&generated.network);
+        let bounds = analysis.bounds(&network);
+        let Some((flow, hop, found)) = attack(seed, &network, &bounds) else { continue };
+        runs += found.runs;
+        checked += found.outcome.received.iter().flatten().sum::<u64>();
+        if !wrong_with(&analysis, &network, &found).is_empty() {
+            wrong.push((seed, generated.topology, wrong_with(&analysis, &network, &found)));
+        }
+        let bound = analysis.paths[flow][hop].latency;
+        ratios.add(analysis.methods(flow, hop), network.path(flow, hop).len(), bound, found.latency);
+    }
+    println!(
+        "{with_bound} networks with bounds, {without} without; {runs} runs; {checked} frames at ends of hops"
+    );
+    print!("{ratios}");
+    assert!(wrong.is_empty(), "{} networks: {wrong:#?}", wrong.len());
+    assert!(with_bound > without);
+}
+
+/// What an attack refutes, in words.
+pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: &Found) -> Vec<String> {
+    let outcome = &found.outcome;
+    let mut wrong = Vec::new();
+    if outcome.excess_count > 0 {
+        wrong.push(format!("{} frames above their bound: {:?}", outcome.excess_count, outcome.excesses[0]));
+    }
+    for (flow, source) in network.flows().iter().enumerate() {
+        if !source.babbles && outcome.policed[flow] > 0 {
+            let policer = source.policer;
+            wrong.push(format!(
+                "flow {flow}: {} conforming frames dropped by {policer:?}",
+                outcome.policed[flow]
+            ));
+        }
+    }
+    for (port, levels) in outcome.level_backlog.iter().enumerate() {
+        // What a babbler's own host holds is not promised to anybody.
+        if network.flows().iter().any(|flow| flow.babbles && flow.tree[0].port == port) {
+            continue;
+        }
+        for (level, held) in levels.iter().enumerate() {
+            let (own, _) = analysis.backlogs[port][level];
+            if *held > own {
+                wrong.push(format!("port {port} level {level}: {held} octets, bound {own}"));
+            }
+        }
+        let all = analysis.backlogs[port].iter().map(|(_, from)| *from).max().unwrap_or(0);
+        if outcome.port_backlog[port] > all {
+            wrong.push(format!("port {port}: {} octets, bound {all}", outcome.port_backlog[port]));
+        }
+    }
+    if outcome.disordered > 0 || outcome.lost.iter().any(|lost| *lost > 0) {
+        wrong.push("the simulator lost or disordered frames".to_owned());
+    }
+    wrong
+}

@@ -1,0 +1,95 @@
+//! One port with messages, token buckets and traffic of control: the bounds of its levels against adversaries.
+use frames::{Bounds, Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
+use latency::bound::{Method, level_bound, planned_bound};
+use latency::port::{Arrival, Contender, Control, Server};
+
+use crate::ratios::Ratios;
+
+/// Picoseconds of an octet at 1 Gb/s.
+const GIGABIT: u64 = 8000;
+/// A period in which octets times this are bits per second.
+const MILLISECOND: u64 = 1_000_000_000;
+
+/// Two to six flows of a host, and control as the last flow of the network, if any.
+fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
+    let mut random = Random::new(seed);
+    let count = random.between(2, 6);
+    let load = random.between(300, 950);
+    let best_effort = if random.once_in(2) { 0 } else { 1538 };
+    let mut flows = Vec::new();
+    let mut contenders = Vec::new();
+    for _ in 0..count {
+        let frames: Vec<u64> = (0..random.between(1, 4)).map(|_| random.between(84, 1538)).collect();
+        let octets: u64 = frames.iter().sum();
+        let level = u8::try_from(random.between(0, 3)).unwrap();
+        let (smallest, largest) = (*frames.iter().min().unwrap() * 8, *frames.iter().max().unwrap() * 8);
+        let (contract, arrival) = if random.once_in(2) {
+            let separation = octets * GIGABIT * count * 1000 / load * random.between(50, 300) / 100;
+            let jitter = random.below(2) * random.below(separation * 3 / 2);
+            let arrival = Arrival::Messages { bits: octets * 8, separation, jitter };
+            (Contract::Gated { separation, jitter, emission: 0 }, arrival)
+        } else {
+            let per_millisecond = (125_000 * load / 1000 / count).max(1);
+            let burst = octets + random.below(10_000);
+            let arrival = Arrival::Bucket { burst: burst * 8, rate: per_millisecond * 8000 };
+            (Contract::Bucket { burst, octets: per_millisecond, period: MILLISECOND }, arrival)
+        };
+        contenders.push(Contender {
+            level,
+            arrival,
+            smallest_frame: smallest,
+            largest_frame: largest,
+            ingress: None,
+        });
+        flows.push((level, frames, contract));
+    }
+    let control =
+        random.once_in(3).then(|| Control { burst: random.between(1538, 6000) * 8, rate: 8_000_000 });
+    if let Some(Control { burst, rate }) = control {
+        let contract = Contract::Bucket { burst: burst / 8, octets: rate / 8000, period: MILLISECOND };
+        flows.push((7, vec![1538], contract));
+    }
+    let server = Server { rate: 1_000_000_000, best_effort: best_effort * 8, control };
+    let flow = |(level, frames, contract)| {
+        let tree = vec![Hop { port: 0, level }];
+        Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false }
+    };
+    let port = Port {
+        from: 0,
+        to: 1,
+        picoseconds_per_octet: GIGABIT,
+        propagation: 0,
+        best_effort,
+        buffer: u64::MAX,
+    };
+    let flows = flows.into_iter().map(flow).collect();
+    (Network::new(vec![Node::Host; 2], vec![port], flows).unwrap(), server, contenders)
+}
+
+#[test]
+fn no_level_of_a_port_is_above_its_bound() {
+    let effort = Effort { aligned: 6, climbing: 14, random: 2, frames: 600 };
+    let mut ratios = Ratios::default();
+    for seed in tiers::current().seeds("latency.networks") {
+        let (network, server, contenders) = random_port(seed);
+        let target = Random::new(!seed).index(contenders.len());
+        let level = contenders[target].level;
+        let Some(bound) = level_bound(&server, &contenders, level) else { continue };
+        assert!(
+            planned_bound(&server, &contenders, level).is_none_or(|planned| planned.delay >= bound.delay)
+        );
+        let mut bounds = Bounds { latency: vec![vec![None]; network.flows().len()] };
+        for (latency, contender) in bounds.latency.iter_mut().zip(&contenders) {
+            latency[0] = level_bound(&server, &contenders, contender.level).map(|bound| bound.delay);
+        }
+        let found = Search::new(&network, &bounds, target, 0, effort).worst(seed);
+        assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", found.outcome.excesses);
+        let method = match bound.method {
+            Method::Linear => "linear",
+            Method::BusyPeriod => "busy period",
+        };
+        ratios.add(method, 1, bound.delay, found.latency);
+    }
+    print!("{ratios}");
+    assert!(ratios.count() > 100);
+}

@@ -1,0 +1,121 @@
+//! How the arrivals of a flow grow from hop to hop.
+//!
+//! A flow has a *share* at each of its hops: a delay, agreed when it was admitted, that no frame of it exceeds there.
+//! What arrives at the next hop depends on the shares before it and on nothing else, so a change at one port changes
+//! no arrival anywhere. If every port keeps its shares as long as all have kept theirs, no frame can be the first to
+//! exceed one; so cycles of ports do no harm.
+use alloc::vec::Vec;
+
+use crate::framing::{FRAME_AROUND, LEAST_FRAME};
+use crate::network::{Flow, FlowError, Port};
+use crate::policing::{Enforcement, Meter, serialised};
+use crate::port::{Arrival, Contender, Ingress};
+use crate::units::{bits_in, least_time_of, scale_up};
+
+/// The least bits that any frame occupies a link.
+const LEAST_BITS: u64 = (LEAST_FRAME + FRAME_AROUND) * 8;
+
+impl Flow {
+    /// What the flow offers to its ports, given its shares (picoseconds) at the hops. Levels are 0.
+    ///
+    /// The share of a hop matters to the hops behind it only, so with the shares of the first `n` hops the answer is for
+    /// the first `n + 1`, or for all.
+    pub fn contenders(&self, ports: &[Port], shares: &[u64]) -> Result<Vec<Contender>, FlowError> {
+        let mut spreads: Vec<u64> = Vec::with_capacity(self.tree.len());
+        let mut contenders = Vec::with_capacity(self.tree.len());
+        for (index, hop) in self.tree.iter().enumerate().take(shares.len().saturating_add(1)) {
+            let (spread, contender) = match (hop.parent, shares.first()) {
+                (Some(parent), Some(first)) => {
+                    let enforcement = self.enforcement(ports, *first)?;
+                    let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
+                    let spread = *spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
+                    let link = Link { hop: parent, share, spread };
+                    self.contender(ports, &enforcement, *first, link, index)?
+                }
+                _ => self.first_contender(ports)?,
+            };
+            spreads.push(spread);
+            contenders.push(contender);
+        }
+        Ok(contenders)
+    }
+
+    fn first_contender(&self, ports: &[Port]) -> Result<(u64, Contender), FlowError> {
+        let frames = self.frames(self.port(ports, 0)?).ok_or(FlowError::Framing { hop: 0 })?;
+        let spread = self.jitter.checked_add(self.emission).ok_or(FlowError::Number)?;
+        let arrival = Arrival::Messages { bits: frames.bits, separation: self.separation, jitter: spread };
+        let (smallest_frame, largest_frame) = (frames.smallest, frames.largest);
+        Ok((spread, Contender { level: 0, arrival, smallest_frame, largest_frame, ingress: None }))
+    }
+
+    /// The spread of messages at the hop `index`, and what the flow offers there.
+    fn contender(
+        &self,
+        ports: &[Port],
+        enforcement: &Enforcement,
+        first_share: u64,
+        link: Link,
+        index: usize,
+    ) -> Result<(u64, Contender), FlowError> {
+        let number = FlowError::Number;
+        let (first, before, port) =
+            (self.port(ports, 0)?, self.port(ports, link.hop)?, self.port(ports, index)?);
+        let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
+        let frames_before = self.frames(before).ok_or(FlowError::Framing { hop: link.hop })?;
+        let policed = *enforcement != Enforcement::Trust;
+        // What a policed flow sends besides its promise may come in the smallest frames, which leave first.
+        let least = if policed && link.hop > 0 { LEAST_BITS } else { frames_before.smallest };
+        let least = least_time_of(least, before.rate).ok_or(number)?;
+        let grown = link.share.checked_sub(least).ok_or(FlowError::Share { hop: link.hop })?;
+        let arrived = match enforcement {
+            Enforcement::Gate(gate) if link.hop == 0 => gate.tolerance.checked_add(gate.window),
+            _ => link.spread.checked_add(grown),
+        };
+        let variation = port.variation();
+        let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;
+        // A policed flow may consist of the smallest frames, for which a longer tag weighs most.
+        let longer = if policed { port.tag.saturating_sub(first.tag) } else { 0 };
+        let weigh = |bits: u64| scale_up(bits, LEAST_BITS + u64::from(longer) * 8, LEAST_BITS).ok_or(number);
+        let bits = weigh(frames.bits)?;
+        // Nor does a gate or a meter look at the size of frames.
+        let frame_before =
+            if policed { bits.min(u64::from(before.largest_frame) * 8) } else { frames_before.largest };
+        let arrival = match enforcement {
+            Enforcement::Meter(Meter { burst, rate }) => {
+                // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
+                let input = self.input_spread(first, first_share).ok_or(number)?;
+                let since = spread.checked_sub(input).ok_or(number)?;
+                let burst = bits_in(since, *rate).and_then(|grown| burst.checked_add(grown)).ok_or(number)?;
+                Arrival::Bucket { burst: weigh(burst)?, rate: weigh(*rate)? }
+            }
+            Enforcement::Gate(_) | Enforcement::Trust => {
+                let jitter = if port.tag > before.tag {
+                    // Parts of messages may weigh more than before: only the spread is known.
+                    spread
+                } else {
+                    let (bits, rate) = (frames_before.bits, before.rate);
+                    serialised(spread, self.separation, bits, frame_before, rate, variation).ok_or(number)?
+                };
+                Arrival::Messages { bits, separation: self.separation, jitter }
+            }
+        };
+        let at_once = match arrival {
+            Arrival::Messages { bits, .. } => bits,
+            Arrival::Bucket { burst, .. } => burst,
+        };
+        let largest_frame =
+            if policed { at_once.min(u64::from(port.largest_frame) * 8) } else { frames.largest };
+        // The cap of a link is known in bits of that link: with longer headers behind it, it is not used.
+        let number = self.tree.get(link.hop).and_then(|hop| u32::try_from(hop.port).ok());
+        let link = number.ok_or(FlowError::Port { hop: link.hop })?;
+        let ingress = (port.tag <= before.tag).then_some(Ingress { link, rate: before.rate, variation });
+        Ok((spread, Contender { level: 0, arrival, smallest_frame: frames.smallest, largest_frame, ingress }))
+    }
+}
+
+/// The way to a hop: from which hop, and with which share and spread there.
+struct Link {
+    hop: usize,
+    share: u64,
+    spread: u64,
+}

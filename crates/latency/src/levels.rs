@@ -1,0 +1,249 @@
+//! Which level for which flow: a feasible grouping is found whenever one exists, with the fewest levels, and spare
+//! levels widen the least margin.
+//!
+//! Sorted by limit, the lowest level is the largest set of the most patient flows that keeps the least limit among
+//! them. A flow that joins the level from above does not raise its delay, and a flow that leaves the levels above only
+//! helps those; so whatever levels are feasible, these are too (MIDAS's loop over single flows misses that a level must
+//! be filled to its largest set).
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use crate::bound::{keeps, planned_bound};
+use crate::port::{Contender, Server};
+
+/// Why flows cannot be given levels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoLevels {
+    /// Whatever goes lowest among the flows that are left misses its limit.
+    Missed {
+        /// Index of the flow that misses by the least.
+        flow: usize,
+        /// The level, counted from the lowest.
+        level: u8,
+        /// By how much, in picoseconds; `None` if the flow has no bound there at all.
+        by: Option<u64>,
+    },
+    /// The flows need more levels than the port has queues.
+    TooFewQueues {
+        /// Levels needed.
+        needed: usize,
+    },
+    /// There are not as many limits as flows, or more than 255 flows would each need a level.
+    Input,
+}
+
+/// Gives each contender a level, so that the planned bound of its level is at most its limit (picoseconds).
+///
+/// The levels that contenders come with do not matter. Levels are 0 (lowest) to `queues` - 1 at most.
+pub fn assign(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+) -> Result<Vec<u8>, NoLevels> {
+    if limits.len() != contenders.len() {
+        return Err(NoLevels::Input);
+    }
+    // Patient flows first, so that levels grow with the index.
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    order.sort_by_key(|index| (core::cmp::Reverse(limits.get(*index).copied()), *index));
+    let mut plan = Plan {
+        server,
+        flows: order.iter().filter_map(|index| contenders.get(*index)).copied().collect(),
+        limits: order.iter().filter_map(|index| limits.get(*index)).copied().collect(),
+        order: &order,
+        bounds: Vec::new(),
+    };
+    plan.fewest()?;
+    if plan.bounds.len() > usize::from(queues) {
+        return Err(NoLevels::TooFewQueues { needed: plan.bounds.len() });
+    }
+    plan.widen(usize::from(queues));
+    plan.number();
+    let mut levels = alloc::vec![0; contenders.len()];
+    for (index, flow) in order.iter().zip(&plan.flows) {
+        if let Some(level) = levels.get_mut(*index) {
+            *level = flow.level;
+        }
+    }
+    Ok(levels)
+}
+
+/// Levels for flows of which all but the last have one: those they have, if the last finds a place among them that
+/// leaves no smaller margin than new levels for all would; else those of [`assign`].
+pub fn assign_last(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+) -> Result<Vec<u8>, NoLevels> {
+    let levels = assign(server, contenders, limits, queues)?;
+    let mut placed = contenders.to_vec();
+    placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
+    let with_new = least_margin(server, &placed, limits);
+    placed.copy_from_slice(contenders);
+    let mut best: Option<(Margin, u8)> = None;
+    for level in 0..queues {
+        if let Some(last) = placed.last_mut() {
+            last.level = level;
+        }
+        let margin = least_margin(server, &placed, limits);
+        if let Some(margin) = margin.filter(|margin| best.is_none_or(|(most, _)| *margin > most)) {
+            best = Some((margin, level));
+        }
+    }
+    match best {
+        Some((margin, level)) if Some(margin) >= with_new => {
+            if let Some(last) = placed.last_mut() {
+                last.level = level;
+            }
+            Ok(placed.iter().map(|flow| flow.level).collect())
+        }
+        _ => Ok(levels),
+    }
+}
+
+/// The least relative margin of an assignment: how much the most strained level has left of its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Margin {
+    /// Limit less bound, in picoseconds.
+    pub left: u64,
+    /// The limit, in picoseconds.
+    pub of: u64,
+}
+
+impl Ord for Margin {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let cross = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        cross(self.left, other.of).cmp(&cross(other.left, self.of))
+    }
+}
+
+impl PartialOrd for Margin {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The least margin of contenders in the levels they have; `None` if one misses its limit.
+pub fn least_margin(server: &Server, contenders: &[Contender], limits: &[u64]) -> Option<Margin> {
+    let mut least: Option<Margin> = None;
+    let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    for level in levels {
+        let at_level = contenders.iter().zip(limits).filter(|(flow, _)| flow.level == level);
+        let limit = *at_level.map(|(_, limit)| limit).min()?;
+        let left = limit.checked_sub(planned_bound(server, contenders, level)?.delay)?;
+        let margin = Margin { left, of: limit };
+        least = Some(least.map_or(margin, |least| least.min(margin)));
+    }
+    least
+}
+
+/// Flows sorted from patient to urgent, and where each level ends.
+struct Plan<'p> {
+    server: &'p Server,
+    flows: Vec<Contender>,
+    limits: Vec<u64>,
+    order: &'p [usize],
+    /// For each level, from the lowest, the index after its last flow.
+    bounds: Vec<usize>,
+}
+
+impl Plan<'_> {
+    fn fewest(&mut self) -> Result<(), NoLevels> {
+        let mut start = 0;
+        while start < self.flows.len() {
+            let level = u8::try_from(self.bounds.len()).map_err(|_| NoLevels::Input)?;
+            // The last flow of the level is its most urgent one.
+            let end = (start + 1..=self.flows.len()).rev().find(|end| {
+                self.place(start, *end, level);
+                let limit = self.limits.get(end - 1).copied().unwrap_or(0);
+                keeps(self.server, &self.flows, level, limit)
+            });
+            match end {
+                Some(end) => {
+                    self.place(start, end, level);
+                    self.bounds.push(end);
+                    start = end;
+                }
+                None => return Err(self.nearest_miss(start, level)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Flows from `start` to `end` at the level, later ones above.
+    fn place(&mut self, start: usize, end: usize, level: u8) {
+        for (index, flow) in self.flows.iter_mut().enumerate().skip(start) {
+            flow.level = if index < end { level } else { u8::MAX };
+        }
+    }
+
+    fn nearest_miss(&mut self, start: usize, level: u8) -> NoLevels {
+        let mut nearest: Option<(usize, u64)> = None;
+        for end in start + 1..=self.flows.len() {
+            self.place(start, end, level);
+            let limit = self.limits.get(end - 1).copied().unwrap_or(0);
+            if let Some(bound) = planned_bound(self.server, &self.flows, level) {
+                let by = bound.delay.saturating_sub(limit);
+                if nearest.is_none_or(|(_, least)| by < least) {
+                    nearest = Some((end - 1, by));
+                }
+            }
+        }
+        let flow = nearest.map_or(start, |(flow, _)| flow);
+        NoLevels::Missed {
+            flow: self.order.get(flow).copied().unwrap_or(flow),
+            level,
+            by: nearest.map(|(_, by)| by),
+        }
+    }
+
+    fn number(&mut self) {
+        let mut start = 0;
+        for (level, end) in (0..=u8::MAX).zip(&self.bounds) {
+            for flow in self.flows.iter_mut().take(*end).skip(start) {
+                flow.level = level;
+            }
+            start = *end;
+        }
+    }
+
+    /// Splits the most strained level as long as that helps and there are queues.
+    fn widen(&mut self, queues: usize) {
+        while self.bounds.len() < queues {
+            self.number();
+            let margins: Vec<Option<Margin>> =
+                (0..self.bounds.len()).map(|level| self.margin(level)).collect();
+            let Some((level, now)) = margins.iter().enumerate().min_by_key(|(_, margin)| **margin) else {
+                return;
+            };
+            let start = level.checked_sub(1).and_then(|below| self.bounds.get(below)).copied().unwrap_or(0);
+            let Some(end) = self.bounds.get(level).copied() else { return };
+            let mut best: Option<(Option<Margin>, usize)> = None;
+            for middle in start + 1..end {
+                self.bounds.insert(level, middle);
+                self.number();
+                let margin = self.margin(level).min(self.margin(level + 1));
+                self.bounds.remove(level);
+                if best.is_none_or(|(most, _)| margin > most) {
+                    best = Some((margin, middle));
+                }
+            }
+            match best {
+                Some((margin, middle)) if margin > *now => self.bounds.insert(level, middle),
+                _ => return,
+            }
+        }
+    }
+
+    /// The margin of a level, for flows that have been numbered.
+    fn margin(&self, level: usize) -> Option<Margin> {
+        let end = *self.bounds.get(level)?;
+        let limit = *self.limits.get(end.checked_sub(1)?)?;
+        let bound = planned_bound(self.server, &self.flows, u8::try_from(level).ok()?)?;
+        Some(Margin { left: limit.checked_sub(bound.delay)?, of: limit })
+    }
+}

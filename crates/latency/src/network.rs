@@ -1,0 +1,228 @@
+//! The model: ports, flows and their trees.
+use alloc::vec::Vec;
+
+use crate::framing::{Frames, Framing};
+use crate::port::{Control, Server};
+
+/// An egress port with its link: of a switch, or of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// Bits per second of the link.
+    pub rate: u64,
+    /// Time that a signal needs to the other end, in picoseconds.
+    pub propagation: u64,
+    /// Least time from the end of reception of a frame to its place in the queue, in picoseconds; 0 at a host.
+    pub least_multiplexing: u64,
+    /// Most time from the end of reception of a frame to its place in the queue, in picoseconds; 0 at a host.
+    pub most_multiplexing: u64,
+    /// Queues for assured flows, served by strict priority; best effort is below them, control above.
+    /// A host whose port is first-in first-out has one, and sends no best effort through it.
+    pub queues: u8,
+    /// Octets of the largest frame of best effort on the wire, or of the largest fragment if such frames are
+    /// preempted; 0 without best effort.
+    pub best_effort: u32,
+    /// Traffic of control, above all levels.
+    pub control: Option<Control>,
+    /// Octets of header that frames of this link have more than untagged ones.
+    pub tag: u32,
+    /// Octets of the largest frame that the link carries, on the wire.
+    pub largest_frame: u32,
+    /// Octets that the queues of assured flows have.
+    pub buffer: Buffer,
+}
+
+/// How the buffer of a port is divided, in octets on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Buffer {
+    /// Each queue has so many of its own.
+    PerQueue(u64),
+    /// The queues of assured flows share so many, which nothing else may take.
+    Shared(u64),
+}
+
+/// What holds a flow to its contract where it enters the first switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policing {
+    /// Nothing: the publisher is trusted to keep its separation and sizes.
+    Trusted,
+    /// A gate: one message for each separation.
+    Gate {
+        /// Times of the gate are multiples of this, in picoseconds; not 0.
+        tick: u64,
+    },
+    /// A token bucket.
+    Meter {
+        /// Rates are multiples of this, in bits per second; not 0. OpenFlow 1.3: 1,000.
+        rate_step: u64,
+        /// Bursts are multiples of this, in bits; not 0. OpenFlow 1.3: 1,000.
+        burst_step: u64,
+    },
+}
+
+/// One egress port on the way of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// Index of the port in the network.
+    pub port: usize,
+    /// Index of the hop before, which is smaller; `None` for the first hop only, the publisher's own port.
+    pub parent: Option<usize>,
+}
+
+/// A subscriber of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Subscriber {
+    /// Index of the last hop of its way.
+    pub hop: usize,
+    /// Its maximum latency, in picoseconds: from the publisher's send call to the last frame's reception.
+    pub limit: u64,
+    /// The most time it accepts between two messages, in picoseconds.
+    pub maximum_separation: Option<u64>,
+}
+
+/// The data of one writer along one path or tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Octets of the largest message.
+    pub largest_message: u32,
+    /// Octets of the smallest message.
+    pub smallest_message: u32,
+    /// How messages become frames.
+    pub framing: Framing,
+    /// Least time between two messages, in picoseconds.
+    pub separation: u64,
+    /// Most time between two messages, in picoseconds; `None` if the writer promises none.
+    pub maximum_separation: Option<u64>,
+    /// How much later than it should the host hands over the first frame of a message, in picoseconds.
+    pub jitter: u64,
+    /// Most time from the first frame of a message handed over to the last, in picoseconds.
+    pub emission: u64,
+    /// What holds it to that.
+    pub policing: Policing,
+    /// Its path, or its tree if there are several subscribers: the publisher's port first.
+    pub tree: Vec<Hop>,
+    /// Who receives it.
+    pub subscribers: Vec<Subscriber>,
+}
+
+/// Why a flow does not describe anything in the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowError {
+    /// A number is outside its range: the smallest message above the largest, a separation or a step of 0, or a sum
+    /// of times above 64 bits.
+    Number,
+    /// The framing has no room for data in a datagram, or a frame is larger than the link carries.
+    Framing {
+        /// Index of the hop.
+        hop: usize,
+    },
+    /// A hop that is no tree: the first one has a parent, or another one has none before it.
+    Tree {
+        /// Index of the hop.
+        hop: usize,
+    },
+    /// The network has no such port.
+    Port {
+        /// Index of the hop.
+        hop: usize,
+    },
+    /// Two hops of a flow use the same port, or it has no hops.
+    Loop,
+    /// A subscriber's hop is not in the tree, or there is no subscriber.
+    Subscriber {
+        /// Index of the subscriber.
+        subscriber: usize,
+    },
+    /// There are not as many shares as hops, or one is less than the message itself takes.
+    Share {
+        /// Index of the hop.
+        hop: usize,
+    },
+}
+
+impl Port {
+    /// The server of the port.
+    pub fn server(&self) -> Server {
+        Server { rate: self.rate, best_effort: u64::from(self.best_effort) * 8, control: self.control }
+    }
+
+    /// The server as plans take it: below each level there may be a frame as large as the link carries, unless there is
+    /// one queue and no best effort. So a share stays good when a flow with such frames is placed below later.
+    pub fn planning_server(&self) -> Server {
+        let below = if self.queues > 1 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
+        Server { best_effort: u64::from(below) * 8, ..self.server() }
+    }
+
+    /// How much the time from reception to queue varies, in picoseconds.
+    pub(crate) fn variation(&self) -> u64 {
+        self.most_multiplexing.saturating_sub(self.least_multiplexing)
+    }
+}
+
+impl Flow {
+    /// Checks the flow against the ports.
+    pub fn check(&self, ports: &[Port]) -> Result<(), FlowError> {
+        if self.smallest_message > self.largest_message || self.separation == 0 {
+            return Err(FlowError::Number);
+        }
+        let steps_are_good = match self.policing {
+            Policing::Trusted => true,
+            Policing::Gate { tick } => tick > 0,
+            Policing::Meter { rate_step, burst_step } => rate_step > 0 && burst_step > 0,
+        };
+        if !steps_are_good {
+            return Err(FlowError::Number);
+        }
+        for (index, hop) in self.tree.iter().enumerate() {
+            let port = ports.get(hop.port).ok_or(FlowError::Port { hop: index })?;
+            if hop.parent.is_none() != (index == 0) || hop.parent.is_some_and(|parent| parent >= index) {
+                return Err(FlowError::Tree { hop: index });
+            }
+            let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
+            if frames.largest > u64::from(port.largest_frame) * 8 || port.rate == 0 {
+                return Err(FlowError::Framing { hop: index });
+            }
+        }
+        let mut used: Vec<usize> = self.tree.iter().map(|hop| hop.port).collect();
+        used.sort_unstable();
+        used.dedup();
+        if used.len() != self.tree.len() || used.is_empty() {
+            return Err(FlowError::Loop);
+        }
+        if self.subscribers.is_empty() {
+            return Err(FlowError::Subscriber { subscriber: 0 });
+        }
+        match self.subscribers.iter().position(|subscriber| subscriber.hop >= self.tree.len()) {
+            Some(subscriber) => Err(FlowError::Subscriber { subscriber }),
+            None => Ok(()),
+        }
+    }
+
+    /// The frames of the largest message on the link of a port; the smallest frame is that of any message.
+    pub fn frames(&self, port: &Port) -> Option<Frames> {
+        let frames = self.framing.frames(self.largest_message, port.tag)?;
+        if self.smallest_message == self.largest_message {
+            return Some(frames);
+        }
+        // Of a message of several frames, the last one may hold a single octet.
+        let least = if frames.count > 1 { self.smallest_message.min(1) } else { self.smallest_message };
+        let smallest = self.framing.frames(least, port.tag)?.smallest.min(frames.smallest);
+        Some(Frames { smallest, ..frames })
+    }
+
+    pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {
+        self.tree.get(hop).and_then(|hop| ports.get(hop.port)).ok_or(FlowError::Port { hop })
+    }
+
+    /// The hops from the publisher to `hop`, both included.
+    pub fn way_to(&self, hop: usize) -> Vec<usize> {
+        let mut way = Vec::new();
+        let mut next = Some(hop).filter(|hop| *hop < self.tree.len());
+        while let Some(at) = next {
+            way.push(at);
+            // Parents have smaller numbers, so that this ends.
+            next = self.tree.get(at).and_then(|hop| hop.parent).filter(|parent| *parent < at);
+        }
+        way.reverse();
+        way
+    }
+}

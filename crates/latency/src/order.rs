@@ -1,0 +1,76 @@
+//! In which order flows change their levels, so that every state between keeps what has been promised.
+//!
+//! First those that move down, lowest new level first; then those that move up, highest old level first. At any time
+//! the flows at or above the level of a flow that has not moved are among those of the old configuration, and those
+//! of a flow that has moved are among those of the new one. (MIDAS: lowest new level first, whichever way they move.
+//! Of a flow that goes from 1 to 4 and one that goes from 3 to 5 the first then overtakes the second, which was
+//! and will be above it.)
+//!
+//! That alone is a proof only if no two flows leave one level upwards and no two enter one level downwards: of two that
+//! share a level, one moves first and is above the other for a time, which delays more than sharing does. So
+//! [`verified_order`] computes the bounds of every state between.
+//!
+//! The order is about what may come in future. A flow that moves up also overtakes its own frames that are queued: it
+//! changes at a message boundary, or after its old bound has passed without frames of it.
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::bound::keeps;
+use crate::ledger::{FlowId, Move};
+use crate::port::{Contender, Server};
+
+/// Sorts moves into the order that leaves no flow with more flows at or above its level than before or after.
+/// Undone from the end, it does the same.
+pub fn safe_order(moves: &[Move]) -> Vec<Move> {
+    let mut down: Vec<Move> = moves.iter().filter(|step| step.to < step.from).copied().collect();
+    let mut up: Vec<Move> = moves.iter().filter(|step| step.to > step.from).copied().collect();
+    down.sort_by_key(|step| (step.to, step.port, step.flow));
+    up.sort_by_key(|step| (Reverse(step.from), step.port, step.flow));
+    down.append(&mut up);
+    down
+}
+
+/// Sorts the moves of one port so that the planned bounds of all flows keep their limits (picoseconds) after each step;
+/// as near to [`safe_order`] as possible.
+///
+/// `flows` are the identities of the contenders, which have their old levels. `None` if no next step keeps all limits;
+/// other orders of the steps before are not tried.
+pub fn verified_order(
+    server: &Server,
+    flows: &[FlowId],
+    contenders: &[Contender],
+    limits: &[u64],
+    moves: &[Move],
+) -> Option<Vec<Move>> {
+    let mut left = safe_order(moves);
+    let mut now = contenders.to_vec();
+    let mut steps = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let next = left.iter().position(|step| {
+            let mut then = now.clone();
+            set(&mut then, flows, step);
+            all_keep(server, &then, limits)
+        })?;
+        let step = left.remove(next);
+        set(&mut now, flows, &step);
+        steps.push(step);
+    }
+    Some(steps)
+}
+
+fn set(contenders: &mut [Contender], flows: &[FlowId], step: &Move) {
+    for (contender, _) in contenders.iter_mut().zip(flows).filter(|(_, flow)| **flow == step.flow) {
+        contender.level = step.to;
+    }
+}
+
+/// Whether every level keeps the least limit of its flows.
+fn all_keep(server: &Server, contenders: &[Contender], limits: &[u64]) -> bool {
+    let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    levels.into_iter().all(|level| {
+        let at_level = contenders.iter().zip(limits).filter(|(flow, _)| flow.level == level);
+        at_level.map(|(_, limit)| *limit).min().is_none_or(|limit| keeps(server, contenders, level, limit))
+    })
+}

@@ -1,0 +1,104 @@
+//! Bounds from the send call to the last frame's reception: the sum over the hops, and concatenated left-over service.
+use alloc::vec::Vec;
+
+use crate::linear::left_over;
+use crate::network::{Flow, Port};
+use crate::port::{Contender, Server};
+use crate::units::{least_time_of, time_of};
+
+/// How an end-to-end bound was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathMethod {
+    /// Sum of the bounds of the hops, each with the links that feed it (TFA++ of network calculus).
+    Sum,
+    /// Concatenation of the service that is left for the flow at each hop, which pays for its own message once (SFA).
+    Concatenation,
+}
+
+/// An end-to-end bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathBound {
+    /// From the send call to the reception of the last frame, in picoseconds.
+    pub latency: u64,
+    /// How it was found.
+    pub method: PathMethod,
+}
+
+/// What is known of a port on the way of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct HopView<'v> {
+    /// The port.
+    pub port: &'v Port,
+    /// The server of the port, with the blocking that is to be assumed.
+    pub server: Server,
+    /// All flows of the port with their levels.
+    pub contenders: &'v [Contender],
+    /// Which of them is the flow.
+    pub index: usize,
+    /// Bound of the delay of the flow's level there, in picoseconds.
+    pub delay: u64,
+}
+
+/// What the way adds besides the hops' delays: emission, propagation and multiplexing at their longest, in picoseconds.
+pub fn fixed_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
+    ports.into_iter().try_fold(flow.emission, |sum, port| {
+        sum.checked_add(port.propagation)?.checked_add(port.most_multiplexing)
+    })
+}
+
+/// The least latency of any message along the way, in picoseconds: the first instant at which it can be whole.
+///
+/// All frames of the smallest message leave the first port one after the other; its last one passes the others.
+pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
+    let mut sum = 0_u64;
+    for (index, port) in ports.into_iter().enumerate() {
+        let first = flow.framing.frames(flow.smallest_message, port.tag)?;
+        let bits = if index == 0 { first.bits } else { flow.frames(port)?.smallest };
+        sum = sum.checked_add(least_time_of(bits, port.rate)?)?;
+        sum = sum.checked_add(port.propagation)?.checked_add(port.least_multiplexing)?;
+    }
+    Some(sum)
+}
+
+/// The least of the sound bounds of a flow along hops from the publisher's port on.
+pub fn path_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<PathBound> {
+    let sum = sum_bound(flow, hops).map(|latency| PathBound { latency, method: PathMethod::Sum });
+    let concatenation = concatenation_bound(flow, hops)
+        .map(|latency| PathBound { latency, method: PathMethod::Concatenation });
+    sum.into_iter().chain(concatenation).min_by_key(|bound| bound.latency)
+}
+
+/// The sum of the delays of the hops: a frame waits at each of them.
+pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
+    let fixed = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
+    hops.iter().try_fold(fixed, |sum, hop| sum.checked_add(hop.delay))
+}
+
+/// Latencies of left-over services, a frame for each store-and-forward hop between, and the flow's burst at the least
+/// rate that is left. Other flows of a level are taken as first-in first-out, hop by hop.
+///
+/// `None` if nothing is left at a hop, or links have headers of different length.
+pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
+    let first = hops.first()?;
+    if hops.iter().any(|hop| hop.port.tag != first.port.tag) {
+        return None;
+    }
+    let frame = flow.frames(first.port)?.largest;
+    let services: Vec<_> =
+        hops.iter().map(|hop| left_over(&hop.server, hop.contenders, hop.index)).collect::<Option<_>>()?;
+    let mut latency = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
+    for (index, service) in services.iter().enumerate() {
+        latency = latency.checked_add(service.latency)?;
+        if index + 1 < services.len() {
+            latency = latency.checked_add(time_of(frame, service.rate)?)?;
+        }
+    }
+    let burst = first.contenders.get(first.index)?.arrival.burst()?;
+    let rate = services.iter().map(|service| service.rate).min()?;
+    latency.checked_add(time_of(burst, rate)?)
+}
+
+/// The most time between two messages at a subscriber, in picoseconds: the writer's, and the variation of the latency.
+pub fn separation_at_subscriber(writer: u64, bound: u64, least: u64) -> Option<u64> {
+    writer.checked_add(bound.checked_sub(least)?)
+}
