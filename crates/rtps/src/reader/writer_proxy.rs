@@ -21,7 +21,7 @@ const BACKWARDS: u64 = 1 << 20;
 const ASSEMBLIES: usize = 16;
 /// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
 const HELLO_WAIT: Duration = Duration::from_millis(100);
-const MAX_HELLO_WAIT: Duration = Duration::from_secs(3);
+const MAX_HELLO_WAIT: Duration = Duration::from_secs(1);
 /// Fragments that came out of order make pieces, at most one per this many octets of the largest sample: sorting them in takes
 /// time in proportion to their number.
 const PIECE: usize = 1_024;
