@@ -21,8 +21,8 @@ const DATAGRAM_COST: usize = 256;
 const MOST_DATAGRAMS_AT_ONCE: usize = 20_000;
 
 /// A node that says the same, and sends no sample with it, more often than this within `SAYING` is in a loop with its peer.
-const MOST_SAYINGS: u32 = 1_000;
-const SAYING: Duration = Duration::from_millis(200);
+const MOST_SAYINGS: u32 = 5_000;
+const SAYING: Duration = Duration::from_secs(1);
 
 /// How a node's process behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

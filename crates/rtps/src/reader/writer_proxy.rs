@@ -15,6 +15,10 @@ use crate::path::Path;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
+/// HEARTBEATs for a group may end before what this reader expects for as long as the writer takes to serve slower readers.
+const ASTRAY: Duration = Duration::from_secs(5);
+/// A writer that waits for an answer asks again within this time.
+const DOUBT: Duration = Duration::from_millis(800);
 /// A HEARTBEAT that is this far behind shows at once that an earlier message was forged.
 const BACKWARDS: u64 = 1 << 20;
 /// Incomplete samples at a time.
@@ -42,7 +46,7 @@ pub(super) struct WriterProxy {
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
-    ahead: Option<(Instant, SequenceNumber)>,
+    ahead: Option<(Instant, SequenceNumber, Instant)>,
     heartbeats: Count,
     heartbeat_frags: Count,
     /// The sink is full: the change whose turn it is waits.
@@ -326,11 +330,12 @@ impl WriterProxy {
     fn was_led_astray(&mut self, now: Instant, end: SequenceNumber) -> bool {
         let next = self.order.next();
         let since = match self.ahead {
-            Some((since, at)) if at == next => since,
+            // After a silence the writer was content with the last answer; a new doubt begins, as when it has matched us anew.
+            Some((since, at, latest)) if at == next && now.since(latest) < DOUBT => since,
             _ => now,
         };
-        self.ahead = (next > end).then_some((since, next));
-        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= IDLE)
+        self.ahead = (next > end).then_some((since, next, now));
+        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= ASTRAY)
     }
 
     /// The writer has asked for something and was not answered yet.
