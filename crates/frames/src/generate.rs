@@ -245,7 +245,8 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
         2 => random.below(separation * 5 / 2),
         _ => 0,
     };
-    let emission = if frames.len() > 1 && random.once_in(5) { random.below(separation / 2) } else { 0 };
+    let longest = if random.once_in(3) { separation * 2 } else { separation / 2 };
+    let emission = if frames.len() > 1 && random.once_in(5) { random.below(longest) } else { 0 };
     let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
     let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
