@@ -82,6 +82,13 @@ pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: 
         wrong.push(format!("{} frames above their bound: {:?}", outcome.excess_count, outcome.excesses[0]));
     }
     for (flow, source) in network.flows().iter().enumerate() {
+        // What a babbler's own host does is not promised to anybody; what its guard lets through is.
+        for hop in usize::from(source.babbles)..source.tree.len() {
+            let (delay, bound) = (outcome.delay[flow][hop], analysis.delays[flow][hop].delay);
+            if delay > bound {
+                wrong.push(format!("flow {flow} hop {hop}: delay {delay}, bound {bound}"));
+            }
+        }
         if !source.babbles && outcome.policed[flow] > 0 {
             let policer = source.policer;
             wrong.push(format!(
@@ -91,7 +98,6 @@ pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: 
         }
     }
     for (port, levels) in outcome.level_backlog.iter().enumerate() {
-        // What a babbler's own host holds is not promised to anybody.
         if network.flows().iter().any(|flow| flow.babbles && flow.tree[0].port == port) {
             continue;
         }
