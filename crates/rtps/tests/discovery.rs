@@ -216,6 +216,24 @@ fn history_is_complete_after_a_one_sided_loss() {
 }
 
 #[test]
+fn an_endpoint_that_was_deleted_behind_our_back_does_not_stay() {
+    let (mut world, writer, reader) = matched();
+    let w = world.nodes[0].guid(writer);
+    // The first does not hear the second for longer than the lease; the second goes on hearing the first.
+    world.nodes[1].mute = true;
+    world.run_ms(15_000);
+    assert!(!world.knows(0, 1) && world.knows(1, 0));
+    let now = world.now;
+    world.nodes[0].participant.delete(now, writer);
+    world.run_ms(1_000);
+    assert!(world.is_matched(1, reader, w));
+    world.nodes[1].mute = false;
+    world.run_ms(4_000);
+    assert!(world.knows(0, 1) && !world.is_matched(1, reader, w));
+    assert!(world.nodes[1].participant.discovery().endpoint(w).is_none());
+}
+
+#[test]
 fn addresses_may_change_while_running() {
     let (mut world, writer, reader) = matched();
     let now = world.now;

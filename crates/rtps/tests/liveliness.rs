@@ -163,6 +163,22 @@ fn a_writer_that_is_gone_is_not_reported_silent() {
 }
 
 #[test]
+fn a_writer_is_watched_while_any_reader_is_matched_with_it() {
+    let (mut world, writer, reader) = matched(LivelinessKind::ManualByTopic);
+    let w = world.nodes[0].guid(writer);
+    let second = world.reader(1, "T", with(reliable_reader(), LivelinessKind::ManualByTopic));
+    world.run_ms(10);
+    let now = world.now;
+    world.nodes[1].participant.delete(now, reader);
+    world.run_ms(2 * LEASE);
+    let expected = Event::LivelinessChanged { reader: second, writer: w, alive: false };
+    assert_eq!(world.nodes[1].events.iter().filter(|event| **event == expected).count(), 1);
+    let now = world.now;
+    world.nodes[1].participant.delete(now, second);
+    assert!(world.nodes[1].participant.discovery().is_alive(w), "nobody watches it any more");
+}
+
+#[test]
 fn manual_writers_of_our_own_participant_are_watched_too() {
     let mut world = World::new(0);
     world.add(DiscoveryConfig { metatraffic_multicast: vec![], ..config(1) });

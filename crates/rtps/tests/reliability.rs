@@ -234,3 +234,23 @@ fn what_was_gone_before_a_late_reader_came_is_not_lost_to_it() {
         assert_eq!(pair.readers[0].1.lost, 0, "seed {seed}");
     }
 }
+
+#[test]
+fn a_lost_batch_of_thousands_is_repeated_at_once() {
+    let config =
+        WriterConfig { batch_delay: Duration::from_millis(5), ..WriterConfig::new(writer_guid(), true) };
+    let mut pair = Pair::new(1, config, &[ReaderConfig::new(reader_guid(0), true)]);
+    pair.connect(0, false);
+    pair.run(Duration::from_secs(1));
+    pair.wire.loss = 100;
+    for number in 1..=1_400 {
+        pair.write(&sample(number, 20)).unwrap();
+    }
+    pair.run(Duration::from_millis(10));
+    pair.wire.loss = 0;
+    assert!(pair.readers[0].1.samples.is_empty());
+    // One question of the timer, one request, one repair.
+    pair.run(Duration::from_millis(25));
+    check(&pair, 0, 1, 1_400, |_| 20);
+    assert!(pair.readers[0].0.counters().duplicates == 0);
+}

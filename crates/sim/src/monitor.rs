@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 use wire::message::{Message, Submessage};
-use wire::{Guid, GuidPrefix, SequenceNumber};
+use wire::{EntityId, Guid, GuidPrefix, SequenceNumber};
 
 use crate::coverage::{Coverage, Situation};
 
@@ -61,7 +61,8 @@ impl Monitor {
                 Submessage::Data(data) => {
                     samples += 1;
                     let seen = self.writers.entry(Guid::new(prefix, data.writer_id)).or_default();
-                    if data.sequence_number <= seen.newest {
+                    // Announcements are repeated by design.
+                    if data.sequence_number <= seen.newest && data.writer_id != EntityId::SPDP_WRITER {
                         coverage.hit(Situation::Repair);
                     }
                     seen.newest = seen.newest.max(data.sequence_number);
@@ -163,9 +164,9 @@ impl Monitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::EntityKind;
     use wire::message::encode::{self, DataHeader};
     use wire::message::{Heartbeat, PayloadKind};
-    use wire::{EntityId, EntityKind};
 
     fn message(numbers: &[i64], first: i64) -> Vec<u8> {
         let writer_id = EntityId::user(1, EntityKind::WriterNoKey);

@@ -267,7 +267,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
         self.now = at;
         self.events += 1;
         match event {
-            Event::Control(control) => return Step::Control(control),
+            Event::Control(control) => Step::Control(control),
             Event::Arrive(id, packet) => self.arrive(id, packet),
             Event::Read(id) => self.read(id),
             Event::Wake(id) => self.wake(id),

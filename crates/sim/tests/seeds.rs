@@ -1,4 +1,5 @@
 //! The tier's number of seeds of every scenario: no rule is broken, and in a large run everything required is reached.
+#![allow(clippy::unwrap_used, reason = "a panic is the report of a test")]
 use std::process::Command;
 
 use sim::report;
@@ -19,8 +20,13 @@ fn pair() {
 }
 
 #[test]
+fn domain() {
+    run("domain");
+}
+
+#[test]
 fn every_scenario_has_its_test() {
-    let tested = ["pair"];
+    let tested = ["pair", "domain"];
     let names: Vec<_> = ALL.iter().map(|scenario| scenario.name()).collect();
     assert_eq!(names, tested);
 }

@@ -35,3 +35,15 @@ pub fn parameter_lists() -> Vec<Vec<u8>> {
     );
     seeds
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_of_other_programs_are_found() {
+        let vendors: std::collections::BTreeSet<_> =
+            captures::messages(Path::new(CAPTURES)).iter().map(|message| message[6..8].to_vec()).collect();
+        assert!(vendors.len() >= 3, "captures of {} vendors in {CAPTURES}", vendors.len());
+    }
+}

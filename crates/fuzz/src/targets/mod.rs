@@ -18,10 +18,12 @@ const STATELESS_BATCH: u64 = 256;
 /// How many inputs a participant reads from its peer: in time one of them ends the match, or stops its samples.
 const PEER_BATCH: u64 = 128;
 /// How many inputs a participant reads from a stranger: enough to fill what is kept of strangers.
-const STRANGER_BATCH: u64 = 2048;
+const STRANGER_BATCH: u64 = 8192;
 
-/// What a participant may keep of its inputs, in octets: the sum of its limits, and as much for tables and names.
-const PARTICIPANT_KEEPS: isize = 512 * 1024;
+/// What a participant may keep of the inputs of its peer, in octets: far above its limits, which are checked by themselves.
+const PEER_KEEPS: isize = 512 * 1024;
+/// What a participant may keep of the inputs of strangers, in octets: about twice the sum of its limits.
+const STRANGER_KEEPS: isize = 128 * 1024;
 
 /// Whole messages as they come out of a socket.
 pub const RTPS_MESSAGE: Target = Target {
@@ -60,7 +62,7 @@ pub const PARTICIPANT_PEER: Target = Target {
     seeds: participant::seeds,
     session: || Box::new(participant::from_peer()),
     batch: PEER_BATCH,
-    keeps: PARTICIPANT_KEEPS,
+    keeps: PEER_KEEPS,
 };
 
 /// Datagrams of somebody else, to a live participant.
@@ -70,7 +72,7 @@ pub const PARTICIPANT_STRANGER: Target = Target {
     seeds: participant::seeds,
     session: || Box::new(participant::from_stranger()),
     batch: STRANGER_BATCH,
-    keeps: PARTICIPANT_KEEPS,
+    keeps: STRANGER_KEEPS,
 };
 
 /// All targets.

@@ -12,6 +12,7 @@ use wire::message::PayloadKind;
 use wire::qos::{Durability, EndpointQos, Reliability};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp};
 
+use crate::mutation::MAX_LEN;
 use crate::seeds::{PREFIX, READER, WRITER};
 
 type Payload = Arc<[u8]>;
@@ -34,7 +35,7 @@ const MAX_ANSWERS: usize = 2_000;
 const LIMITS: Limits = Limits {
     participants: 8,
     strangers: 32,
-    stranger_octets: 64 * 1024,
+    stranger_octets: 16 * 1024,
     endpoints: 64,
     endpoint_octets: 64 * 1024,
     held_back_octets: 64 * 1024,
@@ -56,13 +57,21 @@ pub(super) fn from_peer() -> impl FnMut(&[u8]) {
     }
 }
 
-/// Inputs come from an address that never proved to hear us, and may claim to be anybody.
+/// Inputs come from an address that never proved to hear us. Every second claims to be the peer, the others each to be a
+/// new participant, as far as they name one.
 pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
     let mut domain = Domain::matched(SECRET_PREFIX);
-    let (mut heard, mut sent) = (0, BTreeMap::<IpAddr, usize>::new());
-    move |datagram| {
+    let (mut count, mut heard, mut sent) = (0_u32, 0, BTreeMap::<IpAddr, usize>::new());
+    let mut datagram = Vec::with_capacity(MAX_LEN);
+    move |input| {
+        count += 1;
+        datagram.clear();
+        datagram.extend_from_slice(input);
+        if count.is_multiple_of(2) {
+            rename(&mut datagram, count);
+        }
         heard += datagram.len();
-        for (to, octets) in domain.hear(address(STRANGER), datagram) {
+        for (to, octets) in domain.hear(address(STRANGER), &datagram) {
             if to.ip() != address(PEER).ip() && !to.ip().is_multicast() {
                 *sent.entry(to.ip()).or_default() += octets;
             }
@@ -239,6 +248,22 @@ fn write(participant: &mut Participant<Payload>, now: Now, lengths: &[usize]) {
     }
 }
 
+/// Gives the participant that a message is from another prefix, wherever its own stands.
+fn rename(datagram: &mut [u8], name: u32) {
+    let Some(own) = datagram.get(8..20).and_then(|prefix| prefix.first_chunk::<12>().copied()) else {
+        return;
+    };
+    let mut at = 8;
+    while let Some(found) = datagram.get_mut(at..).and_then(|rest| rest.first_chunk_mut::<12>()) {
+        at += 1;
+        if *found == own
+            && let Some(end) = found.last_chunk_mut()
+        {
+            *end = name.to_be_bytes();
+        }
+    }
+}
+
 /// Everything that is due, with one destination each.
 fn send(
     participant: &mut Participant<Payload>,
@@ -273,6 +298,18 @@ fn after(now: Now, millis: u64) -> Now {
 mod tests {
     use super::*;
     use wire::message::{Message, Submessage};
+
+    #[test]
+    fn strangers_are_noticed_and_forgotten() {
+        let mut domain = Domain::matched(SECRET_PREFIX);
+        let announcement = domain.from_peer.first().unwrap().clone();
+        for name in 0..1_000 {
+            let mut datagram = announcement.clone();
+            rename(&mut datagram, name);
+            domain.hear(address(STRANGER), &datagram);
+        }
+        assert_eq!(domain.ours.discovery().participant_counts(), (1, LIMITS.strangers));
+    }
 
     #[test]
     fn a_peer_sends_every_kind_of_submessage_that_keeps_reliability() {

@@ -7,9 +7,10 @@ use alloc::vec::Vec;
 use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
 use wire::message::{Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
-use wire::{EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber, VendorId};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber, VendorId};
 
 use super::config::DiscoveryConfig;
+use super::events::LossReason;
 use super::rejection::Rejection;
 use crate::Payload;
 use crate::path::Path;
@@ -106,8 +107,9 @@ pub(super) struct Sedp<P> {
     announced: BTreeMap<EntityId, SequenceNumber>,
     /// The newest message of each liveliness kind.
     messages: BTreeMap<[u8; 4], SequenceNumber>,
-    /// Goodbyes of endpoints, kept until everybody has them.
+    /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
+    keep_goodbyes_until: Instant,
     scratch: Vec<u8>,
     /// Which of the six machines is asked first at the next poll.
     turn: usize,
@@ -135,6 +137,7 @@ impl<P: Payload> Sedp<P> {
             announced: BTreeMap::new(),
             messages: BTreeMap::new(),
             goodbyes: VecDeque::new(),
+            keep_goodbyes_until: Instant::START,
             scratch: Vec::new(),
             turn: 0,
         }
@@ -179,12 +182,17 @@ impl<P: Payload> Sedp<P> {
         Some(Heartbeat { reader_id: pair.topic.reader_id(), ..pair.writer.heartbeat(next, false) })
     }
 
-    pub(super) fn unmatch_participant(&mut self, now: Now, prefix: GuidPrefix) {
+    /// Forgets a participant. If it was silent for too long it may be only that we do not hear it, while it knows us on: it comes
+    /// back with what it has, and what it missed is then repeated to it. So goodbyes of endpoints are kept for it.
+    pub(super) fn unmatch_participant(&mut self, now: Now, prefix: GuidPrefix, reason: LossReason) {
+        if reason == LossReason::LeaseExpired {
+            self.keep_goodbyes_until = now.monotonic.after(ESTRANGED);
+        }
         for pair in &mut self.pairs {
             pair.writer.unmatch_reader(now, Guid::new(prefix, pair.topic.reader_id()));
             pair.reader.unmatch_writer(Guid::new(prefix, pair.topic.writer_id()));
         }
-        self.forget_goodbyes();
+        self.forget_goodbyes(now);
     }
 
     /// Announces a local endpoint, or what has changed of it.
@@ -222,7 +230,7 @@ impl<P: Payload> Sedp<P> {
         if let Ok(number) = write(&mut self.pairs, topic, now, &change, &self.scratch) {
             self.goodbyes.push_back((topic, number));
         }
-        self.forget_goodbyes();
+        self.forget_goodbyes(now);
     }
 
     /// Asserts the liveliness of our writers of a kind.
@@ -254,7 +262,7 @@ impl<P: Payload> Sedp<P> {
     pub(super) fn for_writer(&mut self, now: Now, context: &Context, topic: Topic, submessage: &ToWriter) {
         let Some(pair) = self.pairs.iter_mut().find(|pair| pair.topic == topic) else { return };
         route::to_writer(now, &context.source, &mut pair.writer, submessage);
-        self.forget_goodbyes();
+        self.forget_goodbyes(now);
     }
 
     pub(super) fn poll_transmit(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
@@ -286,11 +294,12 @@ impl<P: Payload> Sedp<P> {
         self.pairs.iter().map(|pair| pair.writer.held_bytes() + pair.reader.held_bytes()).sum()
     }
 
-    fn forget_goodbyes(&mut self) {
+    fn forget_goodbyes(&mut self, now: Now) {
         while let Some((topic, number)) = self.goodbyes.front().copied() {
             let known =
                 self.pairs.iter().any(|pair| pair.topic == topic && pair.writer.is_acknowledged(number));
-            if !known {
+            let keep = self.goodbyes.len() <= MAX_GOODBYES && now.monotonic < self.keep_goodbyes_until;
+            if !known || keep {
                 break;
             }
             self.goodbyes.pop_front();
@@ -299,6 +308,10 @@ impl<P: Payload> Sedp<P> {
     }
 }
 
+/// How long goodbyes of endpoints are kept for a participant that was lost.
+const ESTRANGED: Duration = Duration::from_secs(600);
+/// Most goodbyes that are kept so; the oldest go.
+const MAX_GOODBYES: usize = 1_024;
 /// Largest record that is read; more is never sent by anyone, and would have to be held while it is put together.
 const MAX_RECORD: u32 = 256 << 10;
 

@@ -40,11 +40,13 @@ impl<P: Payload> Participant<P> {
                         receive_buffer: reader.receive_buffer,
                     };
                     machine.match_reader(now, reader);
+                    self.schedule.wake(*writer);
                 }
             }
             Event::WriterUnmatched { reader, writer } => {
                 if let Some(machine) = self.readers.get_mut(reader) {
                     machine.unmatch_writer(*writer);
+                    self.schedule.wake(*reader);
                 }
                 if let Some(readers) = self.routes.get_mut(writer) {
                     readers.retain(|id| id != reader);
@@ -56,6 +58,7 @@ impl<P: Payload> Participant<P> {
             Event::ReaderUnmatched { writer, reader } => {
                 if let Some(machine) = self.writers.get_mut(writer) {
                     machine.unmatch_reader(now, *reader);
+                    self.schedule.wake(*writer);
                 }
             }
             Event::ParticipantFound { .. }
@@ -79,6 +82,7 @@ impl<P: Payload> Participant<P> {
         let paths: Vec<Path> = if local { [Path::IN_PROCESS].into() } else { paths.to_vec() };
         let reliable = is_reliable(&writer.qos);
         machine.match_writer(now, MatchedWriter { guid: writer.guid, reliable, paths });
+        self.schedule.wake(reader);
         let readers = self.routes.entry(writer.guid).or_default();
         if !readers.contains(&reader) {
             readers.push(reader);

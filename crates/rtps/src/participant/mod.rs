@@ -4,6 +4,7 @@
 //! this composition is the one for a single thread.
 mod apply;
 mod router;
+mod schedule;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -24,6 +25,7 @@ use crate::receiver::{ReceiveError, interpret, interpret_own};
 use crate::transmit::Transmit;
 use crate::writer::{Body, Change, WriteError, Writer, WriterConfig};
 use router::{Router, ToSink};
+use schedule::Schedule;
 
 /// Where the samples of a participant's readers go.
 pub trait ParticipantSink {
@@ -76,8 +78,7 @@ pub struct Participant<P> {
     routes: BTreeMap<Guid, Vec<EntityId>>,
     events: VecDeque<Event>,
     next_key: u32,
-    /// The endpoint that sent last.
-    turn: EntityId,
+    schedule: Schedule,
     /// Datagrams to ourselves are put together here.
     scratch: Vec<u8>,
 }
@@ -95,7 +96,7 @@ impl<P: Payload> Participant<P> {
             routes: BTreeMap::new(),
             events: VecDeque::new(),
             next_key: 1,
-            turn: EntityId::UNKNOWN,
+            schedule: Schedule::default(),
             scratch: Vec::new(),
         })
     }
@@ -172,6 +173,7 @@ impl<P: Payload> Participant<P> {
         self.apply_events(now);
         self.writers.remove(&id);
         self.readers.remove(&id);
+        self.schedule.forget(id);
         removed
     }
 
@@ -188,6 +190,7 @@ impl<P: Payload> Participant<P> {
     ) -> Result<SequenceNumber, PublishError> {
         let machine = self.writers.get_mut(&writer).ok_or(PublishError::UnknownWriter(writer))?;
         let number = machine.write(now, change, body).map_err(PublishError::Write)?;
+        self.schedule.wake(writer);
         self.discovery.writer_asserted(now, Guid::new(self.prefix(), writer));
         Ok(number)
     }
@@ -196,6 +199,7 @@ impl<P: Payload> Participant<P> {
     pub fn assert_writer(&mut self, now: Now, writer: EntityId) -> bool {
         let Some(machine) = self.writers.get_mut(&writer) else { return false };
         machine.assert_liveliness();
+        self.schedule.wake(writer);
         self.discovery.writer_asserted(now, Guid::new(self.prefix(), writer));
         true
     }
@@ -212,7 +216,9 @@ impl<P: Payload> Participant<P> {
 
     /// A writer, to remove changes from it or to flush it.
     pub fn writer_mut(&mut self, id: EntityId) -> Option<&mut Writer<P>> {
-        self.writers.get_mut(&id)
+        let writer = self.writers.get_mut(&id)?;
+        self.schedule.wake(id);
+        Some(writer)
     }
 
     /// A reader.
@@ -224,6 +230,7 @@ impl<P: Payload> Participant<P> {
     pub fn resume(&mut self, now: Now, reader: EntityId, sink: &mut impl ParticipantSink) {
         if let Some(machine) = self.readers.get_mut(&reader) {
             machine.resume(now, &mut ToSink { reader, sink });
+            self.schedule.wake(reader);
         }
     }
 
@@ -253,6 +260,7 @@ impl<P: Payload> Participant<P> {
         self.writers.clear();
         self.readers.clear();
         self.routes.clear();
+        self.schedule = Schedule::default();
     }
 
     /// A datagram arrived.
@@ -273,7 +281,8 @@ impl<P: Payload> Participant<P> {
     }
 
     /// Does what is due at `now` and fills `out` with the next datagram; false if there is none. To be called until it is false.
-    /// Discovery comes first, then the endpoints in turn. What goes to our own readers is delivered to `sink` right here.
+    /// Discovery comes first, then the endpoints in turn. What goes to our own readers is delivered to `sink` right here, a bounded
+    /// number of datagrams per call: if more are left, `poll_timeout` is due at once.
     pub fn poll_transmit(
         &mut self,
         now: Now,
@@ -285,7 +294,10 @@ impl<P: Payload> Participant<P> {
         if sent {
             return true;
         }
-        while self.poll_endpoints(now, out) {
+        for _ in 0..MAX_OWN {
+            if !self.poll_endpoints(now, out) {
+                return false;
+            }
             if out.take_path(&Path::IN_PROCESS) {
                 self.deliver_own(now, out, sink);
             }
@@ -298,9 +310,7 @@ impl<P: Payload> Participant<P> {
 
     /// When `poll_transmit` has to be called at the latest.
     pub fn poll_timeout(&self) -> Instant {
-        let writers = self.writers.values().map(Writer::poll_timeout);
-        let readers = self.readers.values().map(Reader::poll_timeout);
-        writers.chain(readers).fold(self.discovery.poll_timeout(), Instant::min)
+        self.discovery.poll_timeout().min(self.schedule.timeout())
     }
 
     /// The next event. Endpoints have been matched and unmatched as it says.
@@ -329,6 +339,7 @@ impl<P: Payload> Participant<P> {
         if result.is_err() {
             self.writers.remove(&id);
             self.readers.remove(&id);
+            self.schedule.forget(id);
         }
         self.apply_events(now);
         result.map(|()| id)
@@ -341,28 +352,26 @@ impl<P: Payload> Participant<P> {
             writers: &mut self.writers,
             readers: &mut self.readers,
             routes: &self.routes,
+            schedule: &mut self.schedule,
             sink,
         }
     }
 
-    /// Asks the endpoints after the one that sent last, then from the first on.
+    /// Asks the endpoints that have something to do, in turn.
     fn poll_endpoints(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
-        use core::ops::Bound::{Excluded, Included, Unbounded};
-        let turn = self.turn;
-        for range in [(Excluded(turn), Unbounded), (Unbounded, Included(turn))] {
-            let writers = self.writers.range_mut(range).map(|(id, writer)| (*id, Some(writer), None));
-            let readers = self.readers.range_mut(range).map(|(id, reader)| (*id, None, Some(reader)));
-            for (id, writer, reader) in writers.chain(readers) {
-                let sent = match (writer, reader) {
-                    (Some(writer), _) => writer.poll_transmit(now, out),
-                    (None, Some(reader)) => reader.poll_transmit(now, out),
-                    (None, None) => false,
-                };
-                if sent {
-                    self.turn = id;
-                    return true;
-                }
+        while let Some(id) = self.schedule.next(now.monotonic) {
+            let (sent, at) = if let Some(writer) = self.writers.get_mut(&id) {
+                (writer.poll_transmit(now, out), writer.poll_timeout())
+            } else if let Some(reader) = self.readers.get_mut(&id) {
+                (reader.poll_transmit(now, out), reader.poll_timeout())
+            } else {
+                continue;
+            };
+            if sent {
+                self.schedule.wake(id);
+                return true;
             }
+            self.schedule.wait(id, now.monotonic, at);
         }
         false
     }
@@ -377,6 +386,9 @@ impl<P: Payload> Participant<P> {
         self.scratch = datagram;
     }
 }
+
+/// Most datagrams to ourselves that one poll delivers.
+const MAX_OWN: usize = 1_024;
 
 fn is_reliable(qos: &EndpointQos) -> bool {
     qos.reliability.kind == ReliabilityKind::Reliable

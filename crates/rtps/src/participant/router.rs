@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use wire::{EntityId, Guid, Now, SequenceNumber};
 
 use super::ParticipantSink;
+use super::schedule::Schedule;
 use crate::Payload;
 use crate::discovery::Discovery;
 use crate::reader::{Accept, Reader, Sample, Sink};
@@ -19,6 +20,7 @@ pub(super) struct Router<'a, P, S> {
     pub(super) writers: &'a mut BTreeMap<EntityId, Writer<P>>,
     pub(super) readers: &'a mut BTreeMap<EntityId, Reader>,
     pub(super) routes: &'a BTreeMap<Guid, Vec<EntityId>>,
+    pub(super) schedule: &'a mut Schedule,
     pub(super) sink: &'a mut S,
 }
 
@@ -51,6 +53,7 @@ impl<P: Payload, S: ParticipantSink> Route for Router<'_, P, S> {
             if let Some(machine) = self.readers.get_mut(reader) {
                 let mut sink = ToSink { reader: *reader, sink: &mut *self.sink };
                 route::to_reader(self.now, &context.source, machine, submessage, &mut sink);
+                self.schedule.wake(*reader);
             }
         }
     }
@@ -61,6 +64,7 @@ impl<P: Payload, S: ParticipantSink> Route for Router<'_, P, S> {
         }
         if let Some(machine) = self.writers.get_mut(&writer_id) {
             route::to_writer(self.now, &context.source, machine, submessage);
+            self.schedule.wake(writer_id);
         }
     }
 }

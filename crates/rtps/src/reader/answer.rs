@@ -39,7 +39,7 @@ fn answer<P: Payload>(
         proxy.answer_at = Instant::NEVER;
         return false;
     };
-    let asked = proxy.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
+    let asked = proxy.may_ask_at(store);
     // A full sink asks for nothing more; the writer's window then stops it.
     let may_ask = !proxy.blocked && now >= asked;
     let mut set = SequenceNumberSet::empty(match proxy.heard {
@@ -73,7 +73,7 @@ fn answer<P: Payload>(
         return false;
     }
     let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
-    let (mut sent, mut asks) = (0, !set.bitmap().is_empty());
+    let (mut sent, mut asks) = (0, set.iter().last());
     out.add_path(path);
     out.scratch(|bytes| {
         encode::header(bytes, guid.prefix);
@@ -90,7 +90,9 @@ fn answer<P: Payload>(
         });
         let more = more.filter(|(number, _)| incomplete && Some(*number) != asked).take(NACK_FRAGS);
         for (sequence_number, missing) in fragments.into_iter().chain(more) {
-            asks |= !missing.bitmap().is_empty();
+            if !missing.bitmap().is_empty() {
+                asks = asks.max(Some(sequence_number));
+            }
             let count = first_count.wrapping_add(sent);
             sent += 1;
             encode::nack_frag(bytes, &NackFrag { reader_id, writer_id, sequence_number, missing, count });
@@ -99,8 +101,9 @@ fn answer<P: Payload>(
     store.counters.acknacks += 1;
     store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
-    if asks {
+    if let Some(until) = asks {
         proxy.asked_at = Some(now);
+        proxy.asked_until = until;
     }
     proxy.answer_at = if !proxy.heard {
         now.after(proxy.next_hello())

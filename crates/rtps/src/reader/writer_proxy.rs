@@ -13,13 +13,16 @@ use crate::path::Path;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
-/// A HEARTBEAT that is this far behind shows that an earlier message was forged.
+/// A HEARTBEAT that is this far behind shows at once that an earlier message was forged.
 const BACKWARDS: u64 = 1 << 20;
 /// Incomplete samples at a time.
 const ASSEMBLIES: usize = 16;
 /// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
 const HELLO_WAIT: Duration = Duration::from_millis(100);
 const MAX_HELLO_WAIT: Duration = Duration::from_secs(3);
+/// Fragments that came out of order make pieces, at most one per this many octets of the largest sample: sorting them in takes
+/// time in proportion to their number.
+const PIECE: usize = 1_024;
 /// What was not touched for this long may be thrown out by others.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -36,6 +39,8 @@ pub(super) struct WriterProxy {
     pub(super) last: SequenceNumber,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
+    /// Since when HEARTBEATs have ended before the next expected change, and which that was.
+    ahead: Option<(Instant, SequenceNumber)>,
     heartbeats: Count,
     heartbeat_frags: Count,
     /// The sink is full: the change whose turn it is waits.
@@ -51,6 +56,8 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
+    /// The highest number among those.
+    pub(super) asked_until: SequenceNumber,
 }
 
 impl WriterProxy {
@@ -64,6 +71,7 @@ impl WriterProxy {
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
             jump: None,
+            ahead: None,
             heartbeats: Count::default(),
             heartbeat_frags: Count::default(),
             blocked: false,
@@ -73,10 +81,15 @@ impl WriterProxy {
             answer: reliable,
             asked_for_fragments: None,
             asked_at: None,
+            asked_until: SequenceNumber::ZERO,
         }
     }
 
     pub(super) fn set_paths(&mut self, paths: Vec<Path>) {
+        if self.path.is_none() && self.reliable {
+            // What could not be sent is looked at again.
+            self.answer_at = Instant::START;
+        }
         self.path = paths.first().copied();
     }
 
@@ -123,7 +136,7 @@ impl WriterProxy {
         store: &mut Store,
         sink: &mut impl Sink,
     ) {
-        if self.order.knows(number) {
+        if self.is_known(number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
                 false => store.counters.late += 1,
@@ -142,6 +155,26 @@ impl WriterProxy {
             self.blocked = true;
         }
         self.hold(number, held, store);
+    }
+
+    /// True if a change is not to be taken (again). A best-effort writer has no HEARTBEAT that could put a reader back which a
+    /// forged number has led far ahead: there, a change that is far behind is a new one.
+    fn is_known(&self, number: SequenceNumber) -> bool {
+        self.order.knows(number) && (self.reliable || self.order.next().distance_from(number) <= REACH)
+    }
+
+    /// A change has come that cannot be taken, now or later: it must not be asked for again.
+    pub(super) fn give_up(&mut self, number: SequenceNumber, store: &mut Store, sink: &mut impl Sink) {
+        // Later changes of a best-effort writer show that it is lost. A reliable one has to say that it has written this one at
+        // all; it repeats it when asked.
+        if !self.reliable || number > self.last || self.order.knows(number) {
+            return;
+        }
+        self.order.skip(number, number.next());
+        if self.order.knows(number) {
+            self.report_lost(number, number.next(), store, sink);
+        }
+        self.drain(store, sink);
     }
 
     fn receive_best_effort(
@@ -172,7 +205,7 @@ impl WriterProxy {
         sink: &mut impl Sink,
     ) {
         let number = fragment.sequence_number;
-        if self.order.knows(number) {
+        if self.is_known(number) {
             store.counters.duplicates += 1;
             return;
         }
@@ -214,6 +247,11 @@ impl WriterProxy {
         let room = store.config.byte_limit.saturating_sub(store.held_bytes);
         assembly.add(fragment, now, room);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
+        if assembly.pieces() > (store.config.max_sample_size as usize / PIECE).max(PIECE) {
+            store.counters.evicted += 1;
+            self.drop_assembly(index, store);
+            return;
+        }
         if !assembly.is_complete() {
             return;
         }
@@ -242,10 +280,13 @@ impl WriterProxy {
             store.counters.implausible += 1;
             return;
         }
-        self.heard = true;
+        if !self.heard {
+            // That answers the question for a first one.
+            (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
+        }
         self.last = heartbeat.last;
         let next = self.order.next();
-        if next.distance_from(heartbeat.last.next()) > BACKWARDS {
+        if self.was_led_astray(now, heartbeat.last.next()) {
             store.counters.implausible += 1;
             self.report_lost(heartbeat.last.next(), next, store, sink);
             self.restart(heartbeat.last.next(), store);
@@ -273,10 +314,26 @@ impl WriterProxy {
             self.answer_at = now;
         } else if missing {
             self.answer_at = self.answer_at.min(self.ask_time(now, store));
-        } else {
+        } else if !self.is_asked() {
             self.answer_at = Instant::NEVER;
-            self.answer = false;
         }
+    }
+
+    /// True if what this reader expects next lies beyond `end`, where the writer has got to, and that by so much or for so long
+    /// that HEARTBEATs which come late cannot explain it. A writer waits for ever for one that acknowledges what it has not written.
+    fn was_led_astray(&mut self, now: Instant, end: SequenceNumber) -> bool {
+        let next = self.order.next();
+        let since = match self.ahead {
+            Some((since, at)) if at == next => since,
+            _ => now,
+        };
+        self.ahead = (next > end).then_some((since, next));
+        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= IDLE)
+    }
+
+    /// The writer has asked for something and was not answered yet.
+    const fn is_asked(&self) -> bool {
+        self.answer || self.asked_for_fragments.is_some()
     }
 
     /// The writer has sent some fragments of a change. `always` says that it wants an answer even if all have come.
@@ -324,8 +381,15 @@ impl WriterProxy {
 
     /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
     fn ask_time(&self, now: Instant, store: &Store) -> Instant {
-        let again = self.asked_at.map_or(Instant::START, |asked| asked.after(store.config.nack_period));
-        now.after(store.config.nack_delay).max(again)
+        now.after(store.config.nack_delay).max(self.may_ask_at(store))
+    }
+
+    /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
+    pub(super) fn may_ask_at(&self, store: &Store) -> Instant {
+        match self.asked_at {
+            Some(asked) if self.order.next() <= self.asked_until => asked.after(store.config.nack_period),
+            _ => Instant::START,
+        }
     }
 
     pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
@@ -456,6 +520,10 @@ impl WriterProxy {
         store.counters.held_back += 1;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
+        // It may have come whole after some of its fragments had come.
+        if let Some(index) = self.assemblies.iter().position(|assembly| assembly.number == number) {
+            self.drop_assembly(index, store);
+        }
     }
 
     /// Delivers what has come into order.
@@ -472,7 +540,7 @@ impl WriterProxy {
             }
         }
         self.forget_assemblies(store);
-        if self.last < self.order.next() && !self.answer && self.heard {
+        if self.last < self.order.next() && !self.is_asked() && self.heard {
             self.answer_at = Instant::NEVER;
         }
     }

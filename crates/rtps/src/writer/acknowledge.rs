@@ -16,7 +16,8 @@ impl<P: Payload> Writer<P> {
         let most = self.fresh.max(first);
         let base = acknack.set.base().max(SequenceNumber::FIRST);
         let offset = self.history.offset_before(base);
-        let Some(proxy) = self.reader(Guid::new(source, acknack.reader_id)) else {
+        let guid = Guid::new(source, acknack.reader_id);
+        let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
         };
@@ -27,12 +28,13 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
-        proxy.heard = true;
+        let heard_before = core::mem::replace(&mut proxy.heard, true);
         let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin.
         proxy.gap_due |= base < proxy.start;
-        let asks_first = acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
+        // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
+        let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
         self.ready = true;
         self.blocked = false;
@@ -40,12 +42,13 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_wait = self.config.heartbeat_period;
             self.trim();
         }
-        self.wait_on(now, progress);
+        self.wait_on(now, guid, progress);
     }
 
     /// A reader asks for fragments of one change. It has those before the first that it asks for.
     pub fn on_nack_frag(&mut self, now: Now, source: GuidPrefix, nack: &NackFrag) {
-        let Some(proxy) = self.reader(Guid::new(source, nack.reader_id)) else {
+        let guid = Guid::new(source, nack.reader_id);
+        let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
         };
@@ -61,14 +64,19 @@ impl<P: Payload> Writer<P> {
         if progress {
             self.heartbeat_wait = self.config.heartbeat_period;
         }
-        self.wait_on(now, progress);
+        self.wait_on(now, guid, progress);
     }
 
-    /// Sets the time of the next question after an answer.
-    fn wait_on(&mut self, now: Now, progress: bool) {
-        if !self.readers.iter().any(ReaderProxy::is_waited_for) {
+    /// Sets the time of the next question after an answer of `reader`. The progress of one does not put off the question to
+    /// another that lags: nothing else reaches that one.
+    fn wait_on(&mut self, now: Now, reader: Guid, progress: bool) {
+        let fresh = (self.fresh, self.fresh_fragment);
+        let mut waited_for = self.readers.iter().filter(|proxy| proxy.is_waited_for()).peekable();
+        if waited_for.peek().is_none() {
             self.heartbeat_at = Instant::NEVER;
-        } else if progress {
+        } else if progress
+            && !waited_for.any(|proxy| proxy.guid != reader && (proxy.sent, proxy.sent_fragment) < fresh)
+        {
             self.heartbeat_at = now.monotonic.after(self.heartbeat_wait);
         } else {
             self.arm_heartbeat(now.monotonic);

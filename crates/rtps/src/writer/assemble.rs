@@ -18,11 +18,15 @@ pub(crate) fn overhead(inline_qos: Option<&[u8]>) -> usize {
 
 /// Octets of a fragment such that a datagram of `datagram` octets holds one; a multiple of four.
 pub(crate) fn fragment_size(datagram: u32, inline_qos: Option<&[u8]>) -> u32 {
-    let around =
-        Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_FRAG_HEADER_LEN + HEARTBEAT_LEN;
-    let around = around.saturating_add(inline_qos.map_or(0, <[u8]>::len));
+    let around = fragment_overhead(inline_qos);
     let room = (datagram as usize).saturating_sub(around).clamp(64, 65_000);
     (room & !3) as u32
+}
+
+/// Octets of a datagram with one DATA_FRAG, apart from its payload.
+fn fragment_overhead(inline_qos: Option<&[u8]>) -> usize {
+    (Header::LEN + INFO_DESTINATION_LEN + INFO_TIMESTAMP_LEN + DATA_FRAG_HEADER_LEN + HEARTBEAT_LEN)
+        .saturating_add(inline_qos.map_or(0, <[u8]>::len))
 }
 
 /// What became of a change that was to be added.
@@ -134,15 +138,14 @@ impl<'t, P: Payload> Datagram<'t, P> {
         fragments_of(history, record, self.limit as u32).map(|(size, _)| size)
     }
 
-    /// Adds fragment `index` (from 0); true if it is the last.
+    /// Adds fragment `index` (from 0); true if it is the last. Beyond the last it adds that one: the reader counts in the smaller
+    /// fragments that its path had before, and learns from any fragment that they are larger now.
     pub(crate) fn fragment(&mut self, history: &History<P>, record: &Record, index: u32) -> bool {
         let Some((size, count)) = fragments_of(history, record, self.limit as u32) else { return true };
         let Some((source, inline_qos)) = history.payload(record) else { return true };
         let total = source.len();
+        let index = index.min(count.saturating_sub(1));
         let start = (index as usize).saturating_mul(size as usize);
-        if start >= total {
-            return true;
-        }
         let end = start.saturating_add(size as usize).min(total);
         self.timestamp(record.timestamp);
         let padding = (end - start).wrapping_neg() % 4;
@@ -229,6 +232,22 @@ pub(crate) fn fragments_of<P: Payload>(
         written
     };
     (size > 0).then(|| (size, u32::try_from(len.div_ceil(size as usize)).unwrap_or(u32::MAX)))
+}
+
+/// Octets of the datagrams that a change was laid out for when it was written. A reader whose path carries less gets it
+/// alone, in fragments of its own size.
+pub(crate) fn datagram_of<P: Payload>(history: &History<P>, record: &Record) -> usize {
+    match &record.place {
+        Place::Removed => 0,
+        Place::Slab { slab, .. } => history.slab(*slab).map_or(0, |slab| slab.end + HEARTBEAT_LEN),
+        Place::Large(id) => history.large(*id).map_or(0, |large| {
+            let inline_qos = Some(large.inline_qos.as_slice());
+            match large.fragment_size {
+                0 => overhead(inline_qos).saturating_add(large.payload.as_ref().len()),
+                size => fragment_overhead(inline_qos).saturating_add(size as usize),
+            }
+        }),
+    }
 }
 
 fn timestamp_len(timestamp: Option<Timestamp>) -> usize {

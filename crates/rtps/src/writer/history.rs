@@ -27,6 +27,16 @@ pub(crate) struct Record {
     pub(crate) place: Place,
 }
 
+impl Record {
+    /// The slab that it is in, if it is in one.
+    pub(crate) const fn slab(&self) -> Option<u64> {
+        match self.place {
+            Place::Slab { slab, .. } => Some(slab),
+            Place::Large(_) | Place::Removed => None,
+        }
+    }
+}
+
 /// Where the octets of a change are.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {

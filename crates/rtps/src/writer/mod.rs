@@ -291,10 +291,11 @@ impl<P: Payload> Writer<P> {
                     Some(first) if reader.wants_history => first,
                     _ => next,
                 };
-                let window = u64::from(reader.receive_buffer.map_or(self.config.window, |octets| octets / 2));
+                // Never none: something has to be left for repairs.
+                let window = reader.receive_buffer.map_or(self.config.window, |octets| octets / 2).max(1);
                 let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
-                self.readers.insert(index, ReaderProxy::new(reader, start, offset, window));
+                self.readers.insert(index, ReaderProxy::new(reader, start, offset, u64::from(window)));
                 if reliable {
                     self.arm_heartbeat(now.monotonic);
                 }

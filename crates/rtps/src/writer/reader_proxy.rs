@@ -112,12 +112,16 @@ impl ReaderProxy {
         }
         let sent = offset.saturating_add(self.fragments_cost(fragment));
         let acked = self.acked_offset.saturating_add(self.fragments_cost(self.acked_fragments));
-        let under_way = match self.acked == self.sent {
-            // Changes that were removed may lie between what is acknowledged and what comes next; they are not under way.
-            true => self.fragments_cost(fragment).saturating_sub(self.fragments_cost(self.acked_fragments)),
-            false => sent.saturating_sub(acked),
-        };
+        let under_way = sent.saturating_sub(acked);
         under_way == 0 || under_way.saturating_add(cost) <= self.window
+    }
+
+    /// `offset` is that of the next change to send to it. If everything before is acknowledged, nothing is under way: what lies
+    /// between was removed before it left.
+    pub(crate) fn skip_removed(&mut self, offset: u64) {
+        if self.acked == self.sent && self.sent_fragment == 0 {
+            self.acked_offset = self.acked_offset.max(offset);
+        }
     }
 
     /// Something was sent to it that it has not acknowledged, or it has never been heard.

@@ -1,10 +1,11 @@
 //! What leaves a writer, and when.
-use wire::message::encode::{self, HEARTBEAT_LEN};
+use wire::message::encode;
 use wire::message::{Heartbeat, HeartbeatFrag};
+use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
-use super::assemble::{Added, Datagram, fragments_of};
-use super::history::{DATAGRAM_COST, Place};
+use super::assemble::{Added, Datagram, datagram_of, fragments_of};
+use super::history::{DATAGRAM_COST, Place, Record};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;
@@ -117,6 +118,8 @@ impl<P: Payload> Writer<P> {
         let mut from = SequenceNumber::ZERO;
         // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
         let fragments_first = proxy.fragments_first();
+        let last_asked = proxy.requested.base().plus(u64::from(Bitmap::MAX_LEN) - 1);
+        let asks_to_the_end = proxy.requested.contains(last_asked);
         while let Some(number) = proxy.requested.iter().find(|number| *number >= from && !fragments_first) {
             let record = self.history.at_or_after(number.max(proxy.start));
             match record {
@@ -151,13 +154,27 @@ impl<P: Payload> Writer<P> {
         if from > SequenceNumber::ZERO {
             proxy.answered_before(from);
         }
+        if asks_to_the_end && from == last_asked.next() {
+            // A set names 256 numbers at most, a lost batch has thousands: the rest of its slab is missing as well.
+            let slab = self.history.get(last_asked).and_then(Record::slab);
+            while let Some(record) = self.history.get(from).filter(|_| slab.is_some() && from < proxy.sent)
+                && record.slab() == slab
+                && datagram.change(&self.history, record) == Added::Whole
+            {
+                self.counters.repairs += 1;
+                from = from.next();
+            }
+        }
         if datagram.is_empty()
             && let Some((number, fragment)) = proxy.next_fragment()
         {
             match self.history.get(number) {
                 Some(record) => {
                     self.counters.fragment_repairs += 1;
-                    datagram.fragment(&self.history, record, fragment.0.saturating_sub(1));
+                    // It goes whole if its path has grown since it left.
+                    if datagram.change(&self.history, record) != Added::Whole {
+                        datagram.fragment(&self.history, record, fragment.0.saturating_sub(1));
+                    }
                 }
                 None => {
                     proxy.forget_fragments(number);
@@ -196,28 +213,27 @@ impl<P: Payload> Writer<P> {
             return Some(false);
         };
         let number = record.number;
-        let (slab, len) = match &record.place {
+        let slab = match &record.place {
             Place::Slab { slab, .. } => {
                 let open = self.history.open_slab() == Some(*slab);
                 let due = self.flush || now >= self.open_since.after(self.config.batch_delay);
                 if open && !due {
                     return Some(false);
                 }
-                (Some(*slab), self.history.slab(*slab).map_or(0, |slab| slab.end + HEARTBEAT_LEN))
+                Some(*slab)
             }
-            _ => (None, self.datagram as usize),
+            _ => None,
         };
-        // A slab that was filled before a reader with a smaller path came does not fit that path.
-        let fits = |proxy: &ReaderProxy| slab.is_none() || len <= proxy.max_datagram() as usize;
-        if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy)) {
-            // Everybody lags and is served alone.
+        let len = datagram_of(&self.history, record);
+        if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy, len)) {
+            // Nobody is in step, or it was laid out for larger paths than there are now: each is served alone.
             let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
-            self.pass_fresh(end);
+            (self.fresh, self.fresh_fragment) = (end, 0);
+            self.history.close();
             return None;
         }
-        let cost = len as u64 + DATAGRAM_COST;
         let offset = self.history.offset_before(self.fresh);
-        if !self.choose_recipients(offset, cost, fits, out) {
+        if !self.choose_recipients(offset, len, out) {
             self.counters.blocked += u64::from(!self.blocked);
             self.blocked = true;
             return Some(false);
@@ -228,7 +244,7 @@ impl<P: Payload> Writer<P> {
             self.send_gap(number, out);
             return Some(true);
         }
-        self.unasked = self.unasked.saturating_add(cost);
+        self.unasked = self.unasked.saturating_add(len as u64 + DATAGRAM_COST);
         match slab {
             Some(slab) => self.send_slab(slab, out),
             None => self.send_large(number, out),
@@ -236,34 +252,30 @@ impl<P: Payload> Writer<P> {
         Some(true)
     }
 
-    /// Adds the paths of the readers in step that it fits and that have room for `cost` octets; false if there is none.
-    fn choose_recipients(
-        &mut self,
-        offset: u64,
-        cost: u64,
-        fits: impl Fn(&ReaderProxy) -> bool,
-        out: &mut Transmit<P>,
-    ) -> bool {
+    /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
+    /// false if there is none.
+    fn choose_recipients(&mut self, offset: u64, len: usize, out: &mut Transmit<P>) -> bool {
+        let cost = len as u64 + DATAGRAM_COST;
+        let position = (self.fresh, self.fresh_fragment);
         let (mut in_step, mut chosen) = (0u64, 0u64);
-        let may_get =
-            |proxy: &ReaderProxy| fits(proxy) && proxy.has_window(offset, proxy.sent_fragment, cost);
-        for proxy in self.readers.iter().filter(|proxy| self.is_in_step(proxy)) {
+        for proxy in &mut self.readers {
+            proxy.chosen = false;
+            if (proxy.sent, proxy.sent_fragment) != position {
+                continue;
+            }
             in_step += 1;
-            if may_get(proxy) {
+            proxy.skip_removed(offset);
+            if fits(proxy, len) && proxy.has_window(offset, proxy.sent_fragment, cost) {
                 chosen += 1;
+                // `advance` moves it on.
+                proxy.chosen = true;
                 proxy.paths.iter().for_each(|path| out.add_path(*path));
             }
         }
-        if chosen == 0 {
-            return false;
+        if chosen > 0 {
+            self.counters.lagging += in_step - chosen;
         }
-        self.counters.lagging += in_step - chosen;
-        let position = (self.fresh, self.fresh_fragment);
-        for proxy in &mut self.readers {
-            // Marks the chosen; `advance` moves them on.
-            proxy.chosen = (proxy.sent, proxy.sent_fragment) == position && may_get(proxy);
-        }
-        true
+        chosen > 0
     }
 
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
@@ -389,8 +401,9 @@ impl<P: Payload> Writer<P> {
     fn poll_lagging(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
         let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
         for index in 0..self.readers.len() {
-            let Some(proxy) = self.readers.get(index) else { return false };
+            let Some(proxy) = self.readers.get_mut(index) else { return false };
             let offset = self.history.offset_before(proxy.sent);
+            proxy.skip_removed(offset);
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
             if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
                 || !proxy.has_window(offset, proxy.sent_fragment, cost)
@@ -485,4 +498,9 @@ impl<P: Payload> Writer<P> {
         self.heartbeat_at = now.after(self.heartbeat_wait);
         true
     }
+}
+
+/// True if a datagram of `len` octets fits every path of a reader.
+fn fits(proxy: &ReaderProxy, len: usize) -> bool {
+    len <= proxy.max_datagram() as usize
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use rtps::discovery::{DiscoveryConfig, Event};
+use rtps::discovery::{DiscoveryConfig, Event, Rejection};
 use rtps::participant::{EndpointSpec, Participant, ParticipantSink};
 use rtps::reader::{Accept, Sample};
 use rtps::transmit::Transmit;
@@ -16,7 +16,9 @@ use wire::message::encode::{self, DataHeader};
 use wire::message::{Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::EndpointQos;
-use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp};
+use wire::{
+    Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp,
+};
 
 pub type Payload = Arc<[u8]>;
 
@@ -402,4 +404,58 @@ pub fn announced(prefix: GuidPrefix, host: u8) -> ParticipantData {
         domain_id: Some(0),
         ..ParticipantData::new(prefix)
     }
+}
+
+/// SplitMix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    pub fn prefix(&mut self) -> GuidPrefix {
+        let mut octets = [0; 12];
+        octets[..8].copy_from_slice(&self.next().to_le_bytes());
+        octets[8..].copy_from_slice(&self.next().to_le_bytes()[..4]);
+        GuidPrefix(octets)
+    }
+}
+
+/// A writer on the first participant, a reader on the second, matched.
+pub fn matched(qos: EndpointQos) -> (World, EntityId, EntityId) {
+    let mut world = World::new(2);
+    let reader_qos = EndpointQos { liveliness: qos.liveliness, ..reliable_reader() };
+    let writer = world.writer(0, "T", qos);
+    let reader = world.reader(1, "T", reader_qos);
+    let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
+    world.run_until(300, |world| world.is_matched(0, writer, r) && world.is_matched(1, reader, w));
+    world.run_ms(1_000);
+    world.nodes.iter_mut().for_each(|node| drop(node.drain()));
+    (world, writer, reader)
+}
+
+pub fn rejected(world: &World, node: usize, reason: Rejection) -> u64 {
+    world.nodes[node].participant.discovery().rejected(reason)
+}
+
+pub fn user_writer(prefix: GuidPrefix, key: u32) -> EndpointData {
+    let guid = Guid::new(prefix, EntityId::user(key, EntityKind::WriterWithKey));
+    EndpointData::new(guid, "T".into(), "Text".into(), EndpointQos::writer())
+}
+
+/// A participant that is validated by the first node, on a host that is not simulated.
+pub fn validate(world: &mut World, host: u8) -> ParticipantData {
+    let data = announced(prefix(host), host);
+    world.hand(0, meta(host), &Forged::from(data.prefix).to(prefix(1)).announcement(&data).0);
+    assert!(world.nodes[0].participant.discovery().participant(data.prefix).is_some());
+    data
 }

@@ -95,6 +95,8 @@ pub struct Pair {
     pub datagrams: u64,
     /// What the readers announce.
     pub receive_buffer: Option<u32>,
+    /// What goes to this host gets lost.
+    pub cut: Option<u8>,
     /// Most octets on the way to readers at any time, each datagram counted with 768 more.
     pub most_under_way: usize,
 }
@@ -113,6 +115,7 @@ impl Pair {
             transmit: Transmit::new(),
             datagrams: 0,
             receive_buffer: None,
+            cut: None,
             most_under_way: 0,
         }
     }
@@ -197,7 +200,7 @@ impl Pair {
             let SocketAddr::V4(to) = path.destination else { panic!("unexpected {path:?}") };
             let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
             for _ in 0..copies {
-                if self.random.chance(self.wire.loss) {
+                if self.random.chance(self.wire.loss) || self.cut == Some(to.ip().octets()[3]) {
                     continue;
                 }
                 let delay = 20 + self.random.below(self.wire.jitter + 1);

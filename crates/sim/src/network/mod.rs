@@ -151,7 +151,8 @@ impl Network {
         len: usize,
         coverage: &mut Coverage,
     ) -> Vec<Arrival> {
-        let to = path.destination;
+        // Scope ids of IPv6 say what the path's interface says.
+        let to = SocketAddr::new(path.destination.ip(), path.destination.port());
         if to.is_ipv6() {
             coverage.hit(Situation::Ipv6);
         }
@@ -225,7 +226,7 @@ impl Network {
         coverage: &mut Coverage,
         arrivals: &mut Vec<Arrival>,
     ) {
-        let to = path.destination;
+        let to = SocketAddr::new(path.destination.ip(), path.destination.port());
         let packet = len as u32 + headers(&to);
         let loopback = path.interface == 1;
         let index = (path.interface as usize).saturating_sub(2);

@@ -1,3 +1,4 @@
+//! The network delivers, loses and delays what it should.
 use super::*;
 
 const PORT: u16 = 7410;

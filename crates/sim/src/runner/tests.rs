@@ -1,3 +1,4 @@
+//! The runner finds failures, panics and differences between two runs of a seed.
 use std::sync::atomic::AtomicU64;
 
 use super::*;
@@ -31,7 +32,6 @@ impl Scenario for Faulty {
         String::new()
     }
 
-    #[expect(clippy::panic, reason = "a panic that the runner must survive")]
     fn run(&self, seed: u64, _: Trace<'_>) -> Outcome {
         assert!(seed != 15, "as wanted");
         let run = self.runs.fetch_add(1, Ordering::Relaxed);

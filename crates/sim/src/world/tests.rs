@@ -1,3 +1,4 @@
+//! The world keeps time and order.
 use super::*;
 use crate::network::{Attachment, Profile};
 use crate::random::Random;

@@ -11,6 +11,7 @@ use wire::{EntityId, Guid, Instant, Now, SequenceNumber};
 use crate::node::{Node, Observation, Outgoing};
 
 /// A process of this scenario.
+#[expect(clippy::large_enum_variant, reason = "there are a handful of nodes in a run")]
 pub enum PairNode {
     /// A writer.
     Writer(WriterNode),
@@ -96,6 +97,8 @@ impl Sink for Application {
             writer: sample.writer,
             number: sample.sequence_number,
             payload: sample.payload.bytes().to_vec(),
+            timestamp: sample.source_timestamp,
+            key_hash: sample.inline_qos.key_hash,
         });
         Accept::Taken
     }

@@ -1,0 +1,293 @@
+//! Random networks: plain data from a seed, to be given to the simulator and to what it judges.
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::network::{Contract, Flow, Hop, Network, NetworkError, Node, Port};
+use crate::policer::Policer;
+use crate::random::Random;
+
+/// Picoseconds of an octet at 100 Mb/s, 1 Gb/s and 10 Gb/s.
+const RATES: [u64; 3] = [80_000, 8_000, 800];
+/// The smallest and the largest Ethernet frame on the wire, with preamble and gap.
+const FRAMES: [u64; 2] = [84, 1538];
+
+/// How switches are connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topology {
+    /// One switch.
+    Star,
+    /// Switches in a row.
+    Line,
+    /// Switches in a circle: flows may depend on each other in a cycle.
+    Ring,
+    /// One switch above all others.
+    Tree,
+    /// Two switches above all others, each connected with all of them.
+    FatTree,
+}
+
+impl Topology {
+    /// All topologies.
+    pub const ALL: [Self; 5] = [Self::Star, Self::Line, Self::Ring, Self::Tree, Self::FatTree];
+
+    /// The pairs of switches that are connected, and how many switches there are.
+    fn links(self, size: usize) -> (Vec<(usize, usize)>, usize) {
+        match self {
+            Self::Star => (Vec::new(), 1),
+            Self::Line => ((1..size).map(|switch| (switch - 1, switch)).collect(), size),
+            Self::Ring => ((0..size).map(|switch| (switch, (switch + 1) % size)).collect(), size),
+            Self::Tree => ((1..size).map(|switch| (0, switch)).collect(), size),
+            Self::FatTree => ((2..size).flat_map(|switch| [(0, switch), (1, switch)]).collect(), size),
+        }
+    }
+}
+
+/// Limits of what is generated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// The most flows; at least 2.
+    pub flows: usize,
+    /// The most switches in a row, in a circle, or below the top; at least 3. A path in `Line` passes all of them.
+    pub switches: usize,
+    /// The most frames of a message; at least 1.
+    pub frames: u64,
+    /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
+    pub babblers: bool,
+}
+
+impl Shape {
+    /// At most 12 flows, 4 hops and 24 frames: small enough for many runs.
+    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, babblers: false };
+}
+
+/// A network and what was intended with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generated {
+    /// The network.
+    pub network: Network,
+    /// How its switches are connected.
+    pub topology: Topology,
+    /// The load of its busiest port, in parts of a million: what is above it comes from rounding only.
+    pub load: u64,
+}
+
+/// The network of a seed.
+///
+/// # Errors
+/// None for a shape within its limits; else what is wrong with the network.
+pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
+    let mut random = Random::new(seed);
+    let topology = Topology::ALL[random.index(Topology::ALL.len())];
+    let mut plan = Plan::new(topology, shape, &mut random);
+    let load = random.between(200_000, 950_000);
+    let count = random.between(2, shape.flows as u64);
+    let levels = random.between(1, 4);
+    let per_port = random.once_in(4);
+    let mut babblers = Vec::new();
+    let mut flows = Vec::new();
+    for _ in 0..count {
+        let publisher = plan.hosts[random.index(plan.hosts.len())];
+        if babblers.contains(&publisher) {
+            continue;
+        }
+        let alone = shape.babblers && random.once_in(4);
+        let publisher = if alone { plan.add_host(&mut random) } else { publisher };
+        let own = u8::try_from(random.between(1, levels)).unwrap_or(1);
+        let tree = plan.tree(publisher, &mut random).into_iter().map(|port| {
+            let level = if per_port { u8::try_from(random.between(1, levels)).unwrap_or(1) } else { own };
+            Hop { port, level }
+        });
+        let tree = tree.collect();
+        let mut flow = Flow { tree, ..source(shape, &mut random) };
+        if alone {
+            babblers.push(publisher);
+            flow.babbles = true;
+        }
+        flows.push(flow);
+    }
+    scale(&mut flows, &plan.ports, load, &mut random);
+    for flow in &mut flows {
+        if flow.babbles {
+            flow.policer = Some(guard(flow, &plan.ports, &mut random));
+        }
+    }
+    let network = Network::new(plan.nodes, plan.ports, flows)?;
+    Ok(Generated { network, topology, load })
+}
+
+struct Plan {
+    nodes: Vec<Node>,
+    ports: Vec<Port>,
+    hosts: Vec<usize>,
+    switches: usize,
+    /// Index into [`RATES`] that most links have.
+    rate: usize,
+    mixed: bool,
+    best_effort: [u64; 2],
+}
+
+impl Plan {
+    fn new(topology: Topology, shape: &Shape, random: &mut Random) -> Self {
+        let size = random.between(2, shape.switches as u64).max(match topology {
+            Topology::Ring | Topology::FatTree => 3,
+            _ => 2,
+        });
+        let (links, switches) = topology.links(usize::try_from(size).unwrap_or(3));
+        let fastest = random.below(5_000_000);
+        let slowest = fastest + if random.once_in(2) { 0 } else { random.below(5_000_000) };
+        // For host ports and for switch ports.
+        let largest = random.between(FRAMES[0], FRAMES[1]);
+        let best_effort = match random.below(4) {
+            0 => [0, 0],
+            1 => [0, FRAMES[1]],
+            2 => [largest, largest],
+            _ => [FRAMES[1]; 2],
+        };
+        let mut plan = Self {
+            nodes: vec![Node::Switch { fastest, slowest }; switches],
+            ports: Vec::new(),
+            hosts: Vec::new(),
+            switches,
+            rate: random.index(RATES.len()),
+            mixed: random.once_in(3),
+            best_effort,
+        };
+        for (one, other) in links {
+            plan.connect(one, other, random);
+        }
+        for _ in 0..random.between(2, 6) {
+            plan.add_host(random);
+        }
+        plan
+    }
+
+    fn add_host(&mut self, random: &mut Random) -> usize {
+        let (host, switch) = (self.nodes.len(), random.index(self.switches));
+        self.nodes.push(Node::Host);
+        self.hosts.push(host);
+        self.connect(host, switch, random);
+        host
+    }
+
+    fn connect(&mut self, one: usize, other: usize, random: &mut Random) {
+        let rate = if self.mixed { random.index(RATES.len()) } else { self.rate };
+        let propagation = random.below(1_000_000);
+        for (from, to) in [(one, other), (other, one)] {
+            let host = self.nodes[from] == Node::Host;
+            self.ports.push(Port {
+                from,
+                to,
+                picoseconds_per_octet: RATES[rate],
+                propagation,
+                best_effort: self.best_effort[usize::from(!host)],
+                buffer: u64::MAX,
+            });
+        }
+    }
+
+    /// Ports of a tree of shortest paths to one to three other hosts.
+    fn tree(&self, publisher: usize, random: &mut Random) -> Vec<usize> {
+        let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut waiting = VecDeque::from([publisher]);
+        let mut order = Vec::new();
+        let offset = random.index(self.ports.len());
+        while let Some(node) = waiting.pop_front() {
+            for index in (0..self.ports.len()).map(|index| (index + offset) % self.ports.len()) {
+                let Port { from, to, .. } = self.ports[index];
+                if from == node && to != publisher && reached[to].is_none() {
+                    reached[to] = Some(index);
+                    order.push(index);
+                    waiting.push_back(to);
+                }
+            }
+        }
+        let others: Vec<usize> = self.hosts.iter().copied().filter(|host| *host != publisher).collect();
+        let mut used = Vec::new();
+        for _ in 0..if random.once_in(3) { random.between(2, 3) } else { 1 } {
+            let mut node = others[random.index(others.len())];
+            while let Some(port) = reached[node].filter(|port| !used.contains(port)) {
+                used.push(port);
+                node = self.ports[port].from;
+            }
+        }
+        order.retain(|port| used.contains(port));
+        order
+    }
+}
+
+/// Frames, and a contract whose rate is a weight that [`scale`] turns into a separation.
+fn source(shape: &Shape, random: &mut Random) -> Flow {
+    let frames = match random.below(3) {
+        0 => vec![random.between(FRAMES[0], FRAMES[1])],
+        1 => vec![FRAMES[1]; usize::try_from(random.between(1, shape.frames.min(4))).unwrap_or(1)],
+        _ => {
+            let count = random.between(1, shape.frames);
+            let mut frames = vec![FRAMES[1]; usize::try_from(count - 1).unwrap_or(0)];
+            frames.push(random.between(FRAMES[0], FRAMES[1]));
+            frames
+        }
+    };
+    // Large messages come less often, mostly.
+    let octets: u64 = frames.iter().sum();
+    let weight = if random.once_in(3) { 20_000 } else { octets + 100 };
+    let separation = weight * random.between(10, 100);
+    let jitter = match random.below(6) {
+        0 => random.below(separation),
+        1 => random.below(separation / 10),
+        2 => random.below(separation * 5 / 2),
+        _ => 0,
+    };
+    let contract = if random.once_in(3) {
+        let most = if random.once_in(3) { 30 } else { 10 };
+        let burst = octets * random.between(10, most) / 10;
+        Contract::Bucket { burst, octets, period: separation }
+    } else {
+        Contract::Gated { separation, jitter }
+    };
+    Flow { tree: Vec::new(), frames, contract, policer: None, babbles: false }
+}
+
+/// Multiplies all times of the contracts with one number, so that the busiest port has the load.
+fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
+    let busiest = (0..ports.len())
+        .map(|port| {
+            let here = flows.iter().filter(|flow| flow.tree.iter().any(|hop| hop.port == port));
+            let shares = here.map(|flow| {
+                let busy = flow.octets() * ports[port].picoseconds_per_octet;
+                u128::from(busy) * 1_000_000_000 / u128::from(flow.separation())
+            });
+            shares.sum::<u128>()
+        })
+        .max()
+        .unwrap_or(0);
+    // Parts of a thousand million, from parts of a million; a little more for the roundings.
+    let wanted = u128::from(load) * 1000;
+    let scaled =
+        |time: u64| u64::try_from((u128::from(time) * (busiest + 64)).div_ceil(wanted)).unwrap_or(u64::MAX);
+    // Round numbers, as people choose them, now and then: periods that are equal or multiples.
+    let round = random.once_in(4);
+    let rounded =
+        |time: u64| if round && time > 0 { time.checked_next_power_of_two().unwrap_or(time) } else { time };
+    for flow in flows {
+        match &mut flow.contract {
+            Contract::Gated { separation, jitter } => {
+                *separation = rounded(scaled(*separation));
+                *jitter = scaled(*jitter);
+            }
+            Contract::Bucket { period, .. } => *period = rounded(scaled(*period)),
+        }
+    }
+}
+
+fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
+    let octets = flow.octets();
+    match flow.contract {
+        Contract::Gated { separation, jitter } => {
+            let sending = octets * ports[flow.tree[0].port].picoseconds_per_octet;
+            let window = (sending + random.below(sending)).min(separation / 2);
+            Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }
+        }
+        Contract::Bucket { burst, octets, period } => Policer::Meter { burst, octets, period },
+    }
+}

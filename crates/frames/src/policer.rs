@@ -1,0 +1,155 @@
+//! What guards the first switch against a source that ignores its contract: a message gate, or a token bucket.
+
+/// The rule of a guard. Octets are octets on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policer {
+    /// Lets one message through per separation.
+    Gate {
+        /// Octets that pass in one opening.
+        octets: u64,
+        /// Picoseconds after its first frame within which an opening ends.
+        window: u64,
+        /// Picoseconds between two nominal openings.
+        separation: u64,
+        /// Picoseconds by which an opening may come before its nominal instant.
+        tolerance: u64,
+    },
+    /// Lets a frame through if the bucket holds its octets.
+    Meter {
+        /// Capacity in octets.
+        burst: u64,
+        /// Octets earned in each period.
+        octets: u64,
+        /// The period in picoseconds.
+        period: u64,
+    },
+}
+
+/// The state of a guard.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard {
+    rule: Policer,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Gate { opened: Option<u64>, passed: u64, next: u64 },
+    Bucket(Bucket),
+}
+
+impl Guard {
+    pub(crate) fn new(rule: Policer) -> Self {
+        let state = match rule {
+            Policer::Gate { .. } => State::Gate { opened: None, passed: 0, next: 0 },
+            Policer::Meter { burst, octets, period } => State::Bucket(Bucket::new(burst, octets, period)),
+        };
+        Self { rule, state }
+    }
+
+    /// True if a frame of `octets` whose last bit comes at `now` passes. Instants never decrease.
+    pub(crate) fn passes(&mut self, now: u64, octets: u64) -> bool {
+        match (&mut self.state, self.rule) {
+            (
+                State::Gate { opened, passed, next },
+                Policer::Gate { octets: most, window, separation, tolerance },
+            ) => {
+                let open = opened.is_some_and(|at| now <= at.saturating_add(window));
+                if open && *passed + octets <= most {
+                    *passed += octets;
+                    return true;
+                }
+                if now.saturating_add(tolerance) < *next || octets > most {
+                    return false;
+                }
+                *opened = Some(now);
+                *passed = octets;
+                *next = now.max(*next).saturating_add(separation);
+                true
+            }
+            (State::Bucket(bucket), _) => bucket.take(now, octets),
+            (State::Gate { .. }, Policer::Meter { .. }) => false,
+        }
+    }
+}
+
+/// A token bucket in exact arithmetic: it counts octets times the period, so that no refill is rounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    capacity: u128,
+    tokens: u128,
+    octets: u128,
+    period: u128,
+    last: Option<u64>,
+}
+
+impl Bucket {
+    /// A full bucket.
+    pub(crate) fn new(burst: u64, octets: u64, period: u64) -> Self {
+        let capacity = u128::from(burst) * u128::from(period);
+        Self {
+            capacity,
+            tokens: capacity,
+            octets: u128::from(octets),
+            period: u128::from(period),
+            last: None,
+        }
+    }
+
+    /// Takes tokens for `octets` if they are there at `now`.
+    pub(crate) fn take(&mut self, now: u64, octets: u64) -> bool {
+        self.refill(now);
+        let cost = u128::from(octets) * self.period;
+        let enough = cost <= self.tokens;
+        if enough {
+            self.tokens -= cost;
+        }
+        enough
+    }
+
+    /// The first instant from `now` on at which `octets` can be taken, which are at most the burst.
+    pub(crate) fn ready(&mut self, now: u64, octets: u64) -> u64 {
+        self.refill(now);
+        let missing = (u128::from(octets) * self.period).saturating_sub(self.tokens);
+        now.saturating_add(u64::try_from(missing.div_ceil(self.octets)).unwrap_or(u64::MAX))
+    }
+
+    fn refill(&mut self, now: u64) {
+        let last = self.last.unwrap_or(now);
+        self.tokens = (self.tokens + u128::from(now.saturating_sub(last)) * self.octets).min(self.capacity);
+        self.last = Some(now.max(last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_lets_one_message_through_per_separation() {
+        let mut gate =
+            Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 100 });
+        let passed: alloc::vec::Vec<u64> =
+            (0..3000_u64).step_by(10).filter(|now| gate.passes(*now, 100)).collect();
+        assert_eq!(passed, [0, 10, 900, 910, 1900, 1910, 2900, 2910]);
+    }
+
+    #[test]
+    fn a_gate_closes_at_the_end_of_its_window() {
+        let mut gate = Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 0 });
+        assert!(gate.passes(0, 100));
+        assert!(!gate.passes(51, 100));
+        assert!(gate.passes(1000, 200) && !gate.passes(1000, 1));
+    }
+
+    #[test]
+    fn a_meter_lets_the_burst_and_then_the_rate_through() {
+        let mut meter = Guard::new(Policer::Meter { burst: 300, octets: 100, period: 999 });
+        let passed = (0..=9990_u64).filter(|now| meter.passes(*now, 100)).count();
+        assert_eq!(passed, 13);
+        let mut bucket = Bucket::new(300, 100, 999);
+        assert!(bucket.take(0, 300));
+        assert_eq!(bucket.ready(0, 1), 10);
+        assert!(!bucket.take(9, 1) && bucket.take(10, 1));
+    }
+}

@@ -1,0 +1,104 @@
+//! The busy-period test: exact for whole messages, first-in first-out levels and strict priority, and with the links by
+//! which the flows come (what network calculus calls line shaping).
+//!
+//! A frame that comes `a` after the start of a busy period of its level leaves when the link has sent: a lower frame
+//! that was already on the wire, all of its level that came by `a`, and all of higher levels that came before its own
+//! transmission began. The delay is examined for every `a` in the longest busy period: the first message need not be
+//! the one that is delayed most. Between two jumps of the arrivals the delay is bounded from the ends of the interval.
+use crate::curve::{Aggregate, each_interval};
+use crate::port::{Contender, Server, blocking, least_frame, stable_rate};
+use crate::units::{least_time_of, time_of};
+
+/// How many evaluations of curves a bound may cost before the test gives up.
+pub const EFFORT: u32 = 200_000;
+/// How often an interval between two jumps is halved to follow the arrivals of higher levels.
+const HALVINGS: u32 = 7;
+
+/// Most time from the arrival of a frame of `level` in its queue to the end of its transmission, in picoseconds.
+///
+/// `None` if the level is empty, if it and those above ask for the rate of the link or more, or if the search takes
+/// more than [`EFFORT`].
+pub fn busy_period_delay(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+    stable_rate(server, contenders, level)?;
+    // The delay of the smallest frame bounds that of the others: what a larger one adds at its end it saves before.
+    let frame = least_frame(contenders, level)?;
+    let frame_time = time_of(frame, server.rate)?;
+    let lower = time_of(blocking(server, contenders, level), server.rate)?;
+    let higher = contenders.iter().filter(|flow| flow.level > level);
+    let higher = Aggregate::new(server.rate, higher, server.control, false)?;
+    let own = contenders.iter().filter(|flow| flow.level == level);
+    let own = Aggregate::new(server.rate, own, None, true)?;
+    let mut effort = EFFORT;
+    let end = busy_period(server, contenders, level, &mut effort)?;
+    let jumps = own.jumps(end, &mut effort)?;
+    let mut search = Search {
+        own: &own,
+        higher: &higher,
+        lower,
+        frame: least_time_of(frame, server.rate)?,
+        worst: 0,
+        effort,
+    };
+    each_interval(&own, &jumps, end, |start, end| search.examine(start, end, 0, HALVINGS))?;
+    search.worst.checked_add(frame_time)
+}
+
+/// The longest time for which the level and those above may keep the link busy without a pause, in picoseconds.
+pub(crate) fn busy_period(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    effort: &mut u32,
+) -> Option<u64> {
+    let lower = time_of(blocking(server, contenders, level), server.rate)?;
+    let flows = contenders.iter().filter(|flow| flow.level >= level);
+    Aggregate::new(server.rate, flows, server.control, false)?.done(lower, 1, false, effort)
+}
+
+/// The search for the frame that waits longest.
+struct Search<'c> {
+    own: &'c Aggregate,
+    higher: &'c Aggregate,
+    /// Time of the frame of a lower level.
+    lower: u64,
+    /// Time of the frame itself, which higher levels do not interrupt.
+    frame: u64,
+    /// Longest wait found, from arrival to the start of transmission.
+    worst: u64,
+    effort: u32,
+}
+
+impl Search<'_> {
+    /// Raises `worst` to a bound of the waits of frames that come in `[start, end)`, where the level's own arrivals
+    /// are affine. No frame that comes then starts before `from`.
+    fn examine(&mut self, start: u64, end: u64, from: u64, halvings: u32) -> Option<()> {
+        let first = self.work(self.own.at(start)?)?;
+        let last = self.work(self.own.before(end)?)?;
+        let start_of_first = self.higher.done(first, from, true, &mut self.effort)?;
+        self.worst = self.worst.max(start_of_first.saturating_sub(start));
+        let start_of_last = self.higher.done(last, start_of_first, true, &mut self.effort)?;
+        // With all that comes before the last one starts, the wait is an affine function: largest at one of the ends.
+        let at_end = self.higher.done_with(last, start_of_last)?;
+        let bound = if end - start <= 1 {
+            // Arrivals may bend within a picosecond.
+            at_end.saturating_sub(start)
+        } else {
+            let at_start = self.higher.done_with(first, start_of_last)?;
+            at_start.saturating_sub(start).max(at_end.saturating_sub(end))
+        };
+        if bound <= self.worst {
+            return Some(());
+        }
+        if halvings == 0 || end - start <= 1 || start_of_first == start_of_last {
+            self.worst = bound;
+            return Some(());
+        }
+        let middle = start + (end - start) / 2;
+        self.examine(start, middle, start_of_first, halvings - 1)?;
+        self.examine(middle, end, start_of_first, halvings - 1)
+    }
+
+    fn work(&self, own: u64) -> Option<u64> {
+        self.lower.checked_add(own)?.checked_sub(self.frame)
+    }
+}

@@ -1,0 +1,138 @@
+//! What a message weighs on the wire: frames, headers, preamble and gap.
+//!
+//! A frame occupies a link for its octets from destination address to payload, at least 60, and 24 more: preamble and
+//! start of frame 8, frame check sequence 4, inter-frame gap 12 (IEEE 802.3). Gates and meters count the same octets.
+
+/// Octets that a frame occupies a link beyond its header and payload: preamble, check sequence and gap.
+pub const FRAME_AROUND: u64 = 24;
+/// Least octets of header and payload in a frame, without the check sequence.
+pub const LEAST_FRAME: u64 = 60;
+/// Ethernet header without VLAN tag, in octets.
+pub const ETHERNET_HEADER: u64 = 14;
+/// IPv4 header without options and UDP header, in octets.
+pub const UDP_IPV4_HEADERS: u64 = 28;
+/// The most octets that an untagged frame of 1,500 octets payload occupies a link.
+pub const LARGEST_FRAME: u64 = 1_538;
+
+/// RTPS header, INFO_DST, INFO_TS, DATA_FRAG header and HEARTBEAT: the most that is around a fragment (RTPS 2.5, 9.4.5).
+const AROUND_FRAGMENT: u64 = 20 + 16 + 12 + 36 + 32;
+/// RTPS header, INFO_DST, INFO_TS, DATA header, padding and HEARTBEAT: the most that is around a whole sample.
+const AROUND_SAMPLE: u64 = 20 + 16 + 12 + 24 + 3 + 32;
+
+/// How a message becomes datagrams. One datagram is one frame: there is no fragmentation by IP on a managed flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// The octets of the message fill datagrams of at most `datagram` octets, with no header of their own.
+    Udp {
+        /// Most octets of UDP payload, 1,472 on Ethernet.
+        datagram: u32,
+    },
+    /// Punctual's own RTPS messages: a sample that fits goes whole, others in DATA_FRAG submessages, one for each datagram.
+    /// The message is the serialized payload with its encapsulation header; inline QoS counts as part of it.
+    Rtps {
+        /// Most octets of UDP payload, 1,472 on Ethernet.
+        datagram: u32,
+    },
+}
+
+/// The frames of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frames {
+    /// Number of frames, at least 1.
+    pub count: u64,
+    /// Bits that all frames occupy a link.
+    pub bits: u64,
+    /// Bits of the largest frame.
+    pub largest: u64,
+    /// Bits of the smallest frame.
+    pub smallest: u64,
+}
+
+impl Framing {
+    /// The frames of a message of `octets`, with `tag` more octets of header in each frame, such as a VLAN tag (4).
+    ///
+    /// `None` if a datagram has no room for data, or is above 65,507 octets.
+    pub fn frames(self, octets: u32, tag: u32) -> Option<Frames> {
+        let octets = u64::from(octets);
+        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
+        let (piece, around) = match self {
+            Self::Udp { datagram } | Self::Rtps { datagram } if datagram > 65_507 => return None,
+            Self::Udp { datagram } => (u64::from(datagram), 0),
+            Self::Rtps { datagram } => {
+                let datagram = u64::from(datagram);
+                let room = datagram.checked_sub(AROUND_FRAGMENT)? & !3;
+                if octets.saturating_add(AROUND_SAMPLE) <= datagram {
+                    let bits = frame_bits(header + AROUND_SAMPLE + octets);
+                    return Some(Frames { count: 1, bits, largest: bits, smallest: bits });
+                }
+                // A last fragment is padded to a multiple of four.
+                (room, AROUND_FRAGMENT)
+            }
+        };
+        if piece == 0 {
+            return None;
+        }
+        let count = octets.div_ceil(piece).max(1);
+        let last = octets - piece * (count - 1);
+        let last = if matches!(self, Self::Rtps { .. }) { last.next_multiple_of(4) } else { last };
+        let full = frame_bits(header + around + piece);
+        let last = frame_bits(header + around + last);
+        let bits = full * (count - 1) + last;
+        let largest = if count > 1 { full } else { last };
+        Some(Frames { count, bits, largest, smallest: last })
+    }
+}
+
+/// Bits that a frame with so many octets of header and payload occupies a link.
+pub fn frame_bits(octets: u64) -> u64 {
+    (octets.max(LEAST_FRAME) + FRAME_AROUND) * 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UDP: Framing = Framing::Udp { datagram: 1_472 };
+    const RTPS: Framing = Framing::Rtps { datagram: 1_472 };
+
+    #[test]
+    fn messages_of_table_two() {
+        for (octets, count, nanoseconds) in
+            [(192_192, 131, 1_606_704), (96_000, 66, 802_848), (64_000, 44, 535_232)]
+        {
+            let frames = UDP.frames(octets, 0).unwrap();
+            assert_eq!((frames.count, frames.bits), (count, nanoseconds));
+            assert_eq!(frames.largest, LARGEST_FRAME * 8);
+        }
+    }
+
+    #[test]
+    fn overhead_is_counted_for_every_frame() {
+        // Without headers the message would be 192,192 octets: gap 6 of the analysis.
+        assert!(UDP.frames(192_192, 0).unwrap().bits > 192_192 * 8);
+        assert_eq!(UDP.frames(192_192, 4).unwrap().bits, UDP.frames(192_192, 0).unwrap().bits + 131 * 32);
+        let rtps = RTPS.frames(192_196, 0).unwrap();
+        assert_eq!((rtps.count, rtps.bits), (142, (192_196 + 142 * 182) * 8));
+    }
+
+    #[test]
+    fn small_messages_are_padded_to_a_frame() {
+        assert_eq!(UDP.frames(0, 0).unwrap(), Frames { count: 1, bits: 672, largest: 672, smallest: 672 });
+        assert_eq!(RTPS.frames(4, 0).unwrap().bits, (42 + 107 + 4 + 24) * 8);
+        let two = UDP.frames(1_473, 0).unwrap();
+        assert_eq!((two.count, two.largest, two.smallest), (2, 12_304, 672));
+    }
+
+    #[test]
+    fn the_largest_whole_sample_and_the_first_in_fragments() {
+        assert_eq!(RTPS.frames(1_472 - 107, 0).unwrap().count, 1);
+        assert_eq!(RTPS.frames(1_472 - 106, 0).unwrap().count, 2);
+    }
+
+    #[test]
+    fn a_datagram_without_room_is_refused() {
+        assert_eq!(Framing::Udp { datagram: 0 }.frames(1, 0), None);
+        assert_eq!(Framing::Rtps { datagram: 119 }.frames(100, 0), None);
+        assert_eq!(Framing::Udp { datagram: 65_508 }.frames(1, 0), None);
+    }
+}

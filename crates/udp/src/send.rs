@@ -1,0 +1,373 @@
+//! Sending: one system call for each datagram, never blocking, nothing copied and nothing taken from the heap.
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::mem::{self, MaybeUninit};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use libc::{c_int, c_void, iovec};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::{Domain, SockAddr, Type};
+
+use crate::control::Control;
+use crate::shared::{SendFailures, Shared};
+use crate::{Dscp, MAX_DATAGRAM, option};
+
+/// Most parts that one datagram can be put together from: what Linux takes in one call.
+const MAX_PARTS: usize = libc::UIO_MAXIOV as usize;
+/// Most datagrams of one train: what every version of Linux takes that knows trains.
+const MAX_TRAIN: usize = 64;
+/// The call neither waits for room nor raises a signal.
+const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+
+/// Where a datagram goes, and how it leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Destination {
+    /// Host or group, and port.
+    pub address: SocketAddr,
+    /// Index of the interface that it leaves by; 0 lets the routing table choose.
+    pub interface: u32,
+    /// Address that it leaves from, one of this host; `None` lets the system choose.
+    pub source: Option<IpAddr>,
+    /// Class of service; `None` is the socket's.
+    pub class: Option<Dscp>,
+}
+
+impl Destination {
+    /// As the routing table and the socket decide. It costs the least.
+    pub const fn routed(address: SocketAddr) -> Self {
+        Self { address, interface: 0, source: None, class: None }
+    }
+}
+
+/// Sends datagrams from one socket; clones share it, and any thread may send.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// A datagram that did not leave.
+#[derive(Debug)]
+pub struct SendError {
+    /// Why.
+    pub failure: SendFailure,
+    /// Where it was to go.
+    pub destination: Destination,
+    /// Its size.
+    pub octets: usize,
+}
+
+/// Why a datagram did not leave.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SendFailure {
+    /// The socket's send buffer is full: wait with [`Sender::wait_writable`] and try again.
+    WouldBlock,
+    /// More than UDP carries or, if it may not be fragmented, more than the path carries.
+    TooLarge {
+        /// MTU of the path in octets, IP header included, as far as the system knows it.
+        path_mtu: Option<u32>,
+    },
+    /// There is no route, interface or host, at least now (ENETUNREACH and its like): the datagram is lost, others may not be.
+    Unreachable(io::Error),
+    /// The system or the interface's queue had no room. Time helps.
+    NoBuffer,
+    /// An IPv4 socket cannot send to or from IPv6 addresses, nor the reverse.
+    WrongFamily,
+    /// A datagram of more parts than one call takes: 1024.
+    TooManyParts,
+    /// The system cannot send trains to this destination: send its datagrams one by one.
+    NoTrains,
+    /// Something else, as a firewall's refusal.
+    Other(io::Error),
+}
+
+impl Sender {
+    /// Sends one datagram.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; it is also counted, see [`Sender::failures`].
+    pub fn send(&self, datagram: &[u8], to: &Destination) -> Result<(), SendError> {
+        if to.interface != 0
+            || to.source.is_some()
+            || to.class.is_some_and(|class| class != self.shared.class)
+        {
+            return self.send_message(&[IoSlice::new(datagram)], datagram.len(), None, to);
+        }
+        if to.address.is_ipv4() != self.shared.local.is_ipv4() {
+            return Err(self.failed(SendFailure::WrongFamily, datagram.len(), to));
+        }
+        let address = SockAddr::from(to.address);
+        loop {
+            // SAFETY: both pointers are valid for the lengths beside them during the call, which only reads there.
+            let sent = unsafe {
+                libc::sendto(
+                    self.shared.socket.as_raw_fd(),
+                    datagram.as_ptr().cast::<c_void>(),
+                    datagram.len(),
+                    FLAGS,
+                    address.as_ptr().cast::<libc::sockaddr>(),
+                    address.len(),
+                )
+            };
+            if sent >= 0 {
+                return Ok(());
+            }
+            self.again_or_fail(datagram.len(), None, to)?;
+        }
+    }
+
+    /// Sends one datagram that is put together from parts, in their order, by the kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]; it is also counted, see [`Sender::failures`].
+    pub fn send_parts<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+        to: &Destination,
+    ) -> Result<(), SendError> {
+        self.gather(parts, None, to)
+    }
+
+    /// Sends parts that the kernel cuts into datagrams of `segment` octets, all but the last of that size (UDP_SEGMENT).
+    /// Together at most 65,507 octets and 64 datagrams. The boundaries of parts do not matter.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`] as for other datagrams, then none of them left. [`SendFailure::NoTrains`] if the interface cannot do it or
+    /// [`Sender::trains`] is false. [`SendFailure::TooLarge`] also if `segment` is larger than what the interface sends in one
+    /// piece, and if there are more than 64 datagrams or `segment` is 0.
+    pub fn send_train<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+        segment: u16,
+        to: &Destination,
+    ) -> Result<(), SendError> {
+        self.gather(parts, Some(segment), to)
+    }
+
+    /// True if the kernel can send trains (Linux 4.18). It is asked once in the life of the process.
+    pub fn trains(&self) -> bool {
+        static TRAINS: OnceLock<bool> = OnceLock::new();
+        *TRAINS
+            .get_or_init(|| option::get(self.shared.socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT).is_ok())
+    }
+
+    /// Waits until the send buffer has room, which it says when half of it is free; false if it had none in all that time.
+    ///
+    /// # Errors
+    ///
+    /// The system's error if it cannot wait on the socket.
+    pub fn wait_writable(&self, timeout: Duration) -> io::Result<bool> {
+        let end = Instant::now().checked_add(timeout);
+        loop {
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            let mut waited = [PollFd::new(self.shared.socket.as_fd(), PollFlags::POLLOUT)];
+            match poll(&mut waited, left.map_or(PollTimeout::NONE, milliseconds)) {
+                Ok(0) if left.is_some_and(|left| left > Duration::ZERO) => {}
+                Ok(ready) => return Ok(ready > 0),
+                Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The path MTU to a destination as the system knows it now, in octets, IP header included.
+    ///
+    /// # Errors
+    ///
+    /// The system's error; as when there is no route.
+    pub fn path_mtu(&self, to: &Destination) -> io::Result<u32> {
+        let v4 = to.address.is_ipv4();
+        // Only a connected socket can be asked.
+        let asked = socket2::Socket::new(if v4 { Domain::IPV4 } else { Domain::IPV6 }, Type::DGRAM, None)?;
+        if let Some(source) = to.source {
+            asked.bind(&SocketAddr::new(source, 0).into())?;
+        }
+        if let Some(interface) = std::num::NonZeroU32::new(to.interface) {
+            if v4 {
+                asked.bind_device_by_index_v4(Some(interface))?;
+            } else {
+                asked.bind_device_by_index_v6(Some(interface))?;
+            }
+        }
+        asked.connect(&to.address.into())?;
+        let (level, name) =
+            if v4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
+        u32::try_from(option::get(asked.as_fd(), level, name)?).map_err(io::Error::other)
+    }
+
+    /// How often sending failed since the socket was bound, by all its senders.
+    pub fn failures(&self) -> SendFailures {
+        self.shared.failures()
+    }
+
+    /// Address and port that datagrams come from, the address unspecified if the socket is bound to none.
+    pub fn local(&self) -> SocketAddr {
+        self.shared.local
+    }
+
+    fn gather<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+        segment: Option<u16>,
+        to: &Destination,
+    ) -> Result<(), SendError> {
+        let mut octets = 0_usize;
+        let mut count = 0;
+        let mut slices = [const { MaybeUninit::<IoSlice<'a>>::uninit() }; MAX_PARTS];
+        for part in parts {
+            octets = octets.saturating_add(part.len());
+            let Some(place) = slices.get_mut(count) else {
+                return Err(self.failed(SendFailure::TooManyParts, octets, to));
+            };
+            place.write(IoSlice::new(part));
+            count += 1;
+        }
+        let filled = slices.get(..count).unwrap_or_default();
+        // SAFETY: the first `count` of them were written above, and `MaybeUninit` has the layout of what is in it.
+        let filled =
+            unsafe { std::slice::from_raw_parts(filled.as_ptr().cast::<IoSlice<'a>>(), filled.len()) };
+        match (filled, segment) {
+            ([whole], None) => self.send(whole, to),
+            _ => self.send_message(filled, octets, segment, to),
+        }
+    }
+
+    /// The general way, with `sendmsg`.
+    fn send_message(
+        &self,
+        parts: &[IoSlice<'_>],
+        octets: usize,
+        segment: Option<u16>,
+        to: &Destination,
+    ) -> Result<(), SendError> {
+        let v4 = self.shared.local.is_ipv4();
+        let fits_family = |ip: IpAddr| ip.is_ipv4() == v4;
+        if !fits_family(to.address.ip()) || !to.source.is_none_or(fits_family) {
+            return Err(self.failed(SendFailure::WrongFamily, octets, to));
+        }
+        let mut control = Control::new();
+        if to.interface != 0 || to.source.is_some() {
+            control.push_source(v4, to.interface, to.source);
+        }
+        if let Some(class) = to.class.filter(|class| *class != self.shared.class) {
+            control.push_class(v4, class);
+        }
+        if let Some(segment) = segment {
+            if !self.trains() {
+                return Err(self.failed(SendFailure::NoTrains, octets, to));
+            }
+            let most = usize::from(segment).saturating_mul(MAX_TRAIN).min(MAX_DATAGRAM);
+            if octets > most {
+                return Err(self.failed(SendFailure::TooLarge { path_mtu: None }, octets, to));
+            }
+            // What fits into one datagram is one; the kernel need not look at it.
+            if octets > usize::from(segment) {
+                control.push_segment(segment);
+            }
+        }
+        let address = SockAddr::from(to.address);
+        // SAFETY: all zeros is a `msghdr` without anything.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_name = address.as_ptr().cast_mut().cast::<c_void>();
+        message.msg_namelen = address.len();
+        // `IoSlice` has the layout of `iovec` by its documentation.
+        message.msg_iov = parts.as_ptr().cast_mut().cast::<iovec>();
+        message.msg_iovlen = parts.len() as _;
+        control.attach(&mut message);
+        loop {
+            // SAFETY: the message points to the address, the parts and the control messages above, which live during the call;
+            // `sendmsg` only reads them.
+            if unsafe { libc::sendmsg(self.shared.socket.as_raw_fd(), &raw const message, FLAGS) } >= 0 {
+                return Ok(());
+            }
+            self.again_or_fail(octets, segment, to)?;
+        }
+    }
+
+    /// After a failed call: `Ok` if a signal interrupted it, else what to tell the caller.
+    #[cold]
+    fn again_or_fail(&self, octets: usize, segment: Option<u16>, to: &Destination) -> Result<(), SendError> {
+        let error = io::Error::last_os_error();
+        let failure = match error.raw_os_error() {
+            Some(libc::EINTR) => return Ok(()),
+            Some(libc::EAGAIN) => SendFailure::WouldBlock,
+            Some(libc::EMSGSIZE) => SendFailure::TooLarge { path_mtu: self.path_mtu(to).ok() },
+            Some(
+                libc::ENETUNREACH
+                | libc::EHOSTUNREACH
+                | libc::ENETDOWN
+                | libc::EHOSTDOWN
+                | libc::ECONNREFUSED
+                | libc::ENODEV
+                | libc::ENXIO
+                | libc::EADDRNOTAVAIL,
+            ) => SendFailure::Unreachable(error),
+            Some(libc::ENOBUFS | libc::ENOMEM) => SendFailure::NoBuffer,
+            Some(libc::EIO) if segment.is_some() => SendFailure::NoTrains,
+            // Before Linux 6.14 a segment that the interface cannot send whole is an invalid argument.
+            Some(libc::EINVAL) => match (segment, self.path_mtu(to)) {
+                (Some(segment), Ok(mtu)) if u32::from(segment) + headers(to.address) > mtu => {
+                    SendFailure::TooLarge { path_mtu: Some(mtu) }
+                }
+                _ => SendFailure::Other(error),
+            },
+            _ => SendFailure::Other(error),
+        };
+        Err(self.failed(failure, octets, to))
+    }
+
+    fn failed(&self, failure: SendFailure, octets: usize, to: &Destination) -> SendError {
+        self.shared.count(&failure);
+        SendError { failure, destination: *to, octets }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { failure, destination, octets } = self;
+        write!(f, "{octets} octets to {}", destination.address)?;
+        if destination.interface != 0 {
+            write!(f, " by interface {}", destination.interface)?;
+        }
+        if let Some(source) = destination.source {
+            write!(f, " from {source}")?;
+        }
+        write!(f, ": {failure}")
+    }
+}
+
+impl fmt::Display for SendFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WouldBlock => f.write_str("the socket's send buffer is full"),
+            Self::TooLarge { path_mtu: Some(mtu) } => write!(f, "too large; the path's MTU is {mtu} octets"),
+            Self::TooLarge { path_mtu: None } => f.write_str("too large"),
+            Self::Unreachable(error) => write!(f, "unreachable: {error}"),
+            Self::NoBuffer => f.write_str("the system has no room for it"),
+            Self::WrongFamily => f.write_str("IPv4 and IPv6 are mixed"),
+            Self::TooManyParts => write!(f, "of more than {MAX_PARTS} parts"),
+            Self::NoTrains => f.write_str("trains of datagrams cannot leave here: send them one by one"),
+            Self::Other(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}
+
+/// Octets of the headers of IP and UDP.
+fn headers(address: SocketAddr) -> u32 {
+    if address.is_ipv4() { 28 } else { 48 }
+}
+
+/// Rounded up, so that nobody waits too short and turns in a circle.
+pub(crate) fn milliseconds(time: Duration) -> PollTimeout {
+    let whole = time.as_nanos().div_ceil(1_000_000);
+    PollTimeout::from(u16::try_from(whole).unwrap_or(u16::MAX))
+}

@@ -1,0 +1,248 @@
+//! Name, priority and cores of the calling thread, and what the system really granted.
+use std::ffi::CString;
+use std::fmt;
+use std::io;
+use std::mem;
+
+use libc::c_int;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
+
+/// Longest name that the system keeps, in octets.
+const NAME: usize = 15;
+
+/// How the system chooses when a thread runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduling {
+    /// In turn with others (SCHED_OTHER).
+    Normal,
+    /// Before all normal threads and those of lower priority, until it waits (SCHED_FIFO).
+    RealTime {
+        /// 1 to 99.
+        priority: u8,
+    },
+    /// A policy that this crate does not set, by the system's number.
+    Other(i32),
+}
+
+/// The system did not do what was asked.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ThreadError {
+    /// A name with a zero octet.
+    Name,
+    /// Real-time priorities are 1 to 99.
+    Priority(u8),
+    /// The process may not have this priority.
+    PriorityNotPermitted {
+        /// What was asked for.
+        asked: u8,
+        /// What it may have (RLIMIT_RTPRIO); 0 is none.
+        limit: u64,
+    },
+    /// None of these cores can be had: they do not exist, are off, or are not among those of the process's cpuset.
+    Cores(Vec<usize>),
+    /// The system refused for another reason.
+    Refused {
+        /// The call.
+        step: &'static str,
+        /// What it said.
+        error: io::Error,
+    },
+}
+
+/// Names the calling thread, as `top -H` shows it. Gives back what the system kept: the first 15 octets, cut where a character ends.
+///
+/// # Errors
+///
+/// [`ThreadError::Name`], or the system's error.
+pub fn set_name(name: &str) -> Result<String, ThreadError> {
+    let kept = CString::new(&name[..name.floor_char_boundary(NAME)]).map_err(|_| ThreadError::Name)?;
+    prctl::set_name(&kept).map_err(refused("PR_SET_NAME"))?;
+    let kept = prctl::get_name().map_err(refused("PR_GET_NAME"))?;
+    Ok(kept.to_string_lossy().into_owned())
+}
+
+/// Lets the calling thread run before all normal ones (SCHED_FIFO). A thread of real-time priority that never waits takes its
+/// core from everything else.
+///
+/// # Errors
+///
+/// [`ThreadError::PriorityNotPermitted`] if the process has neither the capability CAP_SYS_NICE nor a limit that allows it;
+/// [`ThreadError::Priority`] for 0 and above 99.
+pub fn set_real_time(priority: u8) -> Result<Scheduling, ThreadError> {
+    if !(1..=99).contains(&priority) {
+        return Err(ThreadError::Priority(priority));
+    }
+    schedule(libc::SCHED_FIFO, priority.into()).map_err(|error| match error.raw_os_error() {
+        Some(libc::EPERM) => ThreadError::PriorityNotPermitted {
+            asked: priority,
+            limit: getrlimit(Resource::RLIMIT_RTPRIO).map_or(0, |(soft, _)| soft),
+        },
+        _ => ThreadError::Refused { step: "pthread_setschedparam", error },
+    })?;
+    scheduling()
+}
+
+/// Takes [`set_real_time`] back.
+///
+/// # Errors
+///
+/// The system's error.
+pub fn set_normal() -> Result<Scheduling, ThreadError> {
+    schedule(libc::SCHED_OTHER, 0)
+        .map_err(|error| ThreadError::Refused { step: "pthread_setschedparam", error })?;
+    scheduling()
+}
+
+/// How the calling thread is scheduled.
+///
+/// # Errors
+///
+/// The system's error.
+pub fn scheduling() -> Result<Scheduling, ThreadError> {
+    let mut policy: c_int = 0;
+    // SAFETY: all zeros is a `sched_param`.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    // SAFETY: a thread's own handle is valid, and both pointers are to values that live during the call.
+    let code =
+        unsafe { libc::pthread_getschedparam(libc::pthread_self(), &raw mut policy, &raw mut parameters) };
+    if code != 0 {
+        let error = io::Error::from_raw_os_error(code);
+        return Err(ThreadError::Refused { step: "pthread_getschedparam", error });
+    }
+    Ok(match (policy, u8::try_from(parameters.sched_priority)) {
+        (libc::SCHED_OTHER, _) => Scheduling::Normal,
+        (libc::SCHED_FIFO, Ok(priority)) => Scheduling::RealTime { priority },
+        (other, _) => Scheduling::Other(other),
+    })
+}
+
+/// Keeps the calling thread, and threads that it starts later, on these cores (numbered from 0). Gives back those that the
+/// system granted: a cpuset of the process may take some of them away.
+///
+/// # Errors
+///
+/// [`ThreadError::Cores`] if none of them can be had.
+pub fn set_cores(wanted: &[usize]) -> Result<Vec<usize>, ThreadError> {
+    let none = || ThreadError::Cores(wanted.to_vec());
+    let mut set = CpuSet::new();
+    for core in wanted {
+        set.set(*core).map_err(|_| none())?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(|error| match error {
+        nix::Error::EINVAL => none(),
+        error => refused("sched_setaffinity")(error),
+    })?;
+    cores()
+}
+
+/// The cores that the calling thread may run on.
+///
+/// # Errors
+///
+/// The system's error.
+pub fn cores() -> Result<Vec<usize>, ThreadError> {
+    let set = sched_getaffinity(Pid::from_raw(0)).map_err(refused("sched_getaffinity"))?;
+    Ok((0..CpuSet::count()).filter(|core| set.is_set(*core) == Ok(true)).collect())
+}
+
+impl fmt::Display for ThreadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name => f.write_str("a thread's name may not hold a zero octet"),
+            Self::Priority(priority) => {
+                write!(f, "real-time priority {priority}: give one from 1 to 99")
+            }
+            Self::PriorityNotPermitted { asked, limit } => write!(
+                f,
+                "real-time priority {asked} is not permitted, the limit is {limit}: give the program the capability \
+                 CAP_SYS_NICE (setcap cap_sys_nice+ep FILE), or its user a larger limit (rtprio in \
+                 /etc/security/limits.conf, LimitRTPRIO= of a systemd service)"
+            ),
+            Self::Cores(cores) => write!(
+                f,
+                "none of the cores {cores:?} can be had: the command nproc says how many there are, and \
+                 /proc/self/status at Cpus_allowed_list which of them this process may use"
+            ),
+            Self::Refused { step, error } => write!(f, "{step}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ThreadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
+    // SAFETY: all zeros is a `sched_param`.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: a thread's own handle is valid, and the pointer is to a value that lives during the call.
+    match unsafe { libc::pthread_setschedparam(libc::pthread_self(), policy, &raw const parameters) } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+fn refused(step: &'static str) -> impl Fn(nix::Error) -> ThreadError {
+    move |error| ThreadError::Refused { step, error: error.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes stay in a thread of their own.
+    fn aside(test: impl FnOnce() + Send) {
+        std::thread::scope(|scope| scope.spawn(test).join()).unwrap();
+    }
+
+    #[test]
+    fn names_are_cut_where_a_character_ends() {
+        aside(|| {
+            assert_eq!(set_name("receive").unwrap(), "receive");
+            assert_eq!(set_name("12345678901234567").unwrap(), "123456789012345");
+            assert_eq!(set_name("12345678901234\u{e9}").unwrap(), "12345678901234");
+            assert!(matches!(set_name("a\0b"), Err(ThreadError::Name)));
+        });
+    }
+
+    #[test]
+    fn cores_are_what_was_granted() {
+        aside(|| {
+            let first = cores().unwrap()[0];
+            assert_eq!(set_cores(&[first]).unwrap(), [first]);
+            assert_eq!(cores().unwrap(), [first]);
+            // A core that does not exist is left out; alone it is an error.
+            assert_eq!(set_cores(&[first, 1_000]).unwrap(), [first]);
+            let error = set_cores(&[1_000]).unwrap_err();
+            assert!(error.to_string().contains("[1000]"), "{error}");
+            assert!(matches!(set_cores(&[usize::MAX]), Err(ThreadError::Cores(_))));
+            assert!(matches!(set_cores(&[]), Err(ThreadError::Cores(_))));
+        });
+    }
+
+    #[test]
+    fn priorities_are_granted_or_the_error_says_what_to_do() {
+        aside(|| {
+            assert_eq!(scheduling().unwrap(), Scheduling::Normal);
+            match set_real_time(1) {
+                Ok(granted) => {
+                    assert_eq!(granted, Scheduling::RealTime { priority: 1 });
+                    assert_eq!(set_normal().unwrap(), Scheduling::Normal);
+                }
+                Err(error) => assert!(error.to_string().contains("CAP_SYS_NICE"), "{error}"),
+            }
+            assert!(matches!(set_real_time(0), Err(ThreadError::Priority(0))));
+            assert!(matches!(set_real_time(100), Err(ThreadError::Priority(100))));
+        });
+    }
+}
