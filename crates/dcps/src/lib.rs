@@ -1,8 +1,8 @@
 //! What DDS means on top of RTPS, as state machines without input or output (DDS 1.4, 2.2.2).
 //!
-//! [`DataReader`](reader::DataReader) knows instances, history, resource limits and
-//! the policies that are about time; `rtps` below knows datagrams. Nothing here knows the type of a sample: it holds
-//! octets, and asks a [`TypeSupport`] for keys. The time comes in with every call, and the next timeout comes out.
+//! [`DataWriter`](writer::DataWriter) and [`DataReader`](reader::DataReader) know instances, history, resource limits and
+//! the policies that are about time; `rtps` below them knows datagrams. Neither knows the type of a sample: they hold
+//! octets, and ask a [`TypeSupport`] for keys. The time comes in with every call, and the next timeout comes out.
 //!
 //! Every cache has a limit in samples, instances and octets. What a reader does not hand on is counted with its reason.
 #![no_std]
@@ -19,6 +19,7 @@ mod sample_info;
 pub mod status;
 mod timers;
 mod type_support;
+pub mod writer;
 
 pub use error::{Error, ReturnCode};
 pub use instance::InstanceHandle;

@@ -55,10 +55,13 @@ fn apply(desk: &mut Desk, step: Step) {
     }
 }
 
+/// State of the instance and its generation counts.
+type Seen = (InstanceState, u32, u32);
+
 #[test]
 fn instance_states_follow_the_table() {
     // Steps, then the state of the instance (none: it is forgotten, or has no samples), and its generation counts.
-    let table: [(&[Step], Option<(InstanceState, u32, u32)>); 21] = [
+    let table: [(&[Step], Option<Seen>); 21] = [
         (&[Write(1)], Some((Alive, 0, 0))),
         (&[Write(1), Dispose(1)], Some((Disposed, 0, 0))),
         (&[Write(1), Dispose(2)], Some((Disposed, 0, 0))),

@@ -112,6 +112,13 @@ impl Limits {
     }
 }
 
+impl DataWriterQos {
+    pub(crate) fn limits(&self) -> Limits {
+        let qos = &self.endpoint;
+        Limits::new(qos.history, qos.resource_limits, self.byte_limit, self.instance_limit)
+    }
+}
+
 impl DataReaderQos {
     pub(crate) fn limits(&self) -> Limits {
         let qos = &self.endpoint;

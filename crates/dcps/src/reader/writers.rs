@@ -252,14 +252,16 @@ impl<T: TypeSupport> DataReader<T> {
         self.changed |= StatusMask::DATA_AVAILABLE;
     }
 
+    /// The writer writes nothing any more. Instances end in the order of their handles.
     fn leave_all(&mut self, now: Now, writer: Guid) {
-        for slot in 0..self.cache.table.end() {
-            let registered = self
-                .cache
-                .table
-                .get(slot)
-                .is_some_and(|entry| entry.state.writers.iter().any(|other| other.writer == writer));
-            if registered {
+        let mut after = None;
+        loop {
+            let next = self.cache.table.after(after).next();
+            let Some((slot, entry)) = next.and_then(|slot| Some((slot, self.cache.table.get(slot)?))) else {
+                return;
+            };
+            after = Some(entry.handle);
+            if entry.state.writers.iter().any(|other| other.writer == writer) {
                 self.leave(slot, now, writer, SequenceNumber::ZERO, now.wall);
             }
         }
