@@ -196,6 +196,11 @@ fn a_full_history_of_octets_blocks_too() {
         link.exchange();
     };
     assert!((5..200).contains(&written) && refusal.limit == Limit::Octets);
+    blocked(link.writer.dispose(link.now, InstanceOf::Sample(&data(2, 0)), None));
+    assert_eq!(link.writer.instances(), 1, "what was not written registers nothing");
+    let registered = InstanceOf::Handle(handle(1));
+    blocked(link.writer.unregister_instance(link.now, registered, None));
+    assert_eq!(link.writer.lookup_instance(&data(1, 0), false), Ok(Some(handle(1))));
     link.cut = false;
     link.wait(ms(1_000));
     link.write(1, written).unwrap();
@@ -449,4 +454,44 @@ fn a_full_reader_stops_the_writer_and_nothing_is_lost() {
     values.sort_unstable();
     assert_eq!(values, (0..values.len() as u32).collect::<Vec<_>>());
     assert_eq!(link.reader.sample_lost().total.count, 0);
+}
+
+#[test]
+fn incompatible_readers_are_counted_by_policy() {
+    use rtps::discovery::{Mismatch, PolicyId};
+    use wire::qos::ReliabilityKind;
+    let mut link = Link::connected(|_, _| {});
+    link.writer.not_matched(&[Mismatch::Topic { writer: "a".to_owned(), reader: "b".to_owned() }]);
+    assert!(!link.writer.status_changes().intersects(StatusMask::OFFERED_INCOMPATIBLE_QOS));
+    let (offered, requested) = (ReliabilityKind::BestEffort, ReliabilityKind::Reliable);
+    link.writer.not_matched(&[Mismatch::Reliability { offered, requested }]);
+    assert!(link.writer.status_changes().intersects(StatusMask::OFFERED_INCOMPATIBLE_QOS));
+    let status = link.writer.offered_incompatible_qos();
+    assert_eq!((status.total.count, status.last_policy), (1, Some(PolicyId::RELIABILITY)));
+    assert_eq!(link.writer.offered_incompatible_qos().total.change, 0);
+}
+
+#[test]
+fn dispose_carries_the_key_and_its_hash() {
+    use wire::message::{Message, Submessage};
+    use wire::parameter::{InlineQos, StatusInfo};
+    let mut link = Link::connected(|_, _| {});
+    link.write(7, 1).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(7)), None).unwrap();
+    let mut transmit = rtps::Transmit::new();
+    let mut seen = Vec::new();
+    while link.writer.rtps_mut().poll_transmit(link.now, &mut transmit) {
+        let mut datagram = Vec::new();
+        transmit.copy_to(&mut datagram);
+        for submessage in Message::parse(&datagram).unwrap().submessages() {
+            if let Submessage::Data(data) = submessage.unwrap() {
+                let payload = data.payload.unwrap();
+                let qos = data.inline_qos.as_ref().map(|list| InlineQos::read(list).unwrap());
+                seen.push((payload.is_key, payload.bytes.len(), qos.unwrap_or_default()));
+            }
+        }
+    }
+    let [(false, 12, plain), (true, 8, end)] = seen.as_slice() else { panic!("{seen:?}") };
+    assert!(plain.is_empty());
+    assert_eq!((end.status_info, end.key_hash), (StatusInfo::DISPOSED, Some(handle(7).to_bytes())));
 }

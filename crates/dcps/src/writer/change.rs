@@ -62,13 +62,11 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
                 return Err(not_of_instance(named).into());
             }
         }
+        let was_registered = self.is_registered(known);
         let slot = self.obtain(known, "write")?;
-        let written = self.write_data(now, slot, body, options);
-        if written.is_err() && known.is_none() {
-            // Nothing has changed.
-            self.set_registered(slot, false);
-        }
-        let number = written?;
+        let number = self.write_data(now, slot, body, options).inspect_err(|_| {
+            self.set_registered(slot, was_registered);
+        })?;
         self.sign_of_life(now);
         Ok(number)
     }
@@ -118,12 +116,12 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         instance: InstanceOf<'_>,
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
-        let slot = match self.find(instance, "dispose")? {
-            Some(slot) => slot,
-            None => self.obtain(None, "dispose")?,
-        };
-        self.set_registered(slot, true);
-        let number = self.write_end(now, slot, StatusInfo::DISPOSED, source_timestamp)?;
+        let known = self.find(instance, "dispose")?;
+        let was_registered = self.is_registered(known);
+        let slot = self.obtain(known, "dispose")?;
+        let number = self.write_end(now, slot, StatusInfo::DISPOSED, source_timestamp).inspect_err(|_| {
+            self.set_registered(slot, was_registered);
+        })?;
         self.sign_of_life(now);
         Ok(number)
     }
@@ -140,9 +138,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
         let found = self.find(instance, "unregister_instance")?;
-        let registered =
-            |slot: &Slot| self.history.table.get(*slot).is_some_and(|entry| entry.state.registered);
-        let Some(slot) = found.filter(registered) else {
+        let Some(slot) = found.filter(|slot| self.is_registered(Some(*slot))) else {
             return Err(WriteError::Refused(Error::new(
                 ReturnCode::PreconditionNotMet,
                 "unregister_instance",
@@ -296,6 +292,10 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         if let Some(depth) = self.limits.depth {
             self.history.keep_last(slot, depth, &mut self.rtps);
         }
+    }
+
+    fn is_registered(&self, slot: Option<Slot>) -> bool {
+        slot.and_then(|slot| self.history.table.get(slot)).is_some_and(|entry| entry.state.registered)
     }
 
     fn set_registered(&mut self, slot: Slot, registered: bool) {

@@ -39,7 +39,8 @@ impl From<Blocked> for Error {
     }
 }
 
-/// Why a change was not written; nothing has changed then.
+/// Why a change was not written. Nothing has changed then, but of a history that is full of octets those that KEEP_LAST
+/// was to replace may be gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WriteError {
     /// Try again later.
