@@ -258,6 +258,7 @@ fn samples_expire_by_the_wall_clock() {
     assert_eq!((desk.values(), desk.dropped(DropReason::Expired)), (vec![Some(2)], 1));
     let late = desk.now.wall.as_nanos() / 1_000_000 - 250;
     desk.write_at(1, 7, 4, late);
+    assert_eq!(desk.reader.samples(), 0);
     assert_eq!(
         (desk.values(), desk.dropped(DropReason::Expired)),
         (vec![], 2),
