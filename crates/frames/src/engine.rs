@@ -35,6 +35,8 @@ struct Frame {
     /// Counts the frames of the flow.
     number: u64,
     released: u64,
+    /// When it came to the queue.
+    queued: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +145,7 @@ impl<'a> Engine<'a> {
                 for (index, octets) in frames.iter().enumerate() {
                     let edge = self.network.edge(flow, 0);
                     let octets = release.size.unwrap_or(*octets);
-                    let frame = Frame { edge, octets, message, number, released: release.at };
+                    let frame = Frame { edge, octets, message, number, released: release.at, queued: 0 };
                     let at = if index == 0 { release.at } else { release.rest };
                     self.push_arrival(at, frame, flow);
                     number += 1;
@@ -205,7 +207,7 @@ impl<'a> Engine<'a> {
             self.outcome.lost[edge.flow] += 1;
             return;
         }
-        output.levels[level].push_back(frame);
+        output.levels[level].push_back(Frame { queued: now, ..frame });
         output.held[level] += frame.octets;
         self.held[frame.edge] += frame.octets;
         let hop = frame.edge - network.edge(edge.flow, 0);
@@ -259,6 +261,9 @@ impl<'a> Engine<'a> {
         output.busy = true;
         output.sending = Some(frame);
         let end = now + frame.octets * port.picoseconds_per_octet;
+        let edge = &self.network.edges()[frame.edge];
+        let hop = frame.edge - self.network.edge(edge.flow, 0);
+        raise(&mut self.outcome.delay[edge.flow][hop], end - frame.queued);
         self.push_choice(end, index);
         self.receive(end + port.propagation, frame);
     }

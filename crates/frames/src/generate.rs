@@ -118,6 +118,53 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
     Ok(Generated { network, topology, load })
 }
 
+/// A network in which jitter grows: on the link between two switches small messages that come often are held up by
+/// large ones that come seldom and leave in another direction; behind it they meet messages from elsewhere in a bunch.
+///
+/// # Errors
+/// None; else what is wrong with the network.
+pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
+    let mut random = Random::new(seed);
+    let mut plan = Plan::bare(2, &mut random);
+    let rate = plan.rate;
+    // A faster link between the switches lets a bunch come closer together.
+    plan.rate = (rate + random.index(2)).min(RATES.len() - 1);
+    plan.connect(0, 1, &mut random);
+    plan.rate = rate;
+    let [first, second, third, shared, aside] =
+        [0, 0, 1, 1, 1].map(|switch| plan.add_host_at(switch, &mut random));
+    let load = random.between(500_000, 950_000);
+    let mut flows = Vec::new();
+    for (role, most) in [(Role::Held, 3), (Role::Holding, 2), (Role::Met, 2)] {
+        for _ in 0..random.between(1, most) {
+            let from = if random.once_in(2) { first } else { second };
+            let (nodes, frames, levels) = match role {
+                Role::Held => (vec![from, 0, 1, shared], random.between(1, 8), [1, 3]),
+                Role::Holding => (vec![from, 0, 1, aside], random.between(20, 60), [2, 4]),
+                Role::Met => (vec![third, 1, shared], random.between(1, 4), [1, 2]),
+            };
+            let level = u8::try_from(random.between(levels[0], levels[1])).unwrap_or(1);
+            let tree = plan.along(&nodes).into_iter().map(|port| Hop { port, level }).collect();
+            let frames = vec![FRAMES[1]; usize::try_from(frames).unwrap_or(1)];
+            // Shares of the load, in parts of a thousand, as weights.
+            let separation = frames.len() as u64 * 1_000_000_000 / random.between(50, 400);
+            let contract = Contract::Gated { separation, jitter: 0, emission: 0 };
+            flows.push(Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false });
+        }
+    }
+    scale(&mut flows, &plan.ports, load, &mut random);
+    let network = Network::new(plan.nodes, plan.ports, flows)?;
+    Ok(Generated { network, topology: Topology::Line, load })
+}
+
+/// What a flow does at a junction.
+#[derive(Clone, Copy)]
+enum Role {
+    Held,
+    Holding,
+    Met,
+}
+
 struct Plan {
     nodes: Vec<Node>,
     ports: Vec<Port>,
@@ -138,6 +185,19 @@ impl Plan {
             _ => 2,
         });
         let (links, switches) = topology.links(usize::try_from(size).unwrap_or(3));
+        let mut plan = Self::bare(switches, random);
+        plan.mixed = random.once_in(3);
+        for (one, other) in links {
+            plan.connect(one, other, random);
+        }
+        for _ in 0..random.between(2, 6) {
+            plan.add_host(random);
+        }
+        plan
+    }
+
+    /// Switches without links.
+    fn bare(switches: usize, random: &mut Random) -> Self {
         let fastest = random.below(5_000_000);
         let slowest = fastest + if random.once_in(2) { 0 } else { random.below(5_000_000) };
         // For host ports and for switch ports.
@@ -148,26 +208,24 @@ impl Plan {
             2 => [largest, largest],
             _ => [FRAMES[1]; 2],
         };
-        let mut plan = Self {
+        Self {
             nodes: vec![Node::Switch { fastest, slowest }; switches],
             ports: Vec::new(),
             hosts: Vec::new(),
             switches,
             rate: random.index(RATES.len()),
-            mixed: random.once_in(3),
+            mixed: false,
             best_effort,
-        };
-        for (one, other) in links {
-            plan.connect(one, other, random);
         }
-        for _ in 0..random.between(2, 6) {
-            plan.add_host(random);
-        }
-        plan
     }
 
     fn add_host(&mut self, random: &mut Random) -> usize {
-        let (host, switch) = (self.nodes.len(), random.index(self.switches));
+        let switch = random.index(self.switches);
+        self.add_host_at(switch, random)
+    }
+
+    fn add_host_at(&mut self, switch: usize, random: &mut Random) -> usize {
+        let host = self.nodes.len();
         self.nodes.push(Node::Host);
         self.hosts.push(host);
         self.connect(host, switch, random);
@@ -188,6 +246,12 @@ impl Plan {
                 buffer: u64::MAX,
             });
         }
+    }
+
+    /// Ports between nodes that follow each other.
+    fn along(&self, nodes: &[usize]) -> Vec<usize> {
+        let port = |pair: &[usize]| self.ports.iter().position(|port| [port.from, port.to] == pair);
+        nodes.windows(2).filter_map(port).collect()
     }
 
     /// Ports of a tree of shortest paths to one to three other hosts.
@@ -245,7 +309,8 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
         2 => random.below(separation * 5 / 2),
         _ => 0,
     };
-    let emission = if frames.len() > 1 && random.once_in(5) { random.below(separation / 2) } else { 0 };
+    let longest = if random.once_in(3) { separation * 2 } else { separation / 2 };
+    let emission = if frames.len() > 1 && random.once_in(5) { random.below(longest) } else { 0 };
     let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
     let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };

@@ -43,7 +43,10 @@ pub struct Outcome {
     /// For each flow and each hop: the largest latency, in picoseconds, from the release of a message to the last bit
     /// of a frame of it at the end of the hop. For a source that counts frames every frame is a message.
     pub latency: Vec<Vec<u64>>,
-    /// The message that had it.
+    /// For each flow and each hop: the longest time, in picoseconds, from the arrival of a frame in the queue of the
+    /// hop's port to the end of its transmission there.
+    pub delay: Vec<Vec<u64>>,
+    /// The message that had the largest latency.
     pub message: Vec<Vec<u32>>,
     /// For each flow and each hop: the most octets of the flow that were at the port at once, waiting or on the wire.
     pub flow_backlog: Vec<Vec<u64>>,
@@ -75,6 +78,7 @@ impl Outcome {
         let per_hop: Vec<Vec<u64>> = flows.iter().map(|flow| vec![0; flow.tree.len()]).collect();
         Self {
             latency: per_hop.clone(),
+            delay: per_hop.clone(),
             message: flows.iter().map(|flow| vec![0; flow.tree.len()]).collect(),
             flow_backlog: per_hop.clone(),
             level_backlog: vec![[0; LEVELS as usize]; network.ports().len()],
@@ -107,6 +111,7 @@ impl Outcome {
                 }
             }
         }
+        raise_all(&mut self.delay, &other.delay);
         raise_all(&mut self.flow_backlog, &other.flow_backlog);
         for (own, others) in self.level_backlog.iter_mut().zip(&other.level_backlog) {
             raise(own, others);

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use crate::certificate::{Certificate, Claim, PortCertificate};
 use crate::network::Port;
-use crate::port::{Arrival, Contender};
+use crate::port::{Arrival, Contender, Ingress};
 
 /// What is wrong with a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +109,18 @@ fn check_port(evidence: &PortCertificate, hop: usize) -> Result<(), Fault> {
     {
         return Err(Fault::Shape);
     }
+    if !evidence.contenders.iter().all(in_range)
+        || evidence.contenders.len() > MOST_FLOWS
+        || evidence.server.rate > MOST_RATE
+        || evidence.server.best_effort > MOST_BITS
+        || evidence
+            .server
+            .control
+            .is_some_and(|control| control.burst > MOST_BITS || control.rate > MOST_RATE)
+        || evidence.claims.iter().any(|claim| claim.delay.max(claim.pause) > MOST_TIME)
+    {
+        return Err(Fault::TooLarge { hop });
+    }
     for (contender, share) in evidence.contenders.iter().zip(&evidence.shares) {
         let claim = evidence.claims.iter().find(|claim| claim.level == contender.level);
         if claim.is_none_or(|claim| claim.delay > *share) {
@@ -118,10 +130,36 @@ fn check_port(evidence: &PortCertificate, hop: usize) -> Result<(), Fault> {
     evidence.claims.iter().try_for_each(|claim| check_claim(evidence, claim, hop))
 }
 
+/// Numbers up to these cannot overflow: products of bits, picoseconds per second and counts of messages stay below
+/// 2^123.
+const MOST_FLOWS: usize = 1 << 10;
+const MOST_BITS: u64 = 1 << 40;
+const MOST_RATE: u64 = 1 << 44;
+/// 2.5 hours.
+const MOST_TIME: u64 = 1 << 53;
+/// A microsecond: messages come less often.
+const LEAST_SEPARATION: u64 = 1 << 20;
+
+fn in_range(contender: &Contender) -> bool {
+    let arrival = match contender.arrival {
+        Arrival::Messages { bits, separation, jitter } => {
+            bits <= MOST_BITS && (LEAST_SEPARATION..=MOST_TIME).contains(&separation) && jitter <= MOST_TIME
+        }
+        Arrival::Bucket { burst, rate } => burst <= MOST_BITS && rate <= MOST_RATE,
+    };
+    let ingress = |ingress: Ingress| ingress.rate <= MOST_RATE && ingress.variation <= MOST_TIME;
+    arrival
+        && contender.largest_frame <= MOST_BITS
+        && contender.smallest_frame <= MOST_BITS
+        && contender.ingress.is_none_or(ingress)
+}
+
 /// Work that a picosecond of one bit per second does.
 const UNIT: i128 = 1_000_000_000_000;
 /// How many intervals may be examined for a claim.
-const INTERVALS: u32 = 2_000_000;
+const INTERVALS: u32 = 50_000;
+/// How many instants at which something jumps a claim may have: together they bound the time a check takes.
+const MOST_INSTANTS: usize = 5_000;
 
 /// A flow as a line with jumps: `base + slope * t`, and `step` more at each multiple of the period, jitter earlier.
 struct Source {
@@ -310,7 +348,7 @@ fn instants(bundles: &[Bundle], end: i128) -> Option<Vec<i128>> {
         while next < end {
             instants.push(next);
             next += source.period;
-            if instants.len() > 200_000 {
+            if instants.len() > MOST_INSTANTS {
                 return None;
             }
         }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::backlog::{backlog_from, backlog_within};
 use crate::bound::{level_bound, planned_bound};
-use crate::levels::{NoLevels, assign, assign_last};
+use crate::levels::{NoLevels, assign_last, least_bound};
 use crate::network::{Buffer, Flow, FlowError, Port};
 use crate::order::verified_order;
 use crate::path::{HopView, PathBound, fixed_latency, least_latency, path_bound, separation_at_subscriber};
@@ -159,6 +159,11 @@ impl Ledger {
         &self.ports
     }
 
+    /// How slack is shared out.
+    pub fn split(&self) -> Split {
+        self.split
+    }
+
     /// The flows at a port, in the order of their identities.
     pub fn entries(&self, port: usize) -> &[Entry] {
         self.entries.get(port).map_or(&[], Vec::as_slice)
@@ -288,32 +293,14 @@ impl Ledger {
     fn least_share(&self, id: FlowId, flow: &Flow, index: usize, new: Contender) -> Result<u64, Reason> {
         let behind =
             flow.subscribers.iter().filter(|subscriber| flow.way_to(subscriber.hop).contains(&index));
-        let mut share = behind.map(|subscriber| subscriber.limit).min().unwrap_or(u64::MAX);
+        let limit = behind.map(|subscriber| subscriber.limit).min().unwrap_or(u64::MAX);
         let port_index = flow.tree.get(index).map_or(0, |hop| hop.port);
         let port = self.ports.get(port_index).ok_or(Reason::Flow(FlowError::Port { hop: index }))?;
         let (mut contenders, mut limits) = self.at(port_index);
         contenders.push(new);
-        limits.push(share);
-        let mut least = None;
-        loop {
-            if let Some(last) = limits.last_mut() {
-                *last = share;
-            }
-            let levels = match assign(&port.planning_server(), &contenders, &limits, port.queues) {
-                Ok(levels) => levels,
-                Err(refused) => return least.ok_or(self.reason(port_index, id, refused)),
-            };
-            contenders.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
-            let level = levels.last().copied().unwrap_or(0);
-            // A level that keeps its limit has a bound.
-            let bound =
-                planned_bound(&port.planning_server(), &contenders, level).map_or(share, |bound| bound.delay);
-            least = Some(bound);
-            match bound.checked_sub(1) {
-                Some(less) => share = less,
-                None => return Ok(bound),
-            }
-        }
+        limits.push(limit);
+        least_bound(&port.planning_server(), &contenders, &limits, port.queues)
+            .map_err(|refused| self.reason(port_index, id, refused))
     }
 
     /// For each subscriber, what its limit leaves beyond the least shares.

@@ -93,3 +93,34 @@ fn other_changes_are_found() {
     };
     assert!(matches!(fault(&more), Fault::Delay { hop: 1, .. } | Fault::Pause { hop: 1, .. }));
 }
+
+/// Numbers that would overflow are refused before anything is computed from them.
+#[test]
+fn hostile_numbers_do_no_harm() {
+    let ledger = table_two_ledger();
+    let fault = |change: &dyn Fn(&mut Certificate)| {
+        let mut certificate = ledger.certificate(2).unwrap();
+        change(&mut certificate);
+        check(&certificate, ledger.ports()).unwrap_err()
+    };
+    let other = |arrival| move |c: &mut Certificate| c.ports[1].contenders[0].arrival = arrival;
+    for arrival in [
+        Arrival::Messages { bits: u64::MAX, separation: 1 << 30, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 0, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 1, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 1 << 30, jitter: u64::MAX },
+        Arrival::Bucket { burst: u64::MAX, rate: 1 },
+        Arrival::Bucket { burst: 1, rate: u64::MAX },
+    ] {
+        assert_eq!(fault(&other(arrival)), Fault::TooLarge { hop: 1 }, "{arrival:?}");
+    }
+    assert_eq!(fault(&|c| c.ports[1].claims[0].pause = u64::MAX), Fault::TooLarge { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].claims[0].delay = u64::MAX), Fault::TooLarge { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].server.best_effort = u64::MAX), Fault::TooLarge { hop: 1 });
+    let largest = |c: &mut Certificate| {
+        c.ports[1].contenders[0].arrival =
+            Arrival::Messages { bits: 1 << 40, separation: 1 << 20, jitter: 1 << 53 };
+        c.ports[1].claims.iter_mut().for_each(|claim| claim.pause = 1 << 53);
+    };
+    assert!(matches!(fault(&largest), Fault::Pause { hop: 1, .. } | Fault::TooLarge { hop: 1 }));
+}

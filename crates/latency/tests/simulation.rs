@@ -47,7 +47,7 @@ fn compare(
 #[test]
 fn no_frame_exceeds_a_bound() {
     let (mut admitted, mut most, mut babbled) = (0, Vec::new(), 0);
-    for seed in tiers::current().seeds("sim.seeds").step_by(2) {
+    for seed in tiers::current().seeds("sim.seeds").step_by(4) {
         let mut random = Random(seed);
         let (ledger, flows) = random_network(&mut random);
         admitted += flows.len();
@@ -76,7 +76,7 @@ fn no_frame_exceeds_a_bound() {
         most[most.len() / 2],
         most.last()
     );
-    assert!(admitted > 200 && babbled > 20);
+    assert!(admitted > 100 && babbled > 10);
     // The search is worth something only if it comes close.
     assert!(*most.last().unwrap() >= 900, "{:?}", most.last());
 }

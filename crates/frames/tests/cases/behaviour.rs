@@ -48,6 +48,7 @@ fn frames_are_stored_and_forwarded_to_every_subscriber() {
     // The host sends until 1000 and 1500; the switch has the frames at 1007 and 1507 and 90 later in its queues;
     // the slow port sends the second frame when the first is out, the fast one at once.
     assert_eq!(outcome.latency, [vec![1507, 1097 + 2000 + 1000 + 5, 1597 + 250 + 3]]);
+    assert_eq!(outcome.delay, [vec![1500, 2000 + 1000 - 500, 500]]);
     assert_eq!(outcome.received, [vec![2, 2, 2]]);
     // The second frame comes to the fast port in the instant in which the first is out: counted together.
     assert_eq!(outcome.flow_backlog, [vec![150, 150, 150]]);

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod behaviour;
+mod exhaustive;
 mod networks;
 mod reference;
 mod table_two;

@@ -185,9 +185,13 @@ impl Judgement {
 fn judge(bound: fn(&Network, usize, Mistake) -> i128, mistake: Mistake, buckets: bool) -> Judgement {
     let effort = Effort { aligned: 6, climbing: 16, random: 2, frames: 400 };
     let (mut above, mut ratios) = (0, Vec::new());
-    // Formulas that are meant to be right are tried as often as the tier says; the others fail soon.
-    let seeds = if mistake == Mistake::None { tiers::current().seeds("latency.networks") } else { 0..60 };
+    // Formulas that are meant to be right are tried as often as the tier says, the others until they fail.
+    let right = mistake == Mistake::None;
+    let seeds = if right { tiers::current().seeds("latency.networks") } else { 0..200 };
     for seed in seeds {
+        if above > 0 && !right {
+            break;
+        }
         let network = random_port(seed, buckets);
         if network.load(0) >= 980_000 {
             continue;

@@ -12,6 +12,8 @@ use crate::networks::{attack, generated};
 struct Promise {
     network: Network,
     bounds: Bounds,
+    /// For each flow and each hop: the delay that no frame exceeds there.
+    shares: Vec<Vec<u64>>,
     refused: u64,
 }
 
@@ -57,7 +59,7 @@ fn promise(seed: u64) -> Option<Promise> {
     }
     let mut ports = network.ports().to_vec();
     ports.iter_mut().for_each(|port| port.buffer = buffer);
-    let (mut flows, mut bounds) = (Vec::new(), Bounds::default());
+    let (mut flows, mut bounds, mut shares) = (Vec::new(), Bounds::default(), Vec::new());
     for (index, flow) in network.flows().iter().enumerate() {
         let Some(admitted) = ledger.flow(index as u64) else { continue };
         let level = |port| {
@@ -77,9 +79,10 @@ fn promise(seed: u64) -> Option<Promise> {
             }
         }
         bounds.latency.push(latencies);
+        shares.push(admitted.shares.clone());
     }
     let network = Network::new(network.nodes().to_vec(), ports, flows).unwrap();
-    (!bounds.latency.is_empty()).then_some(Promise { network, bounds, refused })
+    (!bounds.latency.is_empty()).then_some(Promise { network, bounds, shares, refused })
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn what_is_admitted_is_kept() {
     let (mut networks, mut flows, mut refusals, mut runs) = (0, 0, 0, 0);
     let mut wrong = Vec::new();
     for seed in tiers::current().seeds("latency.networks") {
-        let Some(Promise { network, bounds, refused }) = promise(seed) else { continue };
+        let Some(Promise { network, bounds, shares, refused }) = promise(seed) else { continue };
         refusals += refused;
         let Some((_, _, found)) = attack(seed, &network, &bounds) else { continue };
         networks += 1;
@@ -96,10 +99,16 @@ fn what_is_admitted_is_kept() {
         let outcome = &found.outcome;
         let dropped =
             network.flows().iter().zip(&outcome.policed).any(|(flow, dropped)| !flow.babbles && *dropped > 0);
+        let late = network.flows().iter().enumerate().any(|(flow, source)| {
+            let hops = usize::from(source.babbles)..source.tree.len();
+            hops.into_iter().any(|hop| outcome.delay[flow][hop] > shares[flow][hop])
+        });
         let lost = outcome.lost.iter().sum::<u64>();
-        if outcome.excess_count > 0 || dropped || lost > 0 {
-            wrong
-                .push(format!("seed {seed}: {:?}, dropped {dropped}, lost {lost}", outcome.excesses.first()));
+        if outcome.excess_count > 0 || late || dropped || lost > 0 {
+            wrong.push(format!(
+                "seed {seed}: {:?}, above a share {late}, dropped {dropped}, lost {lost}",
+                outcome.excesses.first()
+            ));
         }
     }
     println!("{networks} networks with {flows} flows admitted, {refusals} refusals, {runs} runs");
