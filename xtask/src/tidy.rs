@@ -8,7 +8,7 @@ const MAX_LINES: usize = 800;
 /// Lines a Rust file should have at most.
 const GOOD_LINES: usize = 500;
 /// Where code may sleep, and tests may read the machine's clock: what is about real sockets, threads or measurements.
-const REAL_TIME: [&str; 12] = [
+const REAL_TIME: [&str; 11] = [
     "crates/udp/",
     "crates/shm/",
     "crates/dds/",
@@ -20,8 +20,6 @@ const REAL_TIME: [&str; 12] = [
     "crates/tiers/",
     "tests/interop/",
     "xtask/",
-    // A hostile parameter list is refused within a time.
-    "crates/wire/tests/attacks.rs",
 ];
 /// Binary files that are allowed: a folder and an ending.
 const BINARIES: [(&str, &str); 1] = [("crates/wire/tests/golden/", ".pcap")];

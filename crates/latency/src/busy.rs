@@ -10,7 +10,7 @@ use crate::port::{Contender, Server, blocking, least_frame, stable_rate};
 use crate::units::{least_time_of, time_of};
 
 /// How many evaluations of curves a bound may cost before the test gives up.
-pub const EFFORT: u32 = 200_000;
+pub const EFFORT: u32 = 50_000;
 /// How often an interval between two jumps is halved to follow the arrivals of higher levels.
 const HALVINGS: u32 = 7;
 

@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 
 use crate::backlog::{backlog_from, backlog_within};
 use crate::bound::{level_bound, planned_bound};
-use crate::levels::{NoLevels, assign, assign_last};
+use crate::levels::{NoLevels, assign_last, least_bound};
 use crate::network::{Buffer, Flow, FlowError, Port};
+use crate::order::verified_order;
 use crate::path::{HopView, PathBound, fixed_latency, least_latency, path_bound, separation_at_subscriber};
 use crate::policing::Enforcement;
 use crate::port::Contender;
@@ -64,7 +65,8 @@ pub struct Plan {
     pub admitted: Admitted,
     /// What it offers to each hop, with its level there.
     pub contenders: Vec<Contender>,
-    /// Flows that change their levels; [`safe_order`](crate::order::safe_order) says in which order.
+    /// Flows that change their levels, in an order in which every flow keeps its share after each step; before the
+    /// flow itself begins.
     pub moves: Vec<Move>,
 }
 
@@ -103,6 +105,11 @@ pub enum Reason {
         needed: Option<u64>,
         /// Octets reserved.
         reserved: u64,
+    },
+    /// Flows would have to change their levels, and no order of that keeps all shares in between.
+    Order {
+        /// Index of the port.
+        port: usize,
     },
     /// A subscriber may have to wait longer for the next message than it accepts.
     Separation {
@@ -150,6 +157,11 @@ impl Ledger {
     /// The ports.
     pub fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// How slack is shared out.
+    pub fn split(&self) -> Split {
+        self.split
     }
 
     /// The flows at a port, in the order of their identities.
@@ -281,32 +293,14 @@ impl Ledger {
     fn least_share(&self, id: FlowId, flow: &Flow, index: usize, new: Contender) -> Result<u64, Reason> {
         let behind =
             flow.subscribers.iter().filter(|subscriber| flow.way_to(subscriber.hop).contains(&index));
-        let mut share = behind.map(|subscriber| subscriber.limit).min().unwrap_or(u64::MAX);
+        let limit = behind.map(|subscriber| subscriber.limit).min().unwrap_or(u64::MAX);
         let port_index = flow.tree.get(index).map_or(0, |hop| hop.port);
         let port = self.ports.get(port_index).ok_or(Reason::Flow(FlowError::Port { hop: index }))?;
         let (mut contenders, mut limits) = self.at(port_index);
         contenders.push(new);
-        limits.push(share);
-        let mut least = None;
-        loop {
-            if let Some(last) = limits.last_mut() {
-                *last = share;
-            }
-            let levels = match assign(&port.planning_server(), &contenders, &limits, port.queues) {
-                Ok(levels) => levels,
-                Err(refused) => return least.ok_or(self.reason(port_index, id, refused)),
-            };
-            contenders.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
-            let level = levels.last().copied().unwrap_or(0);
-            // A level that keeps its limit has a bound.
-            let bound =
-                planned_bound(&port.planning_server(), &contenders, level).map_or(share, |bound| bound.delay);
-            least = Some(bound);
-            match bound.checked_sub(1) {
-                Some(less) => share = less,
-                None => return Ok(bound),
-            }
-        }
+        limits.push(limit);
+        least_bound(&port.planning_server(), &contenders, &limits, port.queues)
+            .map_err(|refused| self.reason(port_index, id, refused))
     }
 
     /// For each subscriber, what its limit leaves beyond the least shares.
@@ -362,15 +356,28 @@ impl Ledger {
             if let Some(last) = all.last() {
                 contender.level = last.level;
             }
-            for (entry, to) in self.entries(hop.port).iter().zip(levels) {
-                if entry.contender.level != to {
-                    let from = entry.contender.level;
-                    moves.push(Move { port: hop.port, flow: entry.flow, from, to });
-                }
-            }
+            moves.extend(self.steps(hop.port, port, &levels)?);
         }
         let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
         Ok(Plan { id, admitted, contenders, moves })
+    }
+
+    /// The moves of a port's flows to new levels, in an order in which all shares are kept.
+    fn steps(&self, index: usize, port: &Port, levels: &[u8]) -> Result<Vec<Move>, Reason> {
+        let entries = self.entries(index);
+        let moves: Vec<Move> = entries
+            .iter()
+            .zip(levels)
+            .map(|(entry, to)| Move { port: index, flow: entry.flow, from: entry.contender.level, to: *to })
+            .filter(|step| step.from != step.to)
+            .collect();
+        if moves.is_empty() {
+            return Ok(moves);
+        }
+        let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
+        let (contenders, shares) = self.at(index);
+        verified_order(&port.planning_server(), &flows, &contenders, &shares, &moves)
+            .ok_or(Reason::Order { port: index })
     }
 
     /// Whether buffers hold what the queues may hold.

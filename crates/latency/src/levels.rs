@@ -41,6 +41,17 @@ pub fn assign(
     limits: &[u64],
     queues: u8,
 ) -> Result<Vec<u8>, NoLevels> {
+    assign_and(server, contenders, limits, queues, true)
+}
+
+/// The same; spare levels are used only with `widen`.
+fn assign_and(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+    widen: bool,
+) -> Result<Vec<u8>, NoLevels> {
     if limits.len() != contenders.len() {
         return Err(NoLevels::Input);
     }
@@ -58,7 +69,9 @@ pub fn assign(
     if plan.bounds.len() > usize::from(queues) {
         return Err(NoLevels::TooFewQueues { needed: plan.bounds.len() });
     }
-    plan.widen(usize::from(queues));
+    if widen {
+        plan.widen(usize::from(queues));
+    }
     plan.number();
     let mut levels = alloc::vec![0; contenders.len()];
     for (index, flow) in order.iter().zip(&plan.flows) {
@@ -69,14 +82,98 @@ pub fn assign(
     Ok(levels)
 }
 
+/// Ports with more flows than this keep the levels they have: a new flow goes where it fits, and nothing else moves.
+pub const SMALL_PORT: usize = 32;
+
+/// The levels at which the last flow fits while all others stay where they are, from the lowest, each with its bound
+/// there (picoseconds): levels above it do not change, those at and below it are tested.
+pub fn places(server: &Server, contenders: &[Contender], limits: &[u64], queues: u8) -> Vec<(u8, u64)> {
+    let mut placed = contenders.to_vec();
+    let mut places = Vec::new();
+    let Some(limit) = limits.get(contenders.len().wrapping_sub(1)).copied() else { return places };
+    for level in 0..queues {
+        if let Some(last) = placed.last_mut() {
+            last.level = level;
+        }
+        let Some(bound) = planned_bound(server, &placed, level).filter(|bound| bound.delay <= limit) else {
+            continue;
+        };
+        if first_miss(server, &placed, limits, level).is_none() {
+            places.push((level, bound.delay));
+        }
+    }
+    places
+}
+
+/// The first flow at or below `level`, from there down, whose limit its level does not keep.
+fn first_miss(server: &Server, contenders: &[Contender], limits: &[u64], level: u8) -> Option<usize> {
+    (0..=level).rev().find_map(|level| {
+        let at_level = contenders.iter().zip(limits).enumerate().filter(|(_, (flow, _))| flow.level == level);
+        let (index, (_, limit)) = at_level.min_by_key(|(_, (_, limit))| **limit)?;
+        (!keeps(server, contenders, level, *limit)).then_some(index)
+    })
+}
+
+/// What stands in the way of the last flow if it has no place: who misses if it goes on top.
+fn no_place(server: &Server, contenders: &[Contender], limits: &[u64], queues: u8) -> NoLevels {
+    let mut placed = contenders.to_vec();
+    let top = queues.saturating_sub(1);
+    if let Some(last) = placed.last_mut() {
+        last.level = top;
+    }
+    let flow = first_miss(server, &placed, limits, top).unwrap_or(contenders.len().saturating_sub(1));
+    let level = placed.get(flow).map_or(top, |flow| flow.level);
+    let by =
+        planned_bound(server, &placed, level).and_then(|bound| bound.delay.checked_sub(*limits.get(flow)?));
+    NoLevels::Missed { flow, level, by }
+}
+
+/// The least bound that the last flow can have with everybody's limits kept; its own limit says how much it may be.
+pub fn least_bound(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+) -> Result<u64, NoLevels> {
+    if contenders.len() > SMALL_PORT {
+        let places = places(server, contenders, limits, queues);
+        let least = places.into_iter().map(|(_, bound)| bound).min();
+        return least.ok_or_else(|| no_place(server, contenders, limits, queues));
+    }
+    let (mut placed, mut limits) = (contenders.to_vec(), limits.to_vec());
+    let mut least = None;
+    loop {
+        let levels = match assign_and(server, &placed, &limits, queues, false) {
+            Ok(levels) => levels,
+            Err(refused) => return least.ok_or(refused),
+        };
+        placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
+        let level = levels.last().copied().unwrap_or(0);
+        let bound = planned_bound(server, &placed, level).ok_or(NoLevels::Input)?.delay;
+        least = Some(bound);
+        // Can it be less with other levels?
+        match (bound.checked_sub(1), limits.last_mut()) {
+            (Some(less), Some(limit)) => *limit = less,
+            _ => return Ok(bound),
+        }
+    }
+}
+
 /// Levels for flows of which all but the last have one: those they have, if the last finds a place among them that
-/// leaves no smaller margin than new levels for all would; else those of [`assign`].
+/// leaves no smaller margin than new levels for all would; else those of [`assign`]. On a port that is not a
+/// [`SMALL_PORT`] the others keep their levels in any case.
 pub fn assign_last(
     server: &Server,
     contenders: &[Contender],
     limits: &[u64],
     queues: u8,
 ) -> Result<Vec<u8>, NoLevels> {
+    if contenders.len() > SMALL_PORT {
+        let place = places(server, contenders, limits, queues).into_iter().next();
+        let (level, _) = place.ok_or_else(|| no_place(server, contenders, limits, queues))?;
+        let others = contenders.iter().take(contenders.len() - 1).map(|flow| flow.level);
+        return Ok(others.chain([level]).collect());
+    }
     let levels = assign(server, contenders, limits, queues)?;
     let mut placed = contenders.to_vec();
     placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);

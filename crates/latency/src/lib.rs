@@ -4,9 +4,11 @@
 //! computed is `None`, never a guess.
 //!
 //! - [`framing`]: what a message weighs on the wire.
-//! - [`port`]: one egress port and what arrives at it.
-//! - [`linear`], [`busy`]: bounds of the delay at a port; [`backlog`]: of what its queues hold.
-//! - [`bound`]: the least of them; [`levels`]: which flow goes into which level of a port.
+//! - [`port`]: one egress port and what arrives at it; [`linear`], [`busy`], [`bound`]: bounds of its delays;
+//!   [`backlog`]: of what its queues hold; [`levels`]: which flow goes into which level.
+//! - [`network`]: ports, flows and trees; [`policing`]: gates and meters; [`path`]: bounds from end to end.
+//! - [`ledger`]: admission and removal; [`split`]: of the latency over the hops; [`order`]: of changes.
+//! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -16,6 +18,8 @@ mod arrivals;
 pub mod backlog;
 pub mod bound;
 pub mod busy;
+pub mod certificate;
+pub mod check;
 mod curve;
 pub mod framing;
 pub mod ledger;

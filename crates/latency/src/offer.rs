@@ -10,7 +10,7 @@ pub(crate) fn offer(ledger: &Ledger, id: FlowId, flow: &Flow, reason: Reason) ->
     match reason {
         // No latency or rate helps.
         Reason::Known | Reason::Flow(_) | Reason::Separation { .. } => Offer::default(),
-        Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } => {
+        Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. } => {
             Offer { latency: latency(ledger, id, flow), separation: separation(ledger, id, flow) }
         }
     }

@@ -2,15 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod networks;
+mod random;
 
 use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber};
 use latency::path::PathMethod;
-use latency::policing::{Enforcement, Gate};
+use latency::policing::{Enforcement, Gate, Meter};
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
-use networks::{flow, host, switch, table_two};
+use networks::{flow, host, random_network, switch, table_two};
+use random::Random;
 
 fn admit(ledger: &mut Ledger, id: u64, flow: &Flow) {
     let plan = ledger.plan(id, flow).unwrap_or_else(|refusal| panic!("flow {id}: {refusal:?}"));
@@ -244,4 +246,90 @@ fn flows_that_fit_no_model_are_refused() {
     assert_eq!(error(&|flow| flow.subscribers[0].hop = 2), FlowError::Subscriber { subscriber: 0 });
     let jumbo = Framing::Udp { datagram: 9_000 };
     assert_eq!(error(&|flow| flow.framing = jumbo), FlowError::Framing { hop: 0 });
+}
+
+/// Gap 17: what is programmed is rounded up to what the device can do, and holds a conforming publisher.
+#[test]
+fn meters_are_rounded_up() {
+    let ports = [host(), switch()];
+    let mut flow = flow(1_001, MILLISECOND, MILLISECOND, &[0, 1]);
+    flow.jitter = 100 * MICROSECOND;
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000 };
+    let bits = (1_001 + 66) * 8;
+    let share = 50 * MICROSECOND;
+    // 8.536 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, and the message.
+    let Enforcement::Meter(Meter { burst, rate }) = flow.enforcement(&ports, share).unwrap() else {
+        panic!()
+    };
+    assert_eq!((rate, burst), (8_536_000, 10_000));
+    assert!(burst >= bits + 8_536 * (100 + 41) / 1_000);
+    flow.separation -= 1;
+    let Enforcement::Meter(Meter { rate, .. }) = flow.enforcement(&ports, share).unwrap() else { panic!() };
+    assert_eq!(rate, 8_537_000);
+}
+
+/// Gap 19: an urgent flow is refused for the sake of one below it, which the refusal names.
+#[test]
+fn lower_levels_are_tested_again() {
+    let (mut ports, flows) = table_two();
+    ports.push(host());
+    let mut ledger = Ledger::new(ports, Split::Load);
+    for (index, flow) in flows.iter().enumerate() {
+        admit(&mut ledger, index as u64 + 1, flow);
+    }
+    let urgent = flow(60_000, 20 * MILLISECOND, 1_100 * MICROSECOND, &[4, 3]);
+    let refusal = ledger.plan(4, &urgent).unwrap_err();
+    let Reason::Delay { port: 3, flow: 1..=3, by: Some(1..), .. } = refusal.reason else {
+        panic!("{refusal:?}")
+    };
+}
+
+/// More flows than levels are found for by search: others keep their places.
+#[test]
+fn a_port_of_many_flows() {
+    let mut ports = vec![switch()];
+    ports.extend((0..60).map(|_| host()));
+    let mut ledger = Ledger::new(ports, Split::Load);
+    let flow = |host: usize| {
+        let limit = if host.is_multiple_of(3) { 2 } else { 9 };
+        flow(1_000 + 10 * host as u32, 10 * MILLISECOND, limit * MILLISECOND, &[host, 0])
+    };
+    for host in 1..=60 {
+        admit(&mut ledger, host as u64, &flow(host));
+    }
+    let hasty = Flow {
+        subscribers: vec![Subscriber { hop: 1, limit: 15 * MICROSECOND, maximum_separation: None }],
+        ..flow(1)
+    };
+    ledger.remove(1);
+    let refusal = ledger.plan(1, &hasty).unwrap_err();
+    assert!(matches!(refusal.reason, Reason::Delay { by: Some(1..), .. }), "{refusal:?}");
+    assert!(refusal.offer.latency.is_some());
+}
+
+#[test]
+fn admissions_and_removals_in_any_order_keep_all_shares() {
+    for seed in tiers::current().seeds("property.cases").step_by(10) {
+        let mut random = Random(seed);
+        let (mut ledger, flows) = random_network(&mut random);
+        let empty = Ledger::new(ledger.ports().to_vec(), ledger.split());
+        for _ in 0..10 {
+            let id = random.range(0, 9);
+            match (ledger.remove(id), flows.get(&id)) {
+                (None, Some(flow)) => {
+                    if let Ok(plan) = ledger.plan_as_asked(id, flow) {
+                        assert!(ledger.commit(plan));
+                    }
+                }
+                (removed, flow) => assert_eq!(removed.as_ref().map(|removed| &removed.flow), flow),
+            }
+            for port in 0..ledger.ports().len() {
+                assert_eq!(ledger.audit(port), Ok(()), "seed {seed}, port {port}");
+            }
+        }
+        for id in flows.keys() {
+            ledger.remove(*id);
+        }
+        assert_eq!(ledger, empty, "seed {seed}");
+    }
 }

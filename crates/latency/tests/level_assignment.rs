@@ -66,6 +66,7 @@ fn by_trying_all(server: &Server, contenders: &[Contender], limits: &[u64]) -> O
     fewest
 }
 
+/// Gap 22: and with the fewest levels, because each is filled to its largest set.
 #[test]
 fn a_grouping_is_found_whenever_one_exists() {
     let (mut feasible, mut infeasible) = (0, 0);
@@ -130,8 +131,7 @@ fn table_two_needs_two_levels_and_spare_ones_give_three() {
     assert_eq!(assign(&server, &contenders, &limits, 1), Err(NoLevels::TooFewQueues { needed: 2 }));
 }
 
-/// Gap 22: one flow at a time is not enough. Alone at the bottom each of two equal flows waits for the other and a
-/// third; together they are first-in first-out and the third above is all the same.
+/// Gap 2 once more: with token buckets alone no order of levels will do.
 #[test]
 fn table_two_by_token_buckets_is_refused_for_the_second_flow() {
     let (server, mut contenders, limits) = table_two();

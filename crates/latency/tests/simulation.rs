@@ -8,58 +8,12 @@ mod simulator;
 use std::collections::BTreeMap;
 
 use latency::ledger::Ledger;
-use latency::network::{Flow, Hop, Policing, Port, Subscriber};
+use latency::network::{Flow, Policing};
 use latency::split::Split;
-use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
-use networks::{flow, host, switch, table_two};
+use latency::units::MILLISECOND;
+use networks::{random_network, table_two};
 use random::Random;
 use simulator::{Behaviour, run};
-
-/// Four hosts (0 to 3) at one switch, whose port 4 leads to another one with ports 5 and 6 and a host 7.
-fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow>) {
-    let hosts = [host(), host(), host(), host()];
-    let uplink = if random.range(0, 1) == 0 { 1 } else { 10 };
-    let inner = Port {
-        rate: networks::GIGABIT * uplink,
-        propagation: random.range(0, 500) * NANOSECOND,
-        least_multiplexing: 500 * NANOSECOND,
-        most_multiplexing: (500 + random.range(0, 1_500)) * NANOSECOND,
-        queues: random.range(1, 8) as u8,
-        ..switch()
-    };
-    let outer = Port { rate: networks::GIGABIT, ..inner };
-    let ports = hosts.into_iter().chain([inner, outer, outer, host()]).collect();
-    let split = [Split::Last, Split::Load, Split::Even][random.range(0, 2) as usize];
-    let mut ledger = Ledger::new(ports, split);
-    let mut flows = BTreeMap::new();
-    for id in 0..random.range(2, 9) {
-        let source = [0, 0, 1, 2, 3, 7][random.range(0, 5) as usize];
-        let target = random.range(5, 6) as usize;
-        let path = if source == 7 { vec![7, target] } else { vec![source, 4, target] };
-        let octets = [random.range(1, 1_400), random.range(1_000, 40_000)][random.range(0, 1) as usize];
-        let separation = random.range(200, 3_000) * MICROSECOND;
-        let limit = random.range(100, 3_000) * MICROSECOND;
-        let mut new = flow(octets as u32, separation, limit, &path);
-        new.smallest_message = if random.range(0, 1) == 0 { new.largest_message } else { 1 };
-        new.jitter = random.range(0, 1) * random.range(0, 300) * MICROSECOND;
-        new.emission = random.range(0, 1) * random.range(0, 100) * MICROSECOND;
-        new.policing = [
-            Policing::Trusted,
-            Policing::Gate { tick: MICROSECOND },
-            Policing::Gate { tick: 1 },
-            Policing::Meter { rate_step: 1_000, burst_step: 1_000 },
-        ][random.range(0, 3) as usize];
-        if source != 7 && random.range(0, 2) == 0 {
-            new.tree.push(Hop { port: 11 - target, parent: Some(1) });
-            new.subscribers.push(Subscriber { hop: 3, limit: 2 * limit, maximum_separation: None });
-        }
-        if let Ok(plan) = ledger.plan(id, &new) {
-            assert!(ledger.commit(plan));
-            flows.insert(id, new);
-        }
-    }
-    (ledger, flows)
-}
 
 /// Compares and returns the largest part of a bound that was seen, in thousandths.
 fn compare(
@@ -93,12 +47,11 @@ fn compare(
 #[test]
 fn no_frame_exceeds_a_bound() {
     let (mut admitted, mut most, mut babbled) = (0, Vec::new(), 0);
-    for seed in tiers::current().seeds("sim.seeds") {
+    for seed in tiers::current().seeds("sim.seeds").step_by(4) {
         let mut random = Random(seed);
         let (ledger, flows) = random_network(&mut random);
         admitted += flows.len();
-        for _ in 0..2 {
-            let synchronous = random.range(0, 1) == 0;
+        for synchronous in [true, false] {
             let phases = flows
                 .keys()
                 .map(|id| (*id, if synchronous { 0 } else { random.range(0, MILLISECOND) }))
@@ -123,7 +76,7 @@ fn no_frame_exceeds_a_bound() {
         most[most.len() / 2],
         most.last()
     );
-    assert!(admitted > 200 && babbled > 20);
+    assert!(admitted > 100 && babbled > 10);
     // The search is worth something only if it comes close.
     assert!(*most.last().unwrap() >= 900, "{:?}", most.last());
 }

@@ -146,6 +146,23 @@ fn a06_a_reader_that_was_led_astray_comes_back_at_the_next_heartbeat() {
 }
 
 #[test]
+fn a06_a_small_step_astray_stops_the_writer_for_a_second_or_two_only() {
+    let mut pair = connected(4);
+    // Little enough to be believed at once.
+    to_reader(&mut pair, &heartbeat(5_000, 5_000, 500_000));
+    assert_eq!(pair.readers[0].0.next_expected(writer_guid()), Some(SequenceNumber(5_000)));
+    assert!(pair.readers[0].1.lost > 0, "and it says so");
+    for _ in 0..20 {
+        pair.write(&[0, 1, 0, 0, 9]).unwrap();
+        pair.run(Duration::from_millis(200));
+    }
+    pair.run(Duration::from_secs(5));
+    assert!(pair.writer.is_acknowledged(SequenceNumber(30)), "the writer waits for ever");
+    assert_eq!(pair.readers[0].1.samples.last().map(|(number, _)| number.0), Some(30));
+    assert!(pair.readers[0].1.samples.is_sorted_by(|a, b| a.0 < b.0));
+}
+
+#[test]
 fn a06_replayed_heartbeats_change_nothing() {
     let mut pair = connected(5);
     let replayed = heartbeat(1, 10, 1);

@@ -164,13 +164,19 @@ impl Judge {
             Observation::WriterMatched { reader, writer } => {
                 self.begin_acceptance(*writer, *reader, coverage);
             }
+            Observation::LivelinessLost { .. } => coverage.hit(Situation::LivelinessLost),
             Observation::WriterUnmatched { reader, writer } => {
                 if let Some(stream) = self.streams.get_mut(&(*writer, *reader)) {
                     stream.acceptance = None;
                 }
             }
-            Observation::Delivered { reader, writer, number, payload } => {
+            Observation::Delivered { reader, writer, number, payload, timestamp, key_hash } => {
                 payload::check(*writer, *number, payload).map_err(|what| (Invariant::Intact, what))?;
+                if (*timestamp, *key_hash) != (payload::timestamp(*number), payload::key_hash(*number)) {
+                    let what =
+                        format!("{number:?} of {writer}: timestamp {timestamp:?} or key hash {key_hash:?}");
+                    return Err((Invariant::Intact, what));
+                }
                 self.deliver(*writer, *reader, number.0, coverage)?;
             }
             Observation::Lost { reader, writer, first, count } => {

@@ -2,7 +2,7 @@
 use std::net::SocketAddr;
 
 use rtps::Path;
-use wire::{Guid, Instant, Now, SequenceNumber};
+use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
 
 /// A datagram that a node wants sent.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,10 @@ pub enum Observation {
         number: SequenceNumber,
         /// Its payload.
         payload: Vec<u8>,
+        /// Its source timestamp.
+        timestamp: Option<Timestamp>,
+        /// The key hash of its inline QoS.
+        key_hash: Option<[u8; 16]>,
     },
     /// A reader was told that samples cannot be had any more.
     Lost {
@@ -37,6 +41,13 @@ pub enum Observation {
         first: SequenceNumber,
         /// How many.
         count: u64,
+    },
+    /// A reader holds a matched writer for dead, because its liveliness lease has expired.
+    LivelinessLost {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
     },
     /// A writer begins to serve a reader.
     ReaderMatched {

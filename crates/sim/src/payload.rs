@@ -1,5 +1,5 @@
-//! Payloads that say whose they are, so that a mixed-up or damaged one is noticed.
-use wire::{Guid, SequenceNumber};
+//! Samples that say whose they are, so that a mixed-up or damaged one is noticed.
+use wire::{Guid, SequenceNumber, Timestamp};
 
 use crate::random::mix;
 
@@ -48,6 +48,17 @@ pub fn check(writer: Guid, number: SequenceNumber, payload: &[u8]) -> Result<(),
     Ok(())
 }
 
+/// The source timestamp of a sample: some share theirs with the one before, some have none.
+pub fn timestamp(number: SequenceNumber) -> Option<Timestamp> {
+    let nanos = 1_700_000_000_000_000_000 + number.0 / 3 * 1_000_003;
+    (!mix(number.0 as u64).is_multiple_of(4)).then(|| Timestamp::from_nanos(nanos))
+}
+
+/// The key hash in the inline QoS of a sample; most have none.
+pub fn key_hash(number: SequenceNumber) -> Option<[u8; 16]> {
+    mix(number.0 as u64).is_multiple_of(7).then_some([number.0 as u8; 16])
+}
+
 fn seed(writer: Guid, number: SequenceNumber, len: usize) -> u64 {
     let fold =
         |hash: u64, octets: &[u8]| octets.iter().fold(hash, |hash, octet| mix(hash ^ u64::from(*octet)));
@@ -58,6 +69,18 @@ fn seed(writer: Guid, number: SequenceNumber, len: usize) -> u64 {
 mod tests {
     use super::*;
     use wire::{EntityId, EntityKind, GuidPrefix};
+
+    #[test]
+    fn timestamps_and_key_hashes_vary() {
+        let numbers = || (1..100).map(SequenceNumber);
+        assert!((10..40).contains(&numbers().filter(|number| timestamp(*number).is_none()).count()));
+        assert!(
+            numbers().any(|number| {
+                timestamp(number).is_some() && timestamp(number) == timestamp(number.next())
+            })
+        );
+        assert!((5..30).contains(&numbers().filter(|number| key_hash(*number).is_some()).count()));
+    }
 
     #[test]
     fn only_the_right_payload_passes() {

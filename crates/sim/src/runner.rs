@@ -2,11 +2,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::coverage::{Coverage, Situation};
+use crate::report::replay_command;
 use crate::scenario::{Outcome, Scenario};
 use crate::trace::Trace;
 use crate::violation::{Invariant, Violation};
@@ -17,6 +18,8 @@ pub const COVERAGE_SEEDS: u64 = 1_000;
 const TWICE: u64 = 10;
 /// After so many failed seeds a run stops.
 const MOST_FAILURES: usize = 20;
+/// A seed that takes longer is taken to be in an endless loop. Ordinary ones take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How seeds are run.
 #[derive(Clone, Copy, Debug)]
@@ -100,16 +103,20 @@ pub fn run(
     let next = AtomicU64::new(seeds.start);
     let failed = AtomicUsize::new(0);
     let summary = Mutex::new(Summary::default());
+    let watch = Watch::new(options.jobs.max(1));
     std::thread::scope(|scope| {
-        for _ in 0..options.jobs.max(1) {
-            scope.spawn(|| {
+        scope.spawn(|| watch.guard(scenario));
+        for job in 0..options.jobs.max(1) {
+            let (watch, next, failed, summary, seeds) = (&watch, &next, &failed, &summary, &seeds);
+            scope.spawn(move || {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     let enough = !options.keep_going && failed.load(Ordering::Relaxed) >= MOST_FAILURES;
                     if seed >= seeds.end || enough {
-                        return;
+                        return watch.set(job, State::Ended);
                     }
                     let started = Instant::now();
+                    watch.set(job, State::Runs(seed, started));
                     let twice = seed.is_multiple_of(TWICE);
                     let mut outcome = guarded(scenario, seed);
                     let elapsed = started.elapsed();
@@ -117,16 +124,62 @@ pub fn run(
                         outcome.violation = difference(&outcome, &guarded(scenario, seed));
                     }
                     failed.fetch_add(usize::from(outcome.violation.is_some()), Ordering::Relaxed);
-                    let mut summary = summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
                     summary.add(seed, outcome, elapsed, twice);
                     progress(summary.seeds, summary.failures.len());
                 }
             });
         }
     });
-    let mut summary = summary.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut summary = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
     summary.elapsed = begin.elapsed();
     summary
+}
+
+/// Which seed each thread is at, so that an endless loop can be named.
+struct Watch {
+    states: Mutex<Vec<State>>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Begins,
+    Runs(u64, Instant),
+    Ended,
+}
+
+impl Watch {
+    fn new(jobs: usize) -> Self {
+        Self { states: Mutex::new(vec![State::Begins; jobs]), changed: Condvar::new() }
+    }
+
+    fn set(&self, job: usize, state: State) {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = states.get_mut(job) {
+            *slot = state;
+        }
+        if state == State::Ended {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Returns when every thread has ended. A thread cannot be stopped from outside: an endless loop ends the process.
+    fn guard(&self, scenario: &dyn Scenario) {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        while states.iter().any(|state| *state != State::Ended) {
+            for state in states.iter() {
+                if let State::Runs(seed, since) = state
+                    && since.elapsed() > PATIENCE
+                {
+                    eprintln!("seed {seed} does not end: {}", replay_command(scenario, *seed));
+                    std::process::exit(1);
+                }
+            }
+            let waited = self.changed.wait_timeout(states, Duration::from_secs(1));
+            states = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
 }
 
 /// Runs one seed; a panic is a broken rule like any other.

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 
 use sim::sabotage::Sabotage;
-use sim::scenario::pair;
+use sim::scenario::{domain, pair};
 use sim::violation::Invariant;
 
 const SEEDS: u64 = 60;
@@ -65,4 +65,32 @@ fn a_process_that_never_stops_sending() {
 #[test]
 fn a_process_that_exceeds_its_limit() {
     check(Sabotage::Hoard, SEEDS / 2, &[Invariant::WithinLimits]);
+}
+
+/// With discovery around it, the judge is no less attentive.
+#[test]
+fn a_participant_that_breaks_rules() {
+    let expected = [
+        (Sabotage::Drop, &[Invariant::NoLoss, Invariant::Converges] as &[_]),
+        (Sabotage::Repeat, &[Invariant::NoDuplicate]),
+        (
+            Sabotage::Swap,
+            &[Invariant::NoLoss, Invariant::InOrder, Invariant::NoDuplicate, Invariant::Converges],
+        ),
+        (Sabotage::Damage, &[Invariant::Intact]),
+        (
+            Sabotage::Mute,
+            &[Invariant::Converges, Invariant::Matches, Invariant::StableMatch, Invariant::Quiet],
+        ),
+        (Sabotage::Spin, &[Invariant::NoLivelock]),
+        (Sabotage::Chatter, &[Invariant::Quiet]),
+        (Sabotage::Hoard, &[Invariant::WithinLimits]),
+    ];
+    for (sabotage, rules) in expected {
+        let caught: Vec<_> =
+            (0..SEEDS).filter_map(|seed| domain::run_sabotaged(seed, sabotage, 3).violation).collect();
+        assert!(caught.len() as u64 >= SEEDS / 6, "{sabotage:?}: {}", caught.len());
+        let wrong = caught.iter().find(|violation| !rules.contains(&violation.invariant));
+        assert!(wrong.is_none(), "{sabotage:?}: {wrong:?}");
+    }
 }

@@ -20,8 +20,13 @@ fn pair() {
 }
 
 #[test]
+fn domain() {
+    run("domain");
+}
+
+#[test]
 fn every_scenario_has_its_test() {
-    let tested = ["pair"];
+    let tested = ["pair", "domain"];
     let names: Vec<_> = ALL.iter().map(|scenario| scenario.name()).collect();
     assert_eq!(names, tested);
 }

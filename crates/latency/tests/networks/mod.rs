@@ -2,8 +2,14 @@
 #![allow(dead_code, reason = "each test file uses some of them")]
 
 use latency::framing::Framing;
+use std::collections::BTreeMap;
+
+use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
-use latency::units::{MILLISECOND, NANOSECOND};
+use latency::split::Split;
+use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
+
+use crate::random::Random;
 
 pub(crate) const GIGABIT: u64 = 1_000_000_000;
 
@@ -56,4 +62,50 @@ pub(crate) fn table_two() -> (Vec<Port>, [Flow; 3]) {
     };
     let flows = [flow(192_192, 3, 2, 0), flow(96_000, 3, 3, 1), flow(64_000, 11, 8, 2)];
     (vec![host(), host(), host(), switch()], flows)
+}
+
+/// Four hosts (0 to 3) at one switch, whose port 4 leads to another one with ports 5 and 6 and a host 7.
+pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow>) {
+    let hosts = [host(), host(), host(), host()];
+    let uplink = if random.range(0, 1) == 0 { 1 } else { 10 };
+    let inner = Port {
+        rate: GIGABIT * uplink,
+        propagation: random.range(0, 500) * NANOSECOND,
+        least_multiplexing: 500 * NANOSECOND,
+        most_multiplexing: (500 + random.range(0, 1_500)) * NANOSECOND,
+        queues: random.range(1, 8) as u8,
+        ..switch()
+    };
+    let outer = Port { rate: GIGABIT, ..inner };
+    let ports = hosts.into_iter().chain([inner, outer, outer, host()]).collect();
+    let split = [Split::Last, Split::Load, Split::Even][random.range(0, 2) as usize];
+    let mut ledger = Ledger::new(ports, split);
+    let mut flows = BTreeMap::new();
+    for id in 0..random.range(2, 9) {
+        let source = [0, 0, 1, 2, 3, 7][random.range(0, 5) as usize];
+        let target = random.range(5, 6) as usize;
+        let path = if source == 7 { vec![7, target] } else { vec![source, 4, target] };
+        let octets = [random.range(1, 1_400), random.range(1_000, 40_000)][random.range(0, 1) as usize];
+        let separation = random.range(200, 3_000) * MICROSECOND;
+        let limit = random.range(100, 3_000) * MICROSECOND;
+        let mut new = flow(octets as u32, separation, limit, &path);
+        new.smallest_message = if random.range(0, 1) == 0 { new.largest_message } else { 1 };
+        new.jitter = random.range(0, 1) * random.range(0, 300) * MICROSECOND;
+        new.emission = random.range(0, 1) * random.range(0, 100) * MICROSECOND;
+        new.policing = [
+            Policing::Trusted,
+            Policing::Gate { tick: MICROSECOND },
+            Policing::Gate { tick: 1 },
+            Policing::Meter { rate_step: 1_000, burst_step: 1_000 },
+        ][random.range(0, 3) as usize];
+        if source != 7 && random.range(0, 2) == 0 {
+            new.tree.push(Hop { port: 11 - target, parent: Some(1) });
+            new.subscribers.push(Subscriber { hop: 3, limit: 2 * limit, maximum_separation: None });
+        }
+        if let Ok(plan) = ledger.plan(id, &new) {
+            assert!(ledger.commit(plan));
+            flows.insert(id, new);
+        }
+    }
+    (ledger, flows)
 }

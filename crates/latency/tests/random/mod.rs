@@ -1,4 +1,5 @@
 //! Repeatable random numbers for tests: SplitMix64.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 /// A generator; equal seeds give equal numbers.
 pub(crate) struct Random(pub(crate) u64);

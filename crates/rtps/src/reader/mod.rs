@@ -28,7 +28,7 @@ pub struct ReaderConfig {
     pub reliable: bool,
     /// Most octets of samples that wait for earlier ones and of incomplete samples, of all writers together. Default 32 MiB.
     pub byte_limit: usize,
-    /// Larger samples are not taken. Default 16 MiB.
+    /// Larger samples are not taken: they are lost. Default 16 MiB.
     pub max_sample_size: u32,
     /// Wait before asking for what a final HEARTBEAT shows to be missing; it may only be late. Default 500 us.
     pub nack_delay: Duration,
@@ -305,16 +305,19 @@ impl Reader {
             self.store.counters.unmatched += 1;
             return;
         };
-        let Some(inline_qos) = self.inline_qos(data.inline_qos.as_ref()) else { return };
+        let inline_qos = self.inline_qos(data.inline_qos.as_ref());
+        let Some(proxy) = self.writers.get_mut(index) else { return };
+        let Some(inline_qos) = inline_qos else {
+            return proxy.give_up(data.sequence_number, &mut self.store, sink);
+        };
         let (is_key, payload) = match data.payload {
             None => (false, SamplePayload::None),
             Some(payload) => (payload.is_key, SamplePayload::Datagram(payload.bytes)),
         };
         let held = Held { timestamp: source.timestamp, inline_qos, is_key, payload };
-        let Some(proxy) = self.writers.get_mut(index) else { return };
         if held.payload.bytes().len() > self.config.max_sample_size as usize {
             self.store.counters.too_large += 1;
-            return;
+            return proxy.give_up(data.sequence_number, &mut self.store, sink);
         }
         proxy.receive(data.sequence_number, held, &mut self.store, sink);
         self.make_room(index, now.monotonic);
@@ -326,11 +329,13 @@ impl Reader {
             self.store.counters.unmatched += 1;
             return;
         };
-        if fragment.sample_size > self.config.max_sample_size {
-            self.store.counters.too_large += 1;
-            return;
-        }
-        let Some(inline_qos) = self.inline_qos(fragment.inline_qos.as_ref()) else { return };
+        let inline_qos = self.inline_qos(fragment.inline_qos.as_ref());
+        let is_too_large = fragment.sample_size > self.config.max_sample_size;
+        let Some(inline_qos) = inline_qos.filter(|_| !is_too_large) else {
+            self.store.counters.too_large += u64::from(is_too_large);
+            let Some(proxy) = self.writers.get_mut(index) else { return };
+            return proxy.give_up(fragment.sequence_number, &mut self.store, sink);
+        };
         self.reserve(index, fragment.bytes.len(), now.monotonic);
         let Some(proxy) = self.writers.get_mut(index) else { return };
         proxy.receive_fragment(now.monotonic, source.timestamp, inline_qos, fragment, &mut self.store, sink);

@@ -10,7 +10,7 @@ use super::SamplePayload;
 
 /// Numbers ahead of the next expected one that can be kept; what is further ahead is asked for later.
 pub(super) const REACH: u64 = 8_192;
-/// GAPs ahead that are remembered. What does not fit is asked for again, and the writer repeats the GAP.
+/// GAPs ahead that are remembered, the nearest ones. What does not fit is asked for again, and the writer repeats the GAP.
 const GAPS: usize = 256;
 
 /// A sample that was received, apart from its number.
@@ -149,8 +149,11 @@ impl Order {
         let touching = self.gaps.get(from..to).unwrap_or_default();
         let merged = match (touching.first(), touching.last()) {
             (Some((begin, _)), Some((_, until))) => (start.min(*begin), end.max(*until)),
-            _ if self.gaps.len() >= GAPS => return,
-            _ => (start, end),
+            _ if self.gaps.len() >= GAPS && from == self.gaps.len() => return,
+            _ => {
+                self.gaps.truncate(GAPS - 1);
+                (start, end)
+            }
         };
         self.gaps.drain(from..to.max(from));
         self.gaps.insert(from, merged);

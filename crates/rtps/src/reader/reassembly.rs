@@ -3,6 +3,7 @@
 //! Fragments are appended in the order in which they come; what came in order is already the sample. Only a sample
 //! whose fragments came out of order is copied once more at the end.
 use alloc::vec::Vec;
+use core::mem::size_of;
 
 use wire::message::DataFrag;
 use wire::parameter::InlineQos;
@@ -21,6 +22,8 @@ pub(super) struct Assembly {
     bytes: Vec<u8>,
     /// Sorted by first fragment, not overlapping, joined where both numbers and octets follow each other.
     runs: Vec<Run>,
+    /// Fragments that are here.
+    count: u32,
 }
 
 /// Fragments `first..first + count`, counted from 0, whose octets stand together at `offset`.
@@ -58,6 +61,7 @@ impl Assembly {
             sample_size: fragment.sample_size,
             bytes: buffer,
             runs,
+            count: 0,
         }
     }
 
@@ -68,7 +72,12 @@ impl Assembly {
 
     /// Octets held.
     pub(super) fn held(&self) -> usize {
-        self.bytes.capacity()
+        self.bytes.capacity() + self.runs.len() * size_of::<Run>()
+    }
+
+    /// Pieces that have to be joined in the end.
+    pub(super) fn pieces(&self) -> usize {
+        self.runs.len()
     }
 
     /// Octets that `more` octets would add to those held, at least.
@@ -98,10 +107,7 @@ impl Assembly {
 
     /// True if every fragment is here.
     pub(super) fn is_complete(&self) -> bool {
-        matches!(self.runs.as_slice(), [all] if all.count == self.fragments()) || {
-            let held: u64 = self.runs.iter().map(|run| u64::from(run.count)).sum();
-            held == u64::from(self.fragments())
-        }
+        self.count == self.fragments()
     }
 
     /// The sample in one piece, and what can be used again: `spare` is used if the sample has to be copied, and the buffer
@@ -164,11 +170,13 @@ impl Assembly {
             let len = before.count as usize * self.fragment_size as usize;
             if before.end() == index && before.offset + len == offset {
                 before.count += 1;
+                self.count += 1;
                 self.bytes.extend_from_slice(octets);
                 return;
             }
         }
         self.bytes.extend_from_slice(octets);
+        self.count += 1;
         self.runs.insert(after, Run { first: index, count: 1, offset });
     }
 }

@@ -13,13 +13,16 @@ use crate::path::Path;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
-/// A HEARTBEAT that is this far behind shows that an earlier message was forged.
+/// A HEARTBEAT that is this far behind shows at once that an earlier message was forged.
 const BACKWARDS: u64 = 1 << 20;
 /// Incomplete samples at a time.
 const ASSEMBLIES: usize = 16;
 /// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
 const HELLO_WAIT: Duration = Duration::from_millis(100);
 const MAX_HELLO_WAIT: Duration = Duration::from_secs(3);
+/// Fragments that came out of order make pieces, at most one per this many octets of the largest sample: sorting them in takes
+/// time in proportion to their number.
+const PIECE: usize = 1_024;
 /// What was not touched for this long may be thrown out by others.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -36,6 +39,8 @@ pub(super) struct WriterProxy {
     pub(super) last: SequenceNumber,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
+    /// Since when HEARTBEATs have ended before the next expected change, and which that was.
+    ahead: Option<(Instant, SequenceNumber)>,
     heartbeats: Count,
     heartbeat_frags: Count,
     /// The sink is full: the change whose turn it is waits.
@@ -66,6 +71,7 @@ impl WriterProxy {
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
             jump: None,
+            ahead: None,
             heartbeats: Count::default(),
             heartbeat_frags: Count::default(),
             blocked: false,
@@ -80,6 +86,10 @@ impl WriterProxy {
     }
 
     pub(super) fn set_paths(&mut self, paths: Vec<Path>) {
+        if self.path.is_none() && self.reliable {
+            // What could not be sent is looked at again.
+            self.answer_at = Instant::START;
+        }
         self.path = paths.first().copied();
     }
 
@@ -126,7 +136,7 @@ impl WriterProxy {
         store: &mut Store,
         sink: &mut impl Sink,
     ) {
-        if self.order.knows(number) {
+        if self.is_known(number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
                 false => store.counters.late += 1,
@@ -145,6 +155,26 @@ impl WriterProxy {
             self.blocked = true;
         }
         self.hold(number, held, store);
+    }
+
+    /// True if a change is not to be taken (again). A best-effort writer has no HEARTBEAT that could put a reader back which a
+    /// forged number has led far ahead: there, a change that is far behind is a new one.
+    fn is_known(&self, number: SequenceNumber) -> bool {
+        self.order.knows(number) && (self.reliable || self.order.next().distance_from(number) <= REACH)
+    }
+
+    /// A change has come that cannot be taken, now or later: it must not be asked for again.
+    pub(super) fn give_up(&mut self, number: SequenceNumber, store: &mut Store, sink: &mut impl Sink) {
+        // Later changes of a best-effort writer show that it is lost. A reliable one has to say that it has written this one at
+        // all; it repeats it when asked.
+        if !self.reliable || number > self.last || self.order.knows(number) {
+            return;
+        }
+        self.order.skip(number, number.next());
+        if self.order.knows(number) {
+            self.report_lost(number, number.next(), store, sink);
+        }
+        self.drain(store, sink);
     }
 
     fn receive_best_effort(
@@ -175,7 +205,7 @@ impl WriterProxy {
         sink: &mut impl Sink,
     ) {
         let number = fragment.sequence_number;
-        if self.order.knows(number) {
+        if self.is_known(number) {
             store.counters.duplicates += 1;
             return;
         }
@@ -217,6 +247,11 @@ impl WriterProxy {
         let room = store.config.byte_limit.saturating_sub(store.held_bytes);
         assembly.add(fragment, now, room);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
+        if assembly.pieces() > (store.config.max_sample_size as usize / PIECE).max(PIECE) {
+            store.counters.evicted += 1;
+            self.drop_assembly(index, store);
+            return;
+        }
         if !assembly.is_complete() {
             return;
         }
@@ -245,10 +280,13 @@ impl WriterProxy {
             store.counters.implausible += 1;
             return;
         }
-        self.heard = true;
+        if !self.heard {
+            // That answers the question for a first one.
+            (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
+        }
         self.last = heartbeat.last;
         let next = self.order.next();
-        if next.distance_from(heartbeat.last.next()) > BACKWARDS {
+        if self.was_led_astray(now, heartbeat.last.next()) {
             store.counters.implausible += 1;
             self.report_lost(heartbeat.last.next(), next, store, sink);
             self.restart(heartbeat.last.next(), store);
@@ -276,10 +314,26 @@ impl WriterProxy {
             self.answer_at = now;
         } else if missing {
             self.answer_at = self.answer_at.min(self.ask_time(now, store));
-        } else {
+        } else if !self.is_asked() {
             self.answer_at = Instant::NEVER;
-            self.answer = false;
         }
+    }
+
+    /// True if what this reader expects next lies beyond `end`, where the writer has got to, and that by so much or for so long
+    /// that HEARTBEATs which come late cannot explain it. A writer waits for ever for one that acknowledges what it has not written.
+    fn was_led_astray(&mut self, now: Instant, end: SequenceNumber) -> bool {
+        let next = self.order.next();
+        let since = match self.ahead {
+            Some((since, at)) if at == next => since,
+            _ => now,
+        };
+        self.ahead = (next > end).then_some((since, next));
+        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= IDLE)
+    }
+
+    /// The writer has asked for something and was not answered yet.
+    const fn is_asked(&self) -> bool {
+        self.answer || self.asked_for_fragments.is_some()
     }
 
     /// The writer has sent some fragments of a change. `always` says that it wants an answer even if all have come.
@@ -486,7 +540,7 @@ impl WriterProxy {
             }
         }
         self.forget_assemblies(store);
-        if self.last < self.order.next() && !self.answer && self.heard {
+        if self.last < self.order.next() && !self.is_asked() && self.heard {
             self.answer_at = Instant::NEVER;
         }
     }

@@ -55,7 +55,14 @@ impl Bench {
     fn deliver(&mut self, number: i64) -> Result<(), Invariant> {
         let number = SequenceNumber(number);
         let payload = payload::make(self.writer, number, 40);
-        self.see(Observation::Delivered { reader: self.reader, writer: self.writer, number, payload })
+        self.see(Observation::Delivered {
+            reader: self.reader,
+            writer: self.writer,
+            number,
+            payload,
+            timestamp: payload::timestamp(number),
+            key_hash: payload::key_hash(number),
+        })
     }
 
     fn lose(&mut self, first: i64, count: u64) -> Result<(), Invariant> {
@@ -89,7 +96,13 @@ fn loss_duplicates_disorder_and_phantoms_are_noticed() {
     assert_eq!(bench.deliver(2), Err(Invariant::InOrder));
     let (reader, writer) = (bench.reader, bench.writer);
     let payload = payload::make(writer, SequenceNumber(5), 40);
-    let wrong = Observation::Delivered { reader, writer, number: SequenceNumber(4), payload };
+    let number = SequenceNumber(4);
+    let (timestamp, key_hash) = (payload::timestamp(number), payload::key_hash(number));
+    let wrong = Observation::Delivered { reader, writer, number, payload, timestamp, key_hash };
+    assert_eq!(bench.see(wrong), Err(Invariant::Intact));
+    let payload = payload::make(writer, number, 40);
+    let wrong =
+        Observation::Delivered { reader, writer, number, payload, timestamp: None, key_hash: Some([0; 16]) };
     assert_eq!(bench.see(wrong), Err(Invariant::Intact));
     bench.acceptance(false);
     assert_eq!(bench.deliver(4), Err(Invariant::NoPhantom));

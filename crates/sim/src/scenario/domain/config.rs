@@ -1,7 +1,7 @@
 //! What a seed of the scenario draws.
 use std::fmt;
 
-use wire::qos::{Durability, EndpointQos, Reliability};
+use wire::qos::{Durability, EndpointQos, Liveliness, LivelinessKind, Reliability};
 use wire::{Duration, Instant};
 
 use crate::faults::{Frame, Kind, Mix};
@@ -67,6 +67,8 @@ pub struct EndpointPlan {
     pub durable: bool,
     /// DEADLINE in seconds, if finite.
     pub deadline: Option<i64>,
+    /// LIVELINESS lease (AUTOMATIC) in milliseconds, if finite.
+    pub liveliness: Option<i64>,
     /// PARTITION. Only readers have patterns.
     pub partition: Vec<&'static str>,
     /// When it is made, after its participant has started.
@@ -202,6 +204,7 @@ impl EndpointPlan {
             reliable: random.chance(if is_writer { 900_000 } else { 750_000 }),
             durable: random.chance(if is_writer { 500_000 } else { 300_000 }),
             deadline: random.chance(100_000).then(|| random.within(1..=2) as i64),
+            liveliness: random.chance(250_000).then(|| random.within(200..=1_500) as i64),
             partition: partition.unwrap_or_default().to_vec(),
             delay: match random.chance(300_000) {
                 true => Duration::from_nanos(random.below(until.as_nanos()) as i64),
@@ -230,6 +233,10 @@ impl EndpointPlan {
             reliability: if self.reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT },
             durability: if self.durable { Durability::TransientLocal } else { Durability::Volatile },
             deadline: self.deadline.map_or(Duration::INFINITE, Duration::from_secs),
+            liveliness: Liveliness {
+                kind: LivelinessKind::Automatic,
+                lease_duration: self.liveliness.map_or(Duration::INFINITE, Duration::from_millis),
+            },
             partition: self.partition.iter().map(|name| (*name).to_owned()).collect(),
             ..base
         }
@@ -250,6 +257,7 @@ impl EndpointPlan {
             && (self.reliable || !reader.reliable)
             && (self.durable || !reader.durable)
             && self.deadline.unwrap_or(i64::MAX) <= reader.deadline.unwrap_or(i64::MAX)
+            && self.liveliness.unwrap_or(i64::MAX) <= reader.liveliness.unwrap_or(i64::MAX)
             && partition
     }
 
@@ -311,7 +319,15 @@ mod tests {
         let mut random = Random::new(1);
         let mut draw = |is_writer| {
             let plan = EndpointPlan::draw(&mut random, 1, false, 10, Instant::from_nanos(1_000));
-            EndpointPlan { is_writer, reliable: true, durable: false, deadline: None, type_number: 0, ..plan }
+            EndpointPlan {
+                is_writer,
+                reliable: true,
+                durable: false,
+                deadline: None,
+                liveliness: None,
+                type_number: 0,
+                ..plan
+            }
         };
         let (writer, reader) = (draw(true), draw(false));
         assert!(writer.suits(&reader) && !reader.suits(&writer));

@@ -22,21 +22,16 @@ impl Run<'_> {
         }
         self.world.trace.line(self.world.now(), format_args!("fault: {fault:?}"));
         match fault {
-            Fault::Crash(node) => {
-                if self.bury(node, Situation::Crash) {
-                    self.world.stop(node);
-                }
-            }
+            Fault::Crash(node) => self.crash(node),
             Fault::Leave(node) => self.leave(node),
-            Fault::Restart(node) | Fault::Join(node) => {
-                let absent = self.prefixes.get(node.0).is_some_and(Option::is_none);
-                if absent {
-                    let restarts = matches!(fault, Fault::Restart(_));
-                    self.world.coverage.hit(if restarts { Situation::Restart } else { Situation::LateJoin });
-                    // One that is still saying goodbye is ended first.
-                    self.world.stop(node);
-                    self.start(node);
-                }
+            Fault::Restart(node) | Fault::Join(node)
+                if self.prefixes.get(node.0).is_some_and(Option::is_none) =>
+            {
+                let restarts = matches!(fault, Fault::Restart(_));
+                self.world.coverage.hit(if restarts { Situation::Restart } else { Situation::LateJoin });
+                // One that is still saying goodbye is ended first.
+                self.world.stop(node);
+                self.start(node);
             }
             Fault::Refuse(node) => {
                 self.world.command(node, |node, _| node.inner_mut().refuse());
@@ -72,6 +67,12 @@ impl Run<'_> {
         }
         self.endpoints.retain(|_, place| !gone(place));
         true
+    }
+
+    fn crash(&mut self, node: NodeId) {
+        if self.bury(node, Situation::Crash) {
+            self.world.stop(node);
+        }
     }
 
     fn leave(&mut self, node: NodeId) {

@@ -4,6 +4,7 @@ mod faults;
 mod node;
 mod publish;
 mod run;
+mod setup;
 
 pub use config::{Config, EndpointPlan, Families, ParticipantPlan, Sizes};
 pub use node::DomainNode;
@@ -63,6 +64,7 @@ impl Scenario for Domain {
             Situation::OneSidedRematch,
             Situation::LeaseExpired,
             Situation::NotMatched,
+            Situation::LivelinessLost,
         ]
     }
 

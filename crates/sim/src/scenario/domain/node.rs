@@ -125,6 +125,9 @@ impl DomainNode {
                     self.events.hit(Situation::NotMatched);
                     continue;
                 }
+                Event::LivelinessChanged { reader, writer, alive: false } => {
+                    Observation::LivelinessLost { reader: own(reader), writer }
+                }
                 Event::ParticipantChanged { .. }
                 | Event::LivelinessChanged { .. }
                 | Event::Rejected { .. } => continue,
@@ -145,6 +148,8 @@ impl ParticipantSink for Application {
             writer: sample.writer,
             number: sample.sequence_number,
             payload: sample.payload.bytes().to_vec(),
+            timestamp: sample.source_timestamp,
+            key_hash: sample.inline_qos.key_hash,
         });
         Accept::Taken
     }

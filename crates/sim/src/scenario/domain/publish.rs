@@ -2,6 +2,7 @@
 use rtps::participant::PublishError;
 use rtps::writer::{Body, Change, WriteError};
 use wire::message::PayloadKind;
+use wire::parameter::InlineQos;
 use wire::{Duration, Guid, SequenceNumber};
 
 use super::run::{Control, Run};
@@ -28,8 +29,16 @@ impl Run<'_> {
             let participant = node.inner_mut().participant_mut();
             let number = participant.writer(writer.entity_id)?.last().next();
             let payload = payload::make(writer, number, len);
-            let source_timestamp = draws.coin().then_some(now.wall);
-            let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp };
+            let mut inline_qos = Vec::new();
+            if let Some(hash) = payload::key_hash(number) {
+                InlineQos { key_hash: Some(hash), ..InlineQos::default() }.encode(&mut inline_qos);
+            }
+            let source_timestamp = payload::timestamp(number);
+            let change = Change {
+                kind: PayloadKind::Data,
+                inline_qos: (!inline_qos.is_empty()).then_some(inline_qos.as_slice()),
+                source_timestamp,
+            };
             let body = match shared {
                 true => Body::Shared(payload.as_slice().into()),
                 false => Body::Copy(&payload),

@@ -1,7 +1,10 @@
 //! One writer and one to five readers without discovery: the scenario itself matches them, at different times on each
 //! side, unmatches them, and gives them new paths, as discovery would.
 mod config;
+mod faults;
+mod matching;
 mod node;
+mod publish;
 mod run;
 
 pub use config::{Config, ReaderPlan, Sizes};

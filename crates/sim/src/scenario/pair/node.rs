@@ -97,6 +97,8 @@ impl Sink for Application {
             writer: sample.writer,
             number: sample.sequence_number,
             payload: sample.payload.bytes().to_vec(),
+            timestamp: sample.source_timestamp,
+            key_hash: sample.inline_qos.key_hash,
         });
         Accept::Taken
     }

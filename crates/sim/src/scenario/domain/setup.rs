@@ -1,0 +1,151 @@
+//! Making participants and endpoints of the plan, and what they know of their host.
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use rtps::discovery::DiscoveryConfig;
+use rtps::network::{Interface as OwnInterface, Network as OwnNetwork};
+use rtps::participant::{EndpointSpec, Participant};
+use rtps::ports;
+use wire::{Guid, GuidPrefix, Instant, Locator};
+
+use super::config::Families;
+use super::node::DomainNode;
+use super::run::{Control, DOMAIN, Publisher, Run};
+use crate::network::{Interface, NodeId};
+use crate::sabotage::Sabotaged;
+use crate::violation::Invariant;
+
+impl Run<'_> {
+    pub(super) fn start(&mut self, id: NodeId) {
+        let Some(plan) = self.config.participants.get(id.0).cloned() else { return };
+        let Some(process) = self.world.process(id).copied() else { return };
+        let prefix = GuidPrefix(self.random.octets());
+        self.world.monitor.name(prefix, format!("n{}", id.0));
+        let (metatraffic_unicast, default_unicast) = self.locators(id);
+        for locator in metatraffic_unicast.iter().chain(&default_unicast) {
+            self.world.network.bind(process.host, locator.port as u16, id);
+        }
+        let groups = |port: Option<u16>| -> Vec<SocketAddr> {
+            let (v4, v6) = (IpAddr::V4(ports::GROUP_V4), IpAddr::V6(ports::GROUP_V6));
+            let addresses = match self.config.families {
+                Families::V4 => vec![v4],
+                Families::V6 => vec![v6],
+                Families::Both => vec![v4, v6],
+            };
+            addresses.into_iter().zip(port.into_iter().cycle()).map(SocketAddr::from).collect()
+        };
+        let metatraffic_groups =
+            groups(ports::metatraffic_multicast(DOMAIN).filter(|_| self.config.multicast));
+        let data_groups = groups(ports::default_multicast(DOMAIN).filter(|_| self.config.multicast_data));
+        for group in metatraffic_groups.iter().chain(&data_groups) {
+            self.world.network.join(process.host, *group, id);
+        }
+        let as_locators = |groups: Vec<SocketAddr>| groups.into_iter().map(Locator::udp).collect();
+        let others =
+            (0..self.prefixes.len()).map(NodeId).filter(|other| *other != id && !self.config.multicast);
+        let static_peers = others.filter_map(|other| self.locators(other).0.first()?.socket_addr()).collect();
+        let config = DiscoveryConfig {
+            domain_tag: plan.tag.to_owned(),
+            announce_period: self.config.announce_period,
+            initial_period: self.config.initial_period,
+            lease_duration: self.config.lease,
+            metatraffic_unicast,
+            default_unicast,
+            metatraffic_multicast: as_locators(metatraffic_groups),
+            default_multicast: as_locators(data_groups),
+            multicast_data: self.config.multicast_data,
+            static_peers,
+            ..DiscoveryConfig::new(prefix, DOMAIN, self.random.next_u64())
+        };
+        let participant = match Participant::new(config, self.own_network(id)) {
+            Ok(participant) => participant,
+            Err(error) => return self.world.fail(Invariant::NoPanic, format!("no participant: {error}")),
+        };
+        let node = DomainNode::new(participant);
+        let node = match self.sabotage {
+            Some((sabotage, after)) if id == NodeId(0) => Sabotaged::new(node, sabotage, after),
+            _ => Sabotaged::honest(node),
+        };
+        if let Some(slot) = self.prefixes.get_mut(id.0) {
+            *slot = Some(prefix);
+        }
+        self.world.start(id, node);
+        let calm = self.config.mix.timeline.last().map_or(Instant::START, |(at, _)| *at);
+        for (index, endpoint) in plan.endpoints.iter().enumerate() {
+            self.pending += 1;
+            let at = self.world.now().after(endpoint.delay).min(calm.max(self.world.now()));
+            self.world.schedule(at, Control::Create(prefix, index));
+        }
+    }
+
+    pub(super) fn create(&mut self, id: NodeId, prefix: GuidPrefix, index: usize) {
+        let Some(plan) = self.plan((id, index)).cloned() else { return };
+        let buffer = plan.tells_buffer.then_some(self.config.mix.receive_buffer as u32);
+        let spec = EndpointSpec {
+            topic_name: format!("topic{}", plan.topic),
+            type_name: format!("Type{}", plan.type_number),
+            keyed: false,
+            qos: plan.qos(),
+        };
+        let created = self.world.command(id, |node, now| {
+            let node = node.inner_mut();
+            let participant = node.participant_mut();
+            let created = match plan.is_writer {
+                true => participant.create_writer(now, spec, |config, _| {
+                    config.byte_limit = plan.byte_limit;
+                    config.batch_delay = plan.batch_delay;
+                }),
+                false => participant.create_reader(now, spec, |config, data| {
+                    config.byte_limit = plan.byte_limit;
+                    data.receive_buffer = buffer;
+                }),
+            };
+            if let Ok(entity_id) = created {
+                node.watch(entity_id);
+            }
+            created
+        });
+        match created {
+            Some(Ok(entity_id)) => {
+                let guid = Guid::new(prefix, entity_id);
+                self.endpoints.insert(guid, (id, index));
+                self.places.insert(guid, (id, index));
+                if plan.is_writer {
+                    self.judge.add_writer(guid, plan.reliable, plan.durable);
+                    self.publishers.insert(guid, Publisher { left: plan.samples, kept: VecDeque::new() });
+                    self.world.schedule(self.world.now(), Control::Write(guid));
+                } else {
+                    self.judge.add_reader(guid, plan.reliable, plan.durable);
+                }
+                self.judge_node(id);
+            }
+            Some(Err(error)) => self.world.fail(Invariant::NoPanic, format!("no endpoint: {error:?}")),
+            None => {}
+        }
+    }
+
+    /// The interfaces of a node's host as its participant sees them.
+    pub(super) fn own_network(&self, id: NodeId) -> OwnNetwork {
+        let Some(host) = self.world.process(id).map(|process| process.host) else {
+            return OwnNetwork::default();
+        };
+        let interfaces = self.world.network.interfaces(host).iter().zip(2..).map(|(interface, index)| {
+            let addresses =
+                interface.addresses().iter().map(|own| (*own, Interface::prefix_len(own))).collect();
+            OwnInterface { index, addresses, max_datagram: self.config.max_datagram, multicast: true }
+        });
+        OwnNetwork { interfaces: interfaces.collect() }
+    }
+
+    /// Where the built-in endpoints and the others of a node listen.
+    pub(super) fn locators(&self, id: NodeId) -> (Vec<Locator>, Vec<Locator>) {
+        let host = self.world.process(id).map(|process| process.host);
+        let interfaces = host.map(|host| self.world.network.interfaces(host)).unwrap_or_default();
+        let at = |port: Option<u16>| {
+            let addresses = interfaces.iter().flat_map(Interface::addresses).copied();
+            addresses.zip(port.into_iter().cycle()).map(|pair| Locator::udp(SocketAddr::from(pair))).collect()
+        };
+        let id = id.0 as u32;
+        (at(ports::metatraffic_unicast(DOMAIN, id)), at(ports::default_unicast(DOMAIN, id)))
+    }
+}
