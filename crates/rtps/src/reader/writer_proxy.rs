@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use wire::message::{DataFrag, Gap, Heartbeat, HeartbeatFrag};
 use wire::parameter::InlineQos;
-use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, Timestamp};
+use wire::{Duration, EntityId, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, Timestamp};
 
 use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
@@ -43,6 +43,8 @@ pub(super) struct WriterProxy {
     assemblies: Vec<Assembly>,
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
+    /// Where it stood before a HEARTBEAT skipped numbers, until a sample behind them has come.
+    skipped_from: Option<SequenceNumber>,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
@@ -76,6 +78,7 @@ impl WriterProxy {
             started: false,
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
+            skipped_from: None,
             jump: None,
             ahead: None,
             heartbeats: Count::default(),
@@ -155,6 +158,7 @@ impl WriterProxy {
         if number == self.order.next() && !self.blocked {
             self.started = true;
             if self.offer(number, &mut held, store, sink) == Accept::Taken {
+                self.skipped_from = None;
                 self.order.delivered(number);
                 return self.drain(store, sink);
             }
@@ -292,10 +296,14 @@ impl WriterProxy {
         }
         self.last = heartbeat.last;
         let next = self.order.next();
-        if self.was_led_astray(now, heartbeat.last.next()) {
+        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
+        if self.was_led_astray(now, heartbeat.last.next(), directed) {
             store.counters.implausible += 1;
-            self.report_lost(heartbeat.last.next(), next, store, sink);
-            self.restart(heartbeat.last.next(), store);
+            // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.
+            let end = heartbeat.last.next();
+            let resume = self.skipped_from.map_or(end, |from| from.max(heartbeat.first).min(end));
+            self.report_lost(end, next, store, sink);
+            self.restart(resume, store);
         }
         let mut doubtful = false;
         if heartbeat.first > self.order.next() {
@@ -327,8 +335,12 @@ impl WriterProxy {
 
     /// True if what this reader expects next lies beyond `end`, where the writer has got to, and that by so much or for so long
     /// that HEARTBEATs which come late cannot explain it. A writer waits for ever for one that acknowledges what it has not written.
-    fn was_led_astray(&mut self, now: Instant, end: SequenceNumber) -> bool {
+    /// For small distances only a HEARTBEAT that names this reader counts: one for a group speaks of where its slowest has got to.
+    fn was_led_astray(&mut self, now: Instant, end: SequenceNumber, directed: bool) -> bool {
         let next = self.order.next();
+        if !directed {
+            return next.distance_from(end) > BACKWARDS;
+        }
         let since = match self.ahead {
             // After a silence the writer was content with the last answer; a new doubt begins, as when it has matched us anew.
             Some((since, at, latest)) if at == next && now.since(latest) < DOUBT => since,
@@ -468,6 +480,7 @@ impl WriterProxy {
                 self.blocked = true;
                 self.order.put_back(number, held);
             } else {
+                self.skipped_from = None;
                 store.held_bytes = store.held_bytes.saturating_sub(cost);
             }
         }
@@ -490,6 +503,7 @@ impl WriterProxy {
             if end == next {
                 return;
             }
+            self.skipped_from.get_or_insert(next);
             self.order.give_up_before(end);
             if self.started {
                 self.report_lost(next, end, store, sink);

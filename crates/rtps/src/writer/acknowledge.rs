@@ -22,10 +22,17 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable
-            || base > most.max(proxy.sent)
-            || !proxy.acknacks.is_new(acknack.count, now.monotonic)
-        {
+        if !proxy.reliable || !proxy.acknacks.is_new(acknack.count, now.monotonic) {
+            self.counters.implausible += 1;
+            return;
+        }
+        if base > most.max(proxy.sent) {
+            // Somebody has led it astray, or speaks in its name: it is told where the writer has got to, at a moderate rate.
+            if now.monotonic >= proxy.answer_again_at {
+                proxy.answer_again_at = now.monotonic.after(heartbeat_period);
+                proxy.heartbeat_due = true;
+                self.ready = true;
+            }
             self.counters.implausible += 1;
             return;
         }
@@ -33,9 +40,9 @@ impl<P: Payload> Writer<P> {
         let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin; or it does, and its application refuses what it has from before.
-        if base < proxy.start && now.monotonic >= proxy.gap_again_at {
+        if base < proxy.start && now.monotonic >= proxy.answer_again_at {
             proxy.gap_due = true;
-            proxy.gap_again_at = now.monotonic.after(heartbeat_period);
+            proxy.answer_again_at = now.monotonic.after(heartbeat_period);
         }
         // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
         let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;

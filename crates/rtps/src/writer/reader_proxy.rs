@@ -42,7 +42,7 @@ pub(crate) struct ReaderProxy {
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
     /// Not before then is the GAP in front of its first change repeated.
-    pub(crate) gap_again_at: Instant,
+    pub(crate) answer_again_at: Instant,
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
@@ -75,7 +75,7 @@ impl ReaderProxy {
             heard: false,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
-            gap_again_at: Instant::START,
+            answer_again_at: Instant::START,
             requested: SequenceNumberSet::default(),
             requested_fragment: 0,
             fragments: Vec::new(),
