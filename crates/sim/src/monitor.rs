@@ -7,6 +7,7 @@ use wire::message::{Message, Submessage};
 use wire::{EntityId, Guid, GuidPrefix, SequenceNumber};
 
 use crate::coverage::{Coverage, Situation};
+use crate::trace::Trace;
 
 /// What was seen so far.
 #[derive(Debug, Default)]
@@ -87,6 +88,36 @@ impl Monitor {
         if samples > 1 {
             coverage.hit(Situation::Batch);
         }
+    }
+
+    /// What a datagram without samples says, leaving out its counts; `None` for others.
+    pub fn said(bytes: &[u8]) -> Option<u64> {
+        let message = Message::parse(bytes).ok()?;
+        let mut trace = Trace::silent();
+        for submessage in message.submessages() {
+            match submessage.ok()? {
+                Submessage::Data(_) | Submessage::DataFrag(_) => return None,
+                Submessage::Heartbeat(heartbeat) => {
+                    trace.fold_bytes(&heartbeat.writer_id.0);
+                    trace.fold_bytes(&heartbeat.reader_id.0);
+                    trace.fold(&[heartbeat.first.0 as u64, heartbeat.last.0 as u64]);
+                }
+                Submessage::AckNack(acknack) => {
+                    trace.fold_bytes(&acknack.reader_id.0);
+                    trace.fold(&[acknack.set.base().0 as u64]);
+                    acknack.set.iter().for_each(|number| trace.fold(&[number.0 as u64]));
+                }
+                Submessage::NackFrag(nack) => {
+                    trace.fold(&[nack.sequence_number.0 as u64, u64::from(nack.missing.base().0)]);
+                }
+                Submessage::HeartbeatFrag(heartbeat) => {
+                    trace.fold(&[heartbeat.sequence_number.0 as u64, u64::from(heartbeat.last_fragment.0)]);
+                }
+                Submessage::Gap(gap) => trace.fold(&[gap.start.0 as u64, gap.list.base().0 as u64]),
+                _ => {}
+            }
+        }
+        Some(trace.hash())
     }
 
     /// A datagram in words.
@@ -209,6 +240,20 @@ mod tests {
         monitor.name(GuidPrefix([1; 12]), "n1".into());
         let text = monitor.describe(&message(&[2], 2));
         assert!(text.contains("of n1: DATA 00000103>00000000 #2 8 HEARTBEAT"), "{text}");
+    }
+
+    #[test]
+    fn what_is_said_leaves_out_counts() {
+        let of = |first: i64, count: i32| {
+            let mut bytes = message(&[], first);
+            let end = bytes.len();
+            bytes[end - 4..].copy_from_slice(&count.to_le_bytes());
+            Monitor::said(&bytes)
+        };
+        assert!(of(1, 1).is_some());
+        assert_eq!(of(1, 1), of(1, 2));
+        assert_ne!(of(1, 1), of(2, 1));
+        assert_eq!(Monitor::said(&message(&[1], 1)), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The engine: nodes, network, queue and clock. It moves datagrams and time; what is right or wrong is judged elsewhere.
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -19,6 +19,10 @@ use crate::violation::{Invariant, Violation};
 const DATAGRAM_COST: usize = 256;
 /// A node that gives more datagrams in one go is taken to be in a loop.
 const MOST_DATAGRAMS_AT_ONCE: usize = 20_000;
+
+/// A node that says the same, and sends no sample with it, more often than this within `SAYING` is in a loop with its peer.
+const MOST_SAYINGS: u32 = 1_000;
+const SAYING: Duration = Duration::from_millis(200);
 
 /// How a node's process behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +78,8 @@ struct Slot<N> {
     stalled_until: Instant,
     wake_at: Instant,
     sent: u64,
+    /// What was said to whom: since when and how often.
+    said: BTreeMap<(SocketAddr, u64), (Instant, u32)>,
 }
 
 #[derive(Debug)]
@@ -148,6 +154,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
             stalled_until: Instant::START,
             wake_at: Instant::NEVER,
             sent: 0,
+            said: BTreeMap::new(),
         });
         NodeId(self.slots.len() - 1)
     }
@@ -381,6 +388,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
         self.trace.fold(&[5, self.now.as_nanos(), id.0 as u64]);
         self.trace.fold_bytes(&bytes);
         self.monitor.sent(&bytes, &mut self.coverage);
+        let said = Monitor::said(&bytes);
         for path in std::mem::take(&mut self.out.paths) {
             if self.trace.is_verbose() {
                 let text = self.monitor.describe(&bytes);
@@ -391,6 +399,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
                 self.fail(Invariant::WithinLimits, what);
             }
             self.monitor.addressed(path.destination, bytes.len());
+            self.listen(id, path.destination, said);
             let arrivals = self.network.send(
                 self.now,
                 process.host,
@@ -400,6 +409,24 @@ impl<'t, N: Node, C> World<'t, N, C> {
                 &mut self.coverage,
             );
             self.enqueue(arrivals, &bytes);
+        }
+    }
+
+    /// Notices a node that says the same again and again.
+    fn listen(&mut self, id: NodeId, to: SocketAddr, said: Option<u64>) {
+        let (Some(said), Some(slot)) = (said, self.slots.get_mut(id.0)) else { return };
+        if slot.said.len() > 64 {
+            slot.said.retain(|_, (since, _)| self.now.since(*since) <= SAYING);
+        }
+        let (since, count) = slot.said.entry((to, said)).or_insert((self.now, 0));
+        if self.now.since(*since) > SAYING {
+            (*since, *count) = (self.now, 0);
+        }
+        *count += 1;
+        if *count > MOST_SAYINGS {
+            let what =
+                format!("n{} has said the same {count} times to {to} in {:?}", id.0, self.now.since(*since));
+            self.fail(Invariant::NoLivelock, what);
         }
     }
 

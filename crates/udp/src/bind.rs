@@ -255,7 +255,6 @@ fn set_up(socket: &socket2::Socket, address: SocketAddr, options: &SocketOptions
         int("IPV6_TCLASS", libc::IPPROTO_IPV6, libc::IPV6_TCLASS, class.into())?;
         if !options.fragment {
             int("IPV6_MTU_DISCOVER", libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)?;
-            int("IPV6_DONTFRAG", libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, 1)?;
         }
         if report.destination {
             int("IPV6_RECVPKTINFO", libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;

@@ -1,6 +1,7 @@
 //! The host's interfaces.
 use std::ffi::CString;
 use std::fmt;
+use std::fs;
 use std::io;
 use std::mem;
 use std::net::IpAddr;
@@ -19,7 +20,8 @@ pub struct Interface {
     pub index: u32,
     /// Its name, as `eth0`.
     pub name: String,
-    /// Its addresses with the lengths of their subnet prefixes, in the system's order. None if it is not set up.
+    /// Its addresses with the lengths of their subnet prefixes, in the system's order. Without those of IPv6 that the system is
+    /// still looking for duplicates of, or has found one of: nothing can be sent from them.
     pub addresses: Vec<(IpAddr, u8)>,
     /// Most octets of an IP packet that it sends in one piece.
     pub mtu: u32,
@@ -52,6 +54,7 @@ pub fn interfaces() -> Result<Vec<Interface>, InterfaceError> {
     let socket = socket2::Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| socket2::Socket::new(Domain::IPV6, Type::DGRAM, None))
         .map_err(failed("socket"))?;
+    let unusable = unusable();
     let mut found: Vec<Interface> = Vec::new();
     for entry in getifaddrs().map_err(|error| failed("getifaddrs")(error.into()))? {
         // Addresses may carry a label, as `eth0:1`.
@@ -66,6 +69,7 @@ pub fn interfaces() -> Result<Vec<Interface>, InterfaceError> {
         };
         if let (Some(address), Some(interface)) = (address(&entry), found.get_mut(position))
             && !interface.addresses.contains(&address)
+            && !unusable.contains(&(interface.index, address.0))
         {
             interface.addresses.push(address);
         }
@@ -117,6 +121,24 @@ fn mtu(name: &str, socket: BorrowedFd<'_>) -> Option<u32> {
     if result == 0 { u32::try_from(mtu).ok() } else { None }
 }
 
+/// Addresses of IPv6 that are not, or not yet, this host's (RFC 4862, 5.4), with the index of their interface.
+fn unusable() -> Vec<(u32, IpAddr)> {
+    // Without IPv6 there is no such file.
+    let lines = fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
+    lines.lines().filter_map(unusable_in).collect()
+}
+
+/// A line holds, in hexadecimal: address, index, length of the prefix, scope, flags; then the name.
+fn unusable_in(line: &str) -> Option<(u32, IpAddr)> {
+    let mut words = line.split_ascii_whitespace();
+    let address = u128::from_str_radix(words.next()?, 16).ok()?;
+    let index = u32::from_str_radix(words.next()?, 16).ok()?;
+    let flags = u32::from_str_radix(words.nth(2)?, 16).ok()?;
+    let tentative = flags & libc::IFA_F_TENTATIVE != 0 && flags & libc::IFA_F_OPTIMISTIC == 0;
+    let usable = !tentative && flags & libc::IFA_F_DADFAILED == 0;
+    (!usable).then(|| (index, IpAddr::V6(address.into())))
+}
+
 /// The IP address of an entry, with the length of its prefix.
 fn address(entry: &InterfaceAddress) -> Option<(IpAddr, u8)> {
     let address = ip(entry.address.as_ref()?)?;
@@ -132,4 +154,20 @@ fn address(entry: &InterfaceAddress) -> Option<(IpAddr, u8)> {
 fn ip(storage: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = storage.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
     v4.or_else(|| storage.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_in_doubt_are_unusable() {
+        let line =
+            |flags| unusable_in(&format!("fd070000000000000000000000000001 1f 40 00 {flags}     eth0"));
+        let address = Some((31, "fd07::1".parse().unwrap()));
+        // Permanent; tentative; optimistic; duplicate found.
+        assert_eq!([line("80"), line("c0"), line("44"), line("88")], [None, address, None, address]);
+        assert_eq!(unusable_in(""), None);
+        assert_eq!(unusable_in("fd07::1 1f 40 00 c0 eth0"), None);
+    }
 }

@@ -26,8 +26,8 @@ pub struct Receiver {
 pub enum Wait {
     /// Until one comes.
     Forever,
-    /// At most this long, rounded up to the system's tick (1 to 10 ms). Changing it between calls costs a system call; clones of
-    /// a receiver that wait at the same time must wait equally long.
+    /// This long, not less; the system's coarse timers make it up to a tick (1 to 10 ms) and an eighth longer. Changing it between
+    /// calls costs a system call; clones of a receiver that wait at the same time must wait equally long.
     AtMost(Duration),
     /// Not at all.
     No,

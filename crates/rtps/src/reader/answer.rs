@@ -8,6 +8,8 @@ use super::{Reader, Store};
 use crate::Payload;
 use crate::transmit::Transmit;
 
+/// Octets of a NACK_FRAG with 256 positions.
+const MAX_NACK_FRAG_LEN: usize = 64;
 /// NACK_FRAGs in one datagram.
 const NACK_FRAGS: usize = 4;
 /// GUID prefixes of RTI Connext begin so; it wants base 0 where everybody else wants 1 in the ACKNACK that asks for a first HEARTBEAT.
@@ -90,6 +92,9 @@ fn answer<P: Payload>(
         });
         let more = more.filter(|(number, _)| incomplete && Some(*number) != asked).take(NACK_FRAGS);
         for (sequence_number, missing) in fragments.into_iter().chain(more) {
+            if bytes.len() + MAX_NACK_FRAG_LEN > path.max_datagram as usize {
+                break;
+            }
             if !missing.bitmap().is_empty() {
                 asks = asks.max(Some(sequence_number));
             }

@@ -17,6 +17,7 @@ impl<P: Payload> Writer<P> {
         let base = acknack.set.base().max(SequenceNumber::FIRST);
         let offset = self.history.offset_before(base);
         let guid = Guid::new(source, acknack.reader_id);
+        let heartbeat_period = self.config.heartbeat_period;
         let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
@@ -31,8 +32,11 @@ impl<P: Payload> Writer<P> {
         let heard_before = core::mem::replace(&mut proxy.heard, true);
         let progress = proxy.acknowledge(base, offset);
         proxy.request(&acknack.set);
-        // It does not know yet where its changes begin.
-        proxy.gap_due |= base < proxy.start;
+        // It does not know yet where its changes begin; or it does, and its application refuses what it has from before.
+        if base < proxy.start && now.monotonic >= proxy.gap_again_at {
+            proxy.gap_due = true;
+            proxy.gap_again_at = now.monotonic.after(heartbeat_period);
+        }
         // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
         let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
         proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);

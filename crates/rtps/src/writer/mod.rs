@@ -421,6 +421,17 @@ impl<P: Payload> Writer<P> {
         removed
     }
 
+    /// Changes the DSCP, 0 to 63, of what leaves from now on.
+    pub const fn set_class(&mut self, class: u8) {
+        self.config.class = class;
+    }
+
+    /// Changes how long a change waits for others; what waits already may be due by that.
+    pub const fn set_batch_delay(&mut self, delay: Duration) {
+        self.config.batch_delay = delay;
+        self.ready = true;
+    }
+
     /// Sends what waits for more changes to share a datagram with.
     pub fn flush(&mut self) {
         self.flush = true;

@@ -8,7 +8,7 @@ use super::history::DATAGRAM_COST;
 use crate::count::Count;
 use crate::path::Path;
 
-/// How often the octets that may be repeated to one reader are replenished.
+/// In this time one window of octets, and the rest of one datagram, is repeated to a reader at most.
 pub(crate) const REPAIR_INTERVAL: Duration = Duration::from_millis(10);
 /// Samples whose missing fragments are remembered at a time.
 const FRAGMENTED_REQUESTS: usize = 8;
@@ -41,13 +41,15 @@ pub(crate) struct ReaderProxy {
     pub(crate) heard: bool,
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
+    /// Not before then is the GAP in front of its first change repeated.
+    pub(crate) gap_again_at: Instant,
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
     /// Sorted by number.
     pub(crate) fragments: Vec<(SequenceNumber, FragmentNumberSet)>,
     /// Octets that may still be repeated before `refill_at`.
-    pub(crate) credit: u64,
+    pub(crate) repair_credit: u64,
     pub(crate) refill_at: Instant,
     pub(crate) acknacks: Count,
     pub(crate) nack_frags: Count,
@@ -73,10 +75,11 @@ impl ReaderProxy {
             heard: false,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
+            gap_again_at: Instant::START,
             requested: SequenceNumberSet::default(),
             requested_fragment: 0,
             fragments: Vec::new(),
-            credit: window,
+            repair_credit: window,
             refill_at: Instant::START,
             acknacks: Count::default(),
             nack_frags: Count::default(),
@@ -165,10 +168,10 @@ impl ReaderProxy {
     /// Octets may be repeated to it; replenishes them when it is time.
     pub(crate) fn may_repair(&mut self, now: Instant) -> bool {
         if now >= self.refill_at {
-            self.credit = self.window;
+            self.repair_credit = self.window;
             self.refill_at = now.after(REPAIR_INTERVAL);
         }
-        self.credit > 0
+        self.repair_credit > 0
     }
 
     /// Replaces what it asks for: each ACKNACK states all that is missing. That may be what it has acknowledged before: its participant

@@ -183,7 +183,7 @@ impl<P: Payload> Writer<P> {
             }
         }
         datagram.heartbeat(&heartbeat);
-        proxy.credit = proxy.credit.saturating_sub(out.len() as u64);
+        proxy.repair_credit = proxy.repair_credit.saturating_sub(out.len() as u64);
         true
     }
 

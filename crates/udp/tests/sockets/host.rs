@@ -1,9 +1,10 @@
 //! The interfaces of the host and their changes.
+use std::fs;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::unistd::gettid;
-use udp::{Change, Interface, InterfaceWatch, interfaces};
+use udp::{Change, Interface, InterfaceWatch, Socket, SocketOptions, interfaces};
 
 use crate::PATIENCE;
 use crate::namespace::{alone, ip, veth, wait_until_asleep};
@@ -89,5 +90,26 @@ fn a_change_before_the_call_is_seen_and_none_is_none() {
         assert_eq!(named(&now, "lo").mtu, 60_000);
         assert_eq!(watch.known(), now);
         assert_eq!(watch.next(Some(Duration::ZERO)).unwrap(), Change::TimedOut);
+    });
+}
+
+#[test]
+fn addresses_count_from_when_they_can_be_used() {
+    alone(|| {
+        veth();
+        let address = ("fd07::1".parse().unwrap(), 64);
+        let has = |interfaces: &[Interface]| named(interfaces, "left").addresses.contains(&address);
+        // The system looks for duplicates, and takes its time.
+        fs::write("/proc/sys/net/ipv6/conf/left/dad_transmits", "1000").unwrap();
+        ip("address add fd07::1/64 dev left");
+        assert!(!has(&interfaces().unwrap()));
+        ip("address del fd07::1/64 dev left");
+        fs::write("/proc/sys/net/ipv6/conf/left/dad_transmits", "1").unwrap();
+        let mut watch = InterfaceWatch::new().unwrap();
+        ip("address add fd07::1/64 dev left");
+        while !has(watch.known()) {
+            assert_ne!(watch.next(Some(PATIENCE)).unwrap(), Change::TimedOut);
+        }
+        Socket::unicast((address.0, 0).into(), &SocketOptions::default()).unwrap();
     });
 }

@@ -1,4 +1,5 @@
 //! What faults do to the writer and its readers.
+use rtps::Path;
 use wire::Duration;
 
 use super::node::PairNode;
@@ -78,6 +79,10 @@ impl Run<'_> {
         let Some(host) = self.world.process(node).map(|process| process.host) else { return };
         self.world.coverage.hit(Situation::AddressChange);
         self.world.network.change_addresses(host);
+        // The new way may carry less, or more again.
+        let usual = self.config.max_datagram;
+        let most = self.random.pick(&[usual, usual / 2, 600]).unwrap_or(usual);
+        self.max_datagram = most.clamp(Path::MIN_DATAGRAM, usual);
         let Some(writer) = self.guids.first().copied().flatten() else { return };
         for reader in self.guids.clone().into_iter().skip(1).flatten() {
             for side in [Side::Writer, Side::Reader] {

@@ -91,7 +91,7 @@ impl Run<'_> {
                     destination: group(!plan.ipv6),
                     interface: 2,
                     local: None,
-                    max_datagram: self.config.max_datagram,
+                    max_datagram: self.max_datagram,
                 };
                 let (paths, direct) = match self.config.multicast {
                     true => (vec![group], Some(direct)),
@@ -165,7 +165,7 @@ impl Run<'_> {
         let address = addresses.iter().flat_map(|i| i.addresses()).find(|a| a.is_ipv6() == ipv6).copied();
         let address = address.unwrap_or(IpAddr::from([127, 0, 0, 1]));
         let destination = SocketAddr::new(address, 7_410 + to.0 as u16);
-        let largest = if same { self.config.mix.receive_buffer as u32 / 2 } else { self.config.max_datagram };
+        let largest = if same { self.config.mix.receive_buffer as u32 / 2 } else { self.max_datagram };
         Path::routed(destination, largest.min(Path::MAX_DATAGRAM))
     }
 }

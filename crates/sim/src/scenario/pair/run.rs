@@ -56,6 +56,8 @@ pub(super) struct Run<'t> {
     pub(super) kept: VecDeque<SequenceNumber>,
     pub(super) left: u32,
     pub(super) written: u64,
+    /// Largest datagram of paths that are made now.
+    pub(super) max_datagram: u32,
     /// Matches and unmatches that are still to happen.
     pub(super) pending: u32,
     pub(super) observations: Vec<Observation>,
@@ -96,6 +98,7 @@ impl<'t> Run<'t> {
             });
         }
         let left = config.samples;
+        let max_datagram = config.max_datagram;
         let guids = vec![None; config.readers.len() + 1];
         Self {
             config,
@@ -107,6 +110,7 @@ impl<'t> Run<'t> {
             kept: VecDeque::new(),
             left,
             written: 0,
+            max_datagram,
             pending: 0,
             observations: Vec::new(),
         }

@@ -1,0 +1,77 @@
+//! The one error of the public operations.
+use alloc::borrow::Cow;
+use core::fmt;
+
+/// Return codes of operations (DDS 1.4, 2.2.1.1); success is `Ok`, and "no data" is an empty result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ReturnCode {
+    /// Something that is none of the others.
+    Error,
+    /// The operation or the value is not supported.
+    Unsupported,
+    /// An argument makes no sense.
+    BadParameter,
+    /// The operation is not possible in the present state.
+    PreconditionNotMet,
+    /// A limit is reached, and waiting does not help.
+    OutOfResources,
+    /// The policy cannot be changed any more.
+    ImmutablePolicy,
+    /// Two policies contradict each other.
+    InconsistentPolicy,
+    /// The entity was deleted.
+    AlreadyDeleted,
+    /// It took longer than allowed.
+    Timeout,
+}
+
+impl ReturnCode {
+    /// The name in the standard.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "ERROR",
+            Self::Unsupported => "UNSUPPORTED",
+            Self::BadParameter => "BAD_PARAMETER",
+            Self::PreconditionNotMet => "PRECONDITION_NOT_MET",
+            Self::OutOfResources => "OUT_OF_RESOURCES",
+            Self::ImmutablePolicy => "IMMUTABLE_POLICY",
+            Self::InconsistentPolicy => "INCONSISTENT_POLICY",
+            Self::AlreadyDeleted => "ALREADY_DELETED",
+            Self::Timeout => "TIMEOUT",
+        }
+    }
+}
+
+/// Why an operation failed: the code of the standard, what is wrong, where, and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// Return code of the standard.
+    pub code: ReturnCode,
+    /// What is wrong, with the values that make it wrong.
+    pub what: Cow<'static, str>,
+    /// The operation or policy.
+    pub place: &'static str,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+impl Error {
+    /// An error; `what` should hold the values at fault.
+    pub fn new(
+        code: ReturnCode,
+        place: &'static str,
+        what: impl Into<Cow<'static, str>>,
+        advice: &'static str,
+    ) -> Self {
+        Self { code, what: what.into(), place, advice }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}; {}", self.code.name(), self.place, self.what, self.advice)
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,231 @@
+//! Whether QoS makes sense, is supported, and may be changed (DDS 1.4, 2.2.3, table of policies).
+use alloc::format;
+
+use wire::Duration;
+use wire::qos::{
+    DataRepresentation, Durability, DurabilityService, EndpointQos, History, Presentation, ResourceLimits,
+};
+
+use super::{DataReaderQos, DataWriterQos};
+use crate::error::{Error, ReturnCode};
+
+impl DataWriterQos {
+    /// Checks every value, and the values against each other.
+    ///
+    /// # Errors
+    /// `BadParameter`, `InconsistentPolicy` or `Unsupported`, with the policy and its values.
+    pub fn check(&self) -> Result<(), Error> {
+        let qos = &self.endpoint;
+        endpoint(qos)?;
+        own_limits(self.byte_limit, self.instance_limit)?;
+        positive("LIFESPAN", "duration", qos.lifespan)?;
+        not_negative("RELIABILITY", "max_blocking_time", qos.reliability.max_blocking_time)?;
+        let service = &qos.durability_service;
+        not_negative("DURABILITY_SERVICE", "service_cleanup_delay", service.cleanup_delay)?;
+        history("DURABILITY_SERVICE", service.history, service.limits)?;
+        if !(0..=63).contains(&qos.transport_priority) {
+            return Err(Error::new(
+                ReturnCode::BadParameter,
+                "TRANSPORT_PRIORITY",
+                format!("value {} is not a DSCP", qos.transport_priority),
+                "use 0 (best effort) to 63: the value becomes the DSCP of the writer's packets",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks whether an enabled writer may change from this QoS to `new`, which is checked too.
+    ///
+    /// # Errors
+    /// `ImmutablePolicy`, or what `check` says of `new`.
+    pub fn check_change(&self, new: &Self) -> Result<(), Error> {
+        immutable(&self.endpoint, &new.endpoint)?;
+        own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
+        new.check()
+    }
+}
+
+impl DataReaderQos {
+    /// Checks every value, and the values against each other.
+    ///
+    /// # Errors
+    /// `BadParameter`, `InconsistentPolicy` or `Unsupported`, with the policy and its values.
+    pub fn check(&self) -> Result<(), Error> {
+        let qos = &self.endpoint;
+        endpoint(qos)?;
+        own_limits(self.byte_limit, self.instance_limit)?;
+        not_negative("TIME_BASED_FILTER", "minimum_separation", qos.time_based_filter)?;
+        let lifecycle = &self.reader_data_lifecycle;
+        not_negative(
+            "READER_DATA_LIFECYCLE",
+            "autopurge_nowriter_samples_delay",
+            lifecycle.autopurge_nowriter_samples_delay,
+        )?;
+        not_negative(
+            "READER_DATA_LIFECYCLE",
+            "autopurge_disposed_samples_delay",
+            lifecycle.autopurge_disposed_samples_delay,
+        )?;
+        if qos.deadline < qos.time_based_filter {
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                "DEADLINE",
+                format!(
+                    "period {} ns is shorter than TIME_BASED_FILTER minimum_separation {} ns",
+                    qos.deadline.as_nanos(),
+                    qos.time_based_filter.as_nanos()
+                ),
+                "samples that the filter takes out would miss the deadline: make the period at least the separation",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks whether an enabled reader may change from this QoS to `new`, which is checked too.
+    ///
+    /// # Errors
+    /// `ImmutablePolicy`, or what `check` says of `new`.
+    pub fn check_change(&self, new: &Self) -> Result<(), Error> {
+        immutable(&self.endpoint, &new.endpoint)?;
+        own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
+        new.check()
+    }
+}
+
+fn endpoint(qos: &EndpointQos) -> Result<(), Error> {
+    if qos.durability > Durability::TransientLocal {
+        return Err(Error::new(
+            ReturnCode::Unsupported,
+            "DURABILITY",
+            format!("kind {:?} is not supported", qos.durability),
+            "use TransientLocal: late readers get the history while the writer lives",
+        ));
+    }
+    if qos.presentation != Presentation::default() {
+        return Err(Error::new(
+            ReturnCode::Unsupported,
+            "PRESENTATION",
+            format!("{:?} is not supported", qos.presentation),
+            "use access scope Instance without coherent or ordered access",
+        ));
+    }
+    for representation in &qos.representation {
+        if ![DataRepresentation::XCDR1, DataRepresentation::XCDR2].contains(representation) {
+            return Err(Error::new(
+                ReturnCode::Unsupported,
+                "DATA_REPRESENTATION",
+                format!("id {} is not supported", representation.0),
+                "use 0 (XCDR1) or 2 (XCDR2)",
+            ));
+        }
+    }
+    positive("DEADLINE", "period", qos.deadline)?;
+    positive("LIVELINESS", "lease_duration", qos.liveliness.lease_duration)?;
+    not_negative("LATENCY_BUDGET", "duration", qos.latency_budget)?;
+    history("HISTORY", qos.history, qos.resource_limits)
+}
+
+fn history(place: &'static str, history: History, limits: ResourceLimits) -> Result<(), Error> {
+    let all = [
+        ("max_samples", limits.max_samples),
+        ("max_instances", limits.max_instances),
+        ("max_samples_per_instance", limits.max_samples_per_instance),
+    ];
+    for (name, limit) in all {
+        if limit == Some(0) {
+            return Err(Error::new(
+                ReturnCode::BadParameter,
+                "RESOURCE_LIMITS",
+                format!("{name} is 0"),
+                "use 1 or more, or no limit",
+            ));
+        }
+    }
+    if let (Some(samples), Some(per_instance)) = (limits.max_samples, limits.max_samples_per_instance)
+        && samples < per_instance
+    {
+        return Err(Error::new(
+            ReturnCode::InconsistentPolicy,
+            "RESOURCE_LIMITS",
+            format!("max_samples {samples} is less than max_samples_per_instance {per_instance}"),
+            "make max_samples at least max_samples_per_instance",
+        ));
+    }
+    let History::KeepLast(depth) = history else { return Ok(()) };
+    if depth == 0 {
+        return Err(Error::new(ReturnCode::BadParameter, place, "depth is 0", "use 1 or more"));
+    }
+    if let Some(limit) = limits.max_samples_per_instance.filter(|limit| *limit < depth) {
+        return Err(Error::new(
+            ReturnCode::InconsistentPolicy,
+            place,
+            format!("depth {depth} is more than max_samples_per_instance {limit}"),
+            "make the depth at most max_samples_per_instance",
+        ));
+    }
+    Ok(())
+}
+
+fn positive(place: &'static str, name: &'static str, value: Duration) -> Result<(), Error> {
+    if value > Duration::ZERO {
+        return Ok(());
+    }
+    let what = format!("{name} of {} ns", value.as_nanos());
+    Err(Error::new(ReturnCode::BadParameter, place, what, "use more than zero, or infinite"))
+}
+
+fn not_negative(place: &'static str, name: &'static str, value: Duration) -> Result<(), Error> {
+    if value >= Duration::ZERO {
+        return Ok(());
+    }
+    let what = format!("{name} of {} ns", value.as_nanos());
+    Err(Error::new(ReturnCode::BadParameter, place, what, "use zero or more, or infinite"))
+}
+
+const LEAST_BYTES: usize = 1_024;
+
+fn own_limits(bytes: usize, instances: u32) -> Result<(), Error> {
+    if bytes < LEAST_BYTES || instances == 0 {
+        return Err(Error::new(
+            ReturnCode::BadParameter,
+            "RESOURCE_LIMITS",
+            format!("byte_limit {bytes}, instance_limit {instances}"),
+            "use a byte_limit of 1024 or more and an instance_limit of 1 or more",
+        ));
+    }
+    Ok(())
+}
+
+fn own_limits_unchanged(old: (usize, u32), new: (usize, u32)) -> Result<(), Error> {
+    if old == new { Ok(()) } else { Err(unchangeable("RESOURCE_LIMITS")) }
+}
+
+fn immutable(old: &EndpointQos, new: &EndpointQos) -> Result<(), Error> {
+    let service = |qos: &EndpointQos| -> DurabilityService { qos.durability_service };
+    let policies = [
+        ("DURABILITY", old.durability == new.durability),
+        ("DURABILITY_SERVICE", service(old) == service(new)),
+        ("LIVELINESS", old.liveliness == new.liveliness),
+        ("RELIABILITY", old.reliability == new.reliability),
+        ("OWNERSHIP", old.ownership == new.ownership),
+        ("DESTINATION_ORDER", old.destination_order == new.destination_order),
+        ("PRESENTATION", old.presentation == new.presentation),
+        ("HISTORY", old.history == new.history),
+        ("RESOURCE_LIMITS", old.resource_limits == new.resource_limits),
+        ("DATA_REPRESENTATION", old.representation == new.representation),
+        ("TYPE_CONSISTENCY_ENFORCEMENT", old.type_consistency == new.type_consistency),
+    ];
+    match policies.into_iter().find(|(_, same)| !same) {
+        None => Ok(()),
+        Some((policy, _)) => Err(unchangeable(policy)),
+    }
+}
+
+fn unchangeable(policy: &'static str) -> Error {
+    Error::new(
+        ReturnCode::ImmutablePolicy,
+        policy,
+        "cannot be changed once the entity is enabled",
+        "set it before, or make a new entity",
+    )
+}

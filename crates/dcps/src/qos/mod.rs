@@ -1,0 +1,127 @@
+//! QoS of writers and readers: what is announced, and what stays at home (DDS 1.4, 2.2.3).
+mod check;
+
+use wire::Duration;
+use wire::qos::{EndpointQos, History, ResourceLimits};
+
+/// WRITER_DATA_LIFECYCLE (DDS 1.4, 2.2.3.21).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriterDataLifecycle {
+    /// Unregistering an instance disposes it too. Default true.
+    pub autodispose_unregistered_instances: bool,
+}
+
+impl Default for WriterDataLifecycle {
+    fn default() -> Self {
+        Self { autodispose_unregistered_instances: true }
+    }
+}
+
+/// READER_DATA_LIFECYCLE (DDS 1.4, 2.2.3.22).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReaderDataLifecycle {
+    /// Samples of an instance without writers are kept for this long. Default infinite.
+    pub autopurge_nowriter_samples_delay: Duration,
+    /// Samples of a disposed instance are kept for this long. Default infinite.
+    pub autopurge_disposed_samples_delay: Duration,
+}
+
+impl Default for ReaderDataLifecycle {
+    fn default() -> Self {
+        Self {
+            autopurge_nowriter_samples_delay: Duration::INFINITE,
+            autopurge_disposed_samples_delay: Duration::INFINITE,
+        }
+    }
+}
+
+/// QoS of a DataWriter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataWriterQos {
+    /// What is announced.
+    pub endpoint: EndpointQos,
+    /// WRITER_DATA_LIFECYCLE.
+    pub writer_data_lifecycle: WriterDataLifecycle,
+    /// Most octets of history, 1,024 or more; beyond it a write blocks. Default 1 MiB.
+    pub byte_limit: usize,
+    /// Most instances if RESOURCE_LIMITS does not limit them. Default 65,536.
+    pub instance_limit: u32,
+}
+
+impl Default for DataWriterQos {
+    fn default() -> Self {
+        Self {
+            endpoint: EndpointQos::writer(),
+            writer_data_lifecycle: WriterDataLifecycle::default(),
+            byte_limit: 1 << 20,
+            instance_limit: INSTANCE_LIMIT,
+        }
+    }
+}
+
+/// QoS of a DataReader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DataReaderQos {
+    /// What is announced.
+    pub endpoint: EndpointQos,
+    /// READER_DATA_LIFECYCLE.
+    pub reader_data_lifecycle: ReaderDataLifecycle,
+    /// Most octets of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it. Default 32 MiB.
+    pub byte_limit: usize,
+    /// Most instances if RESOURCE_LIMITS does not limit them. Default 65,536.
+    pub instance_limit: u32,
+}
+
+impl Default for DataReaderQos {
+    fn default() -> Self {
+        Self {
+            endpoint: EndpointQos::reader(),
+            reader_data_lifecycle: ReaderDataLifecycle::default(),
+            byte_limit: 32 << 20,
+            instance_limit: INSTANCE_LIMIT,
+        }
+    }
+}
+
+const INSTANCE_LIMIT: u32 = 1 << 16;
+
+/// HISTORY and RESOURCE_LIMITS as numbers to compare with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Samples of one instance before the oldest is replaced; `None` for KEEP_ALL.
+    pub(crate) depth: Option<usize>,
+    pub(crate) samples: usize,
+    pub(crate) instances: usize,
+    pub(crate) per_instance: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Limits {
+    fn new(history: History, limits: ResourceLimits, bytes: usize, instances: u32) -> Self {
+        let number = |limit: Option<u32>| limit.map_or(usize::MAX, |limit| limit as usize);
+        Self {
+            depth: match history {
+                History::KeepLast(depth) => Some(depth as usize),
+                History::KeepAll => None,
+            },
+            samples: number(limits.max_samples),
+            instances: limits.max_instances.unwrap_or(instances) as usize,
+            per_instance: number(limits.max_samples_per_instance),
+            bytes,
+        }
+    }
+}
+
+impl DataWriterQos {
+    pub(crate) fn limits(&self) -> Limits {
+        let qos = &self.endpoint;
+        Limits::new(qos.history, qos.resource_limits, self.byte_limit, self.instance_limit)
+    }
+}
+
+impl DataReaderQos {
+    pub(crate) fn limits(&self) -> Limits {
+        let qos = &self.endpoint;
+        Limits::new(qos.history, qos.resource_limits, self.byte_limit, self.instance_limit)
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading and taking (DDS 1.4, 2.2.2.5.3).
+use alloc::vec::Vec;
+
+use wire::Now;
+
+use super::cache::{Instance, Stored};
+use super::{DataReader, Payload};
+use crate::error::Error;
+use crate::instance_table::Slot;
+use crate::status::StatusMask;
+use crate::type_support::TypeSupport;
+use crate::{InstanceHandle, SampleInfo, SampleState, States, ViewState};
+
+/// A sample as the application gets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// What is known about it.
+    pub info: SampleInfo,
+    /// Its octets; `None` if it only tells of a change of its instance.
+    pub payload: Option<Payload>,
+}
+
+/// Of which instances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// Of all; those of one instance follow each other.
+    All,
+    /// Of one.
+    Instance(InstanceHandle),
+    /// Of the first in the order of handles after this one, or of the first at all, that has some. The handle need not be known.
+    NextInstance(Option<InstanceHandle>),
+}
+
+/// What to read or take. The forms of the standard are combinations: a read condition is its states, a query condition
+/// its states and a predicate, "next sample" is one sample that was not read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// True: samples leave the cache. False: they stay, and count as read.
+    pub take: bool,
+    /// Of which instances.
+    pub which: Which,
+    /// In which states.
+    pub states: States,
+    /// Most samples; zero gives none.
+    pub max: usize,
+}
+
+impl Request {
+    /// Takes all that there is.
+    pub const TAKE: Self = Self { take: true, which: Which::All, states: States::ANY, max: usize::MAX };
+    /// Reads all that there is.
+    pub const READ: Self = Self { take: false, ..Self::TAKE };
+}
+
+impl<T: TypeSupport> DataReader<T> {
+    /// Reads or takes: appends samples to `out` and says how many. Allocates nothing while the capacity of `out` suffices.
+    ///
+    /// # Errors
+    /// `BadParameter` if `which` names an instance that is not known.
+    pub fn access(&mut self, now: Now, request: &Request, out: &mut Vec<Sample>) -> Result<usize, Error> {
+        self.access_where(now, request, |_, _| true, out)
+    }
+
+    /// As `access`, but only samples for which `matches` is true of what is known about them and their octets (of which there are
+    /// none for a sample without data). Ranks are not known yet when it is asked: they are zero.
+    ///
+    /// # Errors
+    /// As `access`.
+    pub fn access_where(
+        &mut self,
+        now: Now,
+        request: &Request,
+        mut matches: impl FnMut(&SampleInfo, &[u8]) -> bool,
+        out: &mut Vec<Sample>,
+    ) -> Result<usize, Error> {
+        self.changed.clear(StatusMask::DATA_AVAILABLE);
+        let start = out.len();
+        match request.which {
+            Which::All => {
+                let mut next = self.cache.first_ready();
+                while let Some(slot) = next
+                    && out.len() - start < request.max
+                {
+                    next = self.cache.next_ready(slot);
+                    let left = request.max - (out.len() - start);
+                    self.collect(now, slot, request, left, &mut matches, out);
+                }
+            }
+            Which::Instance(handle) => {
+                let slot = self.slot(handle, "access")?;
+                self.collect(now, slot, request, request.max, &mut matches, out);
+            }
+            Which::NextInstance(after) => {
+                let mut after = after;
+                while out.len() == start {
+                    let Some(slot) = self.cache.table.after(after).next() else { break };
+                    after = self.cache.table.get(slot).map(|entry| entry.handle);
+                    self.collect(now, slot, request, request.max, &mut matches, out);
+                }
+            }
+        }
+        Ok(out.len() - start)
+    }
+
+    /// Reads or takes of one instance.
+    fn collect(
+        &mut self,
+        now: Now,
+        slot: Slot,
+        request: &Request,
+        max: usize,
+        matches: &mut impl FnMut(&SampleInfo, &[u8]) -> bool,
+        out: &mut Vec<Sample>,
+    ) {
+        self.cache.expire(slot, now.wall);
+        let start = out.len();
+        let mut index = 0;
+        while out.len() - start < max
+            && let Some(entry) = self.cache.table.get_mut(slot)
+            && entry.state.samples.len() > index
+        {
+            let handle = entry.handle;
+            let instance = &mut entry.state;
+            let fits =
+                instance.samples.get(index).is_some_and(|stored| is_asked(instance, stored, request.states));
+            let Some(stored) = instance.samples.get(index).filter(|_| fits) else {
+                index += 1;
+                continue;
+            };
+            let info = info(instance, stored, handle);
+            let bytes = stored.payload.as_ref().map_or(&[][..], Payload::bytes);
+            if !matches(&info, bytes) {
+                index += 1;
+            } else if request.take {
+                let payload = self.cache.remove(slot, index).and_then(|stored| stored.payload);
+                out.push(Sample { info, payload });
+            } else if let Some(stored) = instance.samples.get_mut(index) {
+                stored.read = true;
+                out.push(Sample { info, payload: stored.payload.clone() });
+                index += 1;
+            }
+        }
+        if let Some(instance) = self.cache.table.state_mut(slot)
+            && out.len() > start
+        {
+            instance.view = ViewState::NotNew;
+            rank(instance.generation(), out.get_mut(start..).unwrap_or_default());
+        }
+        self.settle(slot, now);
+    }
+}
+
+/// True if the instance has a sample in these states that has not expired.
+pub(super) fn any_of(instance: &Instance, now: Now, states: States) -> bool {
+    instance.samples.iter().any(|stored| stored.expires > now.wall && is_asked(instance, stored, states))
+}
+
+fn is_asked(instance: &Instance, stored: &Stored, states: States) -> bool {
+    states.instance.contains(instance.state)
+        && states.view.contains(instance.view)
+        && states.sample.contains(sample_state(stored))
+}
+
+const fn sample_state(stored: &Stored) -> SampleState {
+    if stored.read { SampleState::Read } else { SampleState::NotRead }
+}
+
+fn info(instance: &Instance, stored: &Stored, handle: InstanceHandle) -> SampleInfo {
+    SampleInfo {
+        sample_state: sample_state(stored),
+        view_state: instance.view,
+        instance_state: instance.state,
+        disposed_generation_count: stored.disposed_generations,
+        no_writers_generation_count: stored.no_writers_generations,
+        sample_rank: 0,
+        generation_rank: 0,
+        absolute_generation_rank: 0,
+        source_timestamp: stored.source,
+        reception_timestamp: stored.reception,
+        instance_handle: handle,
+        publication_handle: stored.writer.into(),
+        valid_data: stored.payload.is_some(),
+    }
+}
+
+/// Ranks of the samples of one instance; `current` is its generation now (DDS 1.4, 2.2.2.5.1.6 to 2.2.2.5.1.8).
+fn rank(current: u32, samples: &mut [Sample]) {
+    let generation =
+        |info: &SampleInfo| info.disposed_generation_count.saturating_add(info.no_writers_generation_count);
+    let newest = samples.last().map_or(current, |sample| generation(&sample.info));
+    let mut follow = u32::try_from(samples.len()).unwrap_or(u32::MAX);
+    for sample in samples {
+        follow = follow.saturating_sub(1);
+        let own = generation(&sample.info);
+        sample.info.sample_rank = follow;
+        sample.info.generation_rank = newest.saturating_sub(own);
+        sample.info.absolute_generation_rank = current.saturating_sub(own);
+    }
+}

@@ -1,0 +1,368 @@
+//! What a received sample does to its instance, and whether it gets into the cache.
+use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink};
+use wire::cdr::{KeyHash, Representation};
+use wire::parameter::StatusInfo;
+use wire::{Guid, Now, SequenceNumber, Timestamp};
+
+use super::cache::{Cache, Instance, Stored};
+use super::{DataReader, DropReason, MatchedPublication};
+use crate::instance_table::Slot;
+use crate::status::{RejectedReason, StatusMask};
+use crate::timers::{expiry, monotonic_at};
+use crate::type_support::TypeSupport;
+use crate::{InstanceHandle, InstanceState, ViewState};
+
+/// The way of samples from an `rtps` reader into a [`DataReader`] at one moment.
+#[derive(Debug)]
+pub struct Delivery<'a, T> {
+    pub(super) reader: &'a mut DataReader<T>,
+    pub(super) now: Now,
+}
+
+impl<T: TypeSupport> Sink for Delivery<'_, T> {
+    fn deliver(&mut self, sample: &mut Received<'_>) -> Accept {
+        self.reader.deliver(self.now, sample)
+    }
+
+    fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64) {
+        let reader = &mut *self.reader;
+        let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));
+        reader.cache.drops.add(DropReason::Lost, count, writer, last, self.now.wall);
+        reader.sample_lost.total.add(count);
+        reader.changed |= StatusMask::SAMPLE_LOST;
+    }
+}
+
+/// What is known of a received change beside its payload.
+struct Arrival {
+    writer: MatchedPublication,
+    number: SequenceNumber,
+    source: Timestamp,
+    hash: Option<KeyHash>,
+}
+
+/// A sample does not get on.
+enum Refusal {
+    /// For good.
+    Dropped(DropReason),
+    /// A limit is reached.
+    Rejected(RejectedReason),
+}
+
+impl<T: TypeSupport> DataReader<T> {
+    fn deliver(&mut self, now: Now, sample: &mut Received<'_>) -> Accept {
+        let Some(writer) = self.publication(sample.writer).copied() else {
+            return self.drop_sample(now, sample, DropReason::NotMatched);
+        };
+        let arrival = Arrival {
+            writer,
+            number: sample.sequence_number,
+            source: sample.source_timestamp.unwrap_or(now.wall),
+            hash: sample.inline_qos.key_hash.map(KeyHash),
+        };
+        let status = sample.inline_qos.status_info;
+        let ends = status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
+        let slot = match self.identify(&arrival, sample) {
+            Ok(slot) => slot,
+            Err(reason) => return self.drop_sample(now, sample, reason),
+        };
+        let result = if ends {
+            self.receive_end(now, slot, &arrival, status)
+        } else if status.contains(StatusInfo::FILTERED) {
+            Err(Refusal::Dropped(DropReason::ContentFilter))
+        } else if sample.is_key || sample.payload.bytes().is_empty() {
+            Err(Refusal::Dropped(DropReason::Malformed))
+        } else {
+            return match self.receive_data(now, slot, &arrival, &mut sample.payload) {
+                Ok(slot) => {
+                    self.settle(slot, now);
+                    Accept::Taken
+                }
+                Err((refusal, slot)) => self.refuse(now, sample, refusal, slot),
+            };
+        };
+        match result {
+            Ok(()) => Accept::Taken,
+            Err(refusal) => self.refuse(now, sample, refusal, slot),
+        }
+    }
+
+    /// The instance of a sample, if it is known; `self.key` is its key, unless only its hash is there.
+    fn identify(&mut self, arrival: &Arrival, sample: &Received<'_>) -> Result<Option<Slot>, DropReason> {
+        self.key.clear();
+        if !self.types.has_key() {
+            return Ok(self.cache.table.by_key(&[]));
+        }
+        let bytes = sample.payload.bytes();
+        if !bytes.is_empty() {
+            self.types.key(bytes, sample.is_key, &mut self.key).map_err(|_| DropReason::Malformed)?;
+            return Ok(self.cache.table.by_key(&self.key));
+        }
+        let hash = arrival.hash.ok_or(DropReason::Malformed)?;
+        self.by_hash(&arrival.writer, hash).map(Some).ok_or(DropReason::UnknownInstance)
+    }
+
+    /// A sample with data.
+    fn receive_data(
+        &mut self,
+        now: Now,
+        slot: Option<Slot>,
+        arrival: &Arrival,
+        payload: &mut SamplePayload<'_>,
+    ) -> Result<Slot, (Refusal, Option<Slot>)> {
+        let expires = expiry(arrival.source, arrival.writer.lifespan);
+        if expires <= now.wall {
+            return Err((Refusal::Dropped(DropReason::Expired), slot));
+        }
+        let slot = match slot {
+            Some(slot) => slot,
+            None => self.add_instance().map_err(|refusal| (refusal, None))?,
+        };
+        self.register(slot, &arrival.writer, arrival.hash);
+        let refused = |reason| (Refusal::Dropped(reason), Some(slot));
+        if !self.owns(slot, &arrival.writer) {
+            return Err(refused(DropReason::Ownership));
+        }
+        let position = (arrival.source, arrival.writer.guid, arrival.number);
+        let by_source = self.by_source();
+        let Some(instance) = self.cache.table.get(slot).map(|entry| &entry.state) else {
+            return Err(refused(DropReason::UnknownInstance));
+        };
+        if by_source && instance.gone.is_some_and(|gone| position <= gone) {
+            return Err(refused(DropReason::OutOfOrder));
+        }
+        let filtered = instance.state == InstanceState::Alive
+            && instance
+                .passed_at
+                .is_some_and(|at| now.monotonic < at.after(self.qos.endpoint.time_based_filter));
+        if filtered && !self.is_reliable() {
+            return Err(refused(DropReason::Filtered));
+        }
+        let kept = self.cache.pool.keep(payload);
+        let mut stored = Stored {
+            writer: arrival.writer.guid,
+            number: arrival.number,
+            source: arrival.source,
+            reception: now.wall,
+            expires,
+            disposed_generations: 0,
+            no_writers_generations: 0,
+            read: false,
+            payload: Some(kept),
+        };
+        if filtered {
+            let waiting = instance.pending.as_ref().map(Stored::position);
+            if by_source && waiting.is_some_and(|waiting| position < waiting) {
+                self.cache.discard(stored, DropReason::Filtered, now.wall);
+                return Ok(slot);
+            }
+            // The last sample gets through when the filter opens; it takes the place of the one that waited.
+            if let Some(old) = self.cache.replace_pending(slot, None) {
+                self.cache.discard(old, DropReason::Filtered, now.wall);
+            }
+            if self.cache.samples >= self.limits.samples
+                || self.cache.bytes.saturating_add(stored.cost()) > self.limits.bytes
+            {
+                self.cache.discard(stored, DropReason::Filtered, now.wall);
+            } else {
+                self.cache.replace_pending(slot, Some(stored));
+            }
+            return Ok(slot);
+        }
+        if let Err(refusal) = self.has_room(slot, &stored) {
+            if let Some(kept) = stored.payload.take() {
+                self.cache.pool.put_back(kept, payload);
+            }
+            return Err((refusal, Some(slot)));
+        }
+        self.admit(slot, now, stored);
+        Ok(slot)
+    }
+
+    /// Whether a sample finds room in its instance and in the cache.
+    fn has_room(&mut self, slot: Slot, stored: &Stored) -> Result<(), Refusal> {
+        let limits = self.limits;
+        let Some(instance) = self.cache.table.get(slot).map(|entry| &entry.state) else { return Ok(()) };
+        let replaces = limits.depth.is_some_and(|depth| instance.valid >= depth);
+        let oldest = instance.samples.iter().find(|other| other.payload.is_some()).filter(|_| replaces);
+        if self.by_source() && oldest.is_some_and(|oldest| stored.position() < oldest.position()) {
+            return Err(Refusal::Dropped(DropReason::OutOfOrder));
+        }
+        let freed = oldest.map_or(0, Stored::cost);
+        if !replaces && instance.valid >= limits.per_instance {
+            return Err(Refusal::Rejected(RejectedReason::SamplesPerInstance));
+        }
+        let held = self.cache.bytes.saturating_sub(freed);
+        if !replaces && self.cache.samples >= limits.samples
+            || held.saturating_add(stored.cost()) > limits.bytes
+        {
+            return Err(Refusal::Rejected(RejectedReason::Samples));
+        }
+        Ok(())
+    }
+
+    /// A sample with data reaches its instance, which is alive by that.
+    pub(super) fn admit(&mut self, slot: Slot, now: Now, mut stored: Stored) {
+        if let Some(waiting) = self.cache.replace_pending(slot, None) {
+            self.cache.discard(waiting, DropReason::Filtered, now.wall);
+        }
+        let deadline_at = now.monotonic.after(self.deadline());
+        let Some(instance) = self.cache.table.state_mut(slot) else { return };
+        match instance.state {
+            InstanceState::Alive => {}
+            InstanceState::NotAliveDisposed => instance.disposed_generations += 1,
+            InstanceState::NotAliveNoWriters => instance.no_writers_generations += 1,
+        }
+        if instance.state != InstanceState::Alive {
+            instance.state = InstanceState::Alive;
+            instance.view = ViewState::New;
+            instance.purge_at = wire::Instant::NEVER;
+        }
+        instance.passed_at = Some(now.monotonic);
+        instance.deadline_at = deadline_at;
+        stored.disposed_generations = instance.disposed_generations;
+        stored.no_writers_generations = instance.no_writers_generations;
+        if self.limits.depth.is_some_and(|depth| instance.valid >= depth)
+            && let Some(oldest) = instance.samples.iter().position(|other| other.payload.is_some())
+            && let Some(oldest) = self.cache.remove(slot, oldest)
+        {
+            self.cache.discard(oldest, DropReason::Replaced, now.wall);
+        }
+        self.cache.insert(slot, stored, self.by_source());
+        self.changed |= StatusMask::DATA_AVAILABLE;
+    }
+
+    /// A writer disposes an instance, unregisters it, or both.
+    fn receive_end(
+        &mut self,
+        now: Now,
+        slot: Option<Slot>,
+        arrival: &Arrival,
+        status: StatusInfo,
+    ) -> Result<(), Refusal> {
+        let guid = arrival.writer.guid;
+        let disposes = status.contains(StatusInfo::DISPOSED);
+        let unregisters = status.contains(StatusInfo::UNREGISTERED);
+        let slot = match slot {
+            Some(slot) => slot,
+            // A late reader learns that the instance is gone. Nobody needs to hear of the end of what was never seen.
+            None if disposes => self.add_instance()?,
+            None => return Err(Refusal::Dropped(DropReason::UnknownInstance)),
+        };
+        let mut refusal = Ok(());
+        if disposes {
+            self.register(slot, &arrival.writer, arrival.hash);
+            let position = (arrival.source, guid, arrival.number);
+            let newest = self.cache.table.get(slot).and_then(|entry| entry.state.newest());
+            let state = self.cache.table.get(slot).map(|entry| entry.state.state);
+            if !self.owns(slot, &arrival.writer) {
+                refusal = Err(Refusal::Dropped(DropReason::Ownership));
+            } else if self.by_source() && newest.is_some_and(|newest| position < newest) {
+                refusal = Err(Refusal::Dropped(DropReason::OutOfOrder));
+            } else if state != Some(InstanceState::NotAliveDisposed) {
+                self.end(slot, now, InstanceState::NotAliveDisposed, guid, arrival.number, arrival.source);
+                // What was written before it comes too late.
+                if let Some(instance) = self.cache.table.state_mut(slot) {
+                    instance.gone = instance.gone.max(Some(position));
+                }
+            }
+        }
+        if unregisters {
+            self.leave(slot, now, guid, arrival.number, arrival.source);
+        } else {
+            self.settle(slot, now);
+        }
+        refusal
+    }
+
+    /// A new instance with the key `self.key`.
+    fn add_instance(&mut self) -> Result<Slot, Refusal> {
+        let collision = |_| Refusal::Dropped(DropReason::KeyCollision);
+        let (mut handle, mut xcdr1_hash) = (InstanceHandle::KEYLESS, None);
+        if self.types.has_key() {
+            let hash = self.types.key_hash(&self.key, Representation::Xcdr2).map_err(collision)?;
+            let other = self.types.key_hash(&self.key, Representation::Xcdr1).map_err(collision)?;
+            (handle, xcdr1_hash) = (hash.into(), (other != hash).then_some(other));
+        }
+        if self.cache.table.len() >= self.limits.instances {
+            let Some(idle) = self.cache.first_idle() else {
+                return Err(Refusal::Rejected(RejectedReason::Instances));
+            };
+            if let Some(entry) = self.cache.forget(idle) {
+                self.unlearn(idle, &entry);
+            }
+        }
+        let cost = Cache::instance_cost(&self.key);
+        if self.cache.bytes.saturating_add(cost) > self.limits.bytes {
+            return Err(Refusal::Rejected(RejectedReason::Samples));
+        }
+        let slot = self
+            .cache
+            .table
+            .insert(&self.key, handle, Instance::new(xcdr1_hash))
+            .ok_or(Refusal::Dropped(DropReason::KeyCollision))?;
+        self.cache.bytes = self.cache.bytes.saturating_add(cost);
+        if let Some(hash) = xcdr1_hash {
+            self.xcdr1.entry(hash).or_insert(slot);
+        }
+        Ok(slot)
+    }
+
+    /// Decides whether a refused sample may come again, and remembers why it did not get on.
+    fn refuse(&mut self, now: Now, sample: &Received<'_>, refusal: Refusal, slot: Option<Slot>) -> Accept {
+        if let Some(slot) = slot {
+            self.settle(slot, now);
+        }
+        let reason = match refusal {
+            Refusal::Dropped(reason) => return self.drop_sample(now, sample, reason),
+            Refusal::Rejected(reason) => reason,
+        };
+        let instance = slot.and_then(|slot| self.cache.table.get(slot)).map(|entry| entry.handle);
+        if self.refuses_first(sample.writer, sample.sequence_number) {
+            self.reject(reason, instance);
+        }
+        // Waiting helps if taking a sample makes room. An instance is not freed by taking, and the writer that would
+        // unregister one could not be heard while this sample waits.
+        let waits = self.is_reliable() && self.limits.depth.is_none() && self.cache.samples > 0;
+        if waits && reason != RejectedReason::Instances {
+            self.cache.blocked = true;
+            return Accept::Full;
+        }
+        let reason = match reason {
+            RejectedReason::Instances => DropReason::Instances,
+            RejectedReason::Samples => DropReason::Samples,
+            RejectedReason::SamplesPerInstance => DropReason::SamplesPerInstance,
+        };
+        self.drop_sample(now, sample, reason)
+    }
+
+    fn drop_sample(&mut self, now: Now, sample: &Received<'_>, reason: DropReason) -> Accept {
+        self.cache.drops.add(reason, 1, sample.writer, sample.sequence_number, now.wall);
+        Accept::Taken
+    }
+
+    /// When the filter opens for what it holds back of an instance.
+    pub(super) fn filter_opens(&self, slot: Slot) -> wire::Instant {
+        let instance = self.cache.table.get(slot).map(|entry| &entry.state);
+        let waiting = instance.filter(|instance| instance.pending.is_some());
+        waiting
+            .and_then(|instance| instance.passed_at)
+            .map_or(wire::Instant::NEVER, |at| at.after(self.qos.endpoint.time_based_filter))
+    }
+
+    /// Lets through what the filter holds back of an instance.
+    pub(super) fn pass_pending(&mut self, slot: Slot, now: Now) {
+        let Some(stored) = self.cache.replace_pending(slot, None) else { return };
+        if monotonic_at(now, stored.expires) <= now.monotonic {
+            return self.cache.discard(stored, DropReason::Expired, now.wall);
+        }
+        match self.has_room(slot, &stored) {
+            Ok(()) => self.admit(slot, now, stored),
+            Err(Refusal::Dropped(reason)) => self.cache.discard(stored, reason, now.wall),
+            Err(Refusal::Rejected(reason)) => {
+                self.reject(reason, self.cache.table.get(slot).map(|entry| entry.handle));
+                self.cache.discard(stored, DropReason::Samples, now.wall);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What a reader did not hand on, and why.
+use core::fmt;
+
+use wire::{Guid, SequenceNumber, Timestamp};
+
+/// Why a sample did not reach the application.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// It never came, and the writer has it no more.
+    Lost,
+    /// RESOURCE_LIMITS: there are as many instances as allowed.
+    Instances,
+    /// RESOURCE_LIMITS: there are as many samples, or octets, as allowed.
+    Samples,
+    /// RESOURCE_LIMITS: its instance has as many samples as allowed.
+    SamplesPerInstance,
+    /// HISTORY: newer samples of its instance took its place before it was read.
+    Replaced,
+    /// TIME_BASED_FILTER: it came too soon after the one before.
+    Filtered,
+    /// The writer marks it as not passing the content filter.
+    ContentFilter,
+    /// OWNERSHIP: a stronger writer owns the instance.
+    Ownership,
+    /// DESTINATION_ORDER: a sample that was written later was there before.
+    OutOfOrder,
+    /// LIFESPAN: it was too old when it came, or before it was read.
+    Expired,
+    /// READER_DATA_LIFECYCLE: its instance was purged before it was read.
+    Purged,
+    /// Its key or its form could not be read.
+    Malformed,
+    /// A change of an instance that is not known here.
+    UnknownInstance,
+    /// Two keys have one key hash; the later one is not taken.
+    KeyCollision,
+    /// Its writer is not matched.
+    NotMatched,
+}
+
+impl DropReason {
+    /// Every reason.
+    pub const ALL: [Self; 15] = [
+        Self::Lost,
+        Self::Instances,
+        Self::Samples,
+        Self::SamplesPerInstance,
+        Self::Replaced,
+        Self::Filtered,
+        Self::ContentFilter,
+        Self::Ownership,
+        Self::OutOfOrder,
+        Self::Expired,
+        Self::Purged,
+        Self::Malformed,
+        Self::UnknownInstance,
+        Self::KeyCollision,
+        Self::NotMatched,
+    ];
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lost => "lost: it never came, and the writer has it no more",
+            Self::Instances => "RESOURCE_LIMITS: too many instances",
+            Self::Samples => "RESOURCE_LIMITS: too many samples or octets",
+            Self::SamplesPerInstance => "RESOURCE_LIMITS: too many samples of one instance",
+            Self::Replaced => "HISTORY: replaced by newer samples before it was read",
+            Self::Filtered => "TIME_BASED_FILTER: too soon after the sample before",
+            Self::ContentFilter => "content filter: did not pass at the writer",
+            Self::Ownership => "OWNERSHIP: a stronger writer owns the instance",
+            Self::OutOfOrder => "DESTINATION_ORDER: written before a sample that is there already",
+            Self::Expired => "LIFESPAN: expired before it was read",
+            Self::Purged => "READER_DATA_LIFECYCLE: purged before it was read",
+            Self::Malformed => "key or form cannot be read",
+            Self::UnknownInstance => "change of an instance that is not known",
+            Self::KeyCollision => "key hash is that of another key",
+            Self::NotMatched => "writer is not matched",
+        })
+    }
+}
+
+/// How often something happened, and the last time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DropCount {
+    /// How many samples.
+    pub count: u64,
+    /// Writer and number of the last one, and when it was dropped.
+    pub last: Option<(Guid, SequenceNumber, Timestamp)>,
+}
+
+/// Counts per reason.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drops([DropCount; DropReason::ALL.len()]);
+
+impl Drops {
+    pub(super) fn add(
+        &mut self,
+        reason: DropReason,
+        more: u64,
+        writer: Guid,
+        number: SequenceNumber,
+        at: Timestamp,
+    ) {
+        if let Some(place) = self.0.get_mut(reason as usize) {
+            place.count = place.count.saturating_add(more);
+            place.last = Some((writer, number, at));
+        }
+    }
+
+    pub(super) fn get(&self, reason: DropReason) -> DropCount {
+        self.0.get(reason as usize).copied().unwrap_or_default()
+    }
+}

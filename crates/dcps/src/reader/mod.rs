@@ -1,0 +1,313 @@
+//! The DataReader: instances and their states, the cache, and what each policy does to a sample on its way (DDS 1.4, 2.2.2.5).
+//!
+//! A [`Delivery`] is the sink of an `rtps` reader; [`DataReader::access`] reads or takes. Payloads are handles that are moved
+//! out on take; whoever is done with one gives it back by [`DataReader::recycle`].
+//!
+//! Identity is the canonical key. A key hash that was received decides only where there is nothing else: for a change
+//! without payload, and then by what the same writer has said, or by what the hash should be.
+mod access;
+mod cache;
+mod deliver;
+mod drops;
+mod payload;
+mod time;
+mod writers;
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use rtps::discovery::Mismatch;
+use wire::cdr::{KeyHash, Representation};
+use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
+use wire::{Duration, Guid, Now};
+
+use crate::error::{Error, ReturnCode};
+use crate::instance_table::{Entry, Slot};
+use crate::qos::{DataReaderQos, Limits};
+use crate::status::{
+    self, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, RejectedReason, SampleLost,
+    SampleRejected, StatusMask,
+};
+use crate::type_support::TypeSupport;
+use crate::{InstanceHandle, States};
+use cache::{Cache, Instance};
+use writers::Publication;
+
+pub use access::{Request, Sample, Which};
+pub use deliver::Delivery;
+pub use drops::{DropCount, DropReason};
+pub use payload::Payload;
+pub use writers::MatchedPublication;
+
+/// A reader without input or output. See the module.
+#[derive(Debug)]
+pub struct DataReader<T> {
+    guid: Guid,
+    qos: DataReaderQos,
+    limits: Limits,
+    types: T,
+    /// Sorted by guid.
+    publications: Vec<Publication>,
+    cache: Cache,
+    /// Instances by the hash of their key in XCDR version 1, where it is another one than in version 2.
+    xcdr1: BTreeMap<KeyHash, Slot>,
+    /// Instances by the wrong hash that a writer uses for them.
+    aliases: BTreeMap<(Guid, KeyHash), Slot>,
+    /// The canonical key that is being looked at.
+    key: Vec<u8>,
+    changed: StatusMask,
+    deadline_missed: DeadlineMissed,
+    incompatible_qos: IncompatibleQos,
+    sample_lost: SampleLost,
+    sample_rejected: SampleRejected,
+    liveliness_changed: LivelinessChanged,
+    matched: Matched,
+}
+
+impl<T: TypeSupport> DataReader<T> {
+    /// A reader without writers and samples.
+    ///
+    /// # Errors
+    /// What [`DataReaderQos::check`] says.
+    pub fn new(guid: Guid, qos: DataReaderQos, types: T) -> Result<Self, Error> {
+        qos.check()?;
+        Ok(Self {
+            guid,
+            limits: qos.limits(),
+            qos,
+            types,
+            publications: Vec::new(),
+            cache: Cache::new(),
+            xcdr1: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            key: Vec::new(),
+            changed: StatusMask::NONE,
+            deadline_missed: DeadlineMissed::default(),
+            incompatible_qos: IncompatibleQos::default(),
+            sample_lost: SampleLost::default(),
+            sample_rejected: SampleRejected::default(),
+            liveliness_changed: LivelinessChanged::default(),
+            matched: Matched::default(),
+        })
+    }
+
+    /// The reader's name.
+    pub const fn guid(&self) -> Guid {
+        self.guid
+    }
+
+    /// Its QoS.
+    pub const fn qos(&self) -> &DataReaderQos {
+        &self.qos
+    }
+
+    /// Changes the QoS of an enabled reader. DEADLINE periods begin anew.
+    ///
+    /// # Errors
+    /// What [`DataReaderQos::check_change`] says; nothing is changed then.
+    pub fn set_qos(&mut self, now: Now, qos: DataReaderQos) -> Result<(), Error> {
+        self.qos.check_change(&qos)?;
+        let restarts = self.qos.endpoint.deadline != qos.endpoint.deadline;
+        self.qos = qos;
+        for slot in 0..self.cache.table.end() {
+            if restarts {
+                self.restart_deadline(slot, now);
+            }
+            self.schedule(slot, now);
+        }
+        Ok(())
+    }
+
+    /// The sink of what an `rtps` reader receives at `now`.
+    pub const fn sink(&mut self, now: Now) -> Delivery<'_, T> {
+        Delivery { reader: self, now }
+    }
+
+    /// True, once, if a sample was refused and there is room since: call `resume` of the `rtps` reader.
+    pub const fn wants_resume(&mut self) -> bool {
+        core::mem::replace(&mut self.cache.resume, false)
+    }
+
+    /// Takes a payload back, so that its memory is used again.
+    pub fn recycle(&mut self, payload: Payload) {
+        self.cache.pool.give(payload);
+    }
+
+    /// The instance of a serialized sample, or of a serialized key if `is_key`; `None` if this reader does not know it.
+    ///
+    /// # Errors
+    /// `BadParameter` if the octets are no sample of the type.
+    pub fn lookup_instance(&mut self, payload: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.key.clear();
+        self.types.key(payload, is_key, &mut self.key).map_err(|error| {
+            let what = alloc::format!("{error}");
+            Error::new(ReturnCode::BadParameter, "lookup_instance", what, "pass a sample of the topic's type")
+        })?;
+        let slot = self.cache.table.by_key(&self.key);
+        Ok(slot.and_then(|slot| self.cache.table.get(slot)).map(|entry| entry.handle))
+    }
+
+    /// Appends the serialized key of an instance, encapsulation header included.
+    ///
+    /// # Errors
+    /// `BadParameter` if the instance is not known, `PreconditionNotMet` if the type has no key.
+    pub fn key_value(
+        &mut self,
+        instance: InstanceHandle,
+        representation: Representation,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if !self.types.has_key() {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "key_value",
+                "the type has no key",
+                "use it for topics with a key",
+            ));
+        }
+        let slot = self.slot(instance, "key_value")?;
+        let Some(entry) = self.cache.table.get(slot) else { return Ok(()) };
+        self.types.key_payload(&entry.key, representation, out).map_err(|error| {
+            Error::new(
+                ReturnCode::Error,
+                "key_value",
+                alloc::format!("{error}"),
+                "check that the type support is that of the topic",
+            )
+        })
+    }
+
+    /// Octets of samples and instances.
+    pub const fn held_bytes(&self) -> usize {
+        self.cache.bytes
+    }
+
+    /// Samples with data in the cache.
+    pub const fn samples(&self) -> usize {
+        self.cache.samples
+    }
+
+    /// Instances that are known.
+    pub fn instances(&self) -> usize {
+        self.cache.table.len()
+    }
+
+    /// How many samples did not reach the application for a reason, and the last of them.
+    pub fn dropped(&self, reason: DropReason) -> DropCount {
+        self.cache.drops.get(reason)
+    }
+
+    /// The statuses that changed since they were last read.
+    pub const fn status_changes(&self) -> StatusMask {
+        self.changed
+    }
+
+    /// A writer of the same topic does not match.
+    pub fn not_matched(&mut self, reasons: &[Mismatch]) {
+        if self.incompatible_qos.add(reasons) {
+            self.changed |= StatusMask::REQUESTED_INCOMPATIBLE_QOS;
+        }
+    }
+
+    /// Reads REQUESTED_DEADLINE_MISSED.
+    pub fn requested_deadline_missed(&mut self) -> DeadlineMissed {
+        let bit = StatusMask::REQUESTED_DEADLINE_MISSED;
+        status::read(&mut self.deadline_missed, &mut self.changed, bit)
+    }
+
+    /// Reads REQUESTED_INCOMPATIBLE_QOS.
+    pub fn requested_incompatible_qos(&mut self) -> IncompatibleQos {
+        let bit = StatusMask::REQUESTED_INCOMPATIBLE_QOS;
+        status::read(&mut self.incompatible_qos, &mut self.changed, bit)
+    }
+
+    /// Reads SAMPLE_LOST.
+    pub fn sample_lost(&mut self) -> SampleLost {
+        status::read(&mut self.sample_lost, &mut self.changed, StatusMask::SAMPLE_LOST)
+    }
+
+    /// Reads SAMPLE_REJECTED.
+    pub fn sample_rejected(&mut self) -> SampleRejected {
+        status::read(&mut self.sample_rejected, &mut self.changed, StatusMask::SAMPLE_REJECTED)
+    }
+
+    /// Reads LIVELINESS_CHANGED.
+    pub fn liveliness_changed(&mut self) -> LivelinessChanged {
+        status::read(&mut self.liveliness_changed, &mut self.changed, StatusMask::LIVELINESS_CHANGED)
+    }
+
+    /// Reads SUBSCRIPTION_MATCHED.
+    pub fn subscription_matched(&mut self) -> Matched {
+        status::read(&mut self.matched, &mut self.changed, StatusMask::SUBSCRIPTION_MATCHED)
+    }
+
+    fn is_reliable(&self) -> bool {
+        self.qos.endpoint.reliability.kind == ReliabilityKind::Reliable
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.qos.endpoint.ownership == Ownership::Exclusive
+    }
+
+    fn by_source(&self) -> bool {
+        self.qos.endpoint.destination_order == DestinationOrder::BySourceTimestamp
+    }
+
+    const fn deadline(&self) -> Duration {
+        self.qos.endpoint.deadline
+    }
+
+    fn slot(&self, instance: InstanceHandle, operation: &'static str) -> Result<Slot, Error> {
+        self.cache.table.by_handle(instance).ok_or_else(|| {
+            Error::new(
+                ReturnCode::BadParameter,
+                operation,
+                alloc::format!("no instance {instance:?}"),
+                "use a handle from a SampleInfo or lookup_instance; an instance is forgotten once it has no writers and \
+                 no samples",
+            )
+        })
+    }
+
+    fn reject(&mut self, reason: RejectedReason, instance: Option<InstanceHandle>) {
+        self.sample_rejected.total.add(1);
+        self.sample_rejected.last_reason = Some(reason);
+        self.sample_rejected.last_instance = instance;
+        self.changed |= StatusMask::SAMPLE_REJECTED;
+    }
+
+    /// After a change of an instance: lists, timers, and the end of the instance if it is over.
+    fn settle(&mut self, slot: Slot, now: Now) {
+        match self.cache.settle(slot) {
+            Some(entry) => self.unlearn(slot, &entry),
+            None => self.schedule(slot, now),
+        }
+    }
+
+    /// Forgets the hashes of an instance that is gone.
+    fn unlearn(&mut self, slot: Slot, entry: &Entry<Instance>) {
+        if let Some(hash) = entry.state.xcdr1_hash
+            && self.xcdr1.get(&hash) == Some(&slot)
+        {
+            self.xcdr1.remove(&hash);
+        }
+        for registration in &entry.state.writers {
+            if let Some(alias) = registration.alias {
+                self.aliases.remove(&(registration.writer, alias));
+            }
+        }
+    }
+
+    /// True if a read with these states would find something.
+    pub fn has_samples(&self, now: Now, states: States) -> bool {
+        let mut slot = self.cache.first_ready();
+        while let Some(at) = slot {
+            let Some(entry) = self.cache.table.get(at) else { return false };
+            if access::any_of(&entry.state, now, states) {
+                return true;
+            }
+            slot = self.cache.next_ready(at);
+        }
+        false
+    }
+}

@@ -1,0 +1,126 @@
+//! What the machines need to know about a type: its key.
+use alloc::vec::Vec;
+use core::fmt;
+
+use wire::cdr::sink::VecSink;
+use wire::cdr::{
+    DdsType, DecodeError, Decoder, EncodeError, Encoder, Encoding, KeyHash, Representation, Scope,
+};
+use wire::cursor::Endianness;
+
+/// Why a key could not be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyError {
+    /// The payload or the key could not be read.
+    Decode(DecodeError),
+    /// The key could not be written.
+    Encode(EncodeError),
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode(error) => fmt::Display::fmt(error, f),
+            Self::Encode(error) => fmt::Display::fmt(error, f),
+        }
+    }
+}
+
+impl core::error::Error for KeyError {}
+
+/// Keys of a type that is otherwise unknown.
+///
+/// A key has one canonical form, the same whoever sent the sample and in whatever encoding: big-endian XCDR version 2 as key
+/// hashes are made of it (XTypes 1.3, 7.6.8). It is the identity of an instance; hashes are derived from it.
+pub trait TypeSupport {
+    /// True if samples belong to instances.
+    fn has_key(&self) -> bool;
+
+    /// Appends the canonical key of a serialized sample, or of a serialized key if `is_key`.
+    ///
+    /// # Errors
+    /// The payload is not one of this type.
+    fn key(&mut self, payload: &[u8], is_key: bool, key: &mut Vec<u8>) -> Result<(), KeyError>;
+
+    /// The key hash of a canonical key as a writer of this representation makes it.
+    ///
+    /// # Errors
+    /// The key is not one of this type.
+    fn key_hash(&mut self, key: &[u8], representation: Representation) -> Result<KeyHash, KeyError>;
+
+    /// Appends the serialized key payload, encapsulation header included, of a canonical key.
+    ///
+    /// # Errors
+    /// The key is not one of this type.
+    fn key_payload(
+        &mut self,
+        key: &[u8],
+        representation: Representation,
+        out: &mut Vec<u8>,
+    ) -> Result<(), KeyError>;
+}
+
+const CANONICAL: Encoding = Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big };
+
+/// The keys of a Rust type.
+#[derive(Debug)]
+pub struct CdrTypeSupport<T> {
+    /// Memory that is used again by each call.
+    value: T,
+    scratch: Vec<u8>,
+}
+
+impl<T: DdsType> CdrTypeSupport<T> {
+    /// The keys of `T`.
+    pub fn new() -> Self {
+        Self { value: T::initial(), scratch: Vec::new() }
+    }
+
+    fn read_key(&mut self, key: &[u8]) -> Result<(), KeyError> {
+        self.value.decode_into(&mut Decoder::new(key, CANONICAL, Scope::KeyHash)).map_err(KeyError::Decode)
+    }
+}
+
+impl<T: DdsType> Default for CdrTypeSupport<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: DdsType> TypeSupport for CdrTypeSupport<T> {
+    fn has_key(&self) -> bool {
+        T::HAS_KEY
+    }
+
+    fn key(&mut self, payload: &[u8], is_key: bool, key: &mut Vec<u8>) -> Result<(), KeyError> {
+        if !T::HAS_KEY {
+            return Ok(());
+        }
+        if is_key {
+            self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;
+        } else {
+            self.value.decode_payload_into(payload).map_err(KeyError::Decode)?;
+        }
+        let mut encoder = Encoder::new(VecSink::new(key), CANONICAL, Scope::KeyHash);
+        self.value.encode(&mut encoder).map_err(KeyError::Encode)
+    }
+
+    fn key_hash(&mut self, key: &[u8], representation: Representation) -> Result<KeyHash, KeyError> {
+        self.read_key(key)?;
+        self.value.key_hash(representation, &mut self.scratch).map_err(KeyError::Encode)
+    }
+
+    fn key_payload(
+        &mut self,
+        key: &[u8],
+        representation: Representation,
+        out: &mut Vec<u8>,
+    ) -> Result<(), KeyError> {
+        self.read_key(key)?;
+        let encoding = match representation {
+            Representation::Xcdr1 => Encoding::XCDR1,
+            Representation::Xcdr2 => Encoding::XCDR2,
+        };
+        self.value.encode_key_payload(encoding, out).map_err(KeyError::Encode)
+    }
+}
