@@ -146,7 +146,7 @@ fn a06_a_reader_that_was_led_astray_comes_back_at_the_next_heartbeat() {
 }
 
 #[test]
-fn a06_a_small_step_astray_stops_the_writer_for_a_second_or_two_only() {
+fn a06_a_small_step_astray_stops_the_writer_for_some_seconds_only() {
     let mut pair = connected(4);
     // Little enough to be believed at once.
     to_reader(&mut pair, &heartbeat(5_000, 5_000, 500_000));
