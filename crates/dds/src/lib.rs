@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+pub mod config;
+pub mod driver;
 pub mod host;
 
 pub use bytes::Bytes;
