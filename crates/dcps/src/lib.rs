@@ -26,4 +26,4 @@ pub use instance::InstanceHandle;
 pub use sample_info::{
     InstanceState, InstanceStates, SampleInfo, SampleState, SampleStates, States, ViewState, ViewStates,
 };
-pub use type_support::{CdrTypeSupport, KeyError, TypeSupport};
+pub use type_support::{CdrTypeSupport, KeyError, KeylessTypeSupport, TypeSupport};
