@@ -148,7 +148,7 @@ macro_rules! reader_callbacks {
             self.note(format!("requested deadline missed {}", status.total.count));
         }
         fn on_requested_incompatible_qos(&self, _: &$reader, status: IncompatibleQos) {
-            self.note(format!("requested incompatible qos {:?}", status.last_policy.unwrap()));
+            self.note(format!("requested incompatible qos {}", status.last_policy.unwrap().0));
         }
         fn on_sample_lost(&self, _: &$reader, status: SampleLost) {
             self.note(format!("sample lost {}", status.total.count));
@@ -171,7 +171,7 @@ macro_rules! writer_callbacks {
             self.note(format!("offered deadline missed {}", status.total.count));
         }
         fn on_offered_incompatible_qos(&self, _: &$writer, status: IncompatibleQos) {
-            self.note(format!("offered incompatible qos {:?}", status.last_policy.unwrap()));
+            self.note(format!("offered incompatible qos {}", status.last_policy.unwrap().0));
         }
         fn on_liveliness_lost(&self, _: &$writer, status: LivelinessLost) {
             self.note(format!("liveliness lost {}", status.total.count));

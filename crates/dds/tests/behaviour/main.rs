@@ -4,5 +4,8 @@
 #[path = "../desk/mod.rs"]
 mod desk;
 
+mod access;
+mod conditions;
 mod entities;
 mod fixture;
+mod listeners;
