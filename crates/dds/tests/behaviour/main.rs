@@ -3,9 +3,12 @@
 
 #[path = "../desk/mod.rs"]
 mod desk;
+#[path = "../loft/mod.rs"]
+mod loft;
 
 mod access;
 mod conditions;
 mod entities;
 mod fixture;
 mod listeners;
+mod threads;
