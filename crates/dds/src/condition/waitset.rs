@@ -88,7 +88,11 @@ impl From<GuardCondition> for Condition {
 impl<T: DdsType + 'static> From<QueryCondition<T>> for Condition {
     fn from(condition: QueryCondition<T>) -> Self {
         let read = condition.read.clone();
-        Self::Query(Query { read, identity: condition.identity(), trigger: Arc::new(move || condition.get_trigger_value()) })
+        Self::Query(Query {
+            read,
+            identity: condition.identity(),
+            trigger: Arc::new(move || condition.get_trigger_value()),
+        })
     }
 }
 

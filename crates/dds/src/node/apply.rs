@@ -86,9 +86,7 @@ impl Node {
                     work.touch_reader(cell);
                 }
             }
-            Event::ParticipantFound { .. }
-            | Event::ParticipantChanged { .. }
-            | Event::Rejected { .. } => {}
+            Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } | Event::Rejected { .. } => {}
             Event::ParticipantLost { participant, .. } => work.lost.push(*participant),
         }
     }

@@ -163,11 +163,7 @@ impl Node {
 
     /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
     /// called from.
-    pub(crate) fn set_callback(
-        &self,
-        watch: &Watch,
-        find: impl FnOnce() -> (StatusMask, Option<Callback>),
-    ) {
+    pub(crate) fn set_callback(&self, watch: &Watch, find: impl FnOnce() -> (StatusMask, Option<Callback>)) {
         {
             let mut listening = lock(&self.listening);
             let before = *listening;
@@ -232,11 +228,8 @@ impl Node {
             return;
         }
         let now = self.host.now();
+        self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
-            for cell in self.routes().writers.values() {
-                cell.lock().machine.rtps_mut().flush();
-                self.send_of(cell, work);
-            }
             self.lock_discovery().shutdown(now);
             work.discovery = true;
         });

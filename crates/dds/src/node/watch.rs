@@ -70,10 +70,7 @@ impl Watch {
 
     /// Sets what `find` gives: the callback, and what it wants. Says whether there was one before, and is one now. A call of the former
     /// one may still be in progress: see [`Watch::wait_for_call`].
-    pub(super) fn set_callback(
-        &self,
-        find: impl FnOnce() -> (StatusMask, Option<Callback>),
-    ) -> (bool, bool) {
+    pub(super) fn set_callback(&self, find: impl FnOnce() -> (StatusMask, Option<Callback>)) -> (bool, bool) {
         let former;
         let is_there;
         {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rtps::Transmit;
 use rtps::discovery::Mismatch;
-use wire::{Guid, GuidPrefix};
 use wire::discovery::EndpointData;
+use wire::{Guid, GuidPrefix};
 
 use super::reader::ReaderCell;
 use super::watch::Watch;

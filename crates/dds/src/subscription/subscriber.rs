@@ -160,9 +160,8 @@ impl SubscriberEntity {
 impl StatusSource for SubscriberEntity {
     /// DATA_ON_READERS while a reader has data that nobody looked for, unless `on_data_on_readers` was called for them.
     fn status_changes(&self) -> StatusMask {
-        let is_available = |reader: &Arc<ReaderEntity>| {
-            reader.status_changes().intersects(StatusMask::DATA_AVAILABLE)
-        };
+        let is_available =
+            |reader: &Arc<ReaderEntity>| reader.status_changes().intersects(StatusMask::DATA_AVAILABLE);
         if self.watch.has_data() && self.readers.all().iter().any(is_available) {
             return StatusMask::DATA_ON_READERS;
         }

@@ -7,8 +7,11 @@ mod desk;
 mod loft;
 
 mod access;
+mod changes;
 mod conditions;
+mod delivery;
 mod entities;
 mod fixture;
 mod listeners;
+mod presence;
 mod threads;

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use dds::{
-    DataReader, DataReaderListener, DataWriter, DomainParticipant, Duration, GuardCondition, NO_STATUS, QosKind, States,
-    StatusMask, WaitSet,
+    DataReader, DataReaderListener, DataWriter, DomainParticipant, Duration, GuardCondition, NO_STATUS,
+    QosKind, States, StatusMask, WaitSet,
 };
 
 use crate::fixture::*;
@@ -33,8 +33,9 @@ fn must_end(test: impl FnOnce() + Send + 'static) {
 
 fn match_all(participants: &[&DomainParticipant], endpoints: usize) {
     for participant in participants {
-        let known = participant
-            .wait_for_discovery(Duration::INFINITE, |known| known.get_discovered_endpoints().len() >= endpoints);
+        let known = participant.wait_for_discovery(Duration::INFINITE, |known| {
+            known.get_discovered_endpoints().len() >= endpoints
+        });
         assert!(known.unwrap());
     }
 }
@@ -238,7 +239,11 @@ fn waits_for_call(end: impl FnOnce(&DataReader<Reading>) + Send + 'static) {
         let (writer, reader) = (writer(&here, |_| {}), reader(&there, |_| {}));
         await_matches(&writer, &reader);
         let ((entered, is_in), (leave, may_leave)) = (channel(), channel());
-        let slow = Arc::new(Slow { entered: Mutex::new(entered), leave: Mutex::new(may_leave), done: AtomicBool::new(false) });
+        let slow = Arc::new(Slow {
+            entered: Mutex::new(entered),
+            leave: Mutex::new(may_leave),
+            done: AtomicBool::new(false),
+        });
         reader.set_listener(Some(Arc::clone(&slow) as _), StatusMask::DATA_AVAILABLE);
         writer.write(&reading(1, 1)).unwrap();
         is_in.recv().unwrap();
@@ -341,7 +346,8 @@ fn everything_at_once_ends() {
                 }),
                 Box::new(move |round| drop(steady.write(&reading(1, round)).map(|_| ()))),
                 Box::new(move |round| {
-                    let mask = if round % 2 == 0 { StatusMask::DATA_ON_READERS } else { StatusMask::DATA_AVAILABLE };
+                    let mask =
+                        if round % 2 == 0 { StatusMask::DATA_ON_READERS } else { StatusMask::DATA_AVAILABLE };
                     shared.set_listener(Some(log.listener("subscriber")), mask);
                     shared.notify_datareaders();
                     log.read();

@@ -255,7 +255,8 @@ impl World {
     }
 
     fn next(&self, end: u64) -> Next {
-        let timer = self.hosts().iter().map(|host| host.wake_at.load(Ordering::SeqCst)).min().unwrap_or(u64::MAX);
+        let timer =
+            self.hosts().iter().map(|host| host.wake_at.load(Ordering::SeqCst)).min().unwrap_or(u64::MAX);
         let mut network = self.network();
         let arrival = network.flying.first_key_value().map_or(u64::MAX, |((at, _), _)| *at);
         if arrival.min(timer) > end || arrival.min(timer) == u64::MAX {
@@ -285,7 +286,9 @@ impl World {
 
     fn deliver(&self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         let hosts = self.hosts();
-        let Some(source) = hosts.iter().position(|host| [host.metatraffic, host.user].contains(&from)) else { return };
+        let Some(source) = hosts.iter().position(|host| [host.metatraffic, host.user].contains(&from)) else {
+            return;
+        };
         for (target, host) in hosts.iter().enumerate() {
             let is_meant = if to.ip().is_multicast() {
                 target != source

@@ -176,7 +176,8 @@ impl ThreadHost {
 }
 
 fn span(from: Instant, to: Instant) -> StdDuration {
-    StdDuration::from_nanos(u64::try_from(to.since(from).as_nanos()).unwrap_or(0)).min(StdDuration::from_secs(3600))
+    StdDuration::from_nanos(u64::try_from(to.since(from).as_nanos()).unwrap_or(0))
+        .min(StdDuration::from_secs(3600))
 }
 
 impl Host for ThreadHost {
