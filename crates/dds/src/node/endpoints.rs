@@ -188,6 +188,7 @@ impl Node {
 
     /// Unmatches and forgets a reader; later calls of it say that it was deleted.
     pub(crate) fn delete_reader(&self, cell: &Arc<ReaderCell>) {
+        cell.lock().deleted = true;
         self.retract(cell.guid);
         self.forget_reader(cell);
     }
