@@ -416,7 +416,7 @@ impl Host for Driver {
         if let Some(open) = &open {
             open.watch_stopper.stop();
         }
-        self.timer.ring();
+        self.timer.close();
         self.seat.close();
         // Whoever started it holds the engine too, so that its end is not here.
         drop(open);

@@ -75,7 +75,9 @@ fn by_leaders() {
         let got = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
         let [one, other] = got.each_ref().map(|got| {
             let got = Arc::clone(got);
-            let count = move |_: &Node, _, _: &[u8]| drop(got.fetch_add(1, SeqCst));
+            let count = move |_: &Node, _, _: &[u8]| {
+                got.fetch_add(1, SeqCst);
+            };
             Node::with(&Config::default(), Some(Box::new(count)), None)
         });
         let [from_other, from_one] = &got;

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod calls;
+mod closing;
 mod leading;
 mod namespace;
+mod nesting;
 mod node;
 mod opening;
 mod process;

@@ -28,6 +28,7 @@ pub(crate) struct Node {
     came: Condvar,
     pub(crate) timeouts: AtomicU64,
     networks: Mutex<Vec<Addresses>>,
+    told: Mutex<Vec<&'static str>>,
     on_datagram: Option<OnDatagram>,
     on_timeout: Option<OnTimeout>,
 }
@@ -52,6 +53,7 @@ impl Node {
             came: Condvar::new(),
             timeouts: AtomicU64::new(0),
             networks: Mutex::default(),
+            told: Mutex::default(),
             on_datagram,
             on_timeout,
         });
@@ -119,6 +121,17 @@ impl Node {
                 waited.unwrap().0.1 -= 1;
             }
         }
+    }
+
+    /// Notes that something happened.
+    pub(crate) fn tell(&self, what: &'static str) {
+        self.told.lock().unwrap().push(what);
+        self.happened();
+    }
+
+    /// How often it happened.
+    pub(crate) fn told(&self, what: &str) -> usize {
+        self.told.lock().unwrap().iter().filter(|told| **told == what).count()
     }
 
     /// Tells whoever waits that something happened.

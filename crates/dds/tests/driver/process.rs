@@ -10,7 +10,8 @@ pub(crate) fn is_own(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let output = command(&[]).args(arguments(test)).output().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let output = Command::new(own).args(arguments(test)).env(ALONE, "1").output().unwrap();
     check(test, &output);
     false
 }
@@ -31,12 +32,6 @@ pub(crate) fn system_calls(test: &str, settings: &[(&str, &str)], file: &Path) -
     let _ = std::fs::remove_file(file);
     check(test, &output);
     Some(counts(&text.unwrap()))
-}
-
-fn command(settings: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.env(ALONE, "1").envs(settings.iter().copied());
-    command
 }
 
 fn arguments(test: &str) -> [String; 3] {
