@@ -6,6 +6,7 @@ mod closing;
 mod leading;
 mod namespace;
 mod nesting;
+mod network;
 mod node;
 mod opening;
 mod process;

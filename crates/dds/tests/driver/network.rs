@@ -1,0 +1,222 @@
+//! Interfaces, families, classes and full sockets as the kernel has them.
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use dds::config::{Config, Family, Interfaces};
+use dds::driver::Driver;
+use dds::host::{Channel, Host, Sent};
+use rtps::Path;
+use udp::{Received, Report, Socket, SocketOptions, Wait};
+use wire::Locator;
+
+use crate::PATIENCE;
+use crate::namespace::{alone, bare, ip, tc};
+use crate::node::Node;
+
+fn family(family: Family) -> Config {
+    let mut config = Config::default();
+    config.network.family = family;
+    config
+}
+
+fn texts(locators: &[Locator]) -> Vec<String> {
+    locators.iter().map(|locator| locator.socket_addr().unwrap().to_string()).collect()
+}
+
+#[test]
+fn interfaces_that_come_and_go_are_told_and_used() {
+    alone(|| {
+        let node = Node::start(&Config::default());
+        assert_eq!(texts(&node.host.addresses().default_unicast), ["127.0.0.1:7411"]);
+        ip("link add left type veth peer name right");
+        ip("address add 10.9.0.1/24 dev left");
+        ip("link set left up");
+        ip("link set right up");
+        let told = |expected: &[&str]| {
+            let networks = node.networks();
+            networks.last().is_some_and(|last| texts(&last.metatraffic_unicast) == expected)
+        };
+        node.watch(|| told(&["10.9.0.1:7410"]));
+        assert_eq!(node.networks().last(), Some(&node.host.addresses()));
+        let report = node.host.report().join("\n");
+        assert!(
+            report.contains("interface left: 10.9.0.1/24, datagrams of 1472 octets, multicast"),
+            "{report}"
+        );
+        // The group was joined there, so that its own announcements come back.
+        let addresses = node.host.addresses();
+        let group = addresses.metatraffic_multicast[0].socket_addr().unwrap();
+        let paths = addresses.network.multicast_paths(group);
+        let path = paths.iter().find(|path| path.local == Some("10.9.0.1".parse().unwrap())).unwrap();
+        node.send_along(Channel::Metatraffic, path, b"by the new one", 0);
+        node.watch(|| node.count(b"by the new one") == 1);
+        assert_eq!(node.source(b"by the new one").unwrap().to_string(), "10.9.0.1:7410");
+        ip("link del left");
+        node.watch(|| told(&["127.0.0.1:7410"]));
+        node.host.close();
+    });
+}
+
+#[test]
+fn ipv6_is_used_when_asked_for() {
+    alone(|| {
+        let (node, other) = (Node::start(&family(Family::V6)), Node::start(&family(Family::V6)));
+        assert_eq!(texts(&node.host.addresses().default_unicast), ["[::1]:7411"]);
+        other.send(Channel::User, node.user(), b"by unicast");
+        node.wait(|| node.count(b"by unicast") == 1);
+        let addresses = other.host.addresses();
+        let group = addresses.metatraffic_multicast[0].socket_addr().unwrap();
+        for path in addresses.network.multicast_paths(group) {
+            other.send_along(Channel::Metatraffic, &path, b"by multicast", 0);
+        }
+        node.watch(|| node.count(b"by multicast") == 1);
+        // There is no socket for it: nothing leaves, nothing breaks.
+        let v4: SocketAddr = "127.0.0.1:7411".parse().unwrap();
+        assert_eq!(other.send(Channel::User, v4, b"by the other"), Sent::Done);
+        node.host.close();
+        other.host.close();
+    });
+}
+
+#[test]
+fn both_families_are_read_while_somebody_leads() {
+    alone(|| {
+        let (node, other) = (Node::start(&family(Family::Both)), Node::start(&family(Family::Both)));
+        assert_eq!(texts(&node.host.addresses().default_unicast), ["127.0.0.1:7411", "[::1]:7411"]);
+        for (address, octets) in [("127.0.0.1:7411", b"by four"), ("[::1]:7411", b"by six.")] {
+            std::thread::scope(|scope| {
+                let leader = scope.spawn(|| node.wait(|| node.count(octets) == 1));
+                other.send(Channel::User, address.parse().unwrap(), octets);
+                leader.join().unwrap();
+            });
+        }
+        node.host.close();
+        other.host.close();
+    });
+}
+
+#[test]
+fn a_full_socket_is_told_and_offered_again() {
+    alone(|| {
+        let mut config = Config::default();
+        config.buffers.send = 20_000;
+        let node = Node::start(&config);
+        // A second for each datagram: the send buffer fills.
+        tc("qdisc add dev lo root tbf rate 8kbit burst 2000 limit 10000000");
+        let to = "127.0.0.1:9".parse().unwrap();
+        let octets = [7; 1_000];
+        assert!((0..1_000).any(|_| node.send(Channel::User, to, &octets) == Sent::Full));
+        assert_eq!(node.timeouts.load(SeqCst), 0);
+        let report = node.host.report().join("\n");
+        assert!(
+            report.contains("data 0.0.0.0:7411: 1 datagrams waited for room in the send buffer"),
+            "{report}"
+        );
+        // What waits is thrown away.
+        tc("qdisc del dev lo root");
+        node.watch(|| node.timeouts.load(SeqCst) > 0);
+        assert_eq!(node.send(Channel::User, to, &octets), Sent::Done);
+        node.host.close();
+    });
+}
+
+#[test]
+fn classes_and_interfaces_are_those_of_the_path() {
+    alone(|| {
+        // The same subnet twice: the routing table would take the first.
+        for (name, peer, address) in [("one", "far-one", "10.9.0.1"), ("two", "far-two", "10.9.0.2")] {
+            ip(&format!("link add {name} type veth peer name {peer}"));
+            ip(&format!("address add {address}/24 dev {name}"));
+            ip(&format!("link set {name} up"));
+            ip(&format!("link set {peer} up"));
+        }
+        let node = Node::start(&Config::default());
+        node.watch(|| node.host.addresses().default_unicast.len() == 2);
+        let report = Report { destination: true, class: true, ..Report::default() };
+        let options = SocketOptions { report, ..SocketOptions::default() };
+        let receiver = Socket::unicast("0.0.0.0:9000".parse().unwrap(), &options).unwrap();
+        let path = Path {
+            local: Some("10.9.0.2".parse().unwrap()),
+            ..Path::routed("10.9.0.1:9000".parse().unwrap(), Path::MAX_DATAGRAM)
+        };
+        node.send_along(Channel::User, &path, b"expedited", 46);
+        let mut buffer = [0; 2_000];
+        match receiver.receiver().receive(&mut buffer, Wait::AtMost(PATIENCE)).unwrap() {
+            Received::Datagram(datagram) => {
+                assert_eq!(datagram.source, "10.9.0.2:7411".parse().unwrap());
+                assert_eq!(datagram.details.class.unwrap().get(), 46);
+            }
+            other => panic!("{other:?}"),
+        }
+        node.host.close();
+    });
+}
+
+#[test]
+fn without_loopback_waits_are_served_by_the_own_thread() {
+    bare(|| {
+        ip("link add left type veth peer name right");
+        ip("address add 10.9.0.1/24 dev left");
+        ip("link set left up");
+        ip("link set right up");
+        let open = || Driver::open(0, &Config::default());
+        let end = std::time::Instant::now() + PATIENCE;
+        // The cable is plugged in by and by.
+        while let Err(error) = open() {
+            assert!(std::time::Instant::now() < end, "{error}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let node = Node::start(&Config::default());
+        assert!(!node.wait_at_most(Duration::from_millis(5), &|| false));
+        let report = node.host.report().join("\n");
+        assert!(report.contains("the loopback interface is off"), "{report}");
+        node.host.close();
+    });
+}
+
+#[test]
+fn without_multicast_somebody_has_to_be_named() {
+    alone(|| {
+        ip("link add left type veth peer name right");
+        ip("address add 10.9.0.1/24 dev left");
+        ip("link set left multicast off");
+        ip("link set left up");
+        ip("link set right up");
+        let mut config = Config::default();
+        config.network.interfaces = Interfaces::Named(vec!["left".to_owned()]);
+        let end = std::time::Instant::now() + PATIENCE;
+        let said = loop {
+            let said = Driver::open(0, &config).unwrap_err().to_string();
+            if !said.contains("no carrier") {
+                break said;
+            }
+            assert!(std::time::Instant::now() < end, "{said}");
+        };
+        assert!(said.contains("static peers") && said.contains("interface left: 10.9.0.1/24"), "{said}");
+        config.discovery.static_peers = vec!["10.9.0.2".parse().unwrap()];
+        let driver = Driver::open(0, &config).unwrap();
+        assert_eq!(driver.addresses().metatraffic_multicast, []);
+        driver.close();
+    });
+}
+
+#[test]
+fn the_group_of_the_endpoints_is_joined_when_asked_for() {
+    alone(|| {
+        let mut config = Config::default();
+        config.network.multicast_data = true;
+        let (node, other) = (Node::start(&config), Node::start(&Config::default()));
+        assert_eq!(other.host.addresses().default_multicast, []);
+        let addresses = node.host.addresses();
+        assert_eq!(texts(&addresses.default_multicast), ["239.255.0.1:7401"]);
+        let group = addresses.default_multicast[0].socket_addr().unwrap();
+        for path in addresses.network.multicast_paths(group) {
+            node.send_along(Channel::User, &path, b"to the group", 0);
+        }
+        node.watch(|| node.count(b"to the group") == 1);
+        assert_eq!(other.count(b"to the group"), 0);
+        node.host.close();
+        other.host.close();
+    });
+}
