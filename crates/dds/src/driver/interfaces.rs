@@ -48,10 +48,12 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
     // Multicast works on the loopback interface of Linux also where the system does not say so. Peers of other makers rely on
     // what it says, so that it is used in that case only if there is no other way.
     let beyond = used.iter().any(|(interface, _)| interface.multicast && !interface.loopback);
-    let has_multicast =
-        |interface: &Interface| config.multicast && (interface.multicast || interface.loopback && !beyond);
     for (interface, addresses) in &used {
-        let multicast = has_multicast(interface);
+        let any = |v4| addresses.iter().any(|(ip, _)| ip.is_ipv4() == v4);
+        // Linux has no route for groups of IPv6 on the loopback interface.
+        let (v4, v6) = (any(true), any(false) && !interface.loopback);
+        let able = interface.multicast || interface.loopback && !beyond;
+        let multicast = config.multicast && able && (v4 || v6);
         let listed: Vec<String> = addresses.iter().map(|(ip, length)| format!("{ip}/{length}")).collect();
         let max_datagram = datagram(interface, config);
         choice.lines.push(format!(
@@ -64,9 +66,7 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
             choice.addresses.extend(addresses.iter().map(|(ip, _)| *ip));
         }
         if multicast {
-            let any = |v4| addresses.iter().any(|(ip, _)| ip.is_ipv4() == v4);
-            let (index, name) = (interface.index, interface.name.clone());
-            choice.groups.push(Group { index, name, v4: any(true), v6: any(false) });
+            choice.groups.push(Group { index: interface.index, name: interface.name.clone(), v4, v6 });
         }
         choice.network.interfaces.push(rtps::Interface {
             index: interface.index,

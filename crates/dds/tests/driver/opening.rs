@@ -5,6 +5,7 @@ use dds::host::Host;
 
 use crate::namespace::{alone, bare};
 use crate::node::Node;
+use crate::process::is_own;
 
 fn refused(domain_id: u32, config: &Config) -> String {
     Driver::open(domain_id, config).unwrap_err().to_string()
@@ -12,6 +13,10 @@ fn refused(domain_id: u32, config: &Config) -> String {
 
 #[test]
 fn participant_ids_are_taken_in_order_and_come_back() {
+    // A program that another test starts holds our sockets for a moment.
+    if !is_own("opening::participant_ids_are_taken_in_order_and_come_back") {
+        return;
+    }
     alone(|| {
         let config = Config::default();
         let open: Vec<_> = (0..3).map(|_| Driver::open(7, &config).unwrap()).collect();
@@ -30,6 +35,9 @@ fn participant_ids_are_taken_in_order_and_come_back() {
 
 #[test]
 fn errors_say_what_to_do() {
+    if !is_own("opening::errors_say_what_to_do") {
+        return;
+    }
     alone(|| {
         let said = refused(233, &Config::default());
         assert!(said.contains("domain 233") && said.contains("0 to 232"), "{said}");
@@ -63,7 +71,7 @@ fn the_report_says_what_was_granted() {
         let mut config = Config::default();
         config.threads.name_prefix = "granted".to_owned();
         config.threads.priority = Some(1);
-        config.threads.cores = vec![udp::thread::cores().unwrap()[0], 5_000];
+        config.threads.cores = vec![udp::thread::cores().unwrap()[0], 900];
         let node = Node::start(&config);
         let report = node.host.report().join("\n");
         let core = config.threads.cores[0];
@@ -75,7 +83,7 @@ fn the_report_says_what_was_granted() {
             "(2097152 asked for, it counts twice)",
             "discovery groups 0.0.0.0:7400",
             "thread granted-watch: normal priority, any core",
-            &format!("cores [{core}] of [{core}, 5000] asked for"),
+            &format!("cores [{core}] of [{core}, 900] asked for"),
         ] {
             assert!(report.contains(line), "{line}: {report}");
         }
