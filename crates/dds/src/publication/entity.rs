@@ -72,18 +72,18 @@ impl WriterEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
-        let mut current = lock(&self.qos);
         match self.cell.get() {
             None => qos.check()?,
             Some(cell) => {
                 let announced = self.announced(qos.clone());
                 let now = self.node.host().now();
                 cell.lock().machine.set_qos(now, announced.clone())?;
+                // No lock is held here: callbacks of what matches by that may ask for the QoS.
                 self.node.announce_qos(cell.guid, announced.endpoint)?;
                 self.node.touch_writer(cell);
             }
         }
-        *current = qos;
+        *lock(&self.qos) = qos;
         Ok(())
     }
 
