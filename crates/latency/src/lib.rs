@@ -14,6 +14,7 @@
 
 extern crate alloc;
 
+mod admission;
 mod arrivals;
 pub mod backlog;
 pub mod bound;
@@ -31,5 +32,7 @@ pub mod order;
 pub mod path;
 pub mod policing;
 pub mod port;
+mod register;
 pub mod split;
+mod sums;
 pub mod units;

@@ -213,6 +213,24 @@ impl Flow {
         self.tree.get(hop).and_then(|hop| ports.get(hop.port)).ok_or(FlowError::Port { hop })
     }
 
+    /// For each hop, the least limit of the subscribers behind it, in picoseconds.
+    pub(crate) fn limits_behind(&self) -> Vec<u64> {
+        let mut limits: Vec<u64> = self.tree.iter().map(|_| u64::MAX).collect();
+        for subscriber in &self.subscribers {
+            if let Some(limit) = limits.get_mut(subscriber.hop) {
+                *limit = subscriber.limit.min(*limit);
+            }
+        }
+        // Parents have smaller numbers.
+        for (index, hop) in self.tree.iter().enumerate().rev() {
+            let behind = limits.get(index).copied().unwrap_or(u64::MAX);
+            if let Some(limit) = hop.parent.and_then(|parent| limits.get_mut(parent)) {
+                *limit = behind.min(*limit);
+            }
+        }
+        limits
+    }
+
     /// The hops from the publisher to `hop`, both included.
     pub fn way_to(&self, hop: usize) -> Vec<usize> {
         let mut way = Vec::new();
