@@ -125,6 +125,8 @@ fn flow(side: usize, random: &mut Random) -> Flow {
         policing: Policing::Gate { tick: NANOSECOND },
         tree: path.iter().enumerate().map(hop).collect(),
         subscribers: vec![Subscriber { hop: path.len() - 1, limit, maximum_separation: None }],
+        importance: 0,
+        bundle: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::backlog::{backlog_from, backlog_within};
 use crate::bound::planned_bound;
 use crate::ledger::{Admitted, FlowId, Ledger, Move, Plan, Reason};
 use crate::levels::{NoLevels, assign_last, least_bound};
-use crate::network::{Buffer, Flow, FlowError, Port};
+use crate::network::{Buffer, Flow, FlowError, Policing, Port};
 use crate::order::verified_order;
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
 use crate::port::Contender;
@@ -33,6 +33,10 @@ impl Ledger {
             return Err(Reason::Known);
         }
         flow.check(self.ports()).map_err(Reason::Flow)?;
+        let port = flow.tree.first().map_or(0, |hop| hop.port);
+        if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
+            return Err(Reason::Guards { port });
+        }
         match self.search(id, flow, Search::Sums) {
             Err(
                 Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. },

@@ -74,8 +74,9 @@ impl Flow {
                 Arrival::Bucket { burst: weigh(burst)?, rate: weigh(*rate)? }
             }
             Enforcement::Gate(_) | Enforcement::Trust => {
-                let jitter = if port.tag > before.tag {
-                    // Parts of messages may weigh more than before: only the spread is known.
+                let jitter = if port.tag > before.tag || self.bundle.is_some() {
+                    // Parts of messages may weigh more than before, or belong to different messages: only the spread
+                    // is known.
                     spread
                 } else {
                     let (bits, rate) = (frames_before.bits, before.rate);

@@ -109,6 +109,11 @@ pub enum Reason {
         /// Index of the port.
         port: usize,
     },
+    /// The first switch has no gate or meter left.
+    Guards {
+        /// Index of the publisher's port.
+        port: usize,
+    },
     /// A subscriber may have to wait longer for the next message than it accepts.
     Separation {
         /// Index of the subscriber.
@@ -143,13 +148,43 @@ pub struct Ledger {
     registers: Vec<Register>,
     flows: BTreeMap<FlowId, Admitted>,
     split: Split,
+    guards: Guards,
+}
+
+/// How many gates or meters are left where flows enter the network.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Guards {
+    /// For each port of a host that leads to a switch with a limit, which switch.
+    switch_of: BTreeMap<usize, usize>,
+    /// For each switch with a limit.
+    left: BTreeMap<usize, u32>,
 }
 
 impl Ledger {
     /// A network without flows.
     pub fn new(ports: Vec<Port>, split: Split) -> Self {
         let registers = ports.iter().map(|port| Register::new(port.queues)).collect();
-        Self { ports, registers, flows: BTreeMap::new(), split }
+        Self { ports, registers, flows: BTreeMap::new(), split, guards: Guards::default() }
+    }
+
+    /// Limits the flows that are held to their contracts by the switch behind the ports of hosts; before any of them is
+    /// admitted. Switches are named by any number.
+    pub fn limit_guards(&mut self, switch: usize, ports_of_hosts: &[usize], guards: u32) {
+        self.guards.left.insert(switch, guards);
+        self.guards.switch_of.extend(ports_of_hosts.iter().map(|port| (*port, switch)));
+    }
+
+    /// How many gates or meters are left for a flow that begins at the port; `None` if there is no limit.
+    pub fn guards_left(&self, port: usize) -> Option<u32> {
+        self.guards.left.get(self.guards.switch_of.get(&port)?).copied()
+    }
+
+    fn use_guard(&mut self, admitted: &Admitted, change: impl Fn(u32) -> u32) {
+        let switch = admitted.flow.tree.first().and_then(|hop| self.guards.switch_of.get(&hop.port));
+        let policed = admitted.enforcement != Enforcement::Trust;
+        if let Some(left) = switch.filter(|_| policed).and_then(|switch| self.guards.left.get_mut(switch)) {
+            *left = change(*left);
+        }
     }
 
     /// The ports.
@@ -221,18 +256,39 @@ impl Ledger {
                 register.insert(entry, port.rate);
             }
         }
+        self.use_guard(&plan.admitted, |left| left.saturating_sub(1));
         self.flows.insert(plan.id, plan.admitted.clone());
     }
 
     /// Takes a flow out: the exact inverse of its admission, except that others keep the levels they were given.
     pub fn remove(&mut self, id: FlowId) -> Option<Admitted> {
         let admitted = self.flows.remove(&id)?;
+        self.use_guard(&admitted, |left| left.saturating_add(1));
         for hop in &admitted.flow.tree {
             if let Some(register) = self.registers.get_mut(hop.port) {
                 register.remove(id);
             }
         }
         Some(admitted)
+    }
+
+    /// Takes a flow out for a while.
+    pub(crate) fn suspend(&mut self, id: FlowId) -> Option<Suspended> {
+        let hops = self.flows.get(&id)?.flow.tree.iter();
+        let entry = |port: usize| Some((port, *self.registers.get(port)?.find(id)?));
+        let entries = hops.map(|hop| entry(hop.port)).collect::<Option<_>>()?;
+        Some(Suspended { id, admitted: self.remove(id)?, entries })
+    }
+
+    /// Puts a flow back that was taken out, where it was.
+    pub(crate) fn resume(&mut self, suspended: Suspended) {
+        for (port, entry) in suspended.entries {
+            if let (Some(register), Some(port)) = (self.registers.get_mut(port), self.ports.get(port)) {
+                register.insert(entry, port.rate);
+            }
+        }
+        self.use_guard(&suspended.admitted, |left| left.saturating_sub(1));
+        self.flows.insert(suspended.id, suspended.admitted);
     }
 
     /// Takes back what was admitted last: the ledger is as it was before, also where others have moved. The moves are
@@ -304,4 +360,11 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// A flow that is taken out for a while.
+pub(crate) struct Suspended {
+    id: FlowId,
+    admitted: Admitted,
+    entries: Vec<(usize, Entry)>,
 }
