@@ -1,7 +1,7 @@
 //! The host of a participant that runs on real sockets, clocks and threads.
 //!
 //! One thread for each socket blocks in its receive call and hands datagrams to the engine; one keeps the time; one watches the
-//! interfaces. A thread that waits for data may read the endpoints' socket itself ([`lead`]), so that a round trip costs
+//! interfaces. A thread that waits for data may read the endpoints' socket itself (`lead`), so that a round trip costs
 //! one receive call and one send call at each side and no switch of threads.
 //!
 //! Calls of the engine nest: an engine's callback that waits ([`Host::receive`] on a thread that is inside) goes on reading the
