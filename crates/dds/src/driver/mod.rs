@@ -575,3 +575,25 @@ fn no_multicast(choice: &Choice, failures: &[String]) -> Error {
 fn system(place: &'static str, error: impl std::fmt::Display, advice: &'static str) -> Error {
     Error::new(ReturnCode::Error, place, error.to_string(), advice)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interface_and_source_are_named_only_where_they_have_to_be() {
+        let path = |to: &str| Path {
+            destination: to.parse().unwrap(),
+            interface: 2,
+            local: Some("192.168.1.5".parse().unwrap()),
+            max_datagram: 1_472,
+        };
+        let plain = destination(&path("192.168.1.7:7411"), 0, false);
+        assert_eq!((plain.interface, plain.source), (0, None));
+        for (to, ambiguous) in [("239.255.0.1:7400", false), ("192.168.1.7:7411", true)] {
+            let named = destination(&path(to), 46, ambiguous);
+            assert_eq!((named.interface, named.source), (2, path(to).local));
+            assert_eq!(named.class, Dscp::new(46));
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 mod calls;
 mod closing;
+mod heap;
 mod leading;
 mod namespace;
 mod nesting;
