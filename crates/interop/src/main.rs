@@ -1,0 +1,2 @@
+//! Punctual behind the language of `crates/interop/peers/README.md`.
+fn main() {}
