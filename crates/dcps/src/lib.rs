@@ -18,6 +18,7 @@ pub mod reader;
 mod sample_info;
 pub mod status;
 mod timers;
+mod topic;
 mod type_support;
 pub mod writer;
 
@@ -26,4 +27,5 @@ pub use instance::InstanceHandle;
 pub use sample_info::{
     InstanceState, InstanceStates, SampleInfo, SampleState, SampleStates, States, ViewState, ViewStates,
 };
-pub use type_support::{CdrTypeSupport, KeyError, TypeSupport};
+pub use topic::Topic;
+pub use type_support::{CdrTypeSupport, KeyError, KeylessTypeSupport, TypeSupport};

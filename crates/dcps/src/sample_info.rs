@@ -1,7 +1,7 @@
 //! What comes with a sample, and the states that reads select by (DDS 1.4, 2.2.2.5.1 and 2.2.2.5.5).
 use core::ops::BitOr;
 
-use wire::Timestamp;
+use wire::{Guid, SequenceNumber, Timestamp};
 
 use crate::InstanceHandle;
 
@@ -144,6 +144,12 @@ pub struct SampleInfo {
     pub instance_handle: InstanceHandle,
     /// Its writer.
     pub publication_handle: InstanceHandle,
+    /// Its number among the changes of its writer; zero if no change tells of the end of the instance, but that
+    /// its last writer is gone.
+    pub sequence_number: SequenceNumber,
+    /// The sample that it answers: writer and number, if its writer named one (DDS-RPC 1.0, 7.8.2). Not believed to
+    /// exist: any writer can name anything.
+    pub related: Option<(Guid, SequenceNumber)>,
     /// False: there is no data, only a change of the state of the instance to tell of.
     pub valid_data: bool,
 }

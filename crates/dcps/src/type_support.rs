@@ -1,10 +1,12 @@
 //! What the machines need to know about a type: its key.
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
 use wire::cdr::sink::VecSink;
 use wire::cdr::{
-    DdsType, DecodeError, Decoder, EncodeError, Encoder, Encoding, KeyHash, Representation, Scope,
+    DdsType, DecodeError, Decoder, EncodeError, EncodeFault, Encoder, Encoding, KeyHash, Representation,
+    Scope,
 };
 use wire::cursor::Endianness;
 
@@ -58,6 +60,62 @@ pub trait TypeSupport {
         representation: Representation,
         out: &mut Vec<u8>,
     ) -> Result<(), KeyError>;
+}
+
+macro_rules! forward {
+    ($($owner:ty),*) => {
+        $(impl<T: TypeSupport + ?Sized> TypeSupport for $owner {
+            fn has_key(&self) -> bool {
+                (**self).has_key()
+            }
+
+            fn key(&mut self, payload: &[u8], is_key: bool, key: &mut Vec<u8>) -> Result<(), KeyError> {
+                (**self).key(payload, is_key, key)
+            }
+
+            fn key_hash(
+                &mut self,
+                key: &[u8],
+                representation: Representation,
+            ) -> Result<KeyHash, KeyError> {
+                (**self).key_hash(key, representation)
+            }
+
+            fn key_payload(
+                &mut self,
+                key: &[u8],
+                representation: Representation,
+                out: &mut Vec<u8>,
+            ) -> Result<(), KeyError> {
+                (**self).key_payload(key, representation, out)
+            }
+        })*
+    };
+}
+
+// So that machines for types that are known only at run time can share one type: `Box<dyn TypeSupport>`.
+forward!(Box<T>, &mut T);
+
+/// Samples that are octets and nothing more: any payload is a sample, and all are of one instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KeylessTypeSupport;
+
+impl TypeSupport for KeylessTypeSupport {
+    fn has_key(&self) -> bool {
+        false
+    }
+
+    fn key(&mut self, _: &[u8], _: bool, _: &mut Vec<u8>) -> Result<(), KeyError> {
+        Ok(())
+    }
+
+    fn key_hash(&mut self, _: &[u8], _: Representation) -> Result<KeyHash, KeyError> {
+        Ok(KeyHash::default())
+    }
+
+    fn key_payload(&mut self, _: &[u8], _: Representation, _: &mut Vec<u8>) -> Result<(), KeyError> {
+        Err(KeyError::Encode(EncodeError { fault: EncodeFault::NoKey, at: 0, member: None }))
+    }
 }
 
 const CANONICAL: Encoding = Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big };

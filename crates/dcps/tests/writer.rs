@@ -404,9 +404,18 @@ fn timestamps_and_related_samples_travel() {
     let related = Some((reader_guid(), SequenceNumber(7)));
     let source_timestamp = Some(Timestamp::from_nanos(123_456_789));
     let options = WriteOptions { source_timestamp, related, ..WriteOptions::default() };
-    link.writer.write(link.now, Body::Copy(&data(1, 1)), &options).unwrap();
+    link.write(1, 0).unwrap();
+    let number = link.writer.write(link.now, Body::Copy(&data(1, 1)), &options).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
     link.wait(ms(10));
-    assert_eq!(link.take()[0].info.source_timestamp, Timestamp::from_nanos(123_456_789));
+    let infos: Vec<_> = link.take().iter().map(|sample| sample.info).collect();
+    assert_eq!(infos[1].source_timestamp, Timestamp::from_nanos(123_456_789));
+    assert_eq!(infos.iter().map(|info| info.related).collect::<Vec<_>>(), [None, related, None]);
+    let numbers = [1, 2, 3].map(SequenceNumber);
+    assert_eq!(
+        (number, infos.iter().map(|info| info.sequence_number).collect()),
+        (numbers[1], numbers.to_vec())
+    );
 }
 
 #[test]

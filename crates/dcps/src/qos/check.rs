@@ -1,7 +1,9 @@
 //! Whether QoS makes sense, is supported, and may be changed (DDS 1.4, 2.2.3, table of policies).
 use alloc::format;
+use alloc::string::String;
 
 use wire::Duration;
+use wire::discovery::{MAX_NAME, MAX_PARTITIONS};
 use wire::qos::{
     DataRepresentation, Durability, DurabilityService, EndpointQos, History, Presentation, ResourceLimits,
 };
@@ -101,15 +103,24 @@ fn endpoint(qos: &EndpointQos) -> Result<(), Error> {
             "use TransientLocal: late readers get the history while the writer lives",
         ));
     }
-    if qos.presentation != Presentation::default() {
-        return Err(Error::new(
-            ReturnCode::Unsupported,
-            "PRESENTATION",
-            format!("{:?} is not supported", qos.presentation),
-            "use access scope Instance without coherent or ordered access",
-        ));
-    }
-    for representation in &qos.representation {
+    presentation(qos.presentation)?;
+    partition(&qos.partition)?;
+    let data = [
+        ("USER_DATA", qos.user_data.len()),
+        ("TOPIC_DATA", qos.topic_data.len()),
+        ("GROUP_DATA", qos.group_data.len()),
+    ];
+    let (largest, _) = data.into_iter().max_by_key(|(_, octets)| *octets).unwrap_or_default();
+    data_octets(largest, data.into_iter().fold(0, |sum, (_, octets)| sum.saturating_add(octets)))?;
+    for (index, representation) in qos.representation.iter().enumerate() {
+        if qos.representation.iter().take(index).any(|other| other == representation) {
+            return Err(Error::new(
+                ReturnCode::BadParameter,
+                "DATA_REPRESENTATION",
+                format!("id {} is listed twice", representation.0),
+                "list each representation once, the preferred one first",
+            ));
+        }
         if ![DataRepresentation::XCDR1, DataRepresentation::XCDR2].contains(representation) {
             return Err(Error::new(
                 ReturnCode::Unsupported,
@@ -123,6 +134,53 @@ fn endpoint(qos: &EndpointQos) -> Result<(), Error> {
     positive("LIVELINESS", "lease_duration", qos.liveliness.lease_duration)?;
     not_negative("LATENCY_BUDGET", "duration", qos.latency_budget)?;
     history("HISTORY", qos.history, qos.resource_limits)
+}
+
+/// Most octets of USER_DATA, TOPIC_DATA and GROUP_DATA together: an announcement ends at 65,536 octets.
+pub const MAX_DATA_OCTETS: usize = 32_768;
+/// Most octets of PARTITION, each name counted with eight more.
+pub const MAX_PARTITION_OCTETS: usize = 16_384;
+
+pub(super) fn data_octets(place: &'static str, octets: usize) -> Result<(), Error> {
+    if octets <= MAX_DATA_OCTETS {
+        return Ok(());
+    }
+    Err(Error::new(
+        ReturnCode::BadParameter,
+        place,
+        format!("{octets} octets of USER_DATA, TOPIC_DATA and GROUP_DATA together"),
+        "use at most 32768: they travel in every announcement; publish larger data as a topic",
+    ))
+}
+
+pub(super) fn presentation(presentation: Presentation) -> Result<(), Error> {
+    if presentation == Presentation::default() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ReturnCode::Unsupported,
+        "PRESENTATION",
+        format!("{presentation:?} is not supported"),
+        "use access scope Instance without coherent or ordered access",
+    ))
+}
+
+pub(super) fn partition(names: &[String]) -> Result<(), Error> {
+    let wrong = |what: String, advice| Err(Error::new(ReturnCode::BadParameter, "PARTITION", what, advice));
+    if names.len() > MAX_PARTITIONS {
+        return wrong(format!("{} names", names.len()), "use at most 256 names; a name may be a pattern");
+    }
+    if let Some(name) = names.iter().find(|name| name.len() > MAX_NAME || name.contains('\0')) {
+        return wrong(format!("name {name:?}"), "use names of at most 256 octets without a NUL");
+    }
+    let octets = names.iter().fold(0, |sum: usize, name| sum.saturating_add(name.len()).saturating_add(8));
+    if octets > MAX_PARTITION_OCTETS {
+        return wrong(
+            format!("{octets} octets of names"),
+            "use at most 16384, each name counted with eight more: they travel in every announcement",
+        );
+    }
+    Ok(())
 }
 
 fn history(place: &'static str, history: History, limits: ResourceLimits) -> Result<(), Error> {
@@ -200,7 +258,7 @@ fn own_limits_unchanged(old: (usize, u32), new: (usize, u32)) -> Result<(), Erro
     if old == new { Ok(()) } else { Err(unchangeable("RESOURCE_LIMITS")) }
 }
 
-fn immutable(old: &EndpointQos, new: &EndpointQos) -> Result<(), Error> {
+pub(super) fn immutable(old: &EndpointQos, new: &EndpointQos) -> Result<(), Error> {
     let service = |qos: &EndpointQos| -> DurabilityService { qos.durability_service };
     let policies = [
         ("DURABILITY", old.durability == new.durability),
@@ -221,7 +279,7 @@ fn immutable(old: &EndpointQos, new: &EndpointQos) -> Result<(), Error> {
     }
 }
 
-fn unchangeable(policy: &'static str) -> Error {
+pub(super) fn unchangeable(policy: &'static str) -> Error {
     Error::new(
         ReturnCode::ImmutablePolicy,
         policy,

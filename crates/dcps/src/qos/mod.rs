@@ -1,8 +1,16 @@
-//! QoS of writers and readers: what is announced, and what stays at home (DDS 1.4, 2.2.3).
+//! QoS of entities: what is announced, and what stays at home (DDS 1.4, 2.2.3). What each policy does here: docs/qos.md.
 mod check;
+mod group;
+mod participant;
+mod topic;
 
 use wire::Duration;
 use wire::qos::{EndpointQos, History, ResourceLimits};
+
+pub use check::{MAX_DATA_OCTETS, MAX_PARTITION_OCTETS};
+pub use group::{EntityFactory, GroupQos, PublisherQos, SubscriberQos};
+pub use participant::DomainParticipantQos;
+pub use topic::TopicQos;
 
 /// WRITER_DATA_LIFECYCLE (DDS 1.4, 2.2.3.21).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -179,6 +179,8 @@ fn info(instance: &Instance, stored: &Stored, handle: InstanceHandle) -> SampleI
         reception_timestamp: stored.reception,
         instance_handle: handle,
         publication_handle: stored.writer.into(),
+        sequence_number: stored.number,
+        related: stored.related,
         valid_data: stored.payload.is_some(),
     }
 }

@@ -20,6 +20,8 @@ pub(super) type Position = (Timestamp, Guid, SequenceNumber);
 pub(super) struct Stored {
     pub(super) writer: Guid,
     pub(super) number: SequenceNumber,
+    /// What it answers.
+    pub(super) related: Option<(Guid, SequenceNumber)>,
     pub(super) source: Timestamp,
     pub(super) reception: Timestamp,
     pub(super) expires: Timestamp,

@@ -39,6 +39,7 @@ struct Arrival {
     number: SequenceNumber,
     source: Timestamp,
     hash: Option<KeyHash>,
+    related: Option<(Guid, SequenceNumber)>,
 }
 
 /// A sample does not get on.
@@ -59,6 +60,7 @@ impl<T: TypeSupport> DataReader<T> {
             number: sample.sequence_number,
             source: sample.source_timestamp.unwrap_or(now.wall),
             hash: sample.inline_qos.key_hash.map(KeyHash),
+            related: sample.inline_qos.related_sample_identity,
         };
         let status = sample.inline_qos.status_info;
         let ends = status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
@@ -142,6 +144,7 @@ impl<T: TypeSupport> DataReader<T> {
         let mut stored = Stored {
             writer: arrival.writer.guid,
             number: arrival.number,
+            related: arrival.related,
             source: arrival.source,
             reception: now.wall,
             expires,

@@ -239,6 +239,7 @@ impl<T: TypeSupport> DataReader<T> {
         let stored = Stored {
             writer,
             number,
+            related: None,
             // It stands behind the data that is there.
             source: instance.samples.back().map_or(source, |newest| source.max(newest.source)),
             reception: now.wall,

@@ -1,0 +1,33 @@
+//! QoS of a DomainParticipant.
+use alloc::vec::Vec;
+
+use super::EntityFactory;
+use super::check::data_octets;
+use crate::error::Error;
+
+/// QoS of a DomainParticipant. All of it can be changed at any time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DomainParticipantQos {
+    /// USER_DATA, announced with the participant; at most 32,768 octets. Default none.
+    pub user_data: Vec<u8>,
+    /// ENTITY_FACTORY, for publishers, subscribers and topics.
+    pub entity_factory: EntityFactory,
+}
+
+impl DomainParticipantQos {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// `BadParameter`, with the policy and its values.
+    pub fn check(&self) -> Result<(), Error> {
+        data_octets("USER_DATA", self.user_data.len())
+    }
+
+    /// Checks whether an enabled participant may change from this QoS to `new`.
+    ///
+    /// # Errors
+    /// What `check` says of `new`.
+    pub fn check_change(&self, new: &Self) -> Result<(), Error> {
+        new.check()
+    }
+}

@@ -1,0 +1,86 @@
+//! What a participant needs from outside, and what it offers to whoever gives it that.
+//!
+//! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
+//! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
+use std::net::SocketAddr;
+
+use rtps::{Network, Path, Transmit};
+use wire::{Instant, Locator, Now};
+
+use crate::bytes::Bytes;
+
+/// From which socket a datagram leaves: answers come back to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Channel {
+    /// That of discovery.
+    Metatraffic,
+    /// That of the endpoints.
+    User,
+}
+
+/// What has become of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sent {
+    /// It left, or was lost as datagrams may be; the host counts what it could not send.
+    Done,
+    /// The socket has no room now: it has to be offered again.
+    Full,
+}
+
+/// The outside of a participant. All calls may come from any thread, and must not call the engine from within.
+pub trait Host: Send + Sync + 'static {
+    /// The time.
+    fn now(&self) -> Now;
+
+    /// Sends a datagram along one path, in the class that it names. Never blocks.
+    fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
+
+    /// [`Engine::on_timeout`] is wanted at `at`. Only the earliest of all wishes since the last `on_timeout` counts, and a later
+    /// wish never puts off an earlier one.
+    fn wake_at(&self, at: Instant);
+
+    /// Lets the calling thread do the receiving itself until `done` says so or `until` has passed; `done` is asked after each datagram.
+    /// False, at once, if somebody else cannot or must not give the receiving up: the caller has to wait otherwise then.
+    fn receive(&self, until: Instant, done: &dyn Fn() -> bool) -> bool;
+
+    /// Ends a [`Host::receive`] in progress, so that its `done` is asked again.
+    fn interrupt(&self);
+
+    /// True on a thread that is inside [`Engine::on_datagram`] or [`Engine::on_timeout`] of this participant, as callbacks are.
+    fn is_inside(&self) -> bool;
+
+    /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.
+    fn close(&self);
+
+    /// What people should know about the host: interfaces, ports, buffers asked for and granted, failures; a line each.
+    fn report(&self) -> Vec<String>;
+}
+
+/// A participant as its host sees it. All calls may come from any thread, several at a time, and call callbacks of the application.
+pub trait Engine: Send + Sync + 'static {
+    /// A datagram came in.
+    fn on_datagram(&self, from: SocketAddr, datagram: &[u8]);
+
+    /// Does what is due by [`Host::now`] and asks to be woken for the next.
+    fn on_timeout(&self);
+
+    /// The network of the host and our own addresses have changed.
+    fn on_network(&self, addresses: &Addresses);
+}
+
+/// Where a participant can be reached, and which interfaces it may use.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Addresses {
+    /// Interfaces that may be used.
+    pub network: Network,
+    /// Where discovery listens.
+    pub metatraffic_unicast: Vec<Locator>,
+    /// Groups that discovery listens to, and that announcements go to; empty without multicast.
+    pub metatraffic_multicast: Vec<Locator>,
+    /// Where endpoints listen.
+    pub default_unicast: Vec<Locator>,
+    /// Groups that endpoints listen to.
+    pub default_multicast: Vec<Locator>,
+    /// Octets that the endpoints' socket can hold, as the kernel counts.
+    pub receive_buffer: Option<u32>,
+}
