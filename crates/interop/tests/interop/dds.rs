@@ -4,12 +4,14 @@ use std::process::Command;
 
 use crate::place::Place;
 
-/// An implementation with a program that speaks the language of `crates/interop/peers/README.md`.
+/// An implementation; its program speaks the language of `crates/interop/peers/README.md`, if nothing else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Dds {
     Punctual,
     Cyclone,
     FastDds,
+    /// With the program that it brings along: see `shape_main`.
+    RustDds,
 }
 
 impl Dds {
@@ -26,6 +28,9 @@ impl Dds {
             Self::FastDds => {
                 command.arg(installed("fastdds/peer")?);
             }
+            Self::RustDds => {
+                command.arg(installed("rustdds/bin/shape_main")?);
+            }
         }
         Some(())
     }
@@ -36,13 +41,6 @@ impl Dds {
         self.program(&mut command)?;
         Some(command)
     }
-}
-
-/// The program that RustDDS brings along.
-pub(crate) fn shape_main(place: &Place) -> Option<Command> {
-    let mut command = place.command();
-    command.arg(installed("rustdds/bin/shape_main")?);
-    Some(command)
 }
 
 /// A file that `scripts/peers` has installed. Without it a test is passed over, but not in continuous integration.

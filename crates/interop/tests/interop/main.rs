@@ -4,6 +4,7 @@ mod dds;
 mod place;
 mod program;
 mod script;
+mod shapes;
 mod stage;
 mod transcript;
 

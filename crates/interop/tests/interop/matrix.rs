@@ -1,16 +1,17 @@
 //! Who plays what with whom. A test is called after the one that reads or writes for the other side, and the case.
 use crate::dds::Dds;
 use crate::place::Link;
-use crate::script;
+use crate::script::*;
+use crate::shapes;
 use crate::stage::{Kind, Stage, TERMS, Terms};
 
 /// Tests of one script each, from the first implementation to the second.
 macro_rules! plays {
-    ($writer:ident to $reader:ident: $($name:ident = $script:ident $({ $($field:ident: $value:expr),* })?;)*) => {
+    ($writer:ident to $reader:ident: $($name:ident = $script:path $({ $($field:ident: $value:expr),* })?;)*) => {
         $(#[test]
         fn $name() {
             let terms = Terms { $($($field: $value,)*)? ..TERMS };
-            Stage::play(Dds::$writer, Dds::$reader, terms, script::$script);
+            Stage::play(Dds::$writer, Dds::$reader, terms, $script);
         })*
     };
 }
@@ -54,5 +55,26 @@ mod cyclone_to_cyclone {
         unregistering = unregister;
         late_reader = late { transient_local: true };
         encoding = encoding_refused { xcdr: 2 };
+    }
+}
+
+mod rustdds_to_cyclone {
+    use super::*;
+    plays! { RustDds to Cyclone:
+        reliable = shapes::from_shape_main;
+        best_effort = shapes::from_shape_main { reliable: false };
+        over_a_cable = shapes::from_shape_main { link: Link::Cable };
+        large = shapes::large_from_shape_main;
+        late = shapes::late_after_shape_main { transient_local: true };
+        disposal = shapes::disposed_by_shape_main;
+    }
+}
+mod cyclone_to_rustdds {
+    use super::*;
+    plays! { Cyclone to RustDds:
+        reliable = shapes::to_shape_main;
+        best_effort = shapes::to_shape_main { reliable: false };
+        over_a_cable = shapes::to_shape_main { link: Link::Cable };
+        late = shapes::late_shape_main { transient_local: true };
     }
 }

@@ -119,3 +119,47 @@ impl Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn interfaces(place: &Place) -> Vec<String> {
+        // `1: lo: <LOOPBACK,UP> ...`, and `2: cable@if2: ...` for one end of a cable.
+        let text = place.ip("-oneline link show");
+        text.lines()
+            .map(|line| line.split([' ', '@']).nth(1).unwrap().trim_end_matches(':').to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn nothing_leaves_a_place() {
+        let Some([first, second]) = Link::Loopback.places() else { return };
+        assert_eq!(interfaces(&first), ["lo"]);
+        assert_eq!(interfaces(&second), ["lo"]);
+        let Some(both) = Link::Cable.places() else { return };
+        for place in &both {
+            assert_eq!(interfaces(place), ["lo", "cable"]);
+        }
+        let reached = |place: &Place, address: &str| {
+            let mut route = place.command();
+            route.args(["ip", "route", "get", address]).output().unwrap().status.success()
+        };
+        assert!(reached(&both[0], "10.9.0.2") && reached(&both[0], "239.255.0.1"));
+        assert!(!reached(&both[0], "192.0.2.1") && !reached(&first, "192.0.2.1"));
+    }
+
+    #[test]
+    fn a_program_ends_with_the_thread_that_started_it() {
+        let Some([place, _]) = Link::Loopback.places() else { return };
+        let mut endless = thread::spawn(move || {
+            let mut command = place.command();
+            command.args(["sleep", "1000"]).spawn().unwrap()
+        })
+        .join()
+        .unwrap();
+        assert_eq!(endless.wait().unwrap().signal(), Some(9));
+    }
+}

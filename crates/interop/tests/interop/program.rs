@@ -39,7 +39,14 @@ impl Program {
         let note = transcript.clone();
         let name = who.to_owned();
         thread::spawn(move || read(output, &name, &note, &sender));
-        Self { who: who.to_owned(), child, input, lines, unread: VecDeque::new(), transcript: transcript.clone() }
+        Self {
+            who: who.to_owned(),
+            child,
+            input,
+            lines,
+            unread: VecDeque::new(),
+            transcript: transcript.clone(),
+        }
     }
 
     /// Gives a command.
@@ -132,5 +139,49 @@ fn read(output: PipeReader, who: &str, transcript: &Transcript, lines: &mpsc::Se
         if lines.send(line).is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(script: &str) -> Program {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Program::start("shell", command, &Transcript::new())
+    }
+
+    #[test]
+    fn samples_of_other_instances_may_come_between() {
+        let mut program = says("echo sample B 1; echo sample A 1; echo matched 1; echo sample A 2");
+        program.expect("sample A 1");
+        program.expect("matched 1");
+        program.expect("sample A 2");
+        assert_eq!(program.finish(), ["sample B 1"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "said `sample A 2` where `sample A 1` was expected")]
+    fn samples_of_one_instance_come_in_order() {
+        says("echo sample A 2; echo sample A 1").expect("sample A 1");
+    }
+
+    #[test]
+    #[should_panic(expected = "shell ended with exit status: 3 before it said `ready`")]
+    fn an_early_end_is_told() {
+        says("exit 3").expect("ready");
+    }
+
+    #[test]
+    #[should_panic(expected = "shell: failed no such command")]
+    fn a_failed_command_is_told_at_once() {
+        says("read line; echo failed no such command; read line").order("write A 1 1");
+    }
+
+    #[test]
+    #[should_panic(expected = "shell ended with exit status: 4")]
+    fn a_bad_end_is_told() {
+        says("exit 4").finish();
     }
 }

@@ -31,14 +31,25 @@ pub(crate) const TERMS: Terms =
     Terms { kind: Kind::Keyed, xcdr: 1, reliable: true, transient_local: false, link: Link::Loopback };
 
 impl Terms {
-    fn arguments(self) -> [&'static str; 5] {
-        [
+    /// Arguments of a program, after its role.
+    fn arguments(self, role: &'static str) -> Vec<&'static str> {
+        vec![
+            role,
             "Square",
             if self.kind == Kind::Keyed { "keyed" } else { "keyless" },
             if self.xcdr == 1 { "1" } else { "2" },
             if self.reliable { "reliable" } else { "best-effort" },
             if self.transient_local { "transient-local" } else { "volatile" },
         ]
+    }
+
+    /// Arguments of `shape_main`, after its role.
+    fn shape_arguments(self, role: &'static str) -> Vec<&'static str> {
+        let mut arguments =
+            vec![role, "-t", "Square", "-x", if self.xcdr == 1 { "1" } else { "2" }, "-k", "0"];
+        arguments.push(if self.reliable { "-r" } else { "-b" });
+        arguments.extend(["-D", if self.transient_local { "l" } else { "v" }]);
+        arguments
     }
 
     /// The line that a reader prints for a sample that was written as `write key number size`.
@@ -71,7 +82,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Plays a script and shows what was said if it fails.
+    /// Plays a script and prints what was said.
     pub(crate) fn play(writer: Dds, reader: Dds, terms: Terms, script: fn(&Self)) {
         let Some(places) = terms.link.places() else { return };
         if writer.command(&places[0]).is_none() || reader.command(&places[1]).is_none() {
@@ -79,14 +90,27 @@ impl Stage {
         }
         let stage = Self { writer, reader, terms, places, transcript: Transcript::new() };
         let played = catch_unwind(AssertUnwindSafe(|| script(&stage)));
+        // Shown if the test fails, or with `--show-output`.
+        println!("{writer:?} writes, {reader:?} reads, {terms:?}\n{}", stage.transcript.text());
         if let Err(panic) = played {
-            println!("{writer:?} writes, {reader:?} reads, {terms:?}\n{}", stage.transcript.text());
             resume_unwind(panic);
         }
     }
 
     pub(crate) fn start_writer(&self) -> Program {
         self.start_writer_with(self.terms)
+    }
+
+    /// A `shape_main` that writes, with further arguments.
+    pub(crate) fn start_shape_writer(&self, more: &[&str]) -> Program {
+        let mut arguments = self.terms.shape_arguments("-P");
+        arguments.extend(more);
+        self.run("writer", self.writer, &self.places[0], &arguments)
+    }
+
+    /// A `shape_main` that reads.
+    pub(crate) fn start_shape_reader(&self) -> Program {
+        self.run("reader", self.reader, &self.places[1], &self.terms.shape_arguments("-S"))
     }
 
     /// With other terms than the reader's.
@@ -98,12 +122,16 @@ impl Stage {
         self.start("reader", self.reader, &self.places[1], "sub", self.terms)
     }
 
-    fn start(&self, who: &str, dds: Dds, place: &Place, role: &str, terms: Terms) -> Program {
-        let mut command = dds.command(place).expect("it was there when the test began");
-        command.arg(role).args(terms.arguments());
-        let mut program = Program::start(&format!("{dds:?} {who}"), command, &self.transcript);
+    fn start(&self, who: &str, dds: Dds, place: &Place, role: &'static str, terms: Terms) -> Program {
+        let mut program = self.run(who, dds, place, &terms.arguments(role));
         program.expect("ready");
         program
+    }
+
+    fn run(&self, who: &str, dds: Dds, place: &Place, arguments: &[&str]) -> Program {
+        let mut command = dds.command(place).expect("it was there when the test began");
+        command.args(arguments);
+        Program::start(&format!("{dds:?} {who}"), command, &self.transcript)
     }
 
     /// Both, matched with each other.
