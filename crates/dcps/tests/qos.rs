@@ -46,6 +46,11 @@ fn what_is_not_supported_says_so() {
     );
     refused(writer(|qos| qos.endpoint.presentation.coherent_access = true), Unsupported, "PRESENTATION");
     refused(writer(|qos| qos.endpoint.presentation.ordered_access = true), Unsupported, "PRESENTATION");
+    refused(
+        reader(|qos| qos.endpoint.type_consistency.allow_type_coercion = false),
+        Unsupported,
+        "TYPE_CONSISTENCY_ENFORCEMENT",
+    );
     let xml = vec![DataRepresentation::XML];
     refused(writer(|qos| qos.endpoint.representation = xml), Unsupported, "DATA_REPRESENTATION");
 }

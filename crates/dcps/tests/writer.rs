@@ -8,6 +8,8 @@ use dcps::writer::{Blocked, InstanceOf, Limit, WriteError, WriteOptions};
 use dcps::{Error, InstanceState, ReturnCode};
 use link::{Link, data, handle, ms, reader_guid, value};
 use rtps::writer::Body;
+use wire::message::{Message, Submessage};
+use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::{Durability, History, LivelinessKind, Reliability};
 use wire::{Duration, SequenceNumber, Timestamp};
 
@@ -479,13 +481,11 @@ fn incompatible_readers_are_counted_by_policy() {
     assert_eq!(link.writer.offered_incompatible_qos().total.change, 0);
 }
 
-#[test]
-fn dispose_carries_the_key_and_its_hash() {
-    use wire::message::{Message, Submessage};
-    use wire::parameter::{InlineQos, StatusInfo};
-    let mut link = Link::connected(|_, _| {});
-    link.write(7, 1).unwrap();
-    link.writer.dispose(link.now, InstanceOf::Handle(handle(7)), None).unwrap();
+/// A change as it left: whether its payload is a key, its octets, and its inline QoS.
+type Left = (bool, Vec<u8>, InlineQos);
+
+/// Everything that is ready to leave.
+fn leaving(link: &mut Link) -> Vec<Left> {
     let mut transmit = rtps::Transmit::new();
     let mut seen = Vec::new();
     while link.writer.rtps_mut().poll_transmit(link.now, &mut transmit) {
@@ -495,11 +495,34 @@ fn dispose_carries_the_key_and_its_hash() {
             if let Submessage::Data(data) = submessage.unwrap() {
                 let payload = data.payload.unwrap();
                 let qos = data.inline_qos.as_ref().map(|list| InlineQos::read(list).unwrap());
-                seen.push((payload.is_key, payload.bytes.len(), qos.unwrap_or_default()));
+                seen.push((payload.is_key, payload.bytes.to_vec(), qos.unwrap_or_default()));
             }
         }
     }
-    let [(false, 12, plain), (true, 8, end)] = seen.as_slice() else { panic!("{seen:?}") };
+    seen
+}
+
+#[test]
+fn dispose_carries_the_key_and_its_hash() {
+    let mut link = Link::connected(|_, _| {});
+    link.write(7, 1).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(7)), None).unwrap();
+    let seen = leaving(&mut link);
+    let [(false, sample, plain), (true, key, end)] = seen.as_slice() else { panic!("{seen:?}") };
     assert!(plain.is_empty());
+    assert_eq!((sample.len(), key.len()), (12, 8));
     assert_eq!((end.status_info, end.key_hash), (StatusInfo::DISPOSED, Some(handle(7).to_bytes())));
+}
+
+#[test]
+fn keys_are_written_in_the_first_representation() {
+    use wire::qos::DataRepresentation;
+    let (xcdr1, xcdr2) = (DataRepresentation::XCDR1, DataRepresentation::XCDR2);
+    // The type is appendable: encapsulation 1 is plain CDR, 9 delimited CDR of version 2.
+    for (list, encapsulation) in [(vec![], 1), (vec![xcdr1, xcdr2], 1), (vec![xcdr2, xcdr1], 9)] {
+        let mut link = Link::connected(|qos, _| qos.endpoint.representation.clone_from(&list));
+        link.writer.dispose(link.now, InstanceOf::Sample(&data(7, 0)), None).unwrap();
+        let seen = leaving(&mut link);
+        assert_eq!((seen.len(), &seen[0].1[..2]), (1, &[0, encapsulation][..]), "{list:?}");
+    }
 }

@@ -4,6 +4,34 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod condition;
+pub mod config;
+pub mod driver;
+mod entity;
+mod factory;
 pub mod host;
+mod lock;
+mod node;
+mod participant;
+mod publication;
+mod subscription;
+mod topic;
 
 pub use bytes::Bytes;
+pub use condition::{Condition, GuardCondition, QueryCondition, ReadCondition, StatusCondition, WaitSet};
+pub use config::Config;
+pub use dcps::{
+    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport, ReturnCode,
+    SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
+};
+pub use entity::QosKind;
+pub use factory::DomainParticipantFactory;
+pub use participant::{DiscoveredParticipant, DomainParticipant, DomainParticipantListener, NotMatched};
+pub use publication::{
+    AnyDataWriterListener, DataWriter, DataWriterListener, Publisher, PublisherListener, RawDataWriter,
+};
+pub use subscription::{
+    AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, Subscriber,
+    SubscriberListener,
+};
+pub use topic::{Topic, TopicListener};

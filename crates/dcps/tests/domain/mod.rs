@@ -18,7 +18,7 @@ use rtps::writer::{Body, MatchedReader, WriterConfig};
 use rtps::{Interface, Network, Transmit, route};
 use wire::cdr::{DdsType as _, Encoding, Representation};
 use wire::discovery::EndpointData;
-use wire::qos::{DataRepresentation, Durability, EndpointQos, ReliabilityKind};
+use wire::qos::{DataRepresentation, Durability, EndpointQos, LivelinessKind, ReliabilityKind};
 use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber};
 
 #[derive(DdsType, Debug, PartialEq, Clone, Copy)]
@@ -162,9 +162,28 @@ impl Domain {
         Reading { id, value }.encode_payload(Encoding::XCDR1, &mut payload).unwrap();
         let machine = self.data_writer(on, writer);
         let number = machine.write(now, Body::Copy(&payload), &WriteOptions::default())?;
+        let kind = machine.qos().endpoint.liveliness.kind;
         self.hosts[on].discovery.writer_asserted(now, guid);
+        if kind == LivelinessKind::ManualByParticipant {
+            self.hosts[on].assert_writers(now);
+        }
         self.exchange();
         Ok(number)
+    }
+
+    /// The application of a participant says that it lives.
+    pub fn assert_participant(&mut self, on: usize) {
+        self.hosts[on].discovery.assert_liveliness(self.now);
+        self.hosts[on].assert_writers(self.now);
+        self.exchange();
+    }
+
+    /// The application says that one writer lives.
+    pub fn assert_writer(&mut self, on: usize, id: EntityId) {
+        let (now, guid) = (self.now, self.guid(on, id));
+        self.data_writer(on, id).assert_liveliness(now);
+        self.hosts[on].discovery.writer_asserted(now, guid);
+        self.exchange();
     }
 
     pub fn take(&mut self, on: usize, reader: EntityId) -> Vec<Sample> {
@@ -236,6 +255,15 @@ impl Domain {
 }
 
 impl Host {
+    /// A sign of life of one MANUAL_BY_PARTICIPANT writer is one of all of them.
+    fn assert_writers(&mut self, now: Now) {
+        for writer in self.writers.values_mut() {
+            if writer.qos().endpoint.liveliness.kind == LivelinessKind::ManualByParticipant {
+                writer.assert_liveliness(now);
+            }
+        }
+    }
+
     fn poll_timeout(&self) -> Instant {
         let writers = self.writers.values().map(DataWriter::poll_timeout);
         let readers =
