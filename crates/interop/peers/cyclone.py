@@ -1,5 +1,6 @@
 """Cyclone DDS behind the language of README.md."""
 import sys
+import threading
 import zlib
 from dataclasses import dataclass
 
@@ -64,6 +65,12 @@ def say(line):
     sys.stdout.flush()
 
 
+# One listener at a time, so that samples are told in their order.
+ONE_AT_A_TIME = threading.Lock()
+# Cyclone's own number of DATA_REPRESENTATION, and that of XTypes 1.3, 7.6.3.1.1.
+POLICIES = {25: 23}
+
+
 class Events(Listener):
     def on_publication_matched(self, writer, status):
         say(f"matched {status.current_count}")
@@ -72,12 +79,19 @@ class Events(Listener):
         say(f"matched {status.current_count}")
 
     def on_offered_incompatible_qos(self, writer, status):
-        say(f"incompatible {status.last_policy_id}")
+        say(f"incompatible {POLICIES.get(status.last_policy_id, status.last_policy_id)}")
 
     def on_requested_incompatible_qos(self, reader, status):
-        say(f"incompatible {status.last_policy_id}")
+        say(f"incompatible {POLICIES.get(status.last_policy_id, status.last_policy_id)}")
 
     def on_data_available(self, reader):
+        # While the reader is being made, the binding does not know it yet.
+        if reader is not None:
+            take(reader)
+
+
+def take(reader):
+    with ONE_AT_A_TIME:
         for sample in reader.take(N=100):
             if sample.sample_info.valid_data:
                 say(sample.line())
@@ -127,6 +141,8 @@ def main():
     make = DataWriter if role == "pub" else DataReader
     # Named, so that it lives until the end.
     endpoint = make(participant, topic, qos=qos, listener=Events())
+    if role == "sub":
+        take(endpoint)
     say("ready")
     for line in sys.stdin:
         words = line.split()

@@ -122,7 +122,9 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
 
     use super::*;
 
@@ -156,7 +158,12 @@ mod tests {
         let Some([place, _]) = Link::Loopback.places() else { return };
         let mut endless = thread::spawn(move || {
             let mut command = place.command();
-            command.args(["sleep", "1000"]).spawn().unwrap()
+            command.args(["sh", "-c", "echo here; exec sleep 1000"]).stdout(Stdio::piped());
+            let mut endless = command.spawn().unwrap();
+            // It has to be told whose end is its own before that comes.
+            let mut line = [0; 5];
+            endless.stdout.take().unwrap().read_exact(&mut line).unwrap();
+            endless
         })
         .join()
         .unwrap();
