@@ -72,18 +72,18 @@ impl WriterEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
-        let mut current = lock(&self.qos);
         match self.cell.get() {
             None => qos.check()?,
             Some(cell) => {
                 let announced = self.announced(qos.clone());
                 let now = self.node.host().now();
                 cell.lock().machine.set_qos(now, announced.clone())?;
+                // No lock is held here: callbacks of what matches by that may ask for the QoS.
                 self.node.announce_qos(cell.guid, announced.endpoint)?;
                 self.node.touch_writer(cell);
             }
         }
-        *current = qos;
+        *lock(&self.qos) = qos;
         Ok(())
     }
 
@@ -122,11 +122,14 @@ impl WriterEntity {
             return self.watch.set_callback(wanted, None);
         }
         let entity = Arc::downgrade(self);
-        self.watch.set_callback(wanted, Some(Arc::new(move |due| {
-            if let Some(entity) = entity.upgrade() {
-                entity.dispatch(due);
-            }
-        })));
+        self.watch.set_callback(
+            wanted,
+            Some(Arc::new(move |due| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.dispatch(due);
+                }
+            })),
+        );
     }
 
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
