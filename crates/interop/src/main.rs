@@ -48,8 +48,7 @@ fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn E
         adjust(&mut qos.endpoint, terms)?;
         qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
         let publisher = participant.create_publisher(QosKind::Default, None, StatusMask::NONE)?;
-        let writer =
-            publisher.create_datawriter::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
+        let writer = publisher.create_datawriter::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");
         obey(|command| carry_out(&writer, command))?;
     } else {
@@ -57,8 +56,7 @@ fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn E
         adjust(&mut qos.endpoint, terms)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, StatusMask::NONE)?;
         // Named, so that it lives until the end.
-        let _reader =
-            subscriber.create_datareader::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
+        let _reader = subscriber.create_datareader::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");
         obey(|_| Err("a reader only reads".into()))?;
     }
