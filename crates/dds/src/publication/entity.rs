@@ -54,9 +54,7 @@ impl WriterEntity {
     pub(super) fn enable(&self) -> Result<(), Error> {
         let Some(types) = lock(&self.types).take() else { return Ok(()) };
         let qos = self.announced(lock(&self.qos).clone());
-        let cell = self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch))?;
-        let _ = self.cell.set(cell);
-        Ok(())
+        self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<WriterCell>, Error> {
@@ -134,6 +132,8 @@ impl WriterEntity {
 
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
+        // What another thread has noticed too may have been told already.
+        let due = due & self.status_changes();
         let Some(publisher) = Publisher::of(&self.publisher) else { return };
         let writer = RawDataWriter::of(Arc::clone(self), publisher.clone());
         for bit in [

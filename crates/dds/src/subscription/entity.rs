@@ -54,9 +54,7 @@ impl ReaderEntity {
     pub(super) fn enable(&self) -> Result<(), Error> {
         let Some(types) = lock(&self.types).take() else { return Ok(()) };
         let qos = self.announced(lock(&self.qos).clone());
-        let cell = self.node.create_reader(self.topic.subject(), qos, types, Arc::clone(&self.watch))?;
-        let _ = self.cell.set(cell);
-        Ok(())
+        self.node.create_reader(self.topic.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<ReaderCell>, Error> {
@@ -134,6 +132,8 @@ impl ReaderEntity {
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's; data first to
     /// whoever asked for DATA_ON_READERS (DDS 1.4, 2.2.4.2.2 and 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
+        // What another thread has noticed too may have been told already.
+        let due = due & self.status_changes();
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
         let reader = RawDataReader::of(Arc::clone(self), subscriber.clone());
         for bit in [
