@@ -63,6 +63,7 @@ fn samples_go_from_participant_to_participant() {
     desk.run(Duration::from_millis(1));
     let sample = reader.take_next_sample().unwrap().unwrap();
     assert_eq!((sample.info.valid_data, sample.data), (false, None));
+    assert_eq!(sample.key.unwrap().sensor, 7);
     assert_eq!(sample.info.instance_state, dds::InstanceState::NotAliveDisposed);
 }
 
