@@ -115,11 +115,14 @@ impl TopicEntity {
             return self.watch.set_callback(wanted, None);
         }
         let entity = Arc::downgrade(self);
-        self.watch.set_callback(wanted, Some(Arc::new(move |_| {
-            if let Some(entity) = entity.upgrade() {
-                entity.dispatch();
-            }
-        })));
+        self.watch.set_callback(
+            wanted,
+            Some(Arc::new(move |_| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.dispatch();
+                }
+            })),
+        );
     }
 
     fn dispatch(self: &Arc<Self>) {

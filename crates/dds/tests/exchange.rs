@@ -39,9 +39,7 @@ fn reader(participant: &dds::DomainParticipant) -> DataReader<Reading> {
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.reliability = wire::qos::Reliability::RELIABLE;
     qos.endpoint.history = wire::qos::History::KeepAll;
-    subscriber
-        .create_datareader::<Reading>(&topic, QosKind::Specific(qos), None, StatusMask::NONE)
-        .unwrap()
+    subscriber.create_datareader::<Reading>(&topic, QosKind::Specific(qos), None, StatusMask::NONE).unwrap()
 }
 
 #[test]
@@ -103,7 +101,9 @@ fn a_listener_may_take_and_write() {
     let mut desk = Desk::new();
     let (here, there) = (desk.participant(), desk.participant());
     let topic = |participant: &dds::DomainParticipant, name: &str| {
-        participant.create_topic::<Reading>(name, "Reading", QosKind::Default, None, StatusMask::NONE).unwrap()
+        participant
+            .create_topic::<Reading>(name, "Reading", QosKind::Default, None, StatusMask::NONE)
+            .unwrap()
     };
     let publisher = |participant: &dds::DomainParticipant| {
         participant.create_publisher(QosKind::Default, None, StatusMask::NONE).unwrap()

@@ -17,8 +17,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use dcps::{Error, ReturnCode};
 use dcps::status::StatusMask;
+use dcps::{Error, ReturnCode};
 use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
 use rtps::receiver::{interpret, interpret_own};
 use rtps::{Path, Transmit};

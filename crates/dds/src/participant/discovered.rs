@@ -35,7 +35,10 @@ impl DomainParticipant {
     /// The participants that were found, without this one.
     pub fn get_discovered_participants(&self) -> Vec<DiscoveredParticipant> {
         let discovery = self.node().lock_discovery();
-        discovery.participants().map(|found| DiscoveredParticipant { data: Arc::clone(found.data()) }).collect()
+        discovery
+            .participants()
+            .map(|found| DiscoveredParticipant { data: Arc::clone(found.data()) })
+            .collect()
     }
 
     /// All writers and readers that are known, those of this participant too.

@@ -122,11 +122,14 @@ impl WriterEntity {
             return self.watch.set_callback(wanted, None);
         }
         let entity = Arc::downgrade(self);
-        self.watch.set_callback(wanted, Some(Arc::new(move |due| {
-            if let Some(entity) = entity.upgrade() {
-                entity.dispatch(due);
-            }
-        })));
+        self.watch.set_callback(
+            wanted,
+            Some(Arc::new(move |due| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.dispatch(due);
+                }
+            })),
+        );
     }
 
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).

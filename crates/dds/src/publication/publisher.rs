@@ -94,9 +94,7 @@ impl PublisherEntity {
 
     pub(crate) fn delete_all(&self) -> Result<(), Error> {
         let writers = self.writers();
-        writers
-            .iter()
-            .try_for_each(|writer| refuse_inside(&writer.watch, "delete_contained_entities"))?;
+        writers.iter().try_for_each(|writer| refuse_inside(&writer.watch, "delete_contained_entities"))?;
         writers.iter().for_each(|writer| self.delete(writer));
         Ok(())
     }

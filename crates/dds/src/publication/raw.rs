@@ -172,12 +172,16 @@ impl RawDataWriter {
 
     /// OFFERED_DEADLINE_MISSED.
     pub fn get_offered_deadline_missed_status(&self) -> DeadlineMissed {
-        self.entity.enabled().map_or_else(Default::default, |cell| cell.lock().machine.offered_deadline_missed())
+        self.entity
+            .enabled()
+            .map_or_else(Default::default, |cell| cell.lock().machine.offered_deadline_missed())
     }
 
     /// OFFERED_INCOMPATIBLE_QOS.
     pub fn get_offered_incompatible_qos_status(&self) -> IncompatibleQos {
-        self.entity.enabled().map_or_else(Default::default, |cell| cell.lock().machine.offered_incompatible_qos())
+        self.entity
+            .enabled()
+            .map_or_else(Default::default, |cell| cell.lock().machine.offered_incompatible_qos())
     }
 
     /// LIVELINESS_LOST.
@@ -192,9 +196,7 @@ impl RawDataWriter {
 
     /// The matched readers.
     pub fn get_matched_subscriptions(&self) -> Vec<InstanceHandle> {
-        self.entity
-            .enabled()
-            .map_or_else(Vec::new, |cell| cell.lock().machine.subscriptions().collect())
+        self.entity.enabled().map_or_else(Vec::new, |cell| cell.lock().machine.subscriptions().collect())
     }
 
     /// What a matched reader announced.

@@ -52,7 +52,10 @@ impl<T: DdsType> DataWriter<T> {
     /// # Errors
     /// As [`DataWriter::write`].
     pub fn write_w_timestamp(&self, sample: &T, timestamp: Timestamp) -> Result<SequenceNumber, Error> {
-        self.write_with(sample, &WriteOptions { source_timestamp: Some(timestamp), ..WriteOptions::default() })
+        self.write_with(
+            sample,
+            &WriteOptions { source_timestamp: Some(timestamp), ..WriteOptions::default() },
+        )
     }
 
     /// Writes a sample with an instance to check, a timestamp, or the sample that it answers.

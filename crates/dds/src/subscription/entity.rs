@@ -121,11 +121,14 @@ impl ReaderEntity {
             return self.watch.set_callback(wanted, None);
         }
         let entity = Arc::downgrade(self);
-        self.watch.set_callback(wanted, Some(Arc::new(move |due| {
-            if let Some(entity) = entity.upgrade() {
-                entity.dispatch(due);
-            }
-        })));
+        self.watch.set_callback(
+            wanted,
+            Some(Arc::new(move |due| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.dispatch(due);
+                }
+            })),
+        );
     }
 
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's; data first to
@@ -182,7 +185,9 @@ fn call(listener: &dyn AnyDataReaderListener, reader: &RawDataReader, bit: Statu
             listener.on_requested_deadline_missed(reader, reader.get_requested_deadline_missed_status());
         }
         StatusMask::SAMPLE_LOST => listener.on_sample_lost(reader, reader.get_sample_lost_status()),
-        StatusMask::SAMPLE_REJECTED => listener.on_sample_rejected(reader, reader.get_sample_rejected_status()),
+        StatusMask::SAMPLE_REJECTED => {
+            listener.on_sample_rejected(reader, reader.get_sample_rejected_status())
+        }
         _ => {
             reader.settle_data_available();
             listener.on_data_available(reader);

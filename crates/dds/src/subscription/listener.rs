@@ -1,9 +1,7 @@
 //! Listeners of readers and subscribers (DDS 1.4, 2.2.2.5.7 and 2.2.2.5.6).
 use std::sync::Arc;
 
-use dcps::status::{
-    DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected,
-};
+use dcps::status::{DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected};
 
 use super::{DataReader, RawDataReader, Subscriber};
 

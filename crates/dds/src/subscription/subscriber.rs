@@ -111,9 +111,7 @@ impl SubscriberEntity {
 
     pub(crate) fn delete_all(&self) -> Result<(), Error> {
         let readers = self.readers();
-        readers
-            .iter()
-            .try_for_each(|reader| refuse_inside(&reader.watch, "delete_contained_entities"))?;
+        readers.iter().try_for_each(|reader| refuse_inside(&reader.watch, "delete_contained_entities"))?;
         readers.iter().for_each(|reader| self.delete(reader));
         Ok(())
     }
