@@ -135,6 +135,8 @@ impl WriterEntity {
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
         let Some(publisher) = Publisher::of(&self.publisher) else { return };
+        // What a call before this one has told is not told again.
+        let due = due & self.status_changes();
         let writer = RawDataWriter::of(Arc::clone(self), publisher.clone());
         for bit in [
             StatusMask::OFFERED_DEADLINE_MISSED,
