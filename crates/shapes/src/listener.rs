@@ -66,7 +66,10 @@ impl DataWriterListener<ShapeType> for Announcer {
 
     fn on_liveliness_lost(&self, writer: &DataWriter<ShapeType>, status: LivelinessLost) {
         let (place, total) = (place(&writer.get_topic()), status.total);
-        say(format_args!("on_liveliness_lost() {place} : (total = {}, change = {})", total.count, total.change));
+        say(format_args!(
+            "on_liveliness_lost() {place} : (total = {}, change = {})",
+            total.count, total.change
+        ));
     }
 }
 

@@ -182,11 +182,11 @@ impl Options {
             Err(error) if error.kind() == ErrorKind::DisplayHelp => {
                 return Asked::Help(error.render().to_string());
             }
-            Err(error) => return Asked::Wrong(error.render().to_string()),
+            Err(error) => return Asked::Wrong(with_usage(error.render().to_string(), &mut command)),
         };
         if options.cft.is_some() && options.color.is_some() && options.subscribe {
-            let usage = command.render_usage();
-            return Asked::Wrong(format!("error: a subscriber has either -c or --cft\n\n{usage}"));
+            let text = "error: a subscriber has either -c or --cft\n".to_owned();
+            return Asked::Wrong(with_usage(text, &mut command));
         }
         Asked::For(Box::new(options))
     }
@@ -221,9 +221,19 @@ impl Options {
     pub(crate) fn colors(&self) -> (Vec<String>, Option<&'static str>) {
         match &self.color {
             Some(color) => (numbered(color, self.num_instances), None),
-            None => (numbered("BLUE", self.num_instances), Some("warning: no color (-c) was given: it is BLUE")),
+            None => {
+                (numbered("BLUE", self.num_instances), Some("warning: no color (-c) was given: it is BLUE"))
+            }
         }
     }
+}
+
+/// What was wrong, and how it would be right.
+fn with_usage(mut text: String, command: &mut clap::Command) -> String {
+    if !text.contains("Usage:") {
+        text.push_str(&format!("\n{}\n", command.render_usage()));
+    }
+    text
 }
 
 /// A name, then the name with 1, 2 and so on.
@@ -254,9 +264,18 @@ mod tests {
     fn the_defaults_are_those_of_all_vendors() {
         let found = options("shape_main -S -t Square");
         assert_eq!(found.role(), Role::Subscriber);
-        assert_eq!((found.domain, found.best_effort, found.history_depth, found.strength), (0, false, -1, -1));
-        assert_eq!((found.representation, found.shapesize, found.write_period, found.read_period), (1, 20, 33, 100));
-        assert_eq!((found.durability, found.num_iterations, found.unsupported()), (DurabilityKind::V, None, None));
+        assert_eq!(
+            (found.domain, found.best_effort, found.history_depth, found.strength),
+            (0, false, -1, -1)
+        );
+        assert_eq!(
+            (found.representation, found.shapesize, found.write_period, found.read_period),
+            (1, 20, 33, 100)
+        );
+        assert_eq!(
+            (found.durability, found.num_iterations, found.unsupported()),
+            (DurabilityKind::V, None, None)
+        );
     }
 
     #[test]

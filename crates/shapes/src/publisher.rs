@@ -79,7 +79,8 @@ fn flock(
     let writer = publisher.create_datawriter::<ShapeType>(&topic, qos, Some(Arc::new(Announcer)), mask)?;
     let shapes = colors.iter().map(|color| {
         let payload = vec![255; options.additional_payload_size];
-        let shape = ShapeType { color: color.clone(), additional_payload_size: payload, ..ShapeType::default() };
+        let shape =
+            ShapeType { color: color.clone(), additional_payload_size: payload, ..ShapeType::default() };
         (shape, Motion::random())
     });
     Ok(Flock { name, writer, shapes: shapes.collect() })

@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn a_line_has_columns() {
-        let shape = ShapeType { color: "RED".to_owned(), x: 7, y: 110, shapesize: 20, ..ShapeType::default() };
+        let shape =
+            ShapeType { color: "RED".to_owned(), x: 7, y: 110, shapesize: 20, ..ShapeType::default() };
         assert_eq!(line("Square", &shape), "Square     RED        007 110 [20]");
         let shape = ShapeType { additional_payload_size: vec![1, 255], ..shape };
         assert_eq!(line("Square", &shape), "Square     RED        007 110 [20] {255}");
