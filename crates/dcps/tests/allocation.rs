@@ -30,7 +30,7 @@ fn run(
             }
             link.wait(ms(1));
             taken += link.reader.access(link.now, &Request::TAKE, out).unwrap();
-            for payload in out.drain(..).filter_map(|sample| sample.payload) {
+            for payload in out.drain(..).flat_map(|sample| [sample.payload, sample.key]).flatten() {
                 link.reader.recycle(payload);
             }
         }

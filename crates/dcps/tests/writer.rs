@@ -510,7 +510,9 @@ fn dispose_carries_the_key_and_its_hash() {
     let seen = leaving(&mut link);
     let [(false, sample, plain), (true, key, end)] = seen.as_slice() else { panic!("{seen:?}") };
     assert!(plain.is_empty());
-    assert_eq!((sample.len(), key.len()), (12, 8));
+    // Eight octets of key and header; see MIN_KEY_PAYLOAD for the rest.
+    assert_eq!((sample.len(), key.len()), (12, 20));
+    assert_eq!((key[4], &key[8..]), (7, &[0; 12][..]));
     assert_eq!((end.status_info, end.key_hash), (StatusInfo::DISPOSED, Some(handle(7).to_bytes())));
 }
 

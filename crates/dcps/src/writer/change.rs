@@ -15,6 +15,10 @@ use crate::instance_table::Slot;
 use crate::timers::{NO_TIME, expiry};
 use crate::type_support::TypeSupport;
 
+/// Least octets of a serialized key with its encapsulation header. Fast DDS before 3.3 takes a payload of up to 16 octets for the
+/// key hash, whatever the inline QoS says, and finds no such instance.
+const MIN_KEY_PAYLOAD: usize = 20;
+
 /// What a write may say beside the sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteOptions {
@@ -211,6 +215,8 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             kind = PayloadKind::Key;
             let key = self.types.key_payload(&entry.key, self.representation, &mut payload);
             key.map_err(|error| bad_payload("dispose", &error))?;
+            // Zeros after a key mean nothing to a reader.
+            payload.resize(payload.len().max(MIN_KEY_PAYLOAD), 0);
         }
         let sent = self.send(now, slot, kind, &qos, Body::Copy(&payload), source);
         self.key_payload = payload;

@@ -1,7 +1,7 @@
 //! The host of a participant that runs on real sockets, clocks and threads.
 //!
 //! One thread for each socket blocks in its receive call and hands datagrams to the engine; one keeps the time; one watches the
-//! interfaces. A thread that waits for data may read the endpoints' socket itself ([`lead`]), so that a round trip costs
+//! interfaces. A thread that waits for data may read the endpoints' socket itself (`lead`), so that a round trip costs
 //! one receive call and one send call at each side and no switch of threads.
 //!
 //! Calls of the engine nest: an engine's callback that waits ([`Host::receive`] on a thread that is inside) goes on reading the
@@ -64,7 +64,7 @@ pub struct Driver {
 
 /// What closing lets go of.
 struct Open {
-    sockets: Sockets,
+    sockets: Arc<Sockets>,
     metatraffic: Senders,
     user: Senders,
     /// `None` before the start.
@@ -139,7 +139,7 @@ impl Driver {
         let open = Open {
             metatraffic: senders(&sockets.metatraffic),
             user: senders(&sockets.user),
-            sockets,
+            sockets: Arc::new(sockets),
             engine: None,
             watch_stopper: watch.stopper(),
             watch: Some(watch),
@@ -174,7 +174,7 @@ impl Driver {
         self.state().as_ref().map(|open| open.addresses.clone()).unwrap_or_default()
     }
 
-    /// Starts the threads, once: from now on the engine is called, until [`Host::close`]. They live in the network namespace of
+    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live in the network namespace of
     /// the calling thread, which has to be that of [`Driver::open`].
     ///
     /// # Errors
@@ -289,13 +289,14 @@ impl Driver {
     fn take_over(&self, found: &[udp::Interface]) -> Option<Addresses> {
         let choice = interfaces::choose(found, &self.config.network);
         self.ambiguous.store(choice.ambiguous, Relaxed);
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        let open = open.as_mut()?;
-        let joined = open.sockets.join(&choice.groups);
+        // Joining may wait for the system's own work on interfaces: senders are not to wait for it.
+        let sockets = Arc::clone(&self.state().as_ref()?.sockets);
+        let joined = sockets.join(&choice.groups);
         let network = &self.config.network;
-        open.addresses = addresses(self.domain_id, self.participant_id, network, &choice, &open.sockets);
+        let addresses = addresses(self.domain_id, self.participant_id, network, &choice, &sockets);
         self.lines().interfaces = [choice.lines, joined.failures].concat();
-        Some(open.addresses.clone())
+        self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
+        Some(addresses)
     }
 
     /// Wakes whoever reads the endpoints' socket; false if it cannot be done.
@@ -415,7 +416,7 @@ impl Host for Driver {
         if let Some(open) = &open {
             open.watch_stopper.stop();
         }
-        self.timer.ring();
+        self.timer.close();
         self.seat.close();
         // Whoever started it holds the engine too, so that its end is not here.
         drop(open);

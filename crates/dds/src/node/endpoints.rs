@@ -1,5 +1,5 @@
 //! Making, changing and deleting endpoints.
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dcps::qos::{DataReaderQos, DataWriterQos};
 use dcps::reader::DataReader;
@@ -28,14 +28,15 @@ pub(crate) struct Subject {
 }
 
 impl Node {
-    /// Makes a writer, announces and matches it.
+    /// Makes a writer, announces and matches it. It is in `place` before anybody is called because of that.
     pub(crate) fn create_writer(
         &self,
         subject: Subject,
         qos: DataWriterQos,
         types: Box<dyn TypeSupport + Send>,
         watch: Arc<Watch>,
-    ) -> Result<Arc<WriterCell>, Error> {
+        place: &OnceLock<Arc<WriterCell>>,
+    ) -> Result<(), Error> {
         let kind = if types.has_key() { EntityKind::WriterWithKey } else { EntityKind::WriterNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let mut config = WriterConfig::new(guid, true);
@@ -44,19 +45,22 @@ impl Node {
         let machine = DataWriter::new(self.host.now(), config, qos, types)?;
         let cell = Arc::new(WriterCell::new(machine, watch));
         self.routes.change(|routes| routes.writers.insert(guid.entity_id, Arc::clone(&cell)));
-        self.announce(self.data(guid, subject, endpoint))
-            .inspect_err(|_| drop(self.routes.change(|routes| routes.writers.remove(&guid.entity_id))))?;
-        Ok(cell)
+        let _ = place.set(Arc::clone(&cell));
+        self.announce(self.data(guid, subject, endpoint)).inspect_err(|_| {
+            self.routes.change(|routes| routes.writers.remove(&guid.entity_id));
+            cell.lock().deleted = true;
+        })
     }
 
-    /// Makes a reader, announces and matches it.
+    /// Makes a reader, announces and matches it. It is in `place` before anybody is called because of that.
     pub(crate) fn create_reader(
         &self,
         subject: Subject,
         qos: DataReaderQos,
         types: Box<dyn TypeSupport + Send>,
         watch: Arc<Watch>,
-    ) -> Result<Arc<ReaderCell>, Error> {
+        place: &OnceLock<Arc<ReaderCell>>,
+    ) -> Result<(), Error> {
         let kind = if types.has_key() { EntityKind::ReaderWithKey } else { EntityKind::ReaderNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let reliable = qos.endpoint.reliability.kind == ReliabilityKind::Reliable;
@@ -65,14 +69,16 @@ impl Node {
         let rtps = Reader::new(ReaderConfig::new(guid, reliable));
         let cell = Arc::new(ReaderCell::new(rtps, cache, watch));
         self.routes.change(|routes| routes.readers.insert(guid.entity_id, Arc::clone(&cell)));
+        let _ = place.set(Arc::clone(&cell));
         let receive_buffer = self.receive_buffer.load(std::sync::atomic::Ordering::Relaxed);
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),
             ..self.data(guid, subject, endpoint)
         };
-        self.announce(data)
-            .inspect_err(|_| drop(self.routes.change(|routes| routes.readers.remove(&guid.entity_id))))?;
-        Ok(cell)
+        self.announce(data).inspect_err(|_| {
+            self.routes.change(|routes| routes.readers.remove(&guid.entity_id));
+            cell.lock().deleted = true;
+        })
     }
 
     fn data(&self, guid: Guid, subject: Subject, qos: EndpointQos) -> EndpointData {

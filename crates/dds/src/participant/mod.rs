@@ -288,10 +288,9 @@ impl DomainParticipant {
     /// What [`DomainParticipantQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
         let qos = qos.or_else(DomainParticipantQos::default);
-        let mut current = lock(&self.entity.qos);
-        current.check_change(&qos)?;
+        lock(&self.entity.qos).check_change(&qos)?;
         self.node().set_user_data(&qos.user_data);
-        *current = qos;
+        *lock(&self.entity.qos) = qos;
         Ok(())
     }
 

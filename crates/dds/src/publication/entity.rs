@@ -54,9 +54,7 @@ impl WriterEntity {
     pub(super) fn enable(&self) -> Result<(), Error> {
         let Some(types) = lock(&self.types).take() else { return Ok(()) };
         let qos = self.announced(lock(&self.qos).clone());
-        let cell = self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch))?;
-        let _ = self.cell.set(cell);
-        Ok(())
+        self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<WriterCell>, Error> {
@@ -72,18 +70,18 @@ impl WriterEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
-        let mut current = lock(&self.qos);
         match self.cell.get() {
             None => qos.check()?,
             Some(cell) => {
                 let announced = self.announced(qos.clone());
                 let now = self.node.host().now();
                 cell.lock().machine.set_qos(now, announced.clone())?;
+                // No lock is held here: callbacks of what matches by that may ask for the QoS.
                 self.node.announce_qos(cell.guid, announced.endpoint)?;
                 self.node.touch_writer(cell);
             }
         }
-        *current = qos;
+        *lock(&self.qos) = qos;
         Ok(())
     }
 
@@ -134,6 +132,8 @@ impl WriterEntity {
 
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
+        // What another thread has noticed too may have been told already.
+        let due = due & self.status_changes();
         let Some(publisher) = Publisher::of(&self.publisher) else { return };
         // What a call before this one has told is not told again.
         let due = due & self.status_changes();

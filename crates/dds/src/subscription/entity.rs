@@ -54,9 +54,7 @@ impl ReaderEntity {
     pub(super) fn enable(&self) -> Result<(), Error> {
         let Some(types) = lock(&self.types).take() else { return Ok(()) };
         let qos = self.announced(lock(&self.qos).clone());
-        let cell = self.node.create_reader(self.topic.subject(), qos, types, Arc::clone(&self.watch))?;
-        let _ = self.cell.set(cell);
-        Ok(())
+        self.node.create_reader(self.topic.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<ReaderCell>, Error> {
@@ -72,18 +70,18 @@ impl ReaderEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataReaderQos) -> Result<(), Error> {
-        let mut current = lock(&self.qos);
         match self.cell.get() {
             None => qos.check()?,
             Some(cell) => {
                 let announced = self.announced(qos.clone());
                 let now = self.node.host().now();
                 cell.lock().cache.set_qos(now, announced.clone())?;
+                // No lock is held here: callbacks of what matches by that may ask for the QoS.
                 self.node.announce_qos(cell.guid, announced.endpoint)?;
                 self.node.touch_reader(cell);
             }
         }
-        *current = qos;
+        *lock(&self.qos) = qos;
         Ok(())
     }
 
@@ -134,6 +132,8 @@ impl ReaderEntity {
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's; data first to
     /// whoever asked for DATA_ON_READERS (DDS 1.4, 2.2.4.2.2 and 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
+        // What another thread has noticed too may have been told already.
+        let due = due & self.status_changes();
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
         let reader = RawDataReader::of(Arc::clone(self), subscriber.clone());
         // What a call before this one has told is not told again; of data there may be more.

@@ -281,7 +281,9 @@ impl<T> Deref for DataReader<T> {
 
 fn decode<T: DdsType>(octets: &Octets) -> Result<Sample<T>, Error> {
     let data = octets.payload.as_ref().map(|payload| T::decode_payload(payload.bytes())).transpose();
-    Ok(Sample { info: octets.info, data: data.map_err(|error| not_decoded(&error))? })
+    let key = octets.key.as_ref().map(|key| T::decode_key_payload(key.bytes())).transpose();
+    let failed = |error| not_decoded(&error);
+    Ok(Sample { info: octets.info, data: data.map_err(failed)?, key: key.map_err(failed)? })
 }
 
 fn not_decoded(error: &dyn Display) -> Error {

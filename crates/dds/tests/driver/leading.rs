@@ -14,8 +14,7 @@ use crate::node::Node;
 fn echo() -> Arc<Node> {
     Node::with(
         &Config::default(),
-        Some(Box::new(|node, datagram| {
-            let source = node.source(datagram).unwrap();
+        Some(Box::new(|node, source, datagram| {
             node.send(Channel::User, source, &datagram[datagram.len() - 8..]);
         })),
         None,

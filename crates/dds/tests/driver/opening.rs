@@ -1,12 +1,9 @@
 //! Opening and closing.
-use std::sync::Arc;
-
 use dds::config::{Config, ParticipantId};
 use dds::driver::Driver;
 use dds::host::Host;
 
 use crate::namespace::{alone, bare};
-use crate::node::Node;
 
 fn refused(domain_id: u32, config: &Config) -> String {
     Driver::open(domain_id, config).unwrap_err().to_string()
@@ -43,26 +40,5 @@ fn errors_say_what_to_do() {
     bare(|| {
         let said = refused(0, &Config::default());
         assert!(said.contains("interface lo: not used: it is off"), "{said}");
-    });
-}
-
-#[test]
-fn nothing_is_left_behind() {
-    alone(|| {
-        let files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
-        let own = |prefix: &str| {
-            let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-            tasks
-                .filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).ok())
-                .filter(|name| name.starts_with(prefix))
-                .count()
-        };
-        let mut config = Config::default();
-        config.threads.name_prefix = "leak".to_owned();
-        let node = Node::start(&config);
-        assert_eq!(own("leak"), 5);
-        node.host.close();
-        assert_eq!((own("leak"), Arc::strong_count(&node.host)), (0, 1));
-        let _ = files;
     });
 }
