@@ -37,8 +37,7 @@ impl DataReaderListener<Note> for Busy {
 }
 
 fn writer(participant: &DomainParticipant) -> DataWriter<Note> {
-    let topic =
-        participant.create_topic::<Note>("Notes", "Note", QosKind::Default, None, NO_STATUS).unwrap();
+    let topic = participant.create_topic::<Note>("Notes", "Note", QosKind::Default, None, NO_STATUS).unwrap();
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
     publisher.create_datawriter::<Note>(&topic, QosKind::Default, None, NO_STATUS).unwrap()
 }

@@ -1,11 +1,10 @@
 //! `-S`: reads shapes and prints them.
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dds::{
-    DataReader, DomainParticipant, Error, InstanceHandle, InstanceState, NO_STATUS, QosKind, Sample, States,
-    StatusMask, Subscriber,
+    DataReader, DomainParticipant, Error, InstanceState, NO_STATUS, QosKind, Sample, States, StatusMask,
+    Subscriber,
 };
 
 use crate::Failure;
@@ -20,8 +19,6 @@ use crate::stop::Stop;
 struct Viewer {
     name: String,
     reader: DataReader<ShapeType>,
-    /// Colours of the instances that were seen, for those that end.
-    colors: HashMap<InstanceHandle, String>,
 }
 
 /// Looks for samples until the number of iterations is reached, or Ctrl-C.
@@ -35,7 +32,7 @@ pub(crate) fn run(participant: &DomainParticipant, options: &Options, stop: &Sto
     }
     let mut iteration = 0;
     loop {
-        for viewer in &mut viewers {
+        for viewer in &viewers {
             viewer.look(options).map_err(Failure::Run)?;
         }
         iteration += 1;
@@ -68,12 +65,12 @@ fn viewer(
     // Said before, because a listener may speak at once.
     say(format_args!("Create reader for topic: {name}"));
     let reader = subscriber.create_datareader::<ShapeType>(&topic, qos, Some(Arc::new(Announcer)), mask)?;
-    Ok(Viewer { name, reader, colors: HashMap::new() })
+    Ok(Viewer { name, reader })
 }
 
 impl Viewer {
     /// Prints all that is there, instance by instance or as it comes.
-    fn look(&mut self, options: &Options) -> Result<(), Error> {
+    fn look(&self, options: &Options) -> Result<(), Error> {
         if options.take_read {
             let samples = match options.read {
                 true => self.reader.read(usize::MAX, States::ANY)?,
@@ -94,13 +91,9 @@ impl Viewer {
         }
     }
 
-    fn print(&mut self, samples: &[Sample<ShapeType>]) {
+    fn print(&self, samples: &[Sample<ShapeType>]) {
         for sample in samples {
-            let instance = sample.info.instance_handle;
             if let Some(shape) = &sample.data {
-                if !self.colors.contains_key(&instance) {
-                    self.colors.insert(instance, shape.color.clone());
-                }
                 say(format_args!("{}", line(&self.name, shape)));
                 continue;
             }
@@ -110,9 +103,7 @@ impl Viewer {
                 // It has begun again since.
                 InstanceState::Alive => continue,
             };
-            let known = self.colors.get(&instance).cloned();
-            let color = known.or_else(|| Some(self.reader.get_key_value(instance).ok()?.color));
-            let color = color.unwrap_or_else(|| "UNKNOWN".to_owned());
+            let color = sample.key.as_ref().map_or("", |key| &key.color);
             say(format_args!("{:<10} {color:<10} {state}", self.name));
         }
     }

@@ -135,8 +135,6 @@ impl WriterEntity {
         // What another thread has noticed too may have been told already.
         let due = due & self.status_changes();
         let Some(publisher) = Publisher::of(&self.publisher) else { return };
-        // What a call before this one has told is not told again.
-        let due = due & self.status_changes();
         let writer = RawDataWriter::of(Arc::clone(self), publisher.clone());
         for bit in [
             StatusMask::OFFERED_DEADLINE_MISSED,

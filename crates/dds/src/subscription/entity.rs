@@ -136,8 +136,6 @@ impl ReaderEntity {
         let due = due & self.status_changes();
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
         let reader = RawDataReader::of(Arc::clone(self), subscriber.clone());
-        // What a call before this one has told is not told again; of data there may be more.
-        let due = due & (self.status_changes() | StatusMask::DATA_AVAILABLE);
         for bit in [
             StatusMask::SUBSCRIPTION_MATCHED,
             StatusMask::LIVELINESS_CHANGED,
