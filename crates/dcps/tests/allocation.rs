@@ -103,3 +103,32 @@ fn batches() {
     let payloads: Vec<_> = (0..16).map(|id| data(id % 4, id)).collect();
     none_once_warm(link, &payloads, None);
 }
+
+#[test]
+fn samples_encoded_in_place() {
+    use wire::cdr::{DdsType, Encoding};
+    let mut link = Link::connected(|_, _| {});
+    let mut out = Vec::with_capacity(64);
+    let mut rounds = |count: u32| {
+        let ((), usage) = alloc_meter::measure(|| {
+            for value in 0..count {
+                let key = (value % 3).to_be_bytes();
+                let reading = link::Reading { id: value % 3, value };
+                // In the slab, and aside since it might not fit one.
+                for max_len in [12, 100_000] {
+                    let encode = |out: &mut Vec<u8>| reading.encode_payload(Encoding::XCDR1, out);
+                    let (now, instance) = (link.now, InstanceOf::CanonicalKey(&key));
+                    link.writer.write_with(now, instance, max_len, encode, &WriteOptions::default()).unwrap();
+                }
+                link.wait(ms(1));
+                link.reader.access(link.now, &Request::TAKE, &mut out).unwrap();
+                for payload in out.drain(..).filter_map(|sample| sample.payload) {
+                    link.reader.recycle(payload);
+                }
+            }
+        });
+        usage.count
+    };
+    rounds(2_000);
+    assert_eq!(rounds(1_000), 0);
+}
