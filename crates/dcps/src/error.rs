@@ -16,6 +16,8 @@ pub enum ReturnCode {
     PreconditionNotMet,
     /// A limit is reached, and waiting does not help.
     OutOfResources,
+    /// The entity has not been enabled yet.
+    NotEnabled,
     /// The policy cannot be changed any more.
     ImmutablePolicy,
     /// Two policies contradict each other.
@@ -35,6 +37,7 @@ impl ReturnCode {
             Self::BadParameter => "BAD_PARAMETER",
             Self::PreconditionNotMet => "PRECONDITION_NOT_MET",
             Self::OutOfResources => "OUT_OF_RESOURCES",
+            Self::NotEnabled => "NOT_ENABLED",
             Self::ImmutablePolicy => "IMMUTABLE_POLICY",
             Self::InconsistentPolicy => "INCONSISTENT_POLICY",
             Self::AlreadyDeleted => "ALREADY_DELETED",

@@ -46,6 +46,10 @@ pub trait Host: Send + Sync + 'static {
     /// Ends a [`Host::receive`] in progress, so that its `done` is asked again.
     fn interrupt(&self);
 
+    /// Whether every [`Host::receive`] of a thread that is not inside is refused from now on, as for listeners, which are not to wait
+    /// until a waiting thread has come back.
+    fn keep_own_thread(&self, keep: bool);
+
     /// True on a thread that is inside [`Engine::on_datagram`] or [`Engine::on_timeout`] of this participant, as callbacks are.
     fn is_inside(&self) -> bool;
 

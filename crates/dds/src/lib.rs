@@ -4,6 +4,55 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod condition;
+pub mod config;
+pub mod driver;
+mod entity;
+mod factory;
 pub mod host;
+mod lock;
+mod node;
+mod participant;
+mod publication;
+mod subscription;
+mod topic;
 
 pub use bytes::Bytes;
+pub use condition::{Condition, GuardCondition, QueryCondition, ReadCondition, StatusCondition, WaitSet};
+pub use config::Config;
+pub use dcps::status::StatusMask;
+pub use dcps::writer::WriteOptions;
+pub use dcps::{
+    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport, ReturnCode,
+    SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
+};
+pub use entity::QosKind;
+pub use factory::DomainParticipantFactory;
+pub use participant::{DiscoveredParticipant, DomainParticipant, DomainParticipantListener, NotMatched};
+pub use publication::{
+    AnyDataWriterListener, DataWriter, DataWriterListener, Publisher, PublisherListener, RawDataWriter,
+};
+pub use subscription::{
+    AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, Subscriber,
+    SubscriberListener,
+};
+pub use topic::{Topic, TopicListener};
+
+pub use derive::DdsTypeByDds as DdsType;
+pub use wire::cdr;
+pub use wire::cdr::DdsType;
+pub use wire::{Duration, Guid, GuidPrefix, SequenceNumber, Timestamp};
+
+/// QoS of all entities, and the policies that it consists of.
+pub mod qos {
+    pub use dcps::qos::*;
+    pub use wire::qos::*;
+}
+
+/// Communication statuses.
+pub mod status {
+    pub use dcps::status::*;
+}
+
+/// No status: nothing is to be called for.
+pub const NO_STATUS: StatusMask = StatusMask::NONE;

@@ -12,6 +12,7 @@ compile_error!(
      another system needs its own version of control.rs, option.rs, interface.rs and watch.rs"
 );
 
+mod alarm;
 mod bind;
 mod control;
 mod interface;
@@ -24,6 +25,7 @@ mod stop;
 pub mod thread;
 mod watch;
 
+pub use alarm::{Alarm, Rung};
 pub use bind::{BindError, Report, Socket, SocketOptions};
 pub use interface::{Interface, InterfaceError, interfaces};
 pub use membership::{MembershipError, MembershipFailure};

@@ -128,6 +128,16 @@ impl<T: TypeSupport> DataReader<T> {
         core::mem::replace(&mut self.cache.resume, false)
     }
 
+    /// True if [`DataReader::wants_resume`] would be: it stays so.
+    pub const fn has_room_again(&self) -> bool {
+        self.cache.resume
+    }
+
+    /// The application knows of its data: DATA_AVAILABLE is not set any more, until more come.
+    pub const fn settle_data_available(&mut self) {
+        self.changed.clear(StatusMask::DATA_AVAILABLE);
+    }
+
     /// Takes a payload back, so that its memory is used again.
     pub fn recycle(&mut self, payload: Payload) {
         self.cache.pool.give(payload);

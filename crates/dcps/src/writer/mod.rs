@@ -107,6 +107,11 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         &self.qos
     }
 
+    /// The representation that samples have to be in: the first of DATA_REPRESENTATION, by default XCDR version 1.
+    pub const fn representation(&self) -> Representation {
+        self.representation
+    }
+
     /// The `rtps` writer below.
     pub const fn rtps(&self) -> &Writer<P> {
         &self.rtps

@@ -178,6 +178,14 @@ impl<P: Payload> Discovery<P> {
         }
     }
 
+    /// Announces other USER_DATA of the participant.
+    pub fn set_user_data(&mut self, user_data: &[u8]) {
+        if self.phase == Phase::Running && self.config.user_data != user_data {
+            self.config.user_data = user_data.to_vec();
+            self.announcer.change(&participant_data(&self.config));
+        }
+    }
+
     /// Asserts the liveliness of our MANUAL_BY_PARTICIPANT writers.
     pub fn assert_liveliness(&mut self, now: Now) {
         if self.phase == Phase::Running {

@@ -1,12 +1,10 @@
 //! What discovery finds, done to the writers and readers.
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use wire::discovery::EndpointData;
-use wire::qos::Durability;
 use wire::{EntityId, Now};
 
-use super::{Participant, is_reliable};
+use super::Participant;
 use crate::Payload;
 use crate::discovery::Event;
 use crate::path::Path;
@@ -31,14 +29,7 @@ impl<P: Payload> Participant<P> {
             }
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
                 if let Some(machine) = self.writers.get_mut(writer) {
-                    let reader = MatchedReader {
-                        guid: reader.guid,
-                        reliable: is_reliable(&reader.qos),
-                        wants_history: reader.qos.durability >= Durability::TransientLocal,
-                        paths: if *local { [Path::IN_PROCESS].into() } else { paths.clone() },
-                        direct: *direct,
-                        receive_buffer: reader.receive_buffer,
-                    };
+                    let reader = MatchedReader::found(reader, paths, *direct, *local);
                     machine.match_reader(now, reader);
                     self.schedule.wake(*writer);
                 }
@@ -79,9 +70,7 @@ impl<P: Payload> Participant<P> {
         local: bool,
     ) {
         let Some(machine) = self.readers.get_mut(&reader) else { return };
-        let paths: Vec<Path> = if local { [Path::IN_PROCESS].into() } else { paths.to_vec() };
-        let reliable = is_reliable(&writer.qos);
-        machine.match_writer(now, MatchedWriter { guid: writer.guid, reliable, paths });
+        machine.match_writer(now, MatchedWriter::found(writer, paths, local));
         self.schedule.wake(reader);
         let readers = self.routes.entry(writer.guid).or_default();
         if !readers.contains(&reader) {

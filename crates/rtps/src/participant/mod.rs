@@ -13,7 +13,7 @@ use core::fmt;
 use core::net::SocketAddr;
 
 use wire::discovery::EndpointData;
-use wire::qos::{Durability, EndpointQos, ReliabilityKind};
+use wire::qos::{Durability, EndpointQos};
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber};
 
 use crate::Payload;
@@ -22,6 +22,7 @@ use crate::network::Network;
 use crate::path::Path;
 use crate::reader::{Accept, Reader, ReaderConfig, Sample};
 use crate::receiver::{ReceiveError, interpret, interpret_own};
+use crate::route::is_reliable;
 use crate::transmit::Transmit;
 use crate::writer::{Body, Change, WriteError, Writer, WriterConfig};
 use router::{Router, ToSink};
@@ -389,7 +390,3 @@ impl<P: Payload> Participant<P> {
 
 /// Most datagrams to ourselves that one poll delivers.
 const MAX_OWN: usize = 1_024;
-
-fn is_reliable(qos: &EndpointQos) -> bool {
-    qos.reliability.kind == ReliabilityKind::Reliable
-}

@@ -46,7 +46,7 @@ impl<P: Payload, S: ParticipantSink> Route for Router<'_, P, S> {
             return self.discovery.to_reader(self.now, context, writer.entity_id, submessage);
         }
         let Some(matched) = self.routes.get(&writer) else { return };
-        if shows_life(submessage) {
+        if route::shows_life(submessage) {
             self.discovery.writer_asserted(self.now, writer);
         }
         for reader in matched.iter().filter(|id| reader_id == EntityId::UNKNOWN || reader_id == **id) {
@@ -66,14 +66,5 @@ impl<P: Payload, S: ParticipantSink> Route for Router<'_, P, S> {
             route::to_writer(self.now, &context.source, machine, submessage);
             self.schedule.wake(writer_id);
         }
-    }
-}
-
-/// A writer that sends data or says so lives; a HEARTBEAT alone is sent by the middleware (DDS 1.4, 2.2.3.11).
-const fn shows_life(submessage: &ToReader<'_>) -> bool {
-    match submessage {
-        ToReader::Data(_) | ToReader::DataFrag(_) => true,
-        ToReader::Heartbeat(heartbeat) => heartbeat.liveliness,
-        ToReader::HeartbeatFrag(_) | ToReader::Gap(_) => false,
     }
 }

@@ -277,6 +277,13 @@ impl Reader {
         Some(self.writers.get(self.position(writer).ok()?)?.next())
     }
 
+    /// True once a matched writer has said what it holds, and all of that was delivered or will never come; a best-effort writer
+    /// does not say it.
+    pub fn has_history(&self, writer: Guid) -> bool {
+        let proxy = self.position(writer).ok().and_then(|index| self.writers.get(index));
+        proxy.is_some_and(|proxy| !proxy.reliable || proxy.heard && proxy.next() > proxy.last)
+    }
+
     /// Matches a writer, or gives a matched one new paths.
     pub fn match_writer(&mut self, now: Now, writer: MatchedWriter) {
         match self.position(writer.guid) {

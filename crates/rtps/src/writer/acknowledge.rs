@@ -50,6 +50,7 @@ impl<P: Payload> Writer<P> {
         self.ready = true;
         self.blocked = false;
         if progress {
+            self.counters.acknowledged += 1;
             self.heartbeat_wait = self.config.heartbeat_period;
             self.trim();
         }

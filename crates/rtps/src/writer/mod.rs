@@ -158,6 +158,8 @@ pub enum InPlaceError<E> {
 /// How often something notable happened; for explanations and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriterCounters {
+    /// Times that a reader acknowledged more than before.
+    pub acknowledged: u64,
     /// Changes sent again because a reader asked.
     pub repairs: u64,
     /// Fragments sent again because a reader asked.
@@ -436,6 +438,14 @@ impl<P: Payload> Writer<P> {
     pub fn flush(&mut self) {
         self.flush = true;
         self.ready = true;
+    }
+
+    /// Asks every reader that has not acknowledged all to do so now, and sends what waits for more changes.
+    pub fn ask(&mut self, now: Now) {
+        self.flush();
+        if self.readers.iter().any(ReaderProxy::is_waited_for) {
+            self.heartbeat_at = now.monotonic;
+        }
     }
 
     /// The next poll sends a HEARTBEAT with the liveliness flag (MANUAL_BY_TOPIC).

@@ -1,0 +1,37 @@
+//! A condition that the application sets.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::node::watch::Watch;
+
+/// True as long as the application says so. Clones are the same condition.
+#[derive(Clone, Default)]
+pub struct GuardCondition {
+    pub(super) state: Arc<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    value: AtomicBool,
+    pub(super) watch: Watch,
+}
+
+impl GuardCondition {
+    /// One that is false.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets it; a waiting WaitSet returns if it becomes true.
+    pub fn set_trigger_value(&self, value: bool) {
+        self.state.value.store(value, Ordering::SeqCst);
+        if value {
+            self.state.watch.wake_waiters();
+        }
+    }
+
+    /// What was last set.
+    pub fn get_trigger_value(&self) -> bool {
+        self.state.value.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,12 @@
+//! Conditions and WaitSets (DDS 1.4, 2.2.2.1.6 to 2.2.2.1.9).
+mod guard;
+mod query;
+mod read;
+mod status;
+mod waitset;
+
+pub use guard::GuardCondition;
+pub use query::QueryCondition;
+pub use read::ReadCondition;
+pub use status::StatusCondition;
+pub use waitset::{Condition, WaitSet};

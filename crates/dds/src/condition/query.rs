@@ -1,0 +1,58 @@
+//! The condition that a reader has samples in some states that a query is true of.
+use std::sync::Arc;
+
+use dcps::reader::Request;
+use dcps::{Error, States};
+use wire::cdr::DdsType;
+
+use super::read::ReadCondition;
+use crate::subscription::RawDataReader;
+
+/// True while its reader has samples in its states for which its query is true. The query is a function here, not a text.
+pub struct QueryCondition<T> {
+    pub(super) read: ReadCondition,
+    query: Arc<dyn Fn(&T) -> bool + Send + Sync>,
+}
+
+impl<T: DdsType + 'static> QueryCondition<T> {
+    pub(crate) fn new(
+        reader: RawDataReader,
+        states: States,
+        query: impl Fn(&T) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { read: ReadCondition::new(reader, states), query: Arc::new(query) }
+    }
+
+    /// True if its reader has such samples.
+    pub fn get_trigger_value(&self) -> bool {
+        let request = Request { states: self.states(), max: 0, ..Request::READ };
+        let mut any = false;
+        let look = |_: &dcps::SampleInfo, payload: &[u8]| {
+            any |= self.matches(payload);
+            false
+        };
+        let request = Request { max: usize::MAX, ..request };
+        self.read.reader.access_where(&request, look, &mut Vec::new()).is_ok() && any
+    }
+}
+
+impl<T: DdsType> QueryCondition<T> {
+    /// Its states.
+    pub const fn states(&self) -> States {
+        self.read.states()
+    }
+
+    pub(crate) fn matches(&self, payload: &[u8]) -> bool {
+        T::decode_payload(payload).is_ok_and(|sample| (self.query)(&sample))
+    }
+
+    pub(crate) fn check_reader(&self, reader: &RawDataReader) -> Result<(), Error> {
+        self.read.check_reader(reader)
+    }
+}
+
+impl<T> Clone for QueryCondition<T> {
+    fn clone(&self) -> Self {
+        Self { read: self.read.clone(), query: Arc::clone(&self.query) }
+    }
+}

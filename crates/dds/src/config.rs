@@ -1,0 +1,416 @@
+//! How a participant uses the host: whom it looks for and how, interfaces, buffers, threads.
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use dcps::{Error, ReturnCode};
+use rtps::{Path, ports};
+use wire::Duration;
+
+/// Everything about a participant that is not QoS. The default is right for a local network with multicast.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    /// Who it is, whom it finds and when it is given up.
+    pub discovery: DiscoveryConfig,
+    /// Which interfaces and addresses it uses.
+    pub network: NetworkConfig,
+    /// How much its sockets hold.
+    pub buffers: BufferConfig,
+    /// How its threads run.
+    pub threads: ThreadConfig,
+}
+
+/// Who a participant is, whom it finds and when it is given up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiscoveryConfig {
+    /// Decides the ports that it listens to. Default: the first free one.
+    pub participant_id: ParticipantId,
+    /// Participants of another tag of the same domain are not seen (RTPS 2.5, 9.6.3.1). At most 255 octets; default empty.
+    pub domain_tag: String,
+    /// Name for people, announced. At most 255 octets; default none.
+    pub entity_name: Option<String>,
+    /// Participants that may be beyond multicast: announcements go there as well. Default none.
+    pub static_peers: Vec<Peer>,
+    /// How long others keep us without hearing from us; longer than the announce period, at least three of them are wise.
+    /// Default 10 s.
+    pub lease_duration: Duration,
+    /// Time between two announcements; above zero. Default 3 s.
+    pub announce_period: Duration,
+}
+
+/// The number of a participant on its host, which decides its ports (RTPS 2.5, 9.6.2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ParticipantId {
+    /// The lowest one whose ports are free.
+    #[default]
+    FirstFree,
+    /// This one, 0 to 119, or nothing.
+    Fixed(u8),
+}
+
+/// Somebody to look for without multicast: `192.0.2.7`, `192.0.2.7:7410`, `2001:db8::7` or `[2001:db8::7]:7410`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Peer {
+    /// The host.
+    pub address: IpAddr,
+    /// Where it listens for discovery; `None`: where participants 0 to 9 of the domain would.
+    pub port: Option<u16>,
+}
+
+/// Which interfaces and addresses a participant uses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NetworkConfig {
+    /// Default: all of them.
+    pub interfaces: Interfaces,
+    /// Default: IPv4.
+    pub family: Family,
+    /// False: nothing is sent to multicast groups nor received from them, and participants are found by
+    /// [`DiscoveryConfig::static_peers`] only. Default true.
+    pub multicast: bool,
+    /// True: this participant's readers get data by the group of the domain too, and its writers use the groups that readers announce.
+    /// Radio links send multicast at their lowest rate. Needs [`NetworkConfig::multicast`]. Default false.
+    pub multicast_data: bool,
+    /// Most octets of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Default 65,507. Some peers take
+    /// only small ones.
+    pub largest_datagram: u32,
+}
+
+/// A choice among the host's interfaces.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Interfaces {
+    /// All that are up, and those that come up later.
+    #[default]
+    All,
+    /// Those of these names, as `eth0`, also if they come up later.
+    Named(Vec<String>),
+    /// Those that have one of these addresses.
+    WithAddress(Vec<IpAddr>),
+    /// This host alone.
+    Loopback,
+}
+
+/// Versions of the Internet Protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    V4,
+    /// IPv6.
+    V6,
+    /// IPv4 and IPv6.
+    Both,
+}
+
+/// How much the sockets hold. Linux grants at most `net.core.rmem_max` and `net.core.wmem_max`, and more only with CAP_NET_ADMIN; the
+/// report says what was granted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferConfig {
+    /// Octets to ask for as receive buffer of each socket, 4,096 to 2^30. Default 2 MiB.
+    pub receive: u32,
+    /// Octets to ask for as send buffer of each socket, 4,096 to 2^30. Default 1 MiB.
+    pub send: u32,
+}
+
+/// How the threads of a participant run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ThreadConfig {
+    /// Beginning of their names, as `top -H` shows them; at most 8 octets, default `dds`.
+    pub name_prefix: String,
+    /// Real-time priority (SCHED_FIFO) of the threads that receive and keep time, 1 to 99; default none. What is not permitted is
+    /// not fatal: the report says so.
+    pub priority: Option<u8>,
+    /// Cores that they may run on, numbered from 0; empty, the default, is all.
+    pub cores: Vec<usize>,
+}
+
+/// Participant ids end where the ports of the next domain begin (RTPS 2.5, 9.6.2.3 with the gains 250 and 2).
+pub(crate) const MAX_PARTICIPANT_ID: u8 = 119;
+/// How many participants of a host without a port in [`Peer`] are tried.
+const PEER_PARTICIPANTS: u32 = 10;
+const MAX_TEXT: usize = 255;
+const MAX_PREFIX: usize = 8;
+const BUFFER: std::ops::RangeInclusive<u32> = 4_096..=1 << 30;
+
+impl Default for DiscoveryConfig {
+    fn default() -> Self {
+        Self {
+            participant_id: ParticipantId::FirstFree,
+            domain_tag: String::new(),
+            entity_name: None,
+            static_peers: Vec::new(),
+            lease_duration: Duration::from_secs(10),
+            announce_period: Duration::from_secs(3),
+        }
+    }
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        Self {
+            interfaces: Interfaces::All,
+            family: Family::V4,
+            multicast: true,
+            multicast_data: false,
+            largest_datagram: Path::MAX_DATAGRAM,
+        }
+    }
+}
+
+impl Default for BufferConfig {
+    fn default() -> Self {
+        Self { receive: 2 << 20, send: 1 << 20 }
+    }
+}
+
+impl Default for ThreadConfig {
+    fn default() -> Self {
+        Self { name_prefix: "dds".to_owned(), priority: None, cores: Vec::new() }
+    }
+}
+
+impl Config {
+    /// What would be refused, before anything is opened.
+    ///
+    /// # Errors
+    ///
+    /// `BAD_PARAMETER` for a value out of its range, `INCONSISTENT_POLICY` for two that contradict each other.
+    pub fn check(&self) -> Result<(), Error> {
+        self.discovery.check()?;
+        self.network.check()?;
+        self.buffers.check()?;
+        self.threads.check()
+    }
+
+    /// Where announcements go besides multicast, in the family that is used; without duplicates.
+    pub fn static_peers(&self, domain_id: u32) -> Vec<SocketAddr> {
+        let mut found = Vec::new();
+        for peer in self.discovery.static_peers.iter().filter(|peer| self.network.family.has(peer.address)) {
+            for address in peer.addresses(domain_id) {
+                if !found.contains(&address) {
+                    found.push(address);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl DiscoveryConfig {
+    fn check(&self) -> Result<(), Error> {
+        if let ParticipantId::Fixed(id) = self.participant_id
+            && id > MAX_PARTICIPANT_ID
+        {
+            return bad("participant_id", format!("{id}"), "give 0 to 119, or ParticipantId::FirstFree");
+        }
+        for (place, text) in
+            [("domain_tag", Some(&self.domain_tag)), ("entity_name", self.entity_name.as_ref())]
+        {
+            if let Some(text) = text.filter(|text| text.len() > MAX_TEXT || text.contains('\0')) {
+                return bad(place, format!("{text:?}"), "give at most 255 octets without NUL");
+            }
+        }
+        for peer in &self.static_peers {
+            let ip = peer.address;
+            if ip.is_unspecified() || ip.is_multicast() || peer.port == Some(0) {
+                return bad(
+                    "static_peers",
+                    format!("{peer}"),
+                    "give the address of a host, with a port above 0 or none",
+                );
+            }
+        }
+        let (lease, period) = (self.lease_duration, self.announce_period);
+        if period <= Duration::ZERO || period.is_infinite() {
+            let what = format!("{} ns", period.as_nanos());
+            return bad("announce_period", what, "give a finite time above zero");
+        }
+        if lease <= period {
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                "lease_duration",
+                format!("{} ns, with announcements every {} ns", lease.as_nanos(), period.as_nanos()),
+                "make it longer than announce_period, three times is wise",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl NetworkConfig {
+    fn check(&self) -> Result<(), Error> {
+        if !(Path::MIN_DATAGRAM..=Path::MAX_DATAGRAM).contains(&self.largest_datagram) {
+            return bad("largest_datagram", format!("{}", self.largest_datagram), "give 256 to 65507 octets");
+        }
+        if self.multicast_data && !self.multicast {
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                "multicast_data",
+                "true without multicast",
+                "switch multicast on too, or both off",
+            ));
+        }
+        match &self.interfaces {
+            Interfaces::Named(names) if names.is_empty() => {
+                bad("interfaces", "no name".to_owned(), "name at least one, or use Interfaces::All")
+            }
+            Interfaces::WithAddress(addresses) => match addresses.iter().find(|ip| !self.family.has(**ip)) {
+                Some(ip) => bad("interfaces", format!("{ip}"), "give addresses of the family that is used"),
+                None if addresses.is_empty() => {
+                    bad("interfaces", "no address".to_owned(), "give at least one, or use Interfaces::All")
+                }
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BufferConfig {
+    fn check(&self) -> Result<(), Error> {
+        for (place, octets) in [("buffers.receive", self.receive), ("buffers.send", self.send)] {
+            if !BUFFER.contains(&octets) {
+                return bad(place, format!("{octets}"), "give 4096 to 2^30 octets");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ThreadConfig {
+    fn check(&self) -> Result<(), Error> {
+        let prefix = &self.name_prefix;
+        if prefix.len() > MAX_PREFIX || prefix.contains('\0') {
+            return bad("name_prefix", format!("{prefix:?}"), "give at most 8 octets without NUL");
+        }
+        match self.priority {
+            Some(priority) if !(1..=99).contains(&priority) => {
+                bad("priority", format!("{priority}"), "give 1 to 99, or none")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Family {
+    /// True if addresses of this kind are used.
+    pub const fn has(self, address: IpAddr) -> bool {
+        if address.is_ipv4() { self.v4() } else { self.v6() }
+    }
+
+    /// True if IPv4 is used.
+    pub const fn v4(self) -> bool {
+        matches!(self, Self::V4 | Self::Both)
+    }
+
+    /// True if IPv6 is used.
+    pub const fn v6(self) -> bool {
+        matches!(self, Self::V6 | Self::Both)
+    }
+}
+
+impl Peer {
+    /// Where it may listen for discovery in a domain.
+    pub fn addresses(&self, domain_id: u32) -> impl Iterator<Item = SocketAddr> + use<> {
+        let address = self.address;
+        let formula = if self.port.is_none() { PEER_PARTICIPANTS } else { 0 };
+        let by_formula = (0..formula).filter_map(move |id| ports::metatraffic_unicast(domain_id, id));
+        self.port.into_iter().chain(by_formula).map(move |port| SocketAddr::new(address, port))
+    }
+}
+
+impl FromStr for Peer {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self { address, port: None });
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) => Ok(Self { address: address.ip(), port: Some(address.port()) }),
+            Err(_) => bad(
+                "static_peers",
+                format!("{text:?}"),
+                "give an address, as 192.0.2.7, 192.0.2.7:7410 or [2001:db8::7]:7410",
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            Some(port) => write!(f, "{}", SocketAddr::new(self.address, port)),
+            None => write!(f, "{}", self.address),
+        }
+    }
+}
+
+fn bad<T>(place: &'static str, what: String, advice: &'static str) -> Result<T, Error> {
+    Err(Error::new(ReturnCode::BadParameter, place, what, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut Config)) -> String {
+        let mut config = Config::default();
+        change(&mut config);
+        config.check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_default_is_accepted() {
+        assert_eq!(Config::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_named() {
+        type Case = (&'static str, fn(&mut Config));
+        let cases: [Case; 12] = [
+            ("participant_id: 120", |config| config.discovery.participant_id = ParticipantId::Fixed(120)),
+            ("domain_tag", |config| config.discovery.domain_tag = "x".repeat(256)),
+            ("entity_name", |config| config.discovery.entity_name = Some("a\0".to_owned())),
+            ("static_peers: 239.0.0.1", |config| {
+                config.discovery.static_peers = vec!["239.0.0.1".parse().unwrap()];
+            }),
+            ("announce_period: 0 ns", |config| config.discovery.announce_period = Duration::ZERO),
+            ("lease_duration", |config| config.discovery.lease_duration = Duration::from_secs(3)),
+            ("largest_datagram: 255", |config| config.network.largest_datagram = 255),
+            ("multicast_data", |config| {
+                config.network.multicast = false;
+                config.network.multicast_data = true;
+            }),
+            ("interfaces: ::1", |config| {
+                config.network.interfaces = Interfaces::WithAddress(vec!["::1".parse().unwrap()]);
+            }),
+            ("buffers.send: 0", |config| config.buffers.send = 0),
+            ("name_prefix", |config| config.threads.name_prefix = "123456789".to_owned()),
+            ("priority: 100", |config| config.threads.priority = Some(100)),
+        ];
+        for (expected, change) in cases {
+            let said = refused(change);
+            assert!(said.contains(expected), "{expected}: {said}");
+        }
+    }
+
+    #[test]
+    fn peers_are_hosts_or_sockets() {
+        let peer: Peer = "192.0.2.7".parse().unwrap();
+        let ports: Vec<u16> = peer.addresses(1).map(|address| address.port()).collect();
+        assert_eq!(ports, (0..10).map(|id| 7_400 + 250 + 10 + 2 * id).collect::<Vec<_>>());
+        let peer: Peer = "[2001:db8::7]:99".parse().unwrap();
+        assert_eq!(peer.addresses(1).collect::<Vec<_>>(), ["[2001:db8::7]:99".parse().unwrap()]);
+        assert!("somewhere:1".parse::<Peer>().unwrap_err().to_string().contains("somewhere:1"));
+    }
+
+    #[test]
+    fn peers_of_a_family_that_is_not_used_are_left_out() {
+        let mut config = Config::default();
+        config.discovery.static_peers =
+            ["[::1]:5", "10.0.0.1:5", "10.0.0.1:5"].iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(config.static_peers(0), ["10.0.0.1:5".parse().unwrap()]);
+        config.network.family = Family::Both;
+        assert_eq!(config.static_peers(0).len(), 2);
+    }
+}

@@ -1,0 +1,577 @@
+//! The host of a participant that runs on real sockets, clocks and threads.
+//!
+//! One thread for each socket blocks in its receive call and hands datagrams to the engine; one keeps the time; one watches the
+//! interfaces. A thread that waits for data may read the endpoints' socket itself (`lead`), so that a round trip costs
+//! one receive call and one send call at each side and no switch of threads.
+//!
+//! Calls of the engine nest: an engine's callback that waits ([`Host::receive`] on a thread that is inside) goes on reading the
+//! socket of its thread, or goes on keeping the time, below the call that it is in. A datagram is then handed in while the one
+//! before is still being handled, in a buffer of its own.
+mod clock;
+mod inside;
+mod interfaces;
+mod lead;
+mod read;
+mod sockets;
+mod threads;
+mod timer;
+
+use std::net::IpAddr;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::thread::JoinHandle;
+
+use dcps::{Error, ReturnCode};
+use rtps::{Path, Transmit, ports};
+use udp::{Change, Destination, Dscp, InterfaceWatch, SendFailure, Sender, Stopper, WatchStopper};
+use wire::{Instant, Locator, Now};
+
+use crate::bytes::Bytes;
+use crate::config::{Config, NetworkConfig};
+use crate::host::{Addresses, Channel, Engine, Host, Sent};
+use inside::{Duty, Inside};
+use interfaces::Choice;
+use lead::Seat;
+use sockets::Sockets;
+use timer::{Due, Timer};
+
+/// Sockets, threads and clocks of one participant.
+#[derive(Debug)]
+pub struct Driver {
+    /// Names it in [`inside`].
+    id: u64,
+    domain_id: u32,
+    participant_id: u8,
+    config: Config,
+    /// `None` after closing.
+    open: RwLock<Option<Open>>,
+    seat: Seat,
+    timer: Timer,
+    /// Number of the thread that reads the endpoints' socket from inside of the engine; 0 if none does.
+    pumping: AtomicU64,
+    /// The timer's thread keeps the time from inside of the engine.
+    timer_pumps: AtomicBool,
+    /// The routing table may choose otherwise than paths say.
+    ambiguous: AtomicBool,
+    closing: AtomicBool,
+    counts: Counts,
+    /// Buffers for reading from inside of the engine.
+    spare: Mutex<Vec<Box<[u8]>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    lines: Mutex<Lines>,
+}
+
+/// What closing lets go of.
+struct Open {
+    sockets: Arc<Sockets>,
+    metatraffic: Senders,
+    user: Senders,
+    /// `None` before the start.
+    engine: Option<Arc<dyn Engine>>,
+    /// `None` after the start: a thread has it.
+    watch: Option<InterfaceWatch>,
+    watch_stopper: WatchStopper,
+    addresses: Addresses,
+}
+
+#[derive(Clone, Debug)]
+struct Senders {
+    v4: Option<Sender>,
+    v6: Option<Sender>,
+}
+
+/// What went wrong since the start.
+#[derive(Debug, Default)]
+struct Counts {
+    truncated: AtomicU64,
+    receive_errors: AtomicU64,
+    wake_errors: AtomicU64,
+}
+
+/// Lines of the report that do not change by themselves.
+#[derive(Debug, Default)]
+struct Lines {
+    opened: Vec<String>,
+    interfaces: Vec<String>,
+    threads: Vec<String>,
+    watch: Option<String>,
+}
+
+/// When a datagram that the system had no memory for is offered again.
+const RETRY: wire::Duration = wire::Duration::from_millis(1);
+/// When waking a reader is tried again after it failed.
+const WAKE_AGAIN: wire::Duration = wire::Duration::from_millis(100);
+
+impl Driver {
+    /// Binds the sockets of a participant of this domain and joins its groups. Nothing is received before [`Driver::start`].
+    ///
+    /// # Errors
+    ///
+    /// What [`Config::check`] says; `BAD_PARAMETER` for a domain above 232; `OUT_OF_RESOURCES` if the ports are taken;
+    /// `PRECONDITION_NOT_MET` if no interface can be used, or none has multicast and there is nobody to find without; `ERROR` for
+    /// anything else that the system refuses.
+    pub fn open(domain_id: u32, config: &Config) -> Result<Arc<Self>, Error> {
+        config.check()?;
+        let watch = InterfaceWatch::new()
+            .map_err(|error| system("interfaces", error, "it needs netlink sockets and a few open files"))?;
+        sockets::check_domain(domain_id)?;
+        let choice = interfaces::choose(watch.known(), &config.network);
+        if choice.is_empty() {
+            return Err(choice.none_usable());
+        }
+        let sockets = Sockets::bind(domain_id, config)?;
+        let joined = sockets.join(&choice.groups);
+        if config.network.multicast && joined.count == 0 && config.discovery.static_peers.is_empty() {
+            return Err(no_multicast(&choice, &joined.failures));
+        }
+        let timer =
+            Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
+        let participant_id = sockets.participant_id;
+        let addresses = addresses(domain_id, participant_id, &config.network, &choice, &sockets);
+        let ambiguous = AtomicBool::new(choice.ambiguous);
+        let opened = opened_lines(domain_id, config, &sockets);
+        let interfaces = [choice.lines, joined.failures].concat();
+        let senders = |pair: &sockets::Pair| Senders {
+            v4: pair.v4.as_ref().map(udp::Socket::sender),
+            v6: pair.v6.as_ref().map(udp::Socket::sender),
+        };
+        let open = Open {
+            metatraffic: senders(&sockets.metatraffic),
+            user: senders(&sockets.user),
+            sockets: Arc::new(sockets),
+            engine: None,
+            watch_stopper: watch.stopper(),
+            watch: Some(watch),
+            addresses,
+        };
+        Ok(Arc::new(Self {
+            id: inside::unique(),
+            domain_id,
+            participant_id,
+            config: config.clone(),
+            open: RwLock::new(Some(open)),
+            seat: Seat::new(),
+            timer,
+            pumping: AtomicU64::new(0),
+            timer_pumps: AtomicBool::new(false),
+            ambiguous,
+            closing: AtomicBool::new(false),
+            counts: Counts::default(),
+            spare: Mutex::new(Vec::new()),
+            threads: Mutex::new(Vec::new()),
+            lines: Mutex::new(Lines { opened, interfaces, ..Lines::default() }),
+        }))
+    }
+
+    /// The participant id whose ports it has.
+    pub fn participant_id(&self) -> u8 {
+        self.participant_id
+    }
+
+    /// Where it can be reached, until [`Engine::on_network`] says otherwise.
+    pub fn addresses(&self) -> Addresses {
+        self.state().as_ref().map(|open| open.addresses.clone()).unwrap_or_default()
+    }
+
+    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live in the network namespace of
+    /// the calling thread, which has to be that of [`Driver::open`].
+    ///
+    /// # Errors
+    ///
+    /// `OUT_OF_RESOURCES` if the system refuses a thread; then the driver is closed. `PRECONDITION_NOT_MET` if it was started or
+    /// closed before.
+    pub fn start(self: &Arc<Self>, engine: Arc<dyn Engine>) -> Result<(), Error> {
+        let (watch, receivers) = {
+            let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+            let started = open.as_mut().and_then(|open| open.watch.take().map(|watch| (open, watch)));
+            let Some((open, watch)) = started else {
+                return Err(Error::new(
+                    ReturnCode::PreconditionNotMet,
+                    "driver",
+                    "it was started or closed before",
+                    "open another one",
+                ));
+            };
+            open.engine = Some(Arc::clone(&engine));
+            (watch, read::assignments(&open.sockets))
+        };
+        let mut starter = threads::Starter::new(&self.config.threads);
+        let all = || {
+            for (name, assignment) in receivers {
+                let (driver, engine) = (Arc::clone(self), Arc::clone(&engine));
+                starter.start(name, true, move || driver.read(assignment, engine))?;
+            }
+            let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
+            starter.start("timer", true, move || driver.keep_time(&*own))?;
+            let driver = Arc::clone(self);
+            starter.start("watch", false, move || driver.watch(watch, &*engine))
+        };
+        let result = all();
+        let (threads, lines) = starter.finish();
+        self.lines().threads = lines;
+        *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = threads;
+        result.map_err(|error| {
+            self.close();
+            let what = format!("a thread was refused: {error}");
+            Error::new(
+                ReturnCode::OutOfResources,
+                "threads",
+                what,
+                "see ulimit -u, and pids.max of the container",
+            )
+        })
+    }
+
+    /// The timer's thread.
+    fn keep_time(&self, engine: &dyn Engine) {
+        let senders = self.senders();
+        let senders: Vec<&Sender> = senders.iter().collect();
+        while !self.is_closing() {
+            self.keep_time_once(Instant::NEVER, &senders, engine);
+        }
+    }
+
+    fn keep_time_once(&self, limit: Instant, senders: &[&Sender], engine: &dyn Engine) -> Due {
+        let due = self.timer.next(limit, senders);
+        match due {
+            Due::Engine if !self.is_closing() => {
+                let _inside = Inside::enter(self.id, Duty::Timer);
+                engine.on_timeout();
+            }
+            Due::Reader => {
+                if !self.wake_reader() {
+                    self.timer.set_reader(clock::monotonic().after(WAKE_AGAIN));
+                }
+            }
+            Due::Engine | Due::Limit | Due::Rung => {}
+        }
+        due
+    }
+
+    /// The timer's thread waits in a callback.
+    fn keep_time_inside(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
+        let Some(engine) = self.engine() else { return false };
+        let senders = self.senders();
+        let senders: Vec<&Sender> = senders.iter().collect();
+        let before = self.timer_pumps.swap(true, SeqCst);
+        fence(SeqCst);
+        while !self.is_closing() && !done() && self.keep_time_once(until, &senders, &*engine) != Due::Limit {}
+        self.timer_pumps.store(before, SeqCst);
+        true
+    }
+
+    /// The thread that watches interfaces.
+    fn watch(&self, mut watch: InterfaceWatch, engine: &dyn Engine) {
+        let mut known = self.addresses();
+        loop {
+            match watch.next(None) {
+                Ok(Change::Interfaces(found)) => {
+                    let Some(addresses) = self.take_over(&found) else { return };
+                    if addresses != known && !self.is_closing() {
+                        known = addresses;
+                        let _inside = Inside::enter(self.id, Duty::Other);
+                        engine.on_network(&known);
+                    }
+                }
+                Ok(Change::TimedOut) => {}
+                Ok(Change::Stopped) => return,
+                Err(error) => {
+                    let line = format!("changes of interfaces are not seen any more: {error}");
+                    self.lines().watch = Some(line);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The interfaces are these now; `None` after closing.
+    fn take_over(&self, found: &[udp::Interface]) -> Option<Addresses> {
+        let choice = interfaces::choose(found, &self.config.network);
+        self.ambiguous.store(choice.ambiguous, Relaxed);
+        // Joining may wait for the system's own work on interfaces: senders are not to wait for it.
+        let sockets = Arc::clone(&self.state().as_ref()?.sockets);
+        let joined = sockets.join(&choice.groups);
+        let network = &self.config.network;
+        let addresses = addresses(self.domain_id, self.participant_id, network, &choice, &sockets);
+        self.lines().interfaces = [choice.lines, joined.failures].concat();
+        self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
+        Some(addresses)
+    }
+
+    /// Wakes whoever reads the endpoints' socket; false if it cannot be done.
+    fn wake_reader(&self) -> bool {
+        let Some(waker) = self.state().as_ref().and_then(Open::waker) else { return false };
+        let woken = waker.wake().is_ok();
+        if !woken {
+            self.counts.wake_errors.fetch_add(1, Relaxed);
+        }
+        woken
+    }
+
+    fn senders(&self) -> Vec<Sender> {
+        let open = self.state();
+        let pairs = open.iter().flat_map(|open| [&open.user, &open.metatraffic]);
+        pairs.flat_map(|pair| pair.v4.iter().chain(&pair.v6)).cloned().collect()
+    }
+
+    fn engine(&self) -> Option<Arc<dyn Engine>> {
+        self.state().as_ref().and_then(|open| open.engine.clone())
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(SeqCst)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, Option<Open>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host for Driver {
+    fn now(&self) -> Now {
+        clock::now()
+    }
+
+    fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
+        let open = self.state();
+        let Some(open) = open.as_ref() else { return Sent::Done };
+        let senders = match channel {
+            Channel::Metatraffic => &open.metatraffic,
+            Channel::User => &open.user,
+        };
+        let sender = if path.destination.is_ipv4() { &senders.v4 } else { &senders.v6 };
+        // Paths have the families of our interfaces, so that there is a socket.
+        let Some(sender) = sender else { return Sent::Done };
+        let to = destination(path, datagram.class(), self.ambiguous.load(Relaxed));
+        match sender.send_parts(datagram.slices(), &to) {
+            Ok(()) => Sent::Done,
+            Err(error) => match error.failure {
+                SendFailure::WouldBlock => {
+                    self.timer.wait_for_room();
+                    Sent::Full
+                }
+                SendFailure::NoBuffer => {
+                    self.timer.wish(clock::monotonic().after(RETRY));
+                    Sent::Full
+                }
+                // Counted by the sender.
+                _ => Sent::Done,
+            },
+        }
+    }
+
+    fn wake_at(&self, at: Instant) {
+        self.timer.wish(at);
+    }
+
+    fn receive(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
+        if self.is_closing() {
+            return false;
+        }
+        match inside::duty(self.id) {
+            None => self.lead(until, done),
+            Some((_, depth)) if depth > read::MAX_DEPTH => false,
+            Some((Duty::Reader, _)) => self.read_inside(until, done),
+            Some((Duty::Timer, _)) => self.keep_time_inside(until, done),
+            Some((Duty::Other, _)) => false,
+        }
+    }
+
+    fn interrupt(&self) {
+        // What `done` looks at was written before, and whoever waits says so before it asks `done`.
+        fence(SeqCst);
+        let own = inside::this_thread();
+        let waits = |thread: u64| ![0, own].contains(&thread);
+        if waits(self.seat.leading()) || waits(self.pumping.load(SeqCst)) {
+            self.seat.interrupt();
+            self.wake_reader();
+        }
+        if self.timer_pumps.load(SeqCst) {
+            self.timer.ring();
+        }
+    }
+
+    fn keep_own_thread(&self, keep: bool) {
+        self.seat.keep(keep);
+    }
+
+    fn is_inside(&self) -> bool {
+        inside::duty(self.id).is_some()
+    }
+
+    fn close(&self) {
+        if self.closing.swap(true, SeqCst) {
+            return;
+        }
+        let open = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        let stoppers: Vec<Stopper> =
+            open.iter().flat_map(|open| open.sockets.all()).map(|(_, socket)| socket.stopper()).collect();
+        stoppers.iter().for_each(Stopper::stop);
+        drop(stoppers);
+        if let Some(open) = &open {
+            open.watch_stopper.stop();
+        }
+        self.timer.close();
+        self.seat.close();
+        // Whoever started it holds the engine too, so that its end is not here.
+        drop(open);
+        self.spare().clear();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.is_inside() {
+            // They end by themselves. Waiting for one whose callback waits for this one would be for ever.
+            return;
+        }
+        for thread in threads {
+            // A panic there has been told already.
+            let _ = thread.join();
+        }
+        self.seat.wait_until_left(inside::this_thread());
+    }
+
+    fn report(&self) -> Vec<String> {
+        let lines = self.lines();
+        let mut all = [&lines.opened[..], &lines.interfaces[..], &lines.threads[..]].concat();
+        all.extend(lines.watch.clone());
+        drop(lines);
+        if let Some(open) = self.state().as_ref() {
+            all.extend(open.failures());
+        }
+        let counts = [
+            ("datagrams larger than a buffer", self.counts.truncated.load(Relaxed)),
+            ("receive calls refused by the system", self.counts.receive_errors.load(Relaxed)),
+            (
+                "wake-ups refused by the system (is the loopback interface up?)",
+                self.counts.wake_errors.load(Relaxed),
+            ),
+            ("sleeps refused by the system", self.timer.failures()),
+        ];
+        all.extend(
+            counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what}: {count}")),
+        );
+        all
+    }
+}
+
+impl Open {
+    /// Wakes the reader of the endpoints' socket that can be led.
+    fn waker(&self) -> Option<udp::Waker> {
+        read::led(&self.sockets).and_then(udp::Socket::waker)
+    }
+
+    /// A line about each socket that lost something.
+    fn failures(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (name, socket) in self.sockets.all() {
+            if let Ok(dropped @ 1..) = socket.dropped() {
+                lines.push(format!(
+                    "{name} {}: {dropped} datagrams came in and were lost: the receive buffer was full",
+                    socket.local()
+                ));
+            }
+            let failures = socket.sender().failures();
+            let counted = [
+                ("waited for room in the send buffer", failures.would_block),
+                ("too large", failures.too_large),
+                ("unreachable", failures.unreachable),
+                ("waited for memory of the system", failures.no_buffer),
+                ("refused for other reasons", failures.other),
+            ];
+            for (what, count) in counted.iter().filter(|(_, count)| *count > 0) {
+                lines.push(format!("{name} {}: {count} datagrams {what}", socket.local()));
+            }
+        }
+        lines
+    }
+}
+
+impl std::fmt::Debug for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Open").field("sockets", &self.sockets).finish_non_exhaustive()
+    }
+}
+
+/// Where a datagram goes. Naming interface and source costs as much as a tenth of the call, so that it is done only where the routing
+/// table would not choose them anyway: for groups, and where subnets overlap.
+fn destination(path: &Path, class: u8, ambiguous: bool) -> Destination {
+    let named = ambiguous || path.destination.ip().is_multicast();
+    Destination {
+        address: path.destination,
+        interface: if named { path.interface } else { 0 },
+        source: path.local.filter(|_| named),
+        class: Dscp::new(class),
+    }
+}
+
+fn addresses(
+    domain_id: u32,
+    participant_id: u8,
+    config: &NetworkConfig,
+    choice: &Choice,
+    sockets: &Sockets,
+) -> Addresses {
+    let id = u32::from(participant_id);
+    let unicast = |port: Option<u16>| -> Vec<Locator> {
+        let at = |port| choice.addresses.iter().map(move |ip| Locator::udp((*ip, port).into()));
+        port.map(|port| at(port).collect()).unwrap_or_default()
+    };
+    let groups = |port: Option<u16>, wanted: bool| -> Vec<Locator> {
+        let v4 = choice.groups.iter().any(|group| group.v4).then_some(IpAddr::V4(ports::GROUP_V4));
+        let v6 = choice.groups.iter().any(|group| group.v6).then_some(IpAddr::V6(ports::GROUP_V6));
+        let port = port.filter(|_| wanted);
+        port.map(|port| v4.into_iter().chain(v6).map(|ip| Locator::udp((ip, port).into())).collect())
+            .unwrap_or_default()
+    };
+    let granted = read::led(sockets).and_then(|socket| socket.receive_buffer().ok());
+    Addresses {
+        network: choice.network.clone(),
+        metatraffic_unicast: unicast(ports::metatraffic_unicast(domain_id, id)),
+        metatraffic_multicast: groups(ports::metatraffic_multicast(domain_id), config.multicast),
+        default_unicast: unicast(ports::default_unicast(domain_id, id)),
+        default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
+        receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
+    }
+}
+
+fn opened_lines(domain_id: u32, config: &Config, sockets: &Sockets) -> Vec<String> {
+    let mut lines = vec![format!("participant {} of domain {domain_id}", sockets.participant_id)];
+    lines.extend(sockets::ephemeral_ports().and_then(|range| sockets::ephemeral_collision(domain_id, range)));
+    let granted = |octets: std::io::Result<usize>| octets.map_or("?".to_owned(), |octets| octets.to_string());
+    if read::led(sockets).is_some_and(|socket| socket.waker().is_none()) {
+        lines.push(
+            "the loopback interface is off: threads that wait for data are woken by another one (ip link set lo up)".to_owned(),
+        );
+    }
+    for (name, socket) in sockets.all() {
+        lines.push(format!(
+            "{name} {}: receive buffer {} octets as the kernel counts ({} asked for, it counts twice), send buffer {} ({})",
+            socket.local(),
+            granted(socket.receive_buffer()),
+            config.buffers.receive,
+            granted(socket.send_buffer()),
+            config.buffers.send,
+        ));
+    }
+    lines
+}
+
+fn no_multicast(choice: &Choice, failures: &[String]) -> Error {
+    let lines = [&choice.lines[..], failures].concat();
+    Error::new(
+        ReturnCode::PreconditionNotMet,
+        "multicast",
+        format!(
+            "no interface that is used has multicast, and there are no static peers; {}",
+            lines.join("; ")
+        ),
+        "give static peers, or use an interface with multicast (ip link set NAME multicast on), or multicast = false",
+    )
+}
+
+fn system(place: &'static str, error: impl std::fmt::Display, advice: &'static str) -> Error {
+    Error::new(ReturnCode::Error, place, error.to_string(), advice)
+}

@@ -1,0 +1,239 @@
+//! The sockets of a participant: which ports they get, and what is said if they get none.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+
+use dcps::{Error, ReturnCode};
+use rtps::ports;
+use udp::{BindError, Socket, SocketOptions};
+
+use crate::config::{BufferConfig, Config, Family, MAX_PARTICIPANT_ID, ParticipantId};
+use crate::driver::interfaces::Group;
+
+/// Two sockets of one purpose, one for each family that is used.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    pub(super) v4: Option<Socket>,
+    pub(super) v6: Option<Socket>,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Sockets {
+    pub(super) participant_id: u8,
+    pub(super) metatraffic: Pair,
+    pub(super) user: Pair,
+    /// Receives what the group of discovery is sent; none without multicast.
+    pub(super) metatraffic_groups: Pair,
+    /// Receives what the group of the endpoints is sent; none unless asked for.
+    pub(super) user_groups: Pair,
+}
+
+/// What became of joining groups.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// How many the sockets are in now.
+    pub(super) count: usize,
+    /// A line about each that could not be joined.
+    pub(super) failures: Vec<String>,
+}
+
+/// The ports of one participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Ports {
+    metatraffic: u16,
+    user: u16,
+}
+
+impl Pair {
+    const NONE: Self = Self { v4: None, v6: None };
+
+    /// Those that there are.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Socket> {
+        self.v4.iter().chain(&self.v6)
+    }
+
+    fn bind(family: Family, bind: impl Fn(bool) -> Result<Socket, BindError>) -> Result<Self, BindError> {
+        Ok(Self {
+            v4: family.v4().then(|| bind(true)).transpose()?,
+            v6: family.v6().then(|| bind(false)).transpose()?,
+        })
+    }
+}
+
+impl Sockets {
+    /// Binds all.
+    pub(super) fn bind(domain_id: u32, config: &Config) -> Result<Self, Error> {
+        let (participant_id, metatraffic, user) = unicast(domain_id, config)?;
+        let family = config.network.family;
+        let group = |port: Option<u16>, wanted: bool| {
+            let Some(port) = port.filter(|_| wanted) else { return Ok(Pair::NONE) };
+            Pair::bind(family, |v4| Socket::multicast(v4, port, &options(&config.buffers, false)))
+                .map_err(|error| multicast_refused(&error))
+        };
+        Ok(Self {
+            participant_id,
+            metatraffic,
+            user,
+            metatraffic_groups: group(ports::metatraffic_multicast(domain_id), config.network.multicast)?,
+            user_groups: group(ports::default_multicast(domain_id), config.network.multicast_data)?,
+        })
+    }
+
+    /// Joins the groups on these interfaces. Joining twice does no harm.
+    pub(super) fn join(&self, groups: &[Group]) -> Joined {
+        let mut joined = Joined::default();
+        for group in groups {
+            for socket in self.metatraffic_groups.iter().chain(self.user_groups.iter()) {
+                let v4 = socket.local().is_ipv4();
+                let ip = if v4 { IpAddr::V4(ports::GROUP_V4) } else { IpAddr::V6(ports::GROUP_V6) };
+                let wanted = if v4 { group.v4 } else { group.v6 };
+                match wanted.then(|| socket.join(ip, group.index)) {
+                    None => {}
+                    Some(Ok(_)) => joined.count += 1,
+                    Some(Err(error)) => {
+                        joined.failures.push(format!("interface {}: not joined: {error}", group.name));
+                    }
+                }
+            }
+        }
+        joined
+    }
+
+    /// Each with what it is for.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Socket)> {
+        [
+            ("discovery", &self.metatraffic),
+            ("data", &self.user),
+            ("discovery groups", &self.metatraffic_groups),
+            ("data groups", &self.user_groups),
+        ]
+        .into_iter()
+        .flat_map(|(name, pair)| pair.iter().map(move |socket| (name, socket)))
+    }
+}
+
+/// # Errors
+///
+/// `BAD_PARAMETER` if the domain has no ports.
+pub(super) fn check_domain(domain_id: u32) -> Result<(), Error> {
+    ports::metatraffic_unicast(domain_id, 0).map(drop).ok_or_else(|| no_such_domain(domain_id))
+}
+
+/// A range of ports that the system gives to sockets without a wish, and that the participant's lie in.
+pub(super) fn ephemeral_collision(domain_id: u32, ephemeral: RangeInclusive<u16>) -> Option<String> {
+    let first = ports::metatraffic_multicast(domain_id)?;
+    let last = ports::default_unicast(domain_id, MAX_PARTICIPANT_ID.into()).unwrap_or(u16::MAX);
+    let collides = first <= *ephemeral.end() && last >= *ephemeral.start();
+    collides.then(|| {
+        format!(
+            "domain {domain_id} uses ports {first} to {last}, which the system also gives to any program ({} to {}): some may be \
+             taken by chance; use a lower domain, or keep them free (sysctl net.ipv4.ip_local_reserved_ports)",
+            ephemeral.start(),
+            ephemeral.end()
+        )
+    })
+}
+
+/// The system's range of ports for sockets without a wish.
+pub(super) fn ephemeral_ports() -> Option<RangeInclusive<u16>> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some(numbers.next()?.ok()?..=numbers.next()?.ok()?)
+}
+
+fn unicast(domain_id: u32, config: &Config) -> Result<(u8, Pair, Pair), Error> {
+    let wanted = config.discovery.participant_id;
+    let mut taken = None;
+    for (id, ports) in candidates(domain_id, wanted) {
+        match unicast_pair(ports, config) {
+            Ok((metatraffic, user)) => return Ok((id, metatraffic, user)),
+            Err(error @ BindError::Taken(_)) => taken = Some((id, error)),
+            Err(error) => return Err(refused(&error)),
+        }
+    }
+    Err(match (taken, wanted) {
+        (None, _) => no_such_domain(domain_id),
+        (Some((id, error)), ParticipantId::Fixed(_)) => Error::new(
+            ReturnCode::OutOfResources,
+            "participant_id",
+            format!("participant {id} of domain {domain_id} is there already: {error}"),
+            "choose another id, or ParticipantId::FirstFree; the command ss -ulpn says who has the port",
+        ),
+        (Some((id, _)), ParticipantId::FirstFree) => Error::new(
+            ReturnCode::OutOfResources,
+            "participant_id",
+            format!("the ports of all participants 0 to {id} of domain {domain_id} are taken on this host"),
+            "end some of them, or use another domain; the command ss -ulpn says who has the ports",
+        ),
+    })
+}
+
+/// The ids to try, lowest first, with their ports; those above 65,535 are left out.
+fn candidates(domain_id: u32, wanted: ParticipantId) -> impl Iterator<Item = (u8, Ports)> {
+    let ids = match wanted {
+        ParticipantId::FirstFree => 0..=MAX_PARTICIPANT_ID,
+        ParticipantId::Fixed(id) => id..=id,
+    };
+    ids.filter_map(move |id| {
+        let metatraffic = ports::metatraffic_unicast(domain_id, id.into())?;
+        let user = ports::default_unicast(domain_id, id.into())?;
+        Some((id, Ports { metatraffic, user }))
+    })
+}
+
+fn unicast_pair(ports: Ports, config: &Config) -> Result<(Pair, Pair), BindError> {
+    let at = |port: u16, wakeable: bool| {
+        Pair::bind(config.network.family, |v4| {
+            // All addresses: some peers put 127.0.0.1 in the place of those that we announce.
+            let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+            let address = SocketAddr::new(any, port);
+            match Socket::unicast(address, &options(&config.buffers, wakeable)) {
+                // Wake-ups go over the loopback interface, which may be off.
+                Err(BindError::Refused { step: "waker", .. }) => {
+                    Socket::unicast(address, &options(&config.buffers, false))
+                }
+                bound => bound,
+            }
+        })
+    };
+    Ok((at(ports.metatraffic, false)?, at(ports.user, true)?))
+}
+
+fn options(buffers: &BufferConfig, wakeable: bool) -> SocketOptions {
+    SocketOptions {
+        receive_buffer: usize::try_from(buffers.receive).ok(),
+        send_buffer: usize::try_from(buffers.send).ok(),
+        wakeable,
+        ..SocketOptions::default()
+    }
+}
+
+fn no_such_domain(domain_id: u32) -> Error {
+    Error::new(
+        ReturnCode::BadParameter,
+        "domain_id",
+        format!("domain {domain_id} has no ports for this participant: they would lie above 65535"),
+        "use a domain from 0 to 232, and a low participant id in the highest ones",
+    )
+}
+
+fn refused(error: &BindError) -> Error {
+    Error::new(
+        ReturnCode::Error,
+        "sockets",
+        error.to_string(),
+        "without IPv6 on this host use Family::V4; for a lack of files or memory see ulimit -n",
+    )
+}
+
+fn multicast_refused(error: &BindError) -> Error {
+    match error {
+        BindError::Taken(_) => Error::new(
+            ReturnCode::OutOfResources,
+            "multicast",
+            format!("the port of the group cannot be shared: {error}"),
+            "end the program that has it (ss -ulpn says which), use another domain, or multicast = false with static peers",
+        ),
+        _ => refused(error),
+    }
+}

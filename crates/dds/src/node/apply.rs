@@ -1,0 +1,156 @@
+//! What discovery finds, done to the endpoints and their routes.
+use std::sync::Arc;
+
+use dcps::reader::MatchedPublication;
+use dcps::status::StatusMask;
+use rtps::discovery::{Discovery, Event};
+use rtps::reader::MatchedWriter;
+use rtps::writer::MatchedReader;
+use wire::cdr::Representation;
+use wire::discovery::EndpointData;
+use wire::qos::DataRepresentation;
+use wire::{EntityId, Guid, Now};
+
+use super::Node;
+use super::routes::{Lease, Route};
+use super::work::Work;
+use crate::bytes::Bytes;
+
+impl Node {
+    /// Acts on discovery's events, under its lock: that keeps them in order.
+    pub(super) fn apply_events(&self, discovery: &mut Discovery<Bytes>, now: Now, work: &mut Work) {
+        let mut any = false;
+        while let Some(event) = discovery.poll_event() {
+            any = true;
+            self.apply(&event, now, work);
+        }
+        if any {
+            self.found.changed(StatusMask(u32::MAX), work);
+        }
+    }
+
+    /// Tells discovery which writers were heard, before it looks whether their leases have ended.
+    pub(super) fn tell_signs_of_life(&self, discovery: &mut Discovery<Bytes>, now: Now, work: &mut Work) {
+        for (guid, route) in &self.routes().matched {
+            if let Some(heard) = route.lease.as_ref().and_then(|lease| lease.news()) {
+                discovery.writer_asserted(Now { monotonic: heard, ..now }, *guid);
+            }
+        }
+        for guid in work.heard_again.drain(..) {
+            discovery.writer_asserted(now, guid);
+        }
+    }
+
+    fn apply(&self, event: &Event, now: Now, work: &mut Work) {
+        match event {
+            Event::WriterMatched { reader, writer, paths, local } => {
+                let matched = MatchedWriter::found(writer, paths, *local);
+                self.match_writer(now, *reader, writer, matched, work);
+            }
+            Event::ReaderMatched { writer, reader, paths, direct, local } => {
+                if let Some(cell) = self.routes().writers.get(writer) {
+                    let matched = MatchedReader::found(reader, paths, *direct, *local);
+                    cell.lock().machine.match_subscription(now, matched);
+                    work.touch_writer(cell);
+                }
+            }
+            Event::WriterUnmatched { reader, writer } => self.unmatch_writer(now, *reader, *writer, work),
+            Event::ReaderUnmatched { writer, reader } => {
+                if let Some(cell) = self.routes().writers.get(writer) {
+                    cell.lock().machine.unmatch_subscription(now, *reader);
+                    work.touch_writer(cell);
+                }
+            }
+            Event::NotMatched { local, remote, reasons } => {
+                work.not_matched.push((Arc::clone(remote), reasons.clone()));
+                let routes = self.routes();
+                if let Some(cell) = routes.writers.get(local) {
+                    cell.lock().machine.not_matched(reasons);
+                    work.touch_writer(cell);
+                } else if let Some(cell) = routes.readers.get(local) {
+                    cell.lock().cache.not_matched(reasons);
+                    work.touch_reader(cell);
+                }
+            }
+            Event::LivelinessChanged { reader, writer, alive } => {
+                let routes = self.routes();
+                if let Some(lease) = routes.matched.get(writer).and_then(|route| route.lease.as_ref()) {
+                    lease.set_alive(*alive);
+                }
+                if let Some(cell) = routes.readers.get(reader) {
+                    cell.lock().cache.set_liveliness(now, *writer, *alive);
+                    work.touch_reader(cell);
+                }
+            }
+            Event::ParticipantFound { .. }
+            | Event::ParticipantChanged { .. }
+            | Event::ParticipantLost { .. }
+            | Event::Rejected { .. } => {}
+        }
+    }
+
+    fn match_writer(
+        &self,
+        now: Now,
+        reader: EntityId,
+        writer: &EndpointData,
+        matched: MatchedWriter,
+        work: &mut Work,
+    ) {
+        let routes = self.routes();
+        let Some(cell) = routes.readers.get(&reader) else { return };
+        {
+            let mut state = cell.lock();
+            // First the cache: what the RTPS reader delivers from a writer that it does not know would be dropped.
+            state.cache.match_publication(publication(writer));
+            state.rtps.match_writer(now, matched);
+        }
+        work.touch_reader(cell);
+        let has_lease = !writer.qos.liveliness.lease_duration.is_infinite();
+        self.routes.change(|routes| {
+            let route =
+                routes.matched.entry(writer.guid).or_insert(Route { readers: Vec::new(), lease: None });
+            match (has_lease, &route.lease) {
+                (true, None) => route.lease = Some(Lease::new()),
+                (false, Some(_)) => route.lease = None,
+                _ => {}
+            }
+            if !route.readers.iter().any(|known| Arc::ptr_eq(known, cell)) {
+                route.readers.push(Arc::clone(cell));
+            }
+        });
+    }
+
+    fn unmatch_writer(&self, now: Now, reader: EntityId, writer: Guid, work: &mut Work) {
+        let routes = self.routes();
+        if let Some(cell) = routes.readers.get(&reader) {
+            let mut state = cell.lock();
+            state.rtps.unmatch_writer(writer);
+            state.cache.unmatch_publication(now, writer);
+            drop(state);
+            work.touch_reader(cell);
+        }
+        drop(routes);
+        self.routes.change(|routes| {
+            if let Some(route) = routes.matched.get_mut(&writer) {
+                route.readers.retain(|cell| cell.guid.entity_id != reader);
+                if route.readers.is_empty() {
+                    routes.matched.remove(&writer);
+                }
+            }
+        });
+    }
+}
+
+/// What a cache has to know of a matched writer.
+fn publication(writer: &EndpointData) -> MatchedPublication {
+    MatchedPublication {
+        guid: writer.guid,
+        ownership_strength: writer.qos.ownership_strength,
+        lifespan: writer.qos.lifespan,
+        representation: match writer.qos.representation.first() {
+            Some(&DataRepresentation::XCDR2) => Representation::Xcdr2,
+            _ => Representation::Xcdr1,
+        },
+    }
+}

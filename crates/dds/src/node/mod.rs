@@ -1,0 +1,378 @@
+//! A participant between its host and its API: discovery, readers and writers, each behind a lock of its own.
+//!
+//! Order of locks: discovery's before an endpoint's; never two endpoints'; none across a call of the host that sends, none in a
+//! callback. Discovery and endpoints share no lock on the way of a sample.
+mod apply;
+mod endpoints;
+pub(crate) mod reader;
+mod router;
+pub(crate) mod routes;
+mod timers;
+pub(crate) mod watch;
+mod work;
+pub(crate) mod write;
+pub(crate) mod writer;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use dcps::status::StatusMask;
+use dcps::{Error, ReturnCode};
+use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
+use rtps::receiver::{interpret, interpret_own};
+use rtps::{Path, Transmit};
+use wire::discovery::EndpointData;
+use wire::{EntityId, Guid, GuidPrefix, Instant};
+
+use crate::bytes::Bytes;
+use crate::host::{Addresses, Channel, Engine, Host, Sent};
+use crate::lock::lock;
+pub(crate) use endpoints::Subject;
+use reader::ReaderCell;
+use router::Router;
+use routes::{Routes, Snapshot};
+use timers::{Alarm, Timers};
+use watch::Watch;
+use work::Work;
+use writer::WriterCell;
+
+/// See the module.
+pub(crate) struct Node {
+    prefix: GuidPrefix,
+    host: Arc<dyn Host>,
+    discovery: Mutex<Discovery<Bytes>>,
+    routes: Snapshot,
+    timers: Timers,
+    discovery_alarm: Arc<Alarm>,
+    /// What discovery has found or lost, for whoever waits for it.
+    pub(crate) found: Arc<Watch>,
+    next_key: AtomicU32,
+    /// Octets that the endpoints' socket can hold; 0 if unknown.
+    receive_buffer: AtomicU32,
+    max_datagram: u32,
+    closed: AtomicBool,
+    /// Gives the engine to the host, once it is enabled.
+    start: Mutex<Option<Start>>,
+    is_started: AtomicBool,
+    /// Told of endpoints that do not match.
+    not_matched: OnceLock<NotMatchedHook>,
+    /// Datagrams that could not be read.
+    malformed: AtomicU64,
+    /// Answers and announcements that found the socket full; they are repeated in time.
+    put_off: AtomicU64,
+}
+
+/// Gives the engine to the host.
+pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>;
+
+/// Gets the other endpoint and the reasons, and tells which watch has news by that.
+type NotMatchedHook = Box<dyn Fn(&EndpointData, &[Mismatch]) -> Vec<Arc<Watch>> + Send + Sync>;
+
+/// Wait before a full socket is tried again.
+const RETRY: wire::Duration = wire::Duration::from_micros(500);
+
+impl Node {
+    /// A participant without endpoints; its first announcement is due at once.
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        start: Start,
+        config: DiscoveryConfig,
+        addresses: &Addresses,
+        max_datagram: u32,
+    ) -> Result<Arc<Self>, Error> {
+        let config = DiscoveryConfig {
+            metatraffic_unicast: addresses.metatraffic_unicast.clone(),
+            metatraffic_multicast: addresses.metatraffic_multicast.clone(),
+            default_unicast: addresses.default_unicast.clone(),
+            default_multicast: addresses.default_multicast.clone(),
+            ..config
+        };
+        let prefix = config.prefix;
+        let discovery = Discovery::new(config, addresses.network.clone()).map_err(|error| {
+            let advice = "correct the configuration of the participant";
+            Error::new(ReturnCode::BadParameter, "create_participant", error.to_string(), advice)
+        })?;
+        Ok(Arc::new(Self {
+            prefix,
+            host,
+            discovery: Mutex::new(discovery),
+            routes: Snapshot::default(),
+            timers: Timers::default(),
+            discovery_alarm: Alarm::new(),
+            found: Arc::default(),
+            next_key: AtomicU32::new(1),
+            receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
+            max_datagram,
+            closed: AtomicBool::new(false),
+            start: Mutex::new(Some(start)),
+            is_started: AtomicBool::new(false),
+            not_matched: OnceLock::new(),
+            malformed: AtomicU64::new(0),
+            put_off: AtomicU64::new(0),
+        }))
+    }
+
+    pub(crate) const fn prefix(&self) -> GuidPrefix {
+        self.prefix
+    }
+
+    pub(crate) fn host(&self) -> &dyn Host {
+        &*self.host
+    }
+
+    pub(crate) fn shared_host(&self) -> Arc<dyn Host> {
+        Arc::clone(&self.host)
+    }
+
+    /// Takes part in the domain from now on; nothing happens if it does already.
+    pub(crate) fn start(self: &Arc<Self>) -> Result<(), Error> {
+        let Some(start) = lock(&self.start).take() else { return Ok(()) };
+        start(Arc::clone(self) as _)?;
+        self.is_started.store(true, Ordering::Release);
+        self.command(|work| work.discovery = true);
+        Ok(())
+    }
+
+    /// Names whom to tell of endpoints that do not match.
+    pub(crate) fn on_not_matched(&self, hook: NotMatchedHook) {
+        let _ = self.not_matched.set(hook);
+    }
+
+    /// Announces other USER_DATA.
+    pub(crate) fn set_user_data(&self, user_data: &[u8]) {
+        self.command(|work| {
+            self.lock_discovery().set_user_data(user_data);
+            work.discovery = true;
+        });
+    }
+
+    /// Looks after a writer that was changed from outside.
+    pub(crate) fn touch_writer(&self, cell: &Arc<WriterCell>) {
+        self.command(|work| work.touch_writer(cell));
+    }
+
+    /// Looks after a reader that was changed from outside.
+    pub(crate) fn touch_reader(&self, cell: &Arc<ReaderCell>) {
+        self.command(|work| work.touch_reader(cell));
+    }
+
+    pub(crate) fn routes(&self) -> Arc<Routes> {
+        self.routes.get()
+    }
+
+    /// What is known of the domain. No endpoint may be locked by this thread.
+    pub(crate) fn lock_discovery(&self) -> MutexGuard<'_, Discovery<Bytes>> {
+        lock(&self.discovery)
+    }
+
+    /// Datagrams that could not be read, and answers and announcements that found the socket full.
+    pub(crate) fn troubles(&self) -> (u64, u64) {
+        (self.malformed.load(Ordering::Relaxed), self.put_off.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Runs a command, then everything that it has touched.
+    pub(crate) fn command<R>(&self, command: impl FnOnce(&mut Work) -> R) -> R {
+        let mut work = Work::take();
+        let result = command(&mut work);
+        self.settle(&mut work);
+        work.give();
+        result
+    }
+
+    /// Leaves the domain: says goodbye, lets go of all endpoints and of the host.
+    pub(crate) fn close(&self) {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let now = self.host.now();
+        self.command(|work| {
+            self.lock_discovery().shutdown(now);
+            work.discovery = true;
+        });
+        let routes = self.routes.change(std::mem::take);
+        for cell in routes.writers.values() {
+            cell.lock().deleted = true;
+            cell.wake_blocked();
+            cell.watch.wake_waiters();
+        }
+        for cell in routes.readers.values() {
+            cell.lock().deleted = true;
+            cell.watch.wake_waiters();
+        }
+        self.found.wake_waiters();
+        self.host.close();
+    }
+
+    /// Looks after all that a call has touched: answers first, callbacks last.
+    fn settle(&self, work: &mut Work) {
+        loop {
+            if std::mem::take(&mut work.discovery) {
+                self.serve_discovery(work);
+            } else if let Some(cell) = work.next_reader() {
+                self.serve_reader(&cell, work);
+            } else if let Some(cell) = work.next_writer() {
+                self.serve_writer(&cell, work);
+            } else if let Some((other, reasons)) = work.not_matched.pop() {
+                let news = self.not_matched.get().map(|hook| hook(&other, &reasons)).unwrap_or_default();
+                news.iter().for_each(|watch| watch.changed(StatusMask::INCONSISTENT_TOPIC, work));
+            } else if let Some(watch) = work.calls.pop_front() {
+                watch.call();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn serve_discovery(&self, work: &mut Work) {
+        if !self.is_started.load(Ordering::Acquire) {
+            return;
+        }
+        loop {
+            let now = self.host.now();
+            let mut discovery = self.lock_discovery();
+            self.tell_signs_of_life(&mut discovery, now, work);
+            let mut transmit = std::mem::take(&mut work.transmit);
+            let sends = discovery.poll_transmit(now, &mut transmit);
+            self.apply_events(&mut discovery, now, work);
+            let timeout = discovery.poll_timeout();
+            drop(discovery);
+            if sends {
+                self.send(Channel::Metatraffic, &transmit);
+            }
+            transmit.clear();
+            work.transmit = transmit;
+            if !sends {
+                let alarm = &self.discovery_alarm;
+                return self.timers.set(self.host(), EntityId::PARTICIPANT, alarm, timeout);
+            }
+        }
+    }
+
+    fn serve_reader(&self, cell: &Arc<ReaderCell>, work: &mut Work) {
+        loop {
+            let now = self.host.now();
+            let mut transmit = std::mem::take(&mut work.transmit);
+            let looked = cell.look(now, &mut transmit);
+            if looked.sends {
+                self.send(Channel::User, &transmit);
+                if transmit.paths().contains(&Path::IN_PROCESS) {
+                    let mut own = std::mem::take(&mut work.own);
+                    own.clear();
+                    transmit.copy_to(&mut own);
+                    self.deliver_own(&own, work);
+                    work.own = own;
+                }
+            }
+            transmit.clear();
+            work.transmit = transmit;
+            if !looked.sends {
+                self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, looked.timeout);
+                return cell.watch.changed(looked.changes, work);
+            }
+        }
+    }
+
+    fn serve_writer(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+        let now = self.host.now();
+        let changes = {
+            let mut state = cell.lock();
+            if state.deleted {
+                return;
+            }
+            if state.machine.poll_timeout() <= now.monotonic {
+                state.machine.on_timeout(now);
+            }
+            state.machine.status_changes()
+        };
+        self.send_of(cell, work);
+        cell.wake_blocked();
+        cell.watch.changed(changes, work);
+    }
+
+    /// Sends what a writer has to send, and sets its alarm.
+    fn send_of(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+        let looked = cell.send(self.host(), |own| self.deliver_own(own, work));
+        if let Some(looked) = looked {
+            let retry = || self.host.now().monotonic.after(RETRY);
+            let at = if looked.stuck { retry() } else { looked.timeout };
+            self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, at);
+        }
+    }
+
+    /// Sends what need not arrive: it is repeated in time.
+    fn send(&self, channel: Channel, transmit: &Transmit<Bytes>) {
+        for path in transmit.paths().iter().filter(|path| **path != Path::IN_PROCESS) {
+            if self.host.send(channel, path, transmit) == Sent::Full {
+                self.put_off.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A datagram of one of our own endpoints to another.
+    fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
+        let (now, routes) = (self.host.now(), self.routes());
+        let read = interpret_own(self.prefix, datagram, &mut Router::new(self, &routes, now, work));
+        debug_assert!(read.is_ok(), "our own machines write what can be read");
+    }
+
+    /// Part of a guid that no endpoint of ours has had; after 2^24 endpoints keys come round, and those in use are passed over.
+    fn next_id(&self, kind: wire::EntityKind) -> EntityId {
+        loop {
+            let key = self.next_key.fetch_add(1, Ordering::Relaxed) & 0xff_ffff;
+            let id = EntityId::user(key, kind);
+            if key != 0 && self.lock_discovery().endpoint(Guid::new(self.prefix, id)).is_none() {
+                return id;
+            }
+        }
+    }
+}
+
+impl Engine for Node {
+    fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
+        let (now, routes) = (self.host.now(), self.routes());
+        self.command(|work| {
+            if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+
+    fn on_timeout(&self) {
+        let routes = self.routes();
+        self.command(|work| {
+            let now = self.host.now().monotonic;
+            while let Some(id) = self.timers.pop(now) {
+                if id == EntityId::PARTICIPANT {
+                    work.discovery = true;
+                } else if let Some(cell) = routes.writers.get(&id) {
+                    work.touch_writer(cell);
+                } else if let Some(cell) = routes.readers.get(&id) {
+                    work.touch_reader(cell);
+                }
+            }
+        });
+        let next = self.timers.next();
+        if next != Instant::NEVER {
+            self.host.wake_at(next);
+        }
+    }
+
+    fn on_network(&self, addresses: &Addresses) {
+        let now = self.host.now();
+        self.receive_buffer.store(addresses.receive_buffer.unwrap_or(0), Ordering::Relaxed);
+        self.command(|work| {
+            self.lock_discovery().set_network(
+                now,
+                addresses.network.clone(),
+                addresses.metatraffic_unicast.clone(),
+                addresses.default_unicast.clone(),
+            );
+            work.discovery = true;
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! A reader behind its lock: the RTPS reader and the cache that it delivers to.
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use dcps::TypeSupport;
+use dcps::reader::DataReader;
+use dcps::status::StatusMask;
+use rtps::Transmit;
+use rtps::reader::Reader;
+use rtps::receiver::ToReader;
+use wire::{Guid, Instant, Now};
+
+use super::timers::Alarm;
+use super::watch::Watch;
+use crate::bytes::Bytes;
+use crate::lock::lock;
+
+/// The cache of a reader, whatever its type.
+pub(crate) type Cache = DataReader<Box<dyn TypeSupport + Send>>;
+
+/// What the lock of a reader protects.
+pub(crate) struct ReaderState {
+    pub(crate) rtps: Reader,
+    pub(crate) cache: Cache,
+    pub(crate) deleted: bool,
+}
+
+/// A reader behind its lock.
+pub(crate) struct ReaderCell {
+    pub(crate) guid: Guid,
+    pub(crate) alarm: Arc<Alarm>,
+    pub(crate) watch: Arc<Watch>,
+    state: Mutex<ReaderState>,
+}
+
+/// What a look at a reader has found.
+pub(crate) struct Looked {
+    /// A datagram is to be sent.
+    pub(crate) sends: bool,
+    /// When to look again.
+    pub(crate) timeout: Instant,
+    /// Statuses that are set.
+    pub(crate) changes: StatusMask,
+}
+
+impl ReaderCell {
+    pub(crate) fn new(rtps: Reader, cache: Cache, watch: Arc<Watch>) -> Self {
+        Self {
+            guid: cache.guid(),
+            alarm: Alarm::new(),
+            watch,
+            state: Mutex::new(ReaderState { rtps, cache, deleted: false }),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ReaderState> {
+        lock(&self.state)
+    }
+
+    /// Does what is due, and puts the next answer into `out`.
+    pub(crate) fn look(&self, now: Now, out: &mut Transmit<Bytes>) -> Looked {
+        let ReaderState { rtps, cache, deleted } = &mut *self.lock();
+        if *deleted {
+            return Looked { sends: false, timeout: Instant::NEVER, changes: StatusMask::NONE };
+        }
+        if cache.poll_timeout() <= now.monotonic {
+            cache.on_timeout(now);
+        }
+        if cache.wants_resume() {
+            rtps.resume(now, &mut cache.sink(now));
+        }
+        let sends = rtps.poll_transmit(now, out);
+        let timeout = rtps.poll_timeout().min(cache.poll_timeout());
+        Looked { sends, timeout, changes: cache.status_changes() }
+    }
+}
+
+impl ReaderState {
+    /// A submessage for this reader.
+    pub(crate) fn receive(&mut self, now: Now, source: &rtps::reader::Source, submessage: &ToReader<'_>) {
+        let Self { rtps, cache, .. } = self;
+        rtps::route::to_reader(now, source, rtps, submessage, &mut cache.sink(now));
+    }
+}

@@ -1,0 +1,117 @@
+//! From a datagram to the endpoints that it is for. A lock is taken once for each run of submessages to one endpoint.
+use std::sync::{Arc, MutexGuard};
+
+use rtps::discovery::Discovery;
+use rtps::receiver::{Context, Route, ToReader, ToWriter};
+use rtps::route;
+use wire::{EntityId, Guid, Now};
+
+use super::Node;
+use super::reader::{ReaderCell, ReaderState};
+use super::routes::Routes;
+use super::work::Work;
+use super::writer::{WriterCell, WriterState};
+use crate::bytes::Bytes;
+
+/// The endpoint whose lock is held. Never two at a time.
+enum Held<'a> {
+    None,
+    Reader(&'a Arc<ReaderCell>, MutexGuard<'a, ReaderState>),
+    Writer(&'a Arc<WriterCell>, MutexGuard<'a, WriterState>),
+    Discovery(MutexGuard<'a, Discovery<Bytes>>),
+}
+
+/// The way of one datagram.
+pub(super) struct Router<'a> {
+    node: &'a Node,
+    routes: &'a Routes,
+    now: Now,
+    work: &'a mut Work,
+    held: Held<'a>,
+}
+
+impl<'a> Router<'a> {
+    pub(super) const fn new(node: &'a Node, routes: &'a Routes, now: Now, work: &'a mut Work) -> Self {
+        Self { node, routes, now, work, held: Held::None }
+    }
+
+    fn reader(&mut self, cell: &'a Arc<ReaderCell>) -> Option<&mut ReaderState> {
+        let is_held = matches!(&self.held, Held::Reader(held, _) if Arc::ptr_eq(held, cell));
+        if !is_held {
+            // Let go first: no thread ever waits for a lock with another one held.
+            self.held = Held::None;
+            self.work.touch_reader(cell);
+            self.held = Held::Reader(cell, cell.lock());
+        }
+        match &mut self.held {
+            Held::Reader(_, state) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn writer(&mut self, cell: &'a Arc<WriterCell>) -> Option<&mut WriterState> {
+        let is_held = matches!(&self.held, Held::Writer(held, _) if Arc::ptr_eq(held, cell));
+        if !is_held {
+            self.held = Held::None;
+            self.work.touch_writer(cell);
+            self.held = Held::Writer(cell, cell.lock());
+        }
+        match &mut self.held {
+            Held::Writer(_, state) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn discovery(&mut self) -> Option<&mut Discovery<Bytes>> {
+        if !matches!(self.held, Held::Discovery(_)) {
+            self.held = Held::None;
+            self.work.discovery = true;
+            self.held = Held::Discovery(self.node.lock_discovery());
+        }
+        match &mut self.held {
+            Held::Discovery(discovery) => Some(discovery),
+            _ => None,
+        }
+    }
+}
+
+impl Route for Router<'_> {
+    fn to_reader(&mut self, context: &Context, reader_id: EntityId, writer: Guid, submessage: &ToReader<'_>) {
+        let now = self.now;
+        if writer.entity_id.is_builtin() {
+            if let Some(discovery) = self.discovery() {
+                discovery.to_reader(now, context, writer.entity_id, submessage);
+            }
+            return;
+        }
+        let Some(route) = self.routes.matched.get(&writer) else { return };
+        if let Some(lease) = &route.lease
+            && route::shows_life(submessage)
+            && lease.hear(now.monotonic)
+        {
+            self.work.heard_again.push(writer);
+            self.work.discovery = true;
+        }
+        for cell in &route.readers {
+            let is_meant = reader_id == EntityId::UNKNOWN || reader_id == cell.guid.entity_id;
+            if is_meant && let Some(reader) = self.reader(cell) {
+                reader.receive(now, &context.source, submessage);
+            }
+        }
+    }
+
+    fn to_writer(&mut self, context: &Context, writer_id: EntityId, submessage: &ToWriter) {
+        let now = self.now;
+        if writer_id.is_builtin() {
+            if let Some(discovery) = self.discovery() {
+                discovery.to_writer(now, context, writer_id, submessage);
+            }
+            return;
+        }
+        if let Some(cell) = self.routes.writers.get(&writer_id)
+            && let Some(writer) = self.writer(cell)
+        {
+            route::to_writer(now, &context.source, writer.machine.rtps_mut(), submessage);
+        }
+    }
+}

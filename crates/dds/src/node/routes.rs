@@ -1,0 +1,77 @@
+//! Where submessages go: a snapshot that receiving threads read without a lock shared with discovery.
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use wire::{EntityId, Guid, Instant};
+
+use super::reader::ReaderCell;
+use super::writer::WriterCell;
+use crate::lock::lock;
+
+/// Everything that a datagram can reach.
+#[derive(Clone, Default)]
+pub(crate) struct Routes {
+    /// The local writers.
+    pub(crate) writers: BTreeMap<EntityId, Arc<WriterCell>>,
+    /// The local readers.
+    pub(crate) readers: BTreeMap<EntityId, Arc<ReaderCell>>,
+    /// By writer, local or remote: the local readers that are matched with it.
+    pub(crate) matched: BTreeMap<Guid, Route>,
+}
+
+/// The readers of one writer.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) readers: Vec<Arc<ReaderCell>>,
+    /// Its signs of life, if its LIVELINESS has a lease.
+    pub(crate) lease: Option<Arc<Lease>>,
+}
+
+/// Signs of life of a writer, noted without discovery's lock. Discovery is told before it looks whether the lease has ended.
+pub(crate) struct Lease {
+    heard: AtomicU64,
+    told: AtomicU64,
+    /// Discovery believes that it lives.
+    alive: AtomicBool,
+}
+
+impl Lease {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { heard: AtomicU64::new(0), told: AtomicU64::new(0), alive: AtomicBool::new(true) })
+    }
+
+    /// Notes a sign of life; true if discovery has to be told at once.
+    pub(crate) fn hear(&self, now: Instant) -> bool {
+        self.heard.fetch_max(now.as_nanos(), Ordering::AcqRel);
+        !self.alive.load(Ordering::Acquire)
+    }
+
+    /// The last sign of life, if discovery was not told of it.
+    pub(crate) fn news(&self) -> Option<Instant> {
+        let heard = self.heard.load(Ordering::Acquire);
+        (self.told.swap(heard, Ordering::AcqRel) < heard).then(|| Instant::from_nanos(heard))
+    }
+
+    pub(crate) fn set_alive(&self, alive: bool) {
+        self.alive.store(alive, Ordering::Release);
+    }
+}
+
+/// The snapshot in force.
+#[derive(Default)]
+pub(crate) struct Snapshot {
+    current: Mutex<Arc<Routes>>,
+}
+
+impl Snapshot {
+    /// The routes as they are now. The lock is held for the time of a reference count.
+    pub(crate) fn get(&self) -> Arc<Routes> {
+        Arc::clone(&lock(&self.current))
+    }
+
+    /// Changes the routes; whoever has the former ones keeps them until done.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {
+        change(Arc::make_mut(&mut *lock(&self.current)))
+    }
+}

@@ -1,0 +1,72 @@
+//! What a call has touched and has to look after before it returns.
+//!
+//! Datagrams and commands only note which endpoints they touched. Answers, deliveries within the process and callbacks
+//! follow when no lock is held any more; they may touch further endpoints.
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rtps::Transmit;
+use rtps::discovery::Mismatch;
+use wire::Guid;
+use wire::discovery::EndpointData;
+
+use super::reader::ReaderCell;
+use super::watch::Watch;
+use super::writer::WriterCell;
+use crate::bytes::Bytes;
+
+/// See the module. Its buffers are used again by the next call on the thread.
+#[derive(Default)]
+pub(crate) struct Work {
+    readers: Vec<Arc<ReaderCell>>,
+    writers: Vec<Arc<WriterCell>>,
+    /// Callbacks that are due, in turn.
+    pub(crate) calls: VecDeque<Arc<Watch>>,
+    /// Endpoints that do not match, and why.
+    pub(crate) not_matched: Vec<(Arc<EndpointData>, Vec<Mismatch>)>,
+    /// Discovery has something to do.
+    pub(crate) discovery: bool,
+    /// Writers that discovery believed silent and that were heard.
+    pub(crate) heard_again: Vec<Guid>,
+    /// What readers and discovery send is put together here.
+    pub(crate) transmit: Transmit<Bytes>,
+    /// Datagrams to ourselves are put together here.
+    pub(crate) own: Vec<u8>,
+}
+
+thread_local! {
+    static SPARE: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Work {
+    /// An empty one; callbacks that call again get one of their own.
+    pub(crate) fn take() -> Self {
+        SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+
+    /// Gives it back when all is done.
+    pub(crate) fn give(self) {
+        SPARE.with_borrow_mut(|spare| spare.push(self));
+    }
+
+    pub(crate) fn touch_reader(&mut self, reader: &Arc<ReaderCell>) {
+        if !self.readers.iter().any(|known| Arc::ptr_eq(known, reader)) {
+            self.readers.push(Arc::clone(reader));
+        }
+    }
+
+    pub(crate) fn touch_writer(&mut self, writer: &Arc<WriterCell>) {
+        if !self.writers.iter().any(|known| Arc::ptr_eq(known, writer)) {
+            self.writers.push(Arc::clone(writer));
+        }
+    }
+
+    pub(crate) fn next_reader(&mut self) -> Option<Arc<ReaderCell>> {
+        self.readers.pop()
+    }
+
+    pub(crate) fn next_writer(&mut self) -> Option<Arc<WriterCell>> {
+        self.writers.pop()
+    }
+}

@@ -1,0 +1,178 @@
+//! A writer behind its lock, and the send token that keeps its datagrams in order.
+//!
+//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder.
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use dcps::TypeSupport;
+use dcps::writer::DataWriter;
+use rtps::{Path, Transmit};
+use wire::{Guid, Instant};
+
+use super::timers::Alarm;
+use super::watch::Watch;
+use crate::bytes::{Bytes, Pool};
+use crate::host::{Channel, Host, Sent};
+use crate::lock::{lock, try_lock};
+
+/// The machine of a writer, whatever its type.
+pub(crate) type Machine = DataWriter<Box<dyn TypeSupport + Send>, Bytes>;
+
+/// What the lock of a writer protects.
+pub(crate) struct WriterState {
+    pub(crate) machine: Machine,
+    /// Small samples are encoded here.
+    pub(crate) scratch: Vec<u8>,
+    /// Large samples are encoded here.
+    pub(crate) pool: Pool,
+    pub(crate) deleted: bool,
+}
+
+/// What the send token protects.
+struct Outgoing {
+    transmit: Transmit<Bytes>,
+    /// Paths that the datagram has yet to take, because the socket was full; the first `sent` are done.
+    stuck: Option<usize>,
+    /// Datagrams to ourselves, taken out of `own` by the holder.
+    own: VecDeque<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// A writer behind its lock.
+pub(crate) struct WriterCell {
+    pub(crate) guid: Guid,
+    pub(crate) alarm: Arc<Alarm>,
+    pub(crate) watch: Arc<Watch>,
+    /// When others were last told that its participant lives, because of a write of this one (LIVELINESS by participant).
+    pub(crate) asserted: AtomicU64,
+    state: Mutex<WriterState>,
+    token: Mutex<Outgoing>,
+    /// Something was left to the token's holder.
+    left: AtomicBool,
+    /// Room, or an acknowledgement.
+    room: Condvar,
+    blocked: AtomicUsize,
+}
+
+/// What a look at a writer has found.
+pub(crate) struct Looked {
+    /// When to look again.
+    pub(crate) timeout: Instant,
+    /// The socket was full.
+    pub(crate) stuck: bool,
+}
+
+impl WriterCell {
+    pub(crate) fn new(machine: Machine, watch: Arc<Watch>) -> Self {
+        Self {
+            guid: machine.guid(),
+            alarm: Alarm::new(),
+            watch,
+            asserted: AtomicU64::new(0),
+            state: Mutex::new(WriterState {
+                machine,
+                scratch: Vec::new(),
+                pool: Pool::default(),
+                deleted: false,
+            }),
+            token: Mutex::new(Outgoing {
+                transmit: Transmit::new(),
+                stuck: None,
+                own: VecDeque::new(),
+                spare: Vec::new(),
+            }),
+            left: AtomicBool::new(false),
+            room: Condvar::new(),
+            blocked: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, WriterState> {
+        lock(&self.state)
+    }
+
+    /// Sends what the machine has to send. Datagrams for readers of our own participant go to `deliver`, in order. `None`
+    /// if another thread is at it: it sees what is new.
+    pub(crate) fn send(&self, host: &dyn Host, mut deliver: impl FnMut(&[u8])) -> Option<Looked> {
+        let mut looked = None;
+        loop {
+            self.left.store(true, Ordering::SeqCst);
+            let Some(mut out) = try_lock(&self.token) else { return looked };
+            while self.left.swap(false, Ordering::SeqCst) {
+                looked = Some(self.send_all(host, &mut out, &mut deliver));
+            }
+            drop(out);
+            // Left between the last look and the end of holding?
+            if !self.left.load(Ordering::SeqCst) {
+                return looked;
+            }
+        }
+    }
+
+    fn send_all(&self, host: &dyn Host, out: &mut Outgoing, deliver: &mut impl FnMut(&[u8])) -> Looked {
+        loop {
+            if !out.finish(host) {
+                return Looked { timeout: Instant::NEVER, stuck: true };
+            }
+            while let Some(datagram) = out.own.pop_front() {
+                deliver(&datagram);
+                out.spare.push(datagram);
+            }
+            let now = host.now();
+            let mut state = self.lock();
+            if state.deleted {
+                return Looked { timeout: Instant::NEVER, stuck: false };
+            }
+            if !state.machine.rtps_mut().poll_transmit(now, &mut out.transmit) {
+                return Looked { timeout: state.machine.poll_timeout(), stuck: false };
+            }
+            out.stuck = Some(0);
+        }
+    }
+
+    /// Waits until [`WriterCell::wake_blocked`] or `until`; gives the lock back.
+    pub(crate) fn wait<'a>(
+        &'a self,
+        host: &dyn Host,
+        state: MutexGuard<'a, WriterState>,
+        until: Instant,
+    ) -> MutexGuard<'a, WriterState> {
+        let left = until.since(host.now().monotonic).as_nanos();
+        let left = std::time::Duration::from_nanos(u64::try_from(left).unwrap_or(0));
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        let waited = self.room.wait_timeout(state, left);
+        self.blocked.fetch_sub(1, Ordering::SeqCst);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Acknowledgements have come, or the writer is gone.
+    pub(crate) fn wake_blocked(&self) {
+        if self.blocked.load(Ordering::SeqCst) > 0 {
+            // Whoever is about to wait holds the lock until it does.
+            drop(self.lock());
+            self.room.notify_all();
+        }
+    }
+}
+
+impl Outgoing {
+    /// Sends the datagram along the paths that are left; false if the socket is full.
+    fn finish(&mut self, host: &dyn Host) -> bool {
+        let Some(mut next) = self.stuck else { return true };
+        while let Some(path) = self.transmit.paths().get(next) {
+            if *path == Path::IN_PROCESS {
+                let mut datagram = self.spare.pop().unwrap_or_default();
+                datagram.clear();
+                self.transmit.copy_to(&mut datagram);
+                self.own.push_back(datagram);
+            } else if host.send(Channel::User, path, &self.transmit) == Sent::Full {
+                self.stuck = Some(next);
+                return false;
+            }
+            next += 1;
+        }
+        self.stuck = None;
+        true
+    }
+}

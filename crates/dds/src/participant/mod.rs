@@ -1,0 +1,386 @@
+//! Domain participants (DDS 1.4, 2.2.2.2.1).
+mod discovered;
+mod entity;
+mod listener;
+
+use std::any::TypeId;
+use std::sync::{Arc, Weak};
+
+use dcps::qos::{DomainParticipantQos, PublisherQos, SubscriberQos, TopicQos};
+use dcps::status::StatusMask;
+use dcps::{Error, InstanceHandle, ReturnCode};
+use wire::cdr::{DdsType, ENCAPSULATION_SIZE};
+use wire::{GuidPrefix, Now};
+
+use crate::entity::{QosKind, deleted, refuse_inside};
+use crate::lock::lock;
+use crate::node::Node;
+use crate::publication::{Publisher, PublisherEntity, PublisherListener};
+use crate::subscription::{Subscriber, SubscriberEntity, SubscriberListener};
+use crate::topic::{Carries, Topic, TopicEntity, TopicListener};
+
+pub use discovered::{DiscoveredParticipant, NotMatched};
+pub(crate) use entity::ParticipantEntity;
+pub use listener::DomainParticipantListener;
+
+/// A member of a domain. Clones are the same participant; it leaves the domain when it is deleted, or when the last handle of it and
+/// of everything in it is gone.
+#[derive(Clone)]
+pub struct DomainParticipant {
+    entity: Arc<ParticipantEntity>,
+}
+
+impl DomainParticipant {
+    pub(crate) const fn new(entity: Arc<ParticipantEntity>) -> Self {
+        Self { entity }
+    }
+
+    pub(crate) fn of(entity: &Weak<ParticipantEntity>) -> Option<Self> {
+        entity.upgrade().map(Self::new)
+    }
+
+    pub(crate) const fn entity(&self) -> &Arc<ParticipantEntity> {
+        &self.entity
+    }
+
+    pub(crate) fn node(&self) -> &Arc<Node> {
+        &self.entity.node
+    }
+
+    /// The domain.
+    pub fn get_domain_id(&self) -> u32 {
+        self.entity.domain_id
+    }
+
+    /// Its GUID prefix.
+    pub fn prefix(&self) -> GuidPrefix {
+        self.entity.node.prefix()
+    }
+
+    /// The time, as it is used for timestamps and timeouts.
+    pub fn get_current_time(&self) -> Now {
+        self.entity.node.host().now()
+    }
+
+    /// What the system granted and what it did not: interfaces, ports, buffers, threads, and failures so far; a line each.
+    pub fn report(&self) -> Vec<String> {
+        let mut lines = self.entity.node.host().report();
+        let (malformed, put_off) = self.entity.node.troubles();
+        lines.push(format!("{malformed} datagrams could not be read"));
+        lines.push(format!("{put_off} answers and announcements were put off because a socket was full"));
+        lines
+    }
+
+    /// Makes a topic for samples of a Rust type. `mask` names the statuses that `listener` is for.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if there is a topic of this name with another type; what [`TopicQos::check`] says; `BadParameter` for
+    /// a name that cannot be one.
+    pub fn create_topic<T: DdsType + 'static>(
+        &self,
+        name: &str,
+        type_name: &str,
+        qos: QosKind<TopicQos>,
+        listener: Option<Arc<dyn TopicListener>>,
+        mask: StatusMask,
+    ) -> Result<Topic, Error> {
+        let largest = match (T::MAX_SERIALIZED_SIZE_XCDR1, T::MAX_SERIALIZED_SIZE_XCDR2) {
+            (Some(one), Some(two)) => u32::try_from(one.max(two).saturating_add(ENCAPSULATION_SIZE)).ok(),
+            _ => None,
+        };
+        let carries = Carries { type_id: Some(TypeId::of::<T>()), max_serialized_size: largest };
+        self.make_topic(name, type_name, carries, qos, listener, mask)
+    }
+
+    /// Makes a topic for serialized samples.
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_topic`].
+    pub fn create_raw_topic(
+        &self,
+        name: &str,
+        type_name: &str,
+        qos: QosKind<TopicQos>,
+    ) -> Result<Topic, Error> {
+        let carries = Carries { type_id: None, max_serialized_size: None };
+        self.make_topic(name, type_name, carries, qos, None, StatusMask::NONE)
+    }
+
+    fn make_topic(
+        &self,
+        name: &str,
+        type_name: &str,
+        carries: Carries,
+        qos: QosKind<TopicQos>,
+        listener: Option<Arc<dyn TopicListener>>,
+        mask: StatusMask,
+    ) -> Result<Topic, Error> {
+        if self.node().is_closed() {
+            return Err(deleted("create_topic"));
+        }
+        let qos = qos.or_else(|| self.get_default_topic_qos());
+        if let Some(other) = self.entity.topic(name).filter(|other| other.subject().type_name != type_name) {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "create_topic",
+                format!(
+                    "topic {name:?} exists in this participant with type {:?}, not {type_name:?}",
+                    other.subject().type_name
+                ),
+                "use the same type, or another topic name",
+            ));
+        }
+        let node = Arc::clone(self.node());
+        let topic = TopicEntity::new(&self.entity, node, name, type_name, carries, qos)?;
+        topic.set_listener(listener, mask);
+        topic.refresh();
+        lock(&self.entity.topics).push(Arc::clone(&topic));
+        Ok(Topic::new(topic, self.clone()))
+    }
+
+    /// A topic of this name that this participant has made, if there is one.
+    pub fn lookup_topicdescription(&self, name: &str) -> Option<Topic> {
+        Some(Topic::new(self.entity.topic(name)?, self.clone()))
+    }
+
+    /// Deletes a topic.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if it still has writers or readers, or is of another participant; `AlreadyDeleted`.
+    pub fn delete_topic(&self, topic: &Topic) -> Result<(), Error> {
+        topic.check_participant(self, "delete_topic")?;
+        if self.entity.is_used(topic.entity()) {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "delete_topic",
+                format!("topic {:?} has writers or readers", topic.get_name()),
+                "delete them first",
+            ));
+        }
+        self.entity.forget_topic(topic.entity())
+    }
+
+    /// Makes a publisher. `mask` names the statuses that `listener` is for.
+    ///
+    /// # Errors
+    /// What [`PublisherQos::check`](dcps::qos::GroupQos::check) says; `AlreadyDeleted`.
+    pub fn create_publisher(
+        &self,
+        qos: QosKind<PublisherQos>,
+        listener: Option<Arc<dyn PublisherListener>>,
+        mask: StatusMask,
+    ) -> Result<Publisher, Error> {
+        if self.node().is_closed() {
+            return Err(deleted("create_publisher"));
+        }
+        let qos = qos.or_else(|| self.get_default_publisher_qos());
+        let entity = PublisherEntity::new(&self.entity, qos)?;
+        lock(&self.entity.publishers).push(Arc::clone(&entity));
+        let publisher = Publisher::new(entity, self.clone());
+        publisher.set_listener(listener, mask);
+        if self.entity.enables_children() {
+            publisher.enable()?;
+        }
+        Ok(publisher)
+    }
+
+    /// Deletes a publisher.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if it still has writers, or is of another participant.
+    pub fn delete_publisher(&self, publisher: &Publisher) -> Result<(), Error> {
+        if !publisher.entity().is_empty() {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "delete_publisher",
+                "the publisher has writers",
+                "delete them first: delete_contained_entities",
+            ));
+        }
+        let mut publishers = lock(&self.entity.publishers);
+        let known = publishers.iter().position(|known| Arc::ptr_eq(known, publisher.entity()));
+        publishers.swap_remove(known.ok_or_else(|| not_ours("delete_publisher"))?);
+        Ok(())
+    }
+
+    /// Makes a subscriber. `mask` names the statuses that `listener` is for.
+    ///
+    /// # Errors
+    /// What [`SubscriberQos::check`](dcps::qos::GroupQos::check) says; `AlreadyDeleted`.
+    pub fn create_subscriber(
+        &self,
+        qos: QosKind<SubscriberQos>,
+        listener: Option<Arc<dyn SubscriberListener>>,
+        mask: StatusMask,
+    ) -> Result<Subscriber, Error> {
+        if self.node().is_closed() {
+            return Err(deleted("create_subscriber"));
+        }
+        let qos = qos.or_else(|| self.get_default_subscriber_qos());
+        let entity = SubscriberEntity::new(&self.entity, qos)?;
+        lock(&self.entity.subscribers).push(Arc::clone(&entity));
+        let subscriber = Subscriber::new(entity, self.clone());
+        subscriber.set_listener(listener, mask);
+        if self.entity.enables_children() {
+            subscriber.enable()?;
+        }
+        Ok(subscriber)
+    }
+
+    /// Deletes a subscriber.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if it still has readers, or is of another participant.
+    pub fn delete_subscriber(&self, subscriber: &Subscriber) -> Result<(), Error> {
+        if !subscriber.entity().is_empty() {
+            return Err(Error::new(
+                ReturnCode::PreconditionNotMet,
+                "delete_subscriber",
+                "the subscriber has readers",
+                "delete them first: delete_contained_entities",
+            ));
+        }
+        let mut subscribers = lock(&self.entity.subscribers);
+        let known = subscribers.iter().position(|known| Arc::ptr_eq(known, subscriber.entity()));
+        subscribers.swap_remove(known.ok_or_else(|| not_ours("delete_subscriber"))?);
+        Ok(())
+    }
+
+    /// Deletes all writers, readers, publishers, subscribers and topics.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if this is called from the listener of one of them.
+    pub fn delete_contained_entities(&self) -> Result<(), Error> {
+        self.entity.delete_contained()
+    }
+
+    /// Leaves the domain: everything in it is deleted, and others are told.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if this is called from a listener of the participant.
+    pub(crate) fn delete(&self) -> Result<(), Error> {
+        refuse_inside(&self.node().found, "delete_participant")?;
+        self.entity.delete_contained()?;
+        self.node().close();
+        Ok(())
+    }
+
+    /// Says that the application lives, for all writers whose LIVELINESS is by participant.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn assert_liveliness(&self) -> Result<(), Error> {
+        if self.node().is_closed() {
+            return Err(deleted("assert_liveliness"));
+        }
+        self.node().assert_participant();
+        Ok(())
+    }
+
+    /// Its QoS.
+    pub fn get_qos(&self) -> DomainParticipantQos {
+        lock(&self.entity.qos).clone()
+    }
+
+    /// Changes the QoS. USER_DATA is announced anew.
+    ///
+    /// # Errors
+    /// What [`DomainParticipantQos::check_change`] says; nothing is changed then.
+    pub fn set_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
+        let qos = qos.or_else(DomainParticipantQos::default);
+        lock(&self.entity.qos).check_change(&qos)?;
+        self.node().set_user_data(&qos.user_data);
+        *lock(&self.entity.qos) = qos;
+        Ok(())
+    }
+
+    /// Sets or takes away the listener. Waits for calls in progress.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
+        *lock(&self.entity.listener) = (mask, listener);
+        self.entity.refresh();
+    }
+
+    /// Enables the participant: it announces itself; and what is in it, if ENTITY_FACTORY says so.
+    ///
+    /// # Errors
+    /// `OutOfResources` if an endpoint cannot be announced.
+    pub fn enable(&self) -> Result<(), Error> {
+        self.entity.enable()
+    }
+
+    pub(crate) fn check_enabled(&self, operation: &'static str) -> Result<(), Error> {
+        if *lock(&self.entity.enabled) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ReturnCode::PreconditionNotMet,
+            operation,
+            "the participant is not enabled",
+            "enable the participant first",
+        ))
+    }
+
+    /// True if a handle is that of an entity in this participant.
+    pub fn contains_entity(&self, handle: InstanceHandle) -> bool {
+        let routes = self.node().routes();
+        let is = |guid: wire::Guid| InstanceHandle::from(guid) == handle;
+        routes.writers.values().any(|cell| is(cell.guid)) || routes.readers.values().any(|cell| is(cell.guid))
+    }
+
+    /// The QoS that topics get by default.
+    pub fn get_default_topic_qos(&self) -> TopicQos {
+        lock(&self.entity.default_topic_qos).clone()
+    }
+
+    /// Sets the QoS that topics get by default; [`QosKind::Default`] is the standard's.
+    ///
+    /// # Errors
+    /// What [`TopicQos::check`] says.
+    pub fn set_default_topic_qos(&self, qos: QosKind<TopicQos>) -> Result<(), Error> {
+        let qos = qos.or_else(TopicQos::default);
+        qos.check()?;
+        *lock(&self.entity.default_topic_qos) = qos;
+        Ok(())
+    }
+
+    /// The QoS that publishers get by default.
+    pub fn get_default_publisher_qos(&self) -> PublisherQos {
+        lock(&self.entity.default_publisher_qos).clone()
+    }
+
+    /// Sets the QoS that publishers get by default; [`QosKind::Default`] is the standard's.
+    ///
+    /// # Errors
+    /// What [`PublisherQos::check`](dcps::qos::GroupQos::check) says.
+    pub fn set_default_publisher_qos(&self, qos: QosKind<PublisherQos>) -> Result<(), Error> {
+        let qos = qos.or_else(PublisherQos::default);
+        qos.check()?;
+        *lock(&self.entity.default_publisher_qos) = qos;
+        Ok(())
+    }
+
+    /// The QoS that subscribers get by default.
+    pub fn get_default_subscriber_qos(&self) -> SubscriberQos {
+        lock(&self.entity.default_subscriber_qos).clone()
+    }
+
+    /// Sets the QoS that subscribers get by default; [`QosKind::Default`] is the standard's.
+    ///
+    /// # Errors
+    /// What [`SubscriberQos::check`](dcps::qos::GroupQos::check) says.
+    pub fn set_default_subscriber_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
+        let qos = qos.or_else(SubscriberQos::default);
+        qos.check()?;
+        *lock(&self.entity.default_subscriber_qos) = qos;
+        Ok(())
+    }
+}
+
+fn not_ours(operation: &'static str) -> Error {
+    Error::new(
+        ReturnCode::PreconditionNotMet,
+        operation,
+        "it is not, or no more, an entity of this participant",
+        "delete it once, by the participant that made it",
+    )
+}

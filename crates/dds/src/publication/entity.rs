@@ -1,0 +1,185 @@
+//! A writer as its publisher keeps it: made, enabled or not, with its listener.
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use dcps::qos::DataWriterQos;
+use dcps::status::StatusMask;
+use dcps::{Error, TypeSupport};
+
+use super::listener::AnyDataWriterListener;
+use super::publisher::{Publisher, PublisherEntity};
+use super::raw::RawDataWriter;
+use crate::entity::{StatusSource, not_enabled};
+use crate::host::Host;
+use crate::lock::lock;
+use crate::node::watch::Watch;
+use crate::node::writer::WriterCell;
+use crate::node::{Node, Subject};
+use crate::topic::TopicEntity;
+
+/// See the module.
+pub(crate) struct WriterEntity {
+    pub(crate) node: Arc<Node>,
+    pub(crate) topic: Arc<TopicEntity>,
+    pub(super) publisher: Weak<PublisherEntity>,
+    pub(crate) watch: Arc<Watch>,
+    cell: OnceLock<Arc<WriterCell>>,
+    /// QoS as asked for, without what the publisher and the topic add; and the type until it is enabled.
+    qos: Mutex<DataWriterQos>,
+    types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
+    listener: Mutex<(StatusMask, Option<Arc<dyn AnyDataWriterListener>>)>,
+}
+
+impl WriterEntity {
+    pub(super) fn new(
+        node: Arc<Node>,
+        topic: Arc<TopicEntity>,
+        publisher: &Arc<PublisherEntity>,
+        qos: DataWriterQos,
+        types: Box<dyn TypeSupport + Send>,
+    ) -> Result<Arc<Self>, Error> {
+        qos.check()?;
+        Ok(Arc::new(Self {
+            node,
+            topic,
+            publisher: Arc::downgrade(publisher),
+            watch: Arc::default(),
+            cell: OnceLock::new(),
+            qos: Mutex::new(qos),
+            types: Mutex::new(Some(types)),
+            listener: Mutex::default(),
+        }))
+    }
+
+    /// Announces the writer; nothing happens if that was done before.
+    pub(super) fn enable(&self) -> Result<(), Error> {
+        let Some(types) = lock(&self.types).take() else { return Ok(()) };
+        let qos = self.announced(lock(&self.qos).clone());
+        let cell = self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch))?;
+        let _ = self.cell.set(cell);
+        Ok(())
+    }
+
+    pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<WriterCell>, Error> {
+        self.cell.get().ok_or_else(|| not_enabled(operation))
+    }
+
+    pub(crate) fn enabled(&self) -> Option<&Arc<WriterCell>> {
+        self.cell.get()
+    }
+
+    pub(super) fn qos(&self) -> DataWriterQos {
+        lock(&self.qos).clone()
+    }
+
+    pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
+        match self.cell.get() {
+            None => qos.check()?,
+            Some(cell) => {
+                let announced = self.announced(qos.clone());
+                let now = self.node.host().now();
+                cell.lock().machine.set_qos(now, announced.clone())?;
+                // No lock is held here: callbacks of what matches by that may ask for the QoS.
+                self.node.announce_qos(cell.guid, announced.endpoint)?;
+                self.node.touch_writer(cell);
+            }
+        }
+        *lock(&self.qos) = qos;
+        Ok(())
+    }
+
+    /// The publisher's or the topic's QoS has changed.
+    pub(crate) fn announce_again(&self) -> Result<(), Error> {
+        match self.cell.get() {
+            None => Ok(()),
+            Some(_) => self.set_qos(self.qos()),
+        }
+    }
+
+    fn announced(&self, mut qos: DataWriterQos) -> DataWriterQos {
+        if let Some(publisher) = self.publisher.upgrade() {
+            publisher.qos().apply(&mut qos.endpoint);
+        }
+        self.topic.qos().apply(&mut qos.endpoint);
+        qos
+    }
+
+    fn subject(&self) -> Subject {
+        self.topic.subject()
+    }
+
+    pub(super) fn set_listener(&self, listener: Option<Arc<dyn AnyDataWriterListener>>, mask: StatusMask) {
+        *lock(&self.listener) = (mask, listener);
+    }
+
+    /// Sees to it that whoever listens, at whatever level, is called.
+    pub(crate) fn refresh(self: &Arc<Self>) {
+        let own = {
+            let listener = lock(&self.listener);
+            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
+        };
+        let wanted = own | self.publisher.upgrade().map_or(StatusMask::NONE, |group| group.listened());
+        if wanted == StatusMask::NONE {
+            return self.watch.set_callback(wanted, None);
+        }
+        let entity = Arc::downgrade(self);
+        self.watch.set_callback(
+            wanted,
+            Some(Arc::new(move |due| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.dispatch(due);
+                }
+            })),
+        );
+    }
+
+    /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
+    fn dispatch(self: &Arc<Self>, due: StatusMask) {
+        let Some(publisher) = Publisher::of(&self.publisher) else { return };
+        let writer = RawDataWriter::of(Arc::clone(self), publisher.clone());
+        for bit in [
+            StatusMask::OFFERED_DEADLINE_MISSED,
+            StatusMask::OFFERED_INCOMPATIBLE_QOS,
+            StatusMask::LIVELINESS_LOST,
+            StatusMask::PUBLICATION_MATCHED,
+        ] {
+            if !due.intersects(bit) {
+                continue;
+            }
+            let (mask, own) = lock(&self.listener).clone();
+            match own.filter(|_| mask.intersects(bit)) {
+                Some(listener) => call(&*listener, &writer, bit),
+                None => publisher.entity().call(bit, |listener| call(listener, &writer, bit)),
+            }
+        }
+    }
+}
+
+/// Reads the status, which settles it, and calls.
+fn call(listener: &dyn AnyDataWriterListener, writer: &RawDataWriter, bit: StatusMask) {
+    match bit {
+        StatusMask::OFFERED_DEADLINE_MISSED => {
+            listener.on_offered_deadline_missed(writer, writer.get_offered_deadline_missed_status());
+        }
+        StatusMask::OFFERED_INCOMPATIBLE_QOS => {
+            listener.on_offered_incompatible_qos(writer, writer.get_offered_incompatible_qos_status());
+        }
+        StatusMask::LIVELINESS_LOST => {
+            listener.on_liveliness_lost(writer, writer.get_liveliness_lost_status());
+        }
+        _ => listener.on_publication_matched(writer, writer.get_publication_matched_status()),
+    }
+}
+
+impl StatusSource for WriterEntity {
+    fn status_changes(&self) -> StatusMask {
+        self.cell.get().map_or(StatusMask::NONE, |cell| cell.lock().machine.status_changes())
+    }
+
+    fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    fn host(&self) -> Option<Arc<dyn Host>> {
+        Some(self.node.shared_host())
+    }
+}

@@ -1,0 +1,12 @@
+//! Publishers and DataWriters.
+mod entity;
+mod listener;
+mod publisher;
+mod raw;
+mod writer;
+
+pub use listener::{AnyDataWriterListener, DataWriterListener, PublisherListener};
+pub use publisher::Publisher;
+pub(crate) use publisher::PublisherEntity;
+pub use raw::RawDataWriter;
+pub use writer::DataWriter;

@@ -1,0 +1,85 @@
+//! Listeners of readers and subscribers (DDS 1.4, 2.2.2.5.7 and 2.2.2.5.6).
+use std::sync::Arc;
+
+use dcps::status::{DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected};
+
+use super::{DataReader, RawDataReader, Subscriber};
+
+macro_rules! callbacks {
+    ($reader:ty) => {
+        /// There are samples to read or take.
+        fn on_data_available(&self, reader: &$reader) {
+            let _ = reader;
+        }
+        /// A period of DEADLINE went by without a sample of some instance.
+        fn on_requested_deadline_missed(&self, reader: &$reader, status: DeadlineMissed) {
+            let _ = (reader, status);
+        }
+        /// A writer offers less than is asked for.
+        fn on_requested_incompatible_qos(&self, reader: &$reader, status: IncompatibleQos) {
+            let _ = (reader, status);
+        }
+        /// A sample will never come.
+        fn on_sample_lost(&self, reader: &$reader, status: SampleLost) {
+            let _ = (reader, status);
+        }
+        /// A sample was refused because of a limit.
+        fn on_sample_rejected(&self, reader: &$reader, status: SampleRejected) {
+            let _ = (reader, status);
+        }
+        /// A matched writer went silent, or is heard again.
+        fn on_liveliness_changed(&self, reader: &$reader, status: LivelinessChanged) {
+            let _ = (reader, status);
+        }
+        /// A writer was matched, or is gone.
+        fn on_subscription_matched(&self, reader: &$reader, status: Matched) {
+            let _ = (reader, status);
+        }
+    };
+}
+
+/// Called when a status of one reader changes. Callbacks run on a thread of the driver, or on the thread whose call caused
+/// them, with no lock held: they may write, take and create, but not delete their own entity.
+pub trait DataReaderListener<T>: Send + Sync {
+    callbacks!(DataReader<T>);
+}
+
+/// Called when a status of some reader changes that the reader's own listener is not for.
+pub trait AnyDataReaderListener: Send + Sync {
+    callbacks!(RawDataReader);
+}
+
+/// The listener of a Subscriber, for all its readers.
+pub trait SubscriberListener: AnyDataReaderListener {
+    /// Some reader has samples. If this is asked for, nobody's `on_data_available` is called.
+    fn on_data_on_readers(&self, subscriber: &Subscriber) {
+        let _ = subscriber;
+    }
+}
+
+/// A typed listener, called with the untyped reader.
+pub(super) struct Typed<T>(pub(super) Arc<dyn DataReaderListener<T>>);
+
+impl<T: Send + Sync> AnyDataReaderListener for Typed<T> {
+    fn on_data_available(&self, reader: &RawDataReader) {
+        self.0.on_data_available(&DataReader::of(reader.clone()));
+    }
+    fn on_requested_deadline_missed(&self, reader: &RawDataReader, status: DeadlineMissed) {
+        self.0.on_requested_deadline_missed(&DataReader::of(reader.clone()), status);
+    }
+    fn on_requested_incompatible_qos(&self, reader: &RawDataReader, status: IncompatibleQos) {
+        self.0.on_requested_incompatible_qos(&DataReader::of(reader.clone()), status);
+    }
+    fn on_sample_lost(&self, reader: &RawDataReader, status: SampleLost) {
+        self.0.on_sample_lost(&DataReader::of(reader.clone()), status);
+    }
+    fn on_sample_rejected(&self, reader: &RawDataReader, status: SampleRejected) {
+        self.0.on_sample_rejected(&DataReader::of(reader.clone()), status);
+    }
+    fn on_liveliness_changed(&self, reader: &RawDataReader, status: LivelinessChanged) {
+        self.0.on_liveliness_changed(&DataReader::of(reader.clone()), status);
+    }
+    fn on_subscription_matched(&self, reader: &RawDataReader, status: Matched) {
+        self.0.on_subscription_matched(&DataReader::of(reader.clone()), status);
+    }
+}

@@ -1,0 +1,274 @@
+//! The untyped DataReader: everything that does not depend on the type of samples (DDS 1.4, 2.2.2.5.3).
+use std::sync::Arc;
+
+use dcps::qos::DataReaderQos;
+use dcps::reader::{DropCount, DropReason, Request, Sample as Octets};
+use dcps::status::{
+    DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected, StatusMask,
+};
+use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
+use rtps::reader::ReaderCounters;
+use wire::cdr::Representation;
+use wire::discovery::EndpointData;
+use wire::qos::Durability;
+use wire::{Duration, Guid};
+
+use super::entity::ReaderEntity;
+use super::listener::AnyDataReaderListener;
+use super::subscriber::Subscriber;
+use crate::condition::{ReadCondition, StatusCondition, WaitSet};
+use crate::entity::{QosKind, StatusSource, deleted};
+use crate::topic::Topic;
+
+/// A reader of serialized samples. Clones are the same reader.
+#[derive(Clone)]
+pub struct RawDataReader {
+    entity: Arc<ReaderEntity>,
+    subscriber: Subscriber,
+}
+
+impl RawDataReader {
+    pub(super) const fn of(entity: Arc<ReaderEntity>, subscriber: Subscriber) -> Self {
+        Self { entity, subscriber }
+    }
+
+    pub(crate) const fn entity(&self) -> &Arc<ReaderEntity> {
+        &self.entity
+    }
+
+    /// The subscriber.
+    pub const fn get_subscriber(&self) -> &Subscriber {
+        &self.subscriber
+    }
+
+    /// The topic.
+    pub fn get_topicdescription(&self) -> Topic {
+        Topic::new(Arc::clone(&self.entity.topic), self.subscriber.get_participant().clone())
+    }
+
+    /// Its name in the domain.
+    ///
+    /// # Errors
+    /// `NotEnabled`.
+    pub fn guid(&self) -> Result<Guid, Error> {
+        Ok(self.entity.cell("guid")?.guid)
+    }
+
+    /// Reads or takes serialized samples: appends them to `out` and says how many.
+    ///
+    /// # Errors
+    /// `BadParameter` if an instance is asked for that is not known; `NotEnabled`; `AlreadyDeleted`.
+    pub fn access_serialized(&self, request: &Request, out: &mut Vec<Octets>) -> Result<usize, Error> {
+        self.access_where(request, |_, _| true, out)
+    }
+
+    /// As [`RawDataReader::access_serialized`], but only samples for which `matches` says true.
+    ///
+    /// # Errors
+    /// As [`RawDataReader::access_serialized`].
+    pub fn access_where(
+        &self,
+        request: &Request,
+        matches: impl FnMut(&SampleInfo, &[u8]) -> bool,
+        out: &mut Vec<Octets>,
+    ) -> Result<usize, Error> {
+        let cell = self.entity.cell("read or take")?;
+        let now = self.entity.node.host().now();
+        let mut state = cell.lock();
+        if state.deleted {
+            return Err(deleted("read or take"));
+        }
+        let count = state.cache.access_where(now, request, matches, out)?;
+        let resumes = state.cache.has_room_again();
+        drop(state);
+        if resumes {
+            // There is room again for what the protocol holds back.
+            self.entity.node.touch_reader(cell);
+        }
+        Ok(count)
+    }
+
+    /// Gives memory of samples back, so that it is used again.
+    pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
+        if let Some(cell) = self.entity.enabled() {
+            let mut state = cell.lock();
+            samples.into_iter().filter_map(|sample| sample.payload).for_each(|payload| {
+                state.cache.recycle(payload);
+            });
+        }
+    }
+
+    /// True if there are samples in these states.
+    pub fn has_samples(&self, states: States) -> bool {
+        let now = self.entity.node.host().now();
+        self.entity.enabled().is_some_and(|cell| cell.lock().cache.has_samples(now, states))
+    }
+
+    /// The instance of a serialized sample, or of a serialized key; `None` if this reader does not know it.
+    ///
+    /// # Errors
+    /// `BadParameter` if the octets are no sample of the type, `NotEnabled`.
+    pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
+        self.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
+    }
+
+    /// Appends the serialized key of an instance in XCDR version 2, encapsulation header included.
+    ///
+    /// # Errors
+    /// `BadParameter` if the instance is not known, `PreconditionNotMet` if the type has no key, `NotEnabled`.
+    pub fn serialized_key(&self, instance: InstanceHandle, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.entity.cell("get_key_value")?.lock().cache.key_value(instance, Representation::Xcdr2, out)
+    }
+
+    /// The condition that there are samples in these states.
+    pub fn create_readcondition(&self, states: States) -> ReadCondition {
+        ReadCondition::new(self.clone(), states)
+    }
+
+    /// The condition that a status of this reader has changed.
+    pub fn get_statuscondition(&self) -> StatusCondition {
+        StatusCondition::new(Arc::clone(&self.entity) as _)
+    }
+
+    /// The statuses that changed since they were last read.
+    pub fn get_status_changes(&self) -> StatusMask {
+        self.entity.status_changes()
+    }
+
+    /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until every matched reliable writer has
+    /// delivered all that it held when it was first heard.
+    ///
+    /// # Errors
+    /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.
+    pub fn wait_for_historical_data(&self, max_wait: Duration) -> Result<(), Error> {
+        let cell = self.entity.cell("wait_for_historical_data")?;
+        if self.get_qos().endpoint.durability < Durability::TransientLocal {
+            return Ok(());
+        }
+        let waits = WaitSet::new();
+        let mut condition = self.get_statuscondition();
+        condition.set_enabled_statuses(StatusMask(u32::MAX));
+        waits.attach_condition(condition.clone().into())?;
+        let has_all = || {
+            let state = cell.lock();
+            let mut writers = state.rtps.writers().peekable();
+            state.deleted || writers.peek().is_some() && writers.all(|writer| state.rtps.has_history(writer))
+        };
+        if waits.wait_until_true(max_wait, has_all) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ReturnCode::Timeout,
+            "wait_for_historical_data",
+            "the history of a matched writer has not come, or no writer is matched",
+            "wait longer, or see with `punctual why` what is in the way",
+        ))
+    }
+
+    /// Its QoS, without what its subscriber and its topic add.
+    pub fn get_qos(&self) -> DataReaderQos {
+        self.entity.qos()
+    }
+
+    /// Changes the QoS.
+    ///
+    /// # Errors
+    /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then.
+    pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
+        self.entity.set_qos(qos.or_else(|| self.subscriber.get_default_datareader_qos()))
+    }
+
+    /// Sets or takes away the listener. Waits for a call in progress.
+    pub fn set_raw_listener(&self, listener: Option<Arc<dyn AnyDataReaderListener>>, mask: StatusMask) {
+        self.entity.set_listener(listener, mask);
+        self.entity.refresh();
+    }
+
+    /// Enables the reader: it is announced, and receives.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if its participant is not enabled; `OutOfResources` if it cannot be announced.
+    pub fn enable(&self) -> Result<(), Error> {
+        self.subscriber.get_participant().check_enabled("enable a reader")?;
+        self.entity.enable()
+    }
+
+    pub(super) fn settle_data_available(&self) {
+        if let Some(cell) = self.entity.enabled() {
+            cell.lock().cache.settle_data_available();
+        }
+    }
+
+    /// REQUESTED_DEADLINE_MISSED.
+    pub fn get_requested_deadline_missed_status(&self) -> DeadlineMissed {
+        self.status(|cache| cache.requested_deadline_missed())
+    }
+
+    /// REQUESTED_INCOMPATIBLE_QOS.
+    pub fn get_requested_incompatible_qos_status(&self) -> IncompatibleQos {
+        self.status(|cache| cache.requested_incompatible_qos())
+    }
+
+    /// SAMPLE_LOST.
+    pub fn get_sample_lost_status(&self) -> SampleLost {
+        self.status(|cache| cache.sample_lost())
+    }
+
+    /// SAMPLE_REJECTED.
+    pub fn get_sample_rejected_status(&self) -> SampleRejected {
+        self.status(|cache| cache.sample_rejected())
+    }
+
+    /// LIVELINESS_CHANGED.
+    pub fn get_liveliness_changed_status(&self) -> LivelinessChanged {
+        self.status(|cache| cache.liveliness_changed())
+    }
+
+    /// SUBSCRIPTION_MATCHED.
+    pub fn get_subscription_matched_status(&self) -> Matched {
+        self.status(|cache| cache.subscription_matched())
+    }
+
+    fn status<S: Default>(&self, read: impl FnOnce(&mut crate::node::reader::Cache) -> S) -> S {
+        self.entity.enabled().map_or_else(S::default, |cell| read(&mut cell.lock().cache))
+    }
+
+    /// The matched writers.
+    pub fn get_matched_publications(&self) -> Vec<InstanceHandle> {
+        self.entity
+            .enabled()
+            .map_or_else(Vec::new, |cell| cell.lock().rtps.writers().map(InstanceHandle::from).collect())
+    }
+
+    /// What a matched writer announced.
+    ///
+    /// # Errors
+    /// `BadParameter` if it is not matched.
+    pub fn get_matched_publication_data(&self, handle: InstanceHandle) -> Result<Arc<EndpointData>, Error> {
+        let matched = self.get_matched_publications().contains(&handle);
+        let guid = Guid::from_bytes(handle.to_bytes());
+        let found = matched.then(|| self.entity.node.lock_discovery().endpoint(guid).cloned()).flatten();
+        found.ok_or_else(|| {
+            Error::new(
+                ReturnCode::BadParameter,
+                "get_matched_publication_data",
+                format!("no matched writer {handle:?}"),
+                "use a handle of get_matched_publications",
+            )
+        })
+    }
+
+    /// How many samples did not reach the application for a reason, and the last of them.
+    pub fn dropped(&self, reason: DropReason) -> DropCount {
+        self.status(|cache| cache.dropped(reason))
+    }
+
+    /// How often something notable happened in the protocol: duplicates, what had to wait, what is lost.
+    ///
+    /// # Errors
+    /// `NotEnabled`, `AlreadyDeleted`.
+    pub fn counters(&self) -> Result<ReaderCounters, Error> {
+        let state = self.entity.cell("counters")?.lock();
+        if state.deleted { Err(deleted("counters")) } else { Ok(*state.rtps.counters()) }
+    }
+}

@@ -1,0 +1,294 @@
+//! The typed DataReader (DDS 1.4, 2.2.2.5.3).
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use dcps::reader::{Request, Sample as Octets, Which};
+use dcps::status::StatusMask;
+use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
+use wire::cdr::{DdsType, Encoding};
+
+use super::listener::{AnyDataReaderListener, DataReaderListener, Typed};
+use super::raw::RawDataReader;
+use super::sample::Sample;
+use crate::condition::{QueryCondition, ReadCondition};
+
+/// A reader of samples of type `T`. Clones are the same reader. What does not depend on the type is said by [`RawDataReader`], which
+/// it dereferences to.
+///
+/// The forms of read and take are those of the standard; an empty result is its NO_DATA.
+pub struct DataReader<T> {
+    raw: RawDataReader,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> DataReader<T> {
+    pub(super) const fn of(raw: RawDataReader) -> Self {
+        Self { raw, of: PhantomData }
+    }
+
+    /// Sets or takes away the listener. Waits for a call in progress.
+    pub fn set_listener(&self, listener: Option<Arc<dyn DataReaderListener<T>>>, mask: StatusMask)
+    where
+        T: Send + Sync + 'static,
+    {
+        let listener = listener.map(|listener| Arc::new(Typed(listener)) as Arc<dyn AnyDataReaderListener>);
+        self.raw.set_raw_listener(listener, mask);
+    }
+}
+
+impl<T: DdsType> DataReader<T> {
+    /// Takes up to `max` samples in these states out of the cache.
+    ///
+    /// # Errors
+    /// `NotEnabled`, `AlreadyDeleted`; `Error` if octets of a writer cannot be decoded: they are gone, and the rest comes next time.
+    pub fn take(&self, max: usize, states: States) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, ..Request::TAKE })
+    }
+
+    /// Reads up to `max` samples in these states; they stay in the cache and count as read.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn read(&self, max: usize, states: States) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, ..Request::READ })
+    }
+
+    /// Takes samples of one instance.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`]; `BadParameter` if the instance is not known.
+    pub fn take_instance(
+        &self,
+        max: usize,
+        instance: InstanceHandle,
+        states: States,
+    ) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, which: Which::Instance(instance), ..Request::TAKE })
+    }
+
+    /// Reads samples of one instance.
+    ///
+    /// # Errors
+    /// As [`DataReader::take_instance`].
+    pub fn read_instance(
+        &self,
+        max: usize,
+        instance: InstanceHandle,
+        states: States,
+    ) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, which: Which::Instance(instance), ..Request::READ })
+    }
+
+    /// Takes samples of the first instance after `previous`, or of the first at all, that has some.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn take_next_instance(
+        &self,
+        max: usize,
+        previous: Option<InstanceHandle>,
+        states: States,
+    ) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, which: Which::NextInstance(previous), ..Request::TAKE })
+    }
+
+    /// Reads samples of the first instance after `previous`, or of the first at all, that has some.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn read_next_instance(
+        &self,
+        max: usize,
+        previous: Option<InstanceHandle>,
+        states: States,
+    ) -> Result<Vec<Sample<T>>, Error> {
+        self.get(&Request { states, max, which: Which::NextInstance(previous), ..Request::READ })
+    }
+
+    /// Takes samples that a condition of this reader is for.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`]; `PreconditionNotMet` if the condition is of another reader.
+    pub fn take_w_condition(&self, max: usize, condition: &ReadCondition) -> Result<Vec<Sample<T>>, Error> {
+        condition.check_reader(&self.raw)?;
+        self.get(&Request { states: condition.states(), max, ..Request::TAKE })
+    }
+
+    /// Reads samples that a condition of this reader is for.
+    ///
+    /// # Errors
+    /// As [`DataReader::take_w_condition`].
+    pub fn read_w_condition(&self, max: usize, condition: &ReadCondition) -> Result<Vec<Sample<T>>, Error> {
+        condition.check_reader(&self.raw)?;
+        self.get(&Request { states: condition.states(), max, ..Request::READ })
+    }
+
+    /// Takes samples that a query is for.
+    ///
+    /// # Errors
+    /// As [`DataReader::take_w_condition`].
+    pub fn take_w_query(&self, max: usize, query: &QueryCondition<T>) -> Result<Vec<Sample<T>>, Error> {
+        self.get_where(query, &Request { states: query.states(), max, ..Request::TAKE })
+    }
+
+    /// Reads samples that a query is for.
+    ///
+    /// # Errors
+    /// As [`DataReader::take_w_condition`].
+    pub fn read_w_query(&self, max: usize, query: &QueryCondition<T>) -> Result<Vec<Sample<T>>, Error> {
+        self.get_where(query, &Request { states: query.states(), max, ..Request::READ })
+    }
+
+    /// Takes the next sample that was not read before; `None` if there is none. For a type of fixed size nothing is taken from
+    /// the heap in steady state.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn take_next_sample(&self) -> Result<Option<Sample<T>>, Error> {
+        self.next(&Request { states: States::NOT_READ, max: 1, ..Request::TAKE })
+    }
+
+    /// Reads the next sample that was not read before; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn read_next_sample(&self) -> Result<Option<Sample<T>>, Error> {
+        self.next(&Request { states: States::NOT_READ, max: 1, ..Request::READ })
+    }
+
+    /// Takes the next sample that was not read before into `sample`, whose memory is used again; `None` if there is none.
+    /// Without data (`valid_data` false) `sample` stays as it is.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn take_into(&self, sample: &mut T) -> Result<Option<SampleInfo>, Error> {
+        let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
+        self.each(&request, |octets| {
+            if let Some(payload) = &octets.payload {
+                sample.decode_payload_into(payload.bytes()).map_err(|error| not_decoded(&error))?;
+            }
+            Ok(octets.info)
+        })
+    }
+
+    /// The instance of a sample; `None` if this reader does not know it.
+    ///
+    /// # Errors
+    /// `BadParameter` if the sample breaks a bound of its type, `NotEnabled`.
+    pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>, Error> {
+        let mut octets = Vec::new();
+        sample.encode_payload(Encoding::XCDR2, &mut octets).map_err(|error| {
+            let advice = "make the sample keep the bounds of its type";
+            Error::new(ReturnCode::BadParameter, "lookup_instance", error.to_string(), advice)
+        })?;
+        self.raw.lookup_serialized(&octets, false)
+    }
+
+    /// A sample with the key of an instance; its other members are initial.
+    ///
+    /// # Errors
+    /// `BadParameter` if the instance is not known, `PreconditionNotMet` if the type has no key, `NotEnabled`.
+    pub fn get_key_value(&self, instance: InstanceHandle) -> Result<T, Error> {
+        let mut octets = Vec::new();
+        self.raw.serialized_key(instance, &mut octets)?;
+        T::decode_key_payload(&octets).map_err(|error| not_decoded(&error))
+    }
+
+    /// The condition that there are samples in these states for which `query` is true.
+    pub fn create_querycondition(
+        &self,
+        states: States,
+        query: impl Fn(&T) -> bool + Send + Sync + 'static,
+    ) -> QueryCondition<T>
+    where
+        T: 'static,
+    {
+        QueryCondition::new(self.raw.clone(), states, query)
+    }
+
+    fn get(&self, request: &Request) -> Result<Vec<Sample<T>>, Error> {
+        let mut samples = Vec::new();
+        self.with_octets(|octets| {
+            self.raw.access_serialized(request, octets)?;
+            self.decode(octets, &mut samples)
+        })?;
+        Ok(samples)
+    }
+
+    fn get_where(&self, query: &QueryCondition<T>, request: &Request) -> Result<Vec<Sample<T>>, Error> {
+        query.check_reader(&self.raw)?;
+        let mut samples = Vec::new();
+        self.with_octets(|octets| {
+            self.raw.access_where(request, |_, payload| query.matches(payload), octets)?;
+            self.decode(octets, &mut samples)
+        })?;
+        Ok(samples)
+    }
+
+    fn next(&self, request: &Request) -> Result<Option<Sample<T>>, Error> {
+        self.each(request, decode)
+    }
+
+    /// One sample, decoded outside of the lock.
+    fn each<R>(
+        &self,
+        request: &Request,
+        decode: impl FnOnce(&Octets) -> Result<R, Error>,
+    ) -> Result<Option<R>, Error> {
+        self.with_octets(|octets| {
+            self.raw.access_serialized(request, octets)?;
+            octets.first().map(decode).transpose()
+        })
+    }
+
+    fn decode(&self, octets: &[Octets], samples: &mut Vec<Sample<T>>) -> Result<(), Error> {
+        samples.reserve(octets.len());
+        octets.iter().try_for_each(|octets| {
+            samples.push(decode(octets)?);
+            Ok(())
+        })
+    }
+
+    /// Lends a list that is used again by the next call on the thread, and gives the memory of its samples back.
+    fn with_octets<R>(&self, access: impl FnOnce(&mut Vec<Octets>) -> Result<R, Error>) -> Result<R, Error> {
+        thread_local! {
+            static LIST: RefCell<Vec<Octets>> = const { RefCell::new(Vec::new()) };
+        }
+        let mut octets = LIST.take();
+        let result = access(&mut octets);
+        self.raw.recycle(octets.drain(..));
+        LIST.set(octets);
+        result
+    }
+}
+
+impl<T> Clone for DataReader<T> {
+    fn clone(&self) -> Self {
+        Self::of(self.raw.clone())
+    }
+}
+
+impl<T> Deref for DataReader<T> {
+    type Target = RawDataReader;
+
+    fn deref(&self) -> &RawDataReader {
+        &self.raw
+    }
+}
+
+fn decode<T: DdsType>(octets: &Octets) -> Result<Sample<T>, Error> {
+    let data = octets.payload.as_ref().map(|payload| T::decode_payload(payload.bytes())).transpose();
+    Ok(Sample { info: octets.info, data: data.map_err(|error| not_decoded(&error))? })
+}
+
+fn not_decoded(error: &dyn Display) -> Error {
+    Error::new(
+        ReturnCode::Error,
+        "read or take",
+        format!("a sample cannot be decoded: {error}"),
+        "check that writer and reader mean the same type by its name",
+    )
+}

@@ -1,0 +1,17 @@
+//! The driver on real sockets, each test in a network namespace of its own: nothing reaches the machine's network.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod calls;
+mod closing;
+mod leading;
+mod namespace;
+mod nesting;
+mod node;
+mod opening;
+mod process;
+mod traffic;
+
+use std::time::Duration;
+
+/// Longer than anything here takes on a busy machine; only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_secs(20);
