@@ -29,7 +29,7 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
         let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));
         reader.cache.drops.add(DropReason::Lost, count, writer, last, self.now.wall);
         reader.sample_lost.total.add(count);
-        reader.changed |= StatusMask::SAMPLE_LOST;
+        reader.changed.raise(StatusMask::SAMPLE_LOST);
     }
 }
 
@@ -234,7 +234,7 @@ impl<T: TypeSupport> DataReader<T> {
             self.cache.discard(oldest, DropReason::Replaced, now.wall);
         }
         self.cache.insert(slot, stored, self.by_source());
-        self.changed |= StatusMask::DATA_AVAILABLE;
+        self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 
     /// A writer disposes an instance, unregisters it, or both.

@@ -47,7 +47,7 @@ impl<T: TypeSupport> DataReader<T> {
                 self.matched.up(matched.guid.into());
                 self.liveliness_changed.alive.up();
                 self.liveliness_changed.last_publication = Some(matched.guid.into());
-                self.changed |= StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED;
+                self.changed.raise(StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED);
             }
         }
     }
@@ -63,7 +63,7 @@ impl<T: TypeSupport> DataReader<T> {
             false => self.liveliness_changed.not_alive.down(),
         }
         self.liveliness_changed.last_publication = Some(handle);
-        self.changed |= StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED;
+        self.changed.raise(StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED);
         self.leave_all(now, writer);
         true
     }
@@ -84,7 +84,7 @@ impl<T: TypeSupport> DataReader<T> {
             status.not_alive.up();
         }
         status.last_publication = Some(writer.into());
-        self.changed |= StatusMask::LIVELINESS_CHANGED;
+        self.changed.raise(StatusMask::LIVELINESS_CHANGED);
         if !alive {
             self.leave_all(now, writer);
         }
@@ -263,7 +263,7 @@ impl<T: TypeSupport> DataReader<T> {
             payload: None,
         };
         self.cache.insert(slot, stored, false);
-        self.changed |= StatusMask::DATA_AVAILABLE;
+        self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 
     /// The writer writes nothing any more. Instances end in the order of their handles.

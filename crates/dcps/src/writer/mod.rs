@@ -20,7 +20,7 @@ use wire::{Duration, Guid, Instant, Now};
 use crate::InstanceHandle;
 use crate::error::Error;
 use crate::qos::{DataWriterQos, Limits};
-use crate::status::{self, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use crate::status::{self, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
 use crate::type_support::TypeSupport;
 use history::History;
 
@@ -48,7 +48,7 @@ pub struct DataWriter<T, P> {
     aside: Vec<u8>,
     /// When its liveliness is lost; `NEVER` if it asserts by itself, or is lost already.
     lost_at: Instant,
-    changed: StatusMask,
+    changed: Changes,
     deadline_missed: DeadlineMissed,
     incompatible_qos: IncompatibleQos,
     liveliness_lost: LivelinessLost,
@@ -87,7 +87,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             inline_qos: Vec::new(),
             aside: Vec::new(),
             lost_at: Instant::NEVER,
-            changed: StatusMask::NONE,
+            changed: Changes::NONE,
             deadline_missed: DeadlineMissed::default(),
             incompatible_qos: IncompatibleQos::default(),
             liveliness_lost: LivelinessLost::default(),
@@ -146,7 +146,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.rtps.match_reader(now, reader);
         if !known {
             self.matched.up(guid.into());
-            self.changed |= StatusMask::PUBLICATION_MATCHED;
+            self.changed.raise(StatusMask::PUBLICATION_MATCHED);
         }
     }
 
@@ -156,7 +156,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             return false;
         }
         self.matched.down(reader.into());
-        self.changed |= StatusMask::PUBLICATION_MATCHED;
+        self.changed.raise(StatusMask::PUBLICATION_MATCHED);
         self.history.prune(&self.rtps);
         true
     }
@@ -195,13 +195,18 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// A reader of the same topic does not match.
     pub fn not_matched(&mut self, reasons: &[Mismatch]) {
         if self.incompatible_qos.add(reasons) {
-            self.changed |= StatusMask::OFFERED_INCOMPATIBLE_QOS;
+            self.changed.raise(StatusMask::OFFERED_INCOMPATIBLE_QOS);
         }
     }
 
     /// The statuses that changed since they were last read.
     pub const fn status_changes(&self) -> StatusMask {
-        self.changed
+        self.changed.set()
+    }
+
+    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    pub const fn take_status_news(&mut self) -> StatusMask {
+        self.changed.take_news()
     }
 
     /// Reads OFFERED_DEADLINE_MISSED.
