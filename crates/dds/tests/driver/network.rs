@@ -10,7 +10,8 @@ use udp::{Received, Report, Socket, SocketOptions, Wait};
 use wire::Locator;
 
 use crate::PATIENCE;
-use crate::namespace::{alone, bare, ip, tc, veth};
+use crate::cable::{tc, veth};
+use crate::namespace::{alone, bare, ip};
 use crate::node::Node;
 
 fn family(family: Family) -> Config {
