@@ -159,8 +159,8 @@ impl Driver {
         self.state().as_ref().map(|open| open.addresses.clone()).unwrap_or_default()
     }
 
-    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live in the network namespace of
-    /// the calling thread, which has to be that of [`Driver::open`].
+    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live
+    /// in the network namespace of the calling thread, which has to be that of [`Driver::open`].
     ///
     /// # Errors
     ///
