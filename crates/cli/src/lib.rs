@@ -1,6 +1,7 @@
 //! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
 #![forbid(unsafe_code)]
 
+mod describe;
 mod domain;
 mod echo;
 mod exit;
