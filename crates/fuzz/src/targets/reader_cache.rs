@@ -143,11 +143,16 @@ impl Readers {
             assert_eq!(taken, Ok(self.taken.len()));
             assert_eq!(has_some, !self.taken.is_empty(), "what is there is taken");
             assert!(!reader.has_samples(self.now, States::ANY), "what was taken is there");
-            for Sample { info, payload } in self.taken.drain(..) {
+            for Sample { info, payload, key } in self.taken.drain(..) {
                 assert_eq!(info.valid_data, payload.is_some());
-                let Some(payload) = payload else { continue };
-                assert!(Track::decode_payload(payload.bytes()).is_ok(), "its key was read from it");
-                reader.recycle(payload);
+                assert_eq!(info.valid_data, key.is_none(), "what has no data has the key of its instance");
+                if let Some(payload) = &payload {
+                    assert!(Track::decode_payload(payload.bytes()).is_ok(), "its key was read from it");
+                }
+                if let Some(key) = &key {
+                    assert!(Track::decode_key_payload(key.bytes()).is_ok(), "it was made from a key");
+                }
+                [payload, key].into_iter().flatten().for_each(|octets| reader.recycle(octets));
             }
             check(reader);
         }
