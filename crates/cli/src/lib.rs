@@ -4,6 +4,7 @@
 mod domain;
 mod exit;
 mod ls;
+mod measure;
 mod output;
 mod stop;
 
@@ -37,12 +38,21 @@ pub struct Arguments {
 enum Command {
     /// Lists participants, topics, and endpoints with their QoS.
     Ls(ls::Arguments),
+    /// Measures round trips to whoever runs `pong`.
+    Ping(measure::ping::Arguments),
+    /// Answers every `ping`.
+    Pong(measure::pong::Arguments),
+    /// Measures what a writer and a reader can carry.
+    Perf(measure::perf::Arguments),
 }
 
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let done = Stop::on_signals().and_then(|stop| match &arguments.command {
         Command::Ls(arguments) => ls::run(arguments, &stop),
+        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
+        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
+        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
 }
