@@ -18,3 +18,4 @@ mod table;
 mod topics;
 mod types;
 mod usage;
+mod waiting;

@@ -16,10 +16,11 @@ use super::round_trips::RoundTrips;
 use super::table::table;
 use super::types::Probe;
 use super::usage::Usage;
+use super::waiting::Waiting;
 use super::{clock, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
-use crate::output::{flush, print, progress};
+use crate::output::{flush, print};
 use crate::stop::Stop;
 
 /// Command line of `punctual ping`.
@@ -96,8 +97,8 @@ impl DataReaderListener<Probe> for Answered {
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual ping")?;
     let mut asker = Asker::new(&participant, arguments, stop)?;
-    if !asker.meet(arguments, stop)? {
-        return Ok(Outcome::BadNews);
+    if let Some(outcome) = asker.meet(arguments, stop)? {
+        return Ok(outcome);
     }
     let before = Usage::now();
     asker.ask(arguments, stop)?;
@@ -166,27 +167,26 @@ impl Asker {
         Ok(Self { writer, reader, trips, waits, guard, probe })
     }
 
-    /// Waits for the other side; false if it did not come, which was said.
-    fn meet(&self, arguments: &Arguments, stop: &Stop) -> Result<bool, Failure> {
-        let start = Instant::now();
+    /// Waits for the other side; an outcome if it did not come.
+    fn meet(&self, arguments: &Arguments, stop: &Stop) -> Result<Option<Outcome>, Failure> {
+        let mut waiting = Waiting::new("punctual pong");
         while self.writer.get_matched_subscriptions().is_empty()
             || self.reader.get_matched_publications().is_empty()
         {
-            if arguments.wait.is_some_and(|wait| start.elapsed() >= wait) {
+            if arguments.wait.is_some_and(|wait| waiting.time() >= wait) {
+                waiting.end();
                 let domain = arguments.domain.domain;
                 print(format_args!(
                     "nobody answers in domain {domain}: start `punctual pong` there, or see `punctual why`"
                 ));
-                return Ok(false);
+                return Ok(Some(Outcome::BadNews));
             }
-            progress(&format!("waiting for `punctual pong`, {} s", start.elapsed().as_secs()));
-            if stop.wait(dds::Duration::from_millis(20))? {
-                progress("");
-                return Ok(false);
+            if waiting.wait("", stop)? {
+                return Ok(Some(Outcome::Done));
             }
         }
-        progress("");
-        Ok(true)
+        waiting.end();
+        Ok(None)
     }
 
     /// The pings, the answers, and a line each second.

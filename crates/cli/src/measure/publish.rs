@@ -11,10 +11,11 @@ use super::qos::{QosOptions, parse_seconds, parse_size};
 use super::table::table;
 use super::types::{AnyLoad, KeyedLoad, Load, LoadHead};
 use super::usage::{Usage, Used};
+use super::waiting::Waiting;
 use super::{clock, qos, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
-use crate::output::{flush, print, progress};
+use crate::output::{flush, print};
 use crate::stop::Stop;
 
 /// Command line of `punctual perf pub`.
@@ -77,7 +78,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
     writer_qos.endpoint.latency_budget = dds::Duration::from_micros(i64::from(arguments.batch));
     let writer = publisher.create_datawriter::<T>(&topic, QosKind::Specific(writer_qos), None, NO_STATUS)?;
     if !meet(&writer, arguments.readers, stop)? {
-        return Ok(Outcome::BadNews);
+        return Ok(Outcome::Done);
     }
     let before = Usage::now();
     let mut written = Written::new(arguments.size, before)?;
@@ -119,17 +120,14 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
 
 /// Waits for readers; false if Ctrl-C came first.
 fn meet<T>(writer: &DataWriter<T>, readers: usize, stop: &Stop) -> Result<bool, Failure> {
-    let start = Instant::now();
+    let mut waiting = Waiting::new("punctual perf sub");
     loop {
         let count = writer.get_matched_subscriptions().len();
         if count >= readers {
-            progress("");
+            waiting.end();
             return Ok(true);
         }
-        let seconds = start.elapsed().as_secs();
-        progress(&format!("waiting for `punctual perf sub`, {count} of {readers} there, {seconds} s"));
-        if stop.wait(dds::Duration::from_millis(20))? {
-            progress("");
+        if waiting.wait(&format!(", {count} of {readers} there"), stop)? {
             return Ok(false);
         }
     }
