@@ -7,6 +7,7 @@ mod echo;
 mod exit;
 mod hex;
 mod ls;
+mod measure;
 mod output;
 mod publish;
 mod qos;
@@ -50,6 +51,12 @@ enum Command {
     Echo(Box<echo::Arguments>),
     /// Lists participants, topics, and endpoints with their QoS.
     Ls(ls::Arguments),
+    /// Measures round trips to whoever runs `pong`.
+    Ping(measure::ping::Arguments),
+    /// Answers every `ping`.
+    Pong(measure::pong::Arguments),
+    /// Measures what a writer and a reader can carry.
+    Perf(measure::perf::Arguments),
 }
 
 /// Does what the command line says, and says what went wrong.
@@ -58,6 +65,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Pub(arguments) => publish::run(arguments, &stop),
         Command::Echo(arguments) => echo::run(arguments, &stop),
         Command::Ls(arguments) => ls::run(arguments, &stop),
+        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
+        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
+        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
 }
