@@ -1,6 +1,7 @@
-//! The code under test: what reads bytes from the network, and the rules that hold for any bytes.
+//! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
 mod cdr;
 mod discovery;
+mod files;
 mod messages;
 mod participant;
 
@@ -10,6 +11,7 @@ use crate::structure::Structure;
 
 pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
+pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 
 /// How many inputs share a session where sessions have no state.
@@ -33,6 +35,7 @@ pub const RTPS_MESSAGE: Target = Target {
     session: || Box::new(rtps_message),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Payloads of the built-in topics, and parameter lists in general.
@@ -43,6 +46,7 @@ pub const DISCOVERY_DATA: Target = Target {
     session: || Box::new(discovery_data),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Samples of application types.
@@ -53,6 +57,7 @@ pub const CDR_RICH_TYPE: Target = Target {
     session: || Box::new(cdr_rich_type),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Datagrams of a matched peer, to a live participant.
@@ -63,6 +68,7 @@ pub const PARTICIPANT_PEER: Target = Target {
     session: || Box::new(participant::from_peer()),
     batch: PEER_BATCH,
     keeps: PEER_KEEPS,
+    hunger: 1,
 };
 
 /// Datagrams of somebody else, to a live participant.
@@ -73,11 +79,44 @@ pub const PARTICIPANT_STRANGER: Target = Target {
     session: || Box::new(participant::from_stranger()),
     batch: STRANGER_BATCH,
     keeps: STRANGER_KEEPS,
+    hunger: 1,
+};
+
+/// How many times the budget of the network a file may take: a tree of it is made, and from that the network.
+const FILE_HUNGER: usize = 8;
+
+/// Network files, for `plan`.
+pub const NETWORK_FILE: Target = Target {
+    name: "network_file",
+    structure: Structure::Plain,
+    seeds: files::networks,
+    session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Models of switches in XML, for `plan`.
+pub const SWITCH_MODELS: Target = Target {
+    name: "switch_models",
+    structure: Structure::Plain,
+    seeds: files::models,
+    session: || Box::new(switch_models),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
 };
 
 /// All targets.
-pub const ALL: [Target; 5] =
-    [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE, PARTICIPANT_PEER, PARTICIPANT_STRANGER];
+pub const ALL: [Target; 7] = [
+    RTPS_MESSAGE,
+    DISCOVERY_DATA,
+    CDR_RICH_TYPE,
+    PARTICIPANT_PEER,
+    PARTICIPANT_STRANGER,
+    NETWORK_FILE,
+    SWITCH_MODELS,
+];
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {
