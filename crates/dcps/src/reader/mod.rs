@@ -71,13 +71,14 @@ impl<T: TypeSupport> DataReader<T> {
     /// What [`DataReaderQos::check`] says.
     pub fn new(guid: Guid, qos: DataReaderQos, types: T) -> Result<Self, Error> {
         qos.check()?;
+        let limits = qos.limits();
         Ok(Self {
             guid,
-            limits: qos.limits(),
+            limits,
             qos,
             types,
             publications: Vec::new(),
-            cache: Cache::new(),
+            cache: Cache::new(limits.bytes),
             xcdr1: BTreeMap::new(),
             aliases: BTreeMap::new(),
             key: Vec::new(),

@@ -4,6 +4,7 @@
 //! says so: the owner waits until acknowledgements have come, and tries again until the time that the error names.
 mod change;
 mod history;
+mod in_place;
 mod refusal;
 mod time;
 
@@ -24,6 +25,7 @@ use crate::type_support::TypeSupport;
 use history::History;
 
 pub use change::{InstanceOf, WriteOptions};
+pub use in_place::WriteWithError;
 pub use refusal::{Blocked, Limit, WriteError};
 
 /// Longest wait for more samples to share a datagram with, however long LATENCY_BUDGET is.
@@ -42,6 +44,8 @@ pub struct DataWriter<T, P> {
     key: Vec<u8>,
     key_payload: Vec<u8>,
     inline_qos: Vec<u8>,
+    /// A sample that was encoded aside because it may be too large for a slab.
+    aside: Vec<u8>,
     /// When its liveliness is lost; `NEVER` if it asserts by itself, or is lost already.
     lost_at: Instant,
     changed: Changes,
@@ -81,6 +85,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             key: Vec::new(),
             key_payload: Vec::new(),
             inline_qos: Vec::new(),
+            aside: Vec::new(),
             lost_at: Instant::NEVER,
             changed: Changes::NONE,
             deadline_missed: DeadlineMissed::default(),

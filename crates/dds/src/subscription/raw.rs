@@ -97,9 +97,8 @@ impl RawDataReader {
     pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
         if let Some(cell) = self.entity.enabled() {
             let mut state = cell.lock();
-            samples.into_iter().filter_map(|sample| sample.payload).for_each(|payload| {
-                state.cache.recycle(payload);
-            });
+            let payloads = samples.into_iter().flat_map(|sample| [sample.payload, sample.key]);
+            payloads.flatten().for_each(|payload| state.cache.recycle(payload));
         }
     }
 

@@ -293,7 +293,8 @@ impl<T> Deref for DataReader<T> {
 
 fn decode<T: DdsType>(octets: &Octets) -> Option<Sample<T>> {
     let data = octets.payload.as_ref().map(|payload| T::decode_payload(payload.bytes())).transpose();
-    Some(Sample { info: octets.info, data: data.ok()? })
+    let key = octets.key.as_ref().map(|key| T::decode_key_payload(key.bytes())).transpose();
+    Some(Sample { info: octets.info, data: data.ok()?, key: key.ok()? })
 }
 
 fn not_decoded(error: &dyn Display) -> Error {

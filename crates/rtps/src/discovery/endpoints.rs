@@ -105,6 +105,12 @@ impl Endpoints {
         self.matched.contains(&(local, other))
     }
 
+    /// True for a writer that some local reader is matched with.
+    pub(super) fn is_read(&self, writer: Guid) -> bool {
+        let topic = self.get(writer).and_then(|data| self.topics.get(&data.topic_name));
+        topic.is_some_and(|topic| topic.local.iter().any(|local| self.is_matched(*local, writer)))
+    }
+
     /// What a local endpoint is matched with.
     pub(super) fn matches(&self, local: EntityId) -> impl Iterator<Item = Guid> + '_ {
         let first = (local, Guid::UNKNOWN);
@@ -261,9 +267,7 @@ impl Endpoints {
             return;
         }
         around.events.push(Event::WriterUnmatched { reader: local, writer: other });
-        let topic = self.get(other).and_then(|data| self.topics.get(&data.topic_name));
-        let still = topic.is_some_and(|topic| topic.local.iter().any(|id| self.is_matched(*id, other)));
-        if !still {
+        if !self.is_read(other) {
             around.leases.forget(other);
         }
     }
