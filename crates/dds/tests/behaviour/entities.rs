@@ -175,7 +175,7 @@ fn a_deleted_endpoint_is_unmatched_and_what_it_wrote_arrives_before() {
     settle(&mut desk);
     writer.write(&reading(1, 1)).unwrap();
     writer.get_publisher().delete_datawriter(&writer).unwrap();
-    desk.run(millis(10));
+    part(&mut desk);
     assert_eq!(values(&reader), [1], "what waited for company left");
     assert_eq!(reader.get_subscription_matched_status().current.count, 0);
     assert_eq!(reader.get_matched_publications(), []);
@@ -251,7 +251,7 @@ fn a_participant_leaves_with_the_last_handle_of_anything_in_it() {
     drop(writer);
     weak.write(&reading(1, 1)).unwrap();
     drop(weak);
-    desk.run(millis(10));
+    part(&mut desk);
     assert_eq!(reader.get_subscription_matched_status().current.count, 0, "it has said goodbye");
     assert_eq!(there.get_discovered_participants().len(), 0);
     assert!(desk.is_closed(0) && !desk.is_closed(1));
