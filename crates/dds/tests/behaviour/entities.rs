@@ -215,6 +215,32 @@ fn a_topic_is_for_one_type() {
 }
 
 #[test]
+fn what_is_not_supported_is_refused() {
+    let (_desk, here, _there) = two();
+    let mut group = PublisherQos::default();
+    group.presentation.coherent_access = true;
+    let refused = here.create_publisher(QosKind::Specific(group.clone()), None, NO_STATUS);
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    let publisher = publisher(&here);
+    assert_eq!(code(publisher.set_qos(QosKind::Specific(group))), ReturnCode::ImmutablePolicy);
+    let mut qos = DataReaderQos::default();
+    qos.endpoint.type_consistency.prevent_type_widening = true;
+    let refused = subscriber(&here).create_datareader::<Reading>(
+        &topic(&here),
+        QosKind::Specific(qos),
+        None,
+        NO_STATUS,
+    );
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    let mut qos = DataWriterQos::default();
+    qos.endpoint.durability = dds::qos::Durability::Persistent;
+    let refused =
+        publisher.create_datawriter::<Reading>(&topic(&here), QosKind::Specific(qos), None, NO_STATUS);
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    assert!(publisher.lookup_datawriter("Readings").is_none(), "nothing is left of it");
+}
+
+#[test]
 fn defaults_are_those_of_the_factory_until_it_is_told_others() {
     let (_desk, here, _there) = two();
     let publisher = publisher(&here);
