@@ -282,6 +282,22 @@ fn an_ended_instance_is_cleaned_up_once_readers_know() {
 }
 
 #[test]
+fn an_instance_that_is_registered_again_is_not_cleaned_up() {
+    let mut link = Link::connected(|qos, reader| {
+        transient_local(qos, reader);
+        qos.endpoint.durability_service.cleanup_delay = ms(50);
+    });
+    link.write(1, 1).unwrap();
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (1, 3));
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (0, 0));
+}
+
+#[test]
 fn expired_samples_leave_the_history() {
     let mut link = Link::new(|qos, reader| {
         transient_local(qos, reader);

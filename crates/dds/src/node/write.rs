@@ -209,7 +209,11 @@ impl Node {
 
     /// The application says that one writer lives.
     pub(crate) fn assert_writer(&self, cell: &Arc<WriterCell>) -> Result<(), Error> {
-        let kind = cell.lock().machine.qos().endpoint.liveliness.kind;
+        let kind = {
+            let state = cell.lock();
+            alive(&state, "assert_liveliness")?;
+            state.machine.qos().endpoint.liveliness.kind
+        };
         if kind == LivelinessKind::ManualByParticipant {
             self.assert_participant();
             return Ok(());

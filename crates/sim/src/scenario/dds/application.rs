@@ -203,18 +203,18 @@ impl Application {
             Err(error) => self.odd(Invariant::NoPanic, format!("{} cannot take: {error}", reader.guid)),
         }
         let take = self.takes.fetch_add(1, Ordering::Relaxed);
+        // First all of them: an answer may come back, and be taken before the next is noted.
+        let mut answers = Vec::new();
         for sample in &samples {
             match self.taken(reader, sample, take) {
                 Ok(taken) => {
-                    let echoed = taken.instance.filter(|_| taken.octets.is_some());
+                    answers.extend(taken.instance.filter(|_| taken.octets.is_some()));
                     self.note(Seen::Taken(taken));
-                    if let Some(instance) = echoed {
-                        self.echo(reader, instance);
-                    }
                 }
                 Err(what) => self.odd(Invariant::Intact, what),
             }
         }
+        answers.into_iter().for_each(|instance| self.echo(reader, instance));
         let count = samples.len();
         reader.raw.recycle(samples);
         count

@@ -207,6 +207,7 @@ fn reader_qos(plan: &EndpointPlan, mutation: Option<Mutation>) -> DataReaderQos 
         endpoint: EndpointQos {
             // Every LATENCY_BUDGET that is offered will do.
             latency_budget: Duration::from_secs(1),
+            representation: vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2],
             resource_limits: ResourceLimits { max_samples: plan.reads.max_samples, ..Default::default() },
             ..endpoint_qos(&plan, EndpointQos::reader())
         },

@@ -64,7 +64,7 @@ impl View {
             return Err((Invariant::Intact, what));
         }
         self.check_order(taken, plan, ever)?;
-        self.check_generation(taken, coverage)?;
+        self.check_generation(taken, plan, coverage)?;
         if let Some(deadline) = plan.deadline {
             match taken.octets {
                 Some(_) => self.periods.begin(now, deadline),
@@ -123,14 +123,16 @@ impl View {
         Ok(())
     }
 
-    fn check_generation(&self, taken: &Taken, coverage: &mut Coverage) -> Result<(), Broken> {
+    fn check_generation(&self, taken: &Taken, plan: &EndpointPlan, coverage: &mut Coverage) -> Result<(), Broken> {
         match (taken.octets.is_some(), taken.state) {
             (true, _) => {}
             (false, InstanceState::NotAliveDisposed) => coverage.hit(Situation::Disposed),
             (false, InstanceState::NotAliveNoWriters) => coverage.hit(Situation::NoWriters),
             (false, InstanceState::Alive) => {}
         }
-        let Some(last) = &self.last else { return Ok(()) };
+        // Ordered by source timestamp, what another writer wrote before may stand before what came first.
+        let comes_after = |last: &&Last| !plan.by_source || last.writer == taken.writer;
+        let Some(last) = self.last.as_ref().filter(comes_after) else { return Ok(()) };
         let broken = |what: &str| {
             let Taken { reader, writer, number, instance, generation, .. } = taken;
             let what = format!(
