@@ -59,6 +59,8 @@ pub struct OwnReader {
     echoes: AtomicU32,
     /// It has always taken at once.
     at_once: AtomicBool,
+    /// A take is under way: what a callback within it took would seem to come first.
+    taking: AtomicBool,
     matched: Mutex<BTreeSet<InstanceHandle>>,
 }
 
@@ -109,6 +111,7 @@ impl OwnReader {
             form,
             echoes: AtomicU32::new(plan.reads.echoes),
             at_once: AtomicBool::new(plan.reads.eager),
+            taking: AtomicBool::new(false),
             matched: Mutex::default(),
             plan,
         })
@@ -191,7 +194,11 @@ impl Application {
 
     /// Takes all that a reader has, as many at a time as its plan says.
     pub fn take(&self, reader: &OwnReader) {
+        if reader.taking.swap(true, Ordering::Relaxed) {
+            return;
+        }
         while !self.is_refusing() && self.take_some(reader) > 0 {}
+        reader.taking.store(false, Ordering::Relaxed);
     }
 
     /// Takes once; says how many samples came.

@@ -1,5 +1,6 @@
 //! What is checked once everything has arrived, and how a run ends: silence, a last word of every writer, and good-bye.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dds::InstanceState;
 use dds::qos::LivelinessKind;
@@ -8,6 +9,7 @@ use wire::{Duration, Guid, GuidPrefix};
 use super::judge::{ReaderRecord, WriterRecord};
 use super::run::Run;
 use super::seen::Kind;
+use crate::coverage::Situation;
 use crate::invariants::Broken;
 use crate::network::NodeId;
 use crate::sabotage::Sabotaged;
@@ -115,8 +117,8 @@ impl Run<'_> {
             return;
         }
         let periods = lasts.as_nanos() / self.config.announce_period.as_nanos().max(1) + 2;
-        // An announcement goes out once for each group and for each configured peer.
-        let each = if self.config.multicast { 4 } else { nodes.len() as u64 };
+        // An announcement goes out once for each group, and to each other participant, known or configured.
+        let each = if self.config.multicast { 4 } else { 0 } + nodes.len() as u64;
         // Liveliness is asserted several times in a lease to each other participant, and acknowledged.
         let plans = self.config.participants.iter().flat_map(|participant| &participant.endpoints);
         let shortest = plans.filter(|plan| plan.is_writer).filter_map(|plan| plan.lease).min();
@@ -145,15 +147,15 @@ impl Run<'_> {
 
     /// What the statuses say agrees with what is known.
     fn check_statuses(&mut self) -> Result<(), Broken> {
-        let now = self.world.now();
         for (guid, endpoint) in &self.endpoints {
             let Some(node) = self.world.node(endpoint.node).map(Sabotaged::inner) else { continue };
             node.host().set_now(self.world.clock(endpoint.node));
+            let application = Arc::clone(node.application());
             let count = |matching: &dyn Fn(Guid) -> bool| {
                 self.endpoints.keys().filter(|other| matching(**other)).count() as u64
             };
             let broken = |what: String| Err((Invariant::Statuses, format!("{guid}: {what}")));
-            if let Some(writer) = node.application().writer(endpoint.index) {
+            if let Some(writer) = application.writer(endpoint.index) {
                 let expected = count(&|reader| self.should_match(*guid, reader));
                 let matched = writer.raw.get_publication_matched_status();
                 if u64::from(matched.current.count) != expected || matched.total.count < expected {
@@ -161,6 +163,9 @@ impl Run<'_> {
                 }
                 let refused = count(&|reader| self.is_refused(*guid, reader));
                 let incompatible = writer.raw.get_offered_incompatible_qos_status().total.count;
+                if incompatible > 0 {
+                    self.world.coverage.hit(Situation::NotMatched);
+                }
                 if incompatible < refused {
                     return broken(format!("{incompatible} incompatible readers, there are {refused}"));
                 }
@@ -174,7 +179,7 @@ impl Run<'_> {
                     return broken(format!("liveliness was lost {lost} times, of {:?}", writer.plan));
                 }
             }
-            let Some(reader) = node.application().reader(endpoint.index) else { continue };
+            let Some(reader) = application.reader(endpoint.index) else { continue };
             let Some(record) = self.judge.readers().get(guid) else { continue };
             let expected = count(&|writer| self.should_match(writer, *guid));
             let matched = reader.raw.get_subscription_matched_status();
@@ -194,14 +199,13 @@ impl Run<'_> {
             }
             let missed = reader.raw.get_requested_deadline_missed_status().total.count;
             if missed > 0 {
-                self.world.coverage.hit(crate::coverage::Situation::DeadlineMissed);
+                self.world.coverage.hit(Situation::DeadlineMissed);
             }
             if record.at_once {
                 let periods = record.views.values().map(|view| &view.periods);
                 self.check_deadline(*guid, missed, record.plan.deadline, periods)?;
             }
         }
-        let _ = now;
         Ok(())
     }
 
@@ -247,6 +251,9 @@ impl Run<'_> {
             let round = self.write_everywhere();
             rounds.push(round);
             self.let_arrive();
+            // What is not required for certain may be under way still.
+            let patience = self.backlog_time();
+            self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
             if !self.goes_on() {
                 return;
             }

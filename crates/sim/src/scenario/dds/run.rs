@@ -1,5 +1,5 @@
 //! The course of a run.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
@@ -72,6 +72,8 @@ pub(super) struct Run<'t> {
     pub(super) places: BTreeMap<Guid, Place>,
     /// Endpoints that were deleted, and whether they are still there.
     pub(super) released: Vec<(Guid, Weak<()>)>,
+    /// Participants that have vanished.
+    pub(super) crashed: BTreeSet<GuidPrefix>,
     /// Changes that each writer still makes.
     pub(super) publishers: BTreeMap<Guid, u32>,
     pub(super) written: u64,
@@ -164,6 +166,7 @@ impl<'t> Run<'t> {
             endpoints: BTreeMap::new(),
             places: BTreeMap::new(),
             released: Vec::new(),
+            crashed: BTreeSet::new(),
             publishers: BTreeMap::new(),
             written: 0,
             pending: 0,
@@ -250,7 +253,7 @@ impl<'t> Run<'t> {
     }
 
     /// What is left to do: window-fulls, each of which takes a round trip, and takes of readers that are slow.
-    fn backlog_time(&mut self) -> Duration {
+    pub(super) fn backlog_time(&mut self) -> Duration {
         let nodes: Vec<NodeId> = (0..self.prefixes.len()).map(NodeId).collect();
         let (mut held, mut takes) = (0, Duration::ZERO);
         for node in nodes.into_iter().filter_map(|node| self.world.node(node)) {
@@ -345,6 +348,10 @@ impl<'t> Run<'t> {
                     self.world.fail(Invariant::Matches, what);
                 }
                 let live = self.endpoints.contains_key(writer) && self.endpoints.contains_key(reader);
+                let dead = |guid: &Guid| self.crashed.contains(&guid.prefix);
+                if !begins && (dead(writer) || dead(reader)) {
+                    self.world.coverage.hit(Situation::LeaseExpired);
+                }
                 if !begins && self.settled && live {
                     let what = format!("{writer} and {reader} have lost each other without need");
                     self.world.fail(Invariant::StableMatch, what);
