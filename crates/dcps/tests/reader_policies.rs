@@ -389,6 +389,13 @@ fn ended_instances_are_purged_after_their_delay() {
     desk.wait(ms(100));
     assert_eq!((desk.reader.instances(), desk.dropped(DropReason::Purged)), (1, 2));
     assert_eq!(desk.values(), [Some(3)]);
+    desk.unregister(1, 3);
+    desk.take();
+    assert_eq!(
+        desk.reader.held_bytes(),
+        0,
+        "those who had registered a purged instance are forgotten with it"
+    );
 }
 
 #[test]
