@@ -39,7 +39,7 @@ fn entities_that_are_not_enabled_say_so_and_are_enabled_from_the_top() {
     let mut qos = writer.get_qos();
     qos.endpoint.history = dds::qos::History::KeepAll;
     writer.set_qos(QosKind::Specific(qos.clone())).unwrap();
-    assert_eq!(writer.get_statuscondition().get_trigger_value(), false);
+    assert!(!writer.get_statuscondition().get_trigger_value());
     assert_eq!(code(writer.enable()), ReturnCode::PreconditionNotMet, "its publisher is not");
     publisher.enable().unwrap();
     writer.enable().unwrap();
