@@ -28,6 +28,7 @@ mod punctual_to_cyclone {
         large_samples = large;
         large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         disposed_xcdr2 = dispose { xcdr: 2 };
         unregistered = unregister;
@@ -52,6 +53,7 @@ mod cyclone_to_punctual {
         large_samples = large;
         large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         disposed_xcdr2 = dispose { xcdr: 2 };
         unregistered = unregister;
@@ -75,6 +77,7 @@ mod punctual_to_fastdds {
         large_samples = large;
         large_samples_best_effort = large { reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         unregistered = unregister;
         late_reader = late { transient_local: true };
@@ -95,6 +98,7 @@ mod fastdds_to_punctual {
         large_samples = large;
         large_samples_best_effort = large { reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         unregistered = unregister;
         late_reader = late { transient_local: true };

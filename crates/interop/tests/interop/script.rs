@@ -42,6 +42,12 @@ pub(crate) fn large(stage: &Stage) {
     stage.end(writer, reader);
 }
 
+/// So they do if parts of them are lost.
+pub(crate) fn large_with_losses(stage: &Stage) {
+    large(stage);
+    assert!(stage.lost() > 0, "nothing was lost, so that nothing was shown");
+}
+
 /// An instance ends and begins again, while another goes on.
 pub(crate) fn dispose(stage: &Stage) {
     end_of_instance(stage, "dispose", "disposed");

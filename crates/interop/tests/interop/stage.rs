@@ -142,6 +142,11 @@ impl Stage {
         (writer, reader)
     }
 
+    /// Packets of the writer's side that were lost on a narrow cable.
+    pub(crate) fn lost(&self) -> u64 {
+        self.places[0].lost()
+    }
+
     /// The writer takes its leave, the reader notices; neither has said anything that was not expected.
     pub(crate) fn end(&self, writer: Program, mut reader: Program) {
         nothing_left(writer);
