@@ -20,6 +20,10 @@ mod punctual_to_cyclone {
     use super::*;
     plays! { Punctual to Cyclone:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_xcdr2 = unregister { kind: Kind::Numbered, xcdr: 2 };
+        mutable = dispose { kind: Kind::Mutable };
+        mutable_xcdr2 = dispose { kind: Kind::Mutable, xcdr: 2 };
         keyed_xcdr2 = stream { xcdr: 2 };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
@@ -45,6 +49,10 @@ mod cyclone_to_punctual {
     use super::*;
     plays! { Cyclone to Punctual:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_xcdr2 = unregister { kind: Kind::Numbered, xcdr: 2 };
+        mutable = dispose { kind: Kind::Mutable };
+        mutable_xcdr2 = dispose { kind: Kind::Mutable, xcdr: 2 };
         keyed_xcdr2 = stream { xcdr: 2 };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
@@ -70,6 +78,8 @@ mod punctual_to_fastdds {
     use super::*;
     plays! { Punctual to FastDds:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_unregistered = unregister { kind: Kind::Numbered };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
         keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
@@ -91,6 +101,8 @@ mod fastdds_to_punctual {
     use super::*;
     plays! { FastDds to Punctual:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_unregistered = unregister { kind: Kind::Numbered };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
         keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
