@@ -295,6 +295,11 @@ impl<P: Payload> Discovery<P> {
         self.endpoints.iter()
     }
 
+    /// Grows with every endpoint, local or remote, that is new, changed or gone: of those that match nothing no event tells.
+    pub const fn endpoints_revision(&self) -> u64 {
+        self.endpoints.revision()
+    }
+
     /// A known endpoint, local or remote.
     pub fn endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
         self.endpoints.get(guid)
