@@ -27,6 +27,8 @@ impl Toy {
 }
 
 impl Node for Toy {
+    type Observation = Observation;
+
     fn handle_datagram(&mut self, _: Now, from: SocketAddr, _: SocketAddr, bytes: &[u8]) {
         self.read.push(bytes[0]);
         if self.peer.is_none() {
