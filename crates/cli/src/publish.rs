@@ -94,7 +94,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
     let group = PublisherQos { partition: arguments.qos.partitions.clone(), ..PublisherQos::default() };
     let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
-    let writer = publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
+    let writer =
+        publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
     if !wait_for_readers(arguments, &writer, stop)? {
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }

@@ -27,7 +27,9 @@ impl Stop {
             told.request();
         })
         .map_err(|error| {
-            Failure::System(format!("Ctrl-C cannot be handled: {error}; run the command in a process of its own"))
+            Failure::System(format!(
+                "Ctrl-C cannot be handled: {error}; run the command in a process of its own"
+            ))
         })?;
         Ok(stop)
     }

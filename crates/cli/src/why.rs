@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         early: Vec::new(),
     };
     watched.watch(arguments, &participant, stop)?;
-    let mut scene = Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
+    let mut scene =
+        Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
     scene.received = watched.probe.as_ref().and_then(Probe::received);
     scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;
@@ -106,7 +107,12 @@ struct Watched {
 }
 
 impl Watched {
-    fn watch(&mut self, arguments: &Arguments, participant: &DomainParticipant, stop: &Stop) -> Result<(), Failure> {
+    fn watch(
+        &mut self,
+        arguments: &Arguments,
+        participant: &DomainParticipant,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let start = Instant::now();
         let end = std::time::Duration::from_nanos(u64::try_from(arguments.time.as_nanos()).unwrap_or(0));
         let mut looked = false;
@@ -117,7 +123,8 @@ impl Watched {
             }
             if !looked && start.elapsed() + PATIENCE >= end {
                 looked = true;
-                self.early = participant.get_unvalidated_participants().iter().map(|(_, data)| data.prefix).collect();
+                self.early =
+                    participant.get_unvalidated_participants().iter().map(|(_, data)| data.prefix).collect();
             }
             progress(&format!(
                 "watching, {} of {} s: {} participants, {} endpoints",

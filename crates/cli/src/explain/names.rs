@@ -13,7 +13,10 @@ pub(super) fn difference(one: &str, other: &str) -> Option<&'static str> {
     if one.eq_ignore_ascii_case(other) {
         return Some("by case");
     }
-    if ["rt/", "rq/", "rr/"].iter().any(|prefix| long.strip_prefix(prefix).is_some_and(|rest| rest == short.trim_start_matches('/'))) {
+    if ["rt/", "rq/", "rr/"]
+        .iter()
+        .any(|prefix| long.strip_prefix(prefix).is_some_and(|rest| rest == short.trim_start_matches('/')))
+    {
         return Some("by the prefix that ROS 2 puts before the names of its topics");
     }
     if long.trim_start_matches('/') == short.trim_start_matches('/') {
@@ -73,13 +76,19 @@ mod tests {
             ("Readings", "Reedings", "by one letter"),
             ("Telemetry", "Telemtry", "by one letter"),
         ] {
-            assert_eq!((difference(one, other), difference(other, one)), (Some(how), Some(how)), "{one} {other}");
+            assert_eq!(
+                (difference(one, other), difference(other, one)),
+                (Some(how), Some(how)),
+                "{one} {other}"
+            );
         }
     }
 
     #[test]
     fn other_names_are_left_alone() {
-        for (one, other) in [("Readings", "Readings"), ("A", "B"), ("Pose", "Post"), ("left/arm", "right/arm"), ("", "_")] {
+        for (one, other) in
+            [("Readings", "Readings"), ("A", "B"), ("Pose", "Post"), ("left/arm", "right/arm"), ("", "_")]
+        {
             assert_eq!(difference(one, other), None, "{one} {other}");
         }
     }

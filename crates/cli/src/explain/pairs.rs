@@ -5,7 +5,9 @@ use rtps::discovery::{Mismatch, compare};
 use wire::discovery::EndpointData;
 
 use super::{Finding, Scene};
-use crate::describe::{self, durability, liveliness, order, ownership, presentation, reliability, representation};
+use crate::describe::{
+    self, durability, liveliness, order, ownership, presentation, reliability, representation,
+};
 use crate::explain::names;
 use crate::span::Span;
 
@@ -20,12 +22,16 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
         }
         // Pairs with the same mistake are told once.
         let mut found: BTreeMap<(String, String), (String, usize)> = BTreeMap::new();
-        let pairs = topic.writers.iter().flat_map(|writer| topic.readers.iter().map(move |reader| (*writer, *reader)));
+        let pairs = topic
+            .writers
+            .iter()
+            .flat_map(|writer| topic.readers.iter().map(move |reader| (*writer, *reader)));
         for (writer, reader) in pairs.take(MAX_PAIRS) {
             let mismatches = compare(writer, reader).err().unwrap_or_default();
             let keys = keys(writer, reader).filter(|_| mismatches.is_empty());
             for (what, todo) in mismatches.iter().map(told).chain(keys) {
-                let both = || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
+                let both =
+                    || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
                 found.entry((what, todo)).or_insert_with(|| (both(), 0)).1 += 1;
             }
         }
@@ -35,7 +41,8 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
                 2 => " (and 1 other pair)".to_owned(),
                 more => format!(" (and {} other pairs)", more - 1),
             };
-            findings.push(Finding::problem(format!("topic {name:?}: {both} do not match{others}: {what}"), todo));
+            findings
+                .push(Finding::problem(format!("topic {name:?}: {both} do not match{others}: {what}"), todo));
         }
     }
     findings
@@ -50,10 +57,9 @@ fn told(mismatch: &Mismatch) -> (String, String) {
         )
     };
     match mismatch {
-        Mismatch::Topic { writer, reader } => (
-            format!("topic: written as {writer:?}, read as {reader:?}"),
-            "Use one name for both.".to_owned(),
-        ),
+        Mismatch::Topic { writer, reader } => {
+            (format!("topic: written as {writer:?}, read as {reader:?}"), "Use one name for both.".to_owned())
+        }
         Mismatch::Type { writer, reader } => (
             format!("type: written as {writer:?}, read as {reader:?}"),
             format!("Use one name of the type for both{}.", names::type_hint(writer, reader)),
@@ -111,7 +117,11 @@ fn told(mismatch: &Mismatch) -> (String, String) {
         }
         Mismatch::Partition { writer, reader } => {
             let patterns = |names: &[String]| names.iter().any(|name| name.contains(['*', '?', '[']));
-            let hint = if patterns(writer) && patterns(reader) { " Patterns match names, not other patterns." } else { "" };
+            let hint = if patterns(writer) && patterns(reader) {
+                " Patterns match names, not other patterns."
+            } else {
+                ""
+            };
             (
                 format!(
                     "PARTITION: written in {}, read in {}",

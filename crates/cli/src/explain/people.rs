@@ -47,7 +47,9 @@ fn told(scene: &Scene, domain: u32, tag: &str, group: &[&Neighbour]) -> Option<F
         (
             format!("is in domain {domain}{tagged}"),
             format!("this is domain {}", scene.domain),
-            format!("Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain {domain} looks into that one."),
+            format!(
+                "Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain {domain} looks into that one."
+            ),
         )
     };
     // What is asked about is there, and here something is missing.
@@ -74,18 +76,30 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
         Rejection::UnknownParticipant | Rejection::NotValidated | Rejection::UnknownEndpoint => return None,
         // It was told who that is.
         Rejection::OtherDomain if !scene.neighbours.is_empty() => return None,
-        Rejection::OtherDomain => "Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags.",
-        Rejection::Malformed => "Somebody sends what is no announcement of RTPS 2: look with `tshark -Y rtps` who.",
+        Rejection::OtherDomain => {
+            "Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
+        }
+        Rejection::Malformed => {
+            "Somebody sends what is no announcement of RTPS 2: look with `tshark -Y rtps` who."
+        }
         Rejection::Version => "Somebody speaks another version of RTPS: 2 is spoken here.",
-        Rejection::ForeignRecord => "Somebody announces others in their name; a discovery server does that, an attacker too.",
+        Rejection::ForeignRecord => {
+            "Somebody announces others in their name; a discovery server does that, an attacker too."
+        }
         Rejection::Lease => "Somebody announces a lease of zero: give its participant a lease above that.",
-        Rejection::UnknownAddress => "A participant sends from an address that it did not announce, as after a change of its network: wait, or start it anew.",
+        Rejection::UnknownAddress => {
+            "A participant sends from an address that it did not announce, as after a change of its network: wait, or start it anew."
+        }
         Rejection::SourceAddress => "Somebody forges source addresses.",
         Rejection::ParticipantLimit => "There are more participants than are held: split the domain.",
         Rejection::EndpointLimit => "A participant has more endpoints than are held: split it.",
         Rejection::Evicted => "Many announce themselves and never answer: see who floods the network.",
-        Rejection::EndpointKind => "A participant announces endpoints with ids that make no sense: report it to its makers.",
-        Rejection::EventsNotTaken => "This command was too slow for so much discovery: run it on a host that is less busy.",
+        Rejection::EndpointKind => {
+            "A participant announces endpoints with ids that make no sense: report it to its makers."
+        }
+        Rejection::EventsNotTaken => {
+            "This command was too slow for so much discovery: run it on a host that is less busy."
+        }
         _ => "See the documentation of discovery.",
     };
     Some(Finding::note(format!("{count} announcements or the like were not believed: {reason}"), todo))

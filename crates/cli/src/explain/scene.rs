@@ -88,7 +88,9 @@ impl Scene {
     /// True if the topic that was asked about lacks writers or readers here.
     pub(crate) fn is_incomplete(&self) -> bool {
         let Some(asked) = &self.topic else { return false };
-        self.topics().get(asked.as_str()).is_none_or(|topic| topic.writers.is_empty() || topic.readers.is_empty())
+        self.topics()
+            .get(asked.as_str())
+            .is_none_or(|topic| topic.writers.is_empty() || topic.readers.is_empty())
     }
 
     /// Writers and readers by topic: those of the topic that was asked about, or all.

@@ -80,7 +80,9 @@ impl Neighbours {
             .into_iter()
             .map(|((domain, _), (tag, person))| Neighbour { domain, tag, person, endpoints: Vec::new() })
             .collect();
-        let Some(topic) = scene.topic.as_deref().filter(|_| scene.is_incomplete()) else { return Ok(neighbours) };
+        let Some(topic) = scene.topic.as_deref().filter(|_| scene.is_incomplete()) else {
+            return Ok(neighbours);
+        };
         let mut places: Vec<(u32, String)> =
             neighbours.iter().map(|neighbour| (neighbour.domain, neighbour.tag.clone())).collect();
         places.dedup();
@@ -110,8 +112,12 @@ fn visit(
     let Ok(participant) = joined else { return Ok(()) };
     stop.wait(VISIT)?;
     let endpoints = participant.get_discovered_endpoints();
-    for neighbour in neighbours.iter_mut().filter(|neighbour| neighbour.domain == domain && neighbour.tag == tag) {
-        let own = endpoints.iter().filter(|data| data.topic_name == topic && data.participant == neighbour.person.prefix);
+    for neighbour in
+        neighbours.iter_mut().filter(|neighbour| neighbour.domain == domain && neighbour.tag == tag)
+    {
+        let own = endpoints
+            .iter()
+            .filter(|data| data.topic_name == topic && data.participant == neighbour.person.prefix);
         neighbour.endpoints = own.cloned().collect();
     }
     factory.delete_participant(&participant)?;

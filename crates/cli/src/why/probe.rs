@@ -51,7 +51,9 @@ impl Probe {
         let own = participant.prefix();
         let writers: Vec<EndpointData> = endpoints
             .iter()
-            .filter(|data| data.guid.entity_id.is_writer() && data.topic_name == self.topic && data.participant != own)
+            .filter(|data| {
+                data.guid.entity_id.is_writer() && data.topic_name == self.topic && data.participant != own
+            })
             .map(|data| (**data).clone())
             .collect();
         if !writers.is_empty() {
@@ -61,15 +63,26 @@ impl Probe {
     }
 
     fn read(&self, participant: &DomainParticipant, adapted: &Adapted) -> Result<RawDataReader, Failure> {
-        let type_name = self.types.type_name.clone().or_else(|| adapted.type_name.clone()).unwrap_or_default();
-        let form = self.form.clone().or_else(|| Form::known(&type_name)).unwrap_or(Form::Octets { keyed: adapted.keyed });
+        let type_name =
+            self.types.type_name.clone().or_else(|| adapted.type_name.clone()).unwrap_or_default();
+        let form = self
+            .form
+            .clone()
+            .or_else(|| Form::known(&type_name))
+            .unwrap_or(Form::Octets { keyed: adapted.keyed });
         let topic = participant.create_raw_topic(&self.topic, &type_name, QosKind::Default)?;
         let group = SubscriberQos { partition: adapted.partitions(&self.qos), ..SubscriberQos::default() };
         let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
         let mut qos = DataReaderQos::default();
         adapted.ask(&self.qos, &mut qos.endpoint);
         qos.endpoint.time_based_filter = self.separation.unwrap_or(qos.endpoint.time_based_filter);
-        Ok(subscriber.create_raw_datareader(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?)
+        Ok(subscriber.create_raw_datareader(
+            &topic,
+            form.support(),
+            QosKind::Specific(qos),
+            None,
+            NO_STATUS,
+        )?)
     }
 
     /// What came, and what not; `None` if nobody writes.
