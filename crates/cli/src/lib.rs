@@ -9,6 +9,7 @@ mod exit;
 pub mod explain;
 mod hex;
 mod ls;
+mod measure;
 mod output;
 mod publish;
 mod qos;
@@ -56,6 +57,12 @@ enum Command {
     Ls(ls::Arguments),
     /// Watches a domain, and says what is wrong and what to do.
     Why(Box<why::Arguments>),
+    /// Measures round trips to whoever runs `pong`.
+    Ping(measure::ping::Arguments),
+    /// Answers every `ping`.
+    Pong(measure::pong::Arguments),
+    /// Measures what a writer and a reader can carry.
+    Perf(measure::perf::Arguments),
 }
 
 /// Does what the command line says, and says what went wrong.
@@ -65,6 +72,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Echo(arguments) => echo::run(arguments, &stop),
         Command::Ls(arguments) => ls::run(arguments, &stop),
         Command::Why(arguments) => why::run(arguments, &stop),
+        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
+        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
+        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
 }

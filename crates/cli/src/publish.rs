@@ -168,7 +168,7 @@ fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result
 /// False if they do not come.
 fn wait_for_readers(arguments: &Arguments, writer: &RawDataWriter, stop: &Stop) -> Result<bool, Failure> {
     let waits = WaitSet::new();
-    let mut matched = writer.get_statuscondition();
+    let matched = writer.get_statuscondition();
     matched.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
     waits.attach_condition(matched.into())?;
     waits.attach_condition(stop.condition())?;

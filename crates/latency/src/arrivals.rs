@@ -21,23 +21,8 @@ impl Flow {
     /// The share of a hop matters to the hops behind it only, so with the shares of the first `n` hops the answer is for
     /// the first `n + 1`, or for all.
     pub fn contenders(&self, ports: &[Port], shares: &[u64]) -> Result<Vec<Contender>, FlowError> {
-        let mut spreads: Vec<u64> = Vec::with_capacity(self.tree.len());
-        let mut contenders = Vec::with_capacity(self.tree.len());
-        for (index, hop) in self.tree.iter().enumerate().take(shares.len().saturating_add(1)) {
-            let (spread, contender) = match (hop.parent, shares.first()) {
-                (Some(parent), Some(first)) => {
-                    let enforcement = self.enforcement(ports, *first)?;
-                    let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
-                    let spread = *spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
-                    let link = Link { hop: parent, share, spread };
-                    self.contender(ports, &enforcement, *first, link, index)?
-                }
-                _ => self.first_contender(ports)?,
-            };
-            spreads.push(spread);
-            contenders.push(contender);
-        }
-        Ok(contenders)
+        let mut offering = Offering::new(self, ports);
+        (0..self.tree.len().min(shares.len().saturating_add(1))).map(|_| offering.next(shares)).collect()
     }
 
     fn first_contender(&self, ports: &[Port]) -> Result<(u64, Contender), FlowError> {
@@ -89,8 +74,9 @@ impl Flow {
                 Arrival::Bucket { burst: weigh(burst)?, rate: weigh(*rate)? }
             }
             Enforcement::Gate(_) | Enforcement::Trust => {
-                let jitter = if port.tag > before.tag {
-                    // Parts of messages may weigh more than before: only the spread is known.
+                let jitter = if port.tag > before.tag || self.bundle.is_some() {
+                    // Parts of messages may weigh more than before, or belong to different messages: only the spread
+                    // is known.
                     spread
                 } else {
                     let (bits, rate) = (frames_before.bits, before.rate);
@@ -110,6 +96,43 @@ impl Flow {
         let link = number.ok_or(FlowError::Port { hop: link.hop })?;
         let ingress = (port.tag <= before.tag).then_some(Ingress { link, rate: before.rate, variation });
         Ok((spread, Contender { level: 0, arrival, smallest_frame: frames.smallest, largest_frame, ingress }))
+    }
+}
+
+/// What a flow offers to hop after hop, while its shares become known.
+pub(crate) struct Offering<'f> {
+    flow: &'f Flow,
+    ports: &'f [Port],
+    /// From the second hop on.
+    enforcement: Option<Enforcement>,
+    /// At the hops so far.
+    spreads: Vec<u64>,
+}
+
+impl<'f> Offering<'f> {
+    pub(crate) fn new(flow: &'f Flow, ports: &'f [Port]) -> Self {
+        Self { flow, ports, enforcement: None, spreads: Vec::with_capacity(flow.tree.len()) }
+    }
+
+    /// What it offers to the next hop, given the shares of the hops before.
+    pub(crate) fn next(&mut self, shares: &[u64]) -> Result<Contender, FlowError> {
+        let index = self.spreads.len();
+        let parent = self.flow.tree.get(index).ok_or(FlowError::Tree { hop: index })?.parent;
+        let (spread, contender) = match (parent, shares.first()) {
+            (Some(parent), Some(first)) => {
+                let enforcement = match self.enforcement {
+                    Some(enforcement) => enforcement,
+                    None => *self.enforcement.insert(self.flow.enforcement(self.ports, *first)?),
+                };
+                let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
+                let spread = *self.spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
+                let link = Link { hop: parent, share, spread };
+                self.flow.contender(self.ports, &enforcement, *first, link, index)?
+            }
+            _ => self.flow.first_contender(self.ports)?,
+        };
+        self.spreads.push(spread);
+        Ok(contender)
     }
 }
 

@@ -6,15 +6,13 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::backlog::{backlog_from, backlog_within};
 use crate::bound::{level_bound, planned_bound};
-use crate::levels::{NoLevels, assign_last, least_bound};
-use crate::network::{Buffer, Flow, FlowError, Port};
-use crate::order::verified_order;
-use crate::path::{HopView, PathBound, fixed_latency, least_latency, path_bound, separation_at_subscriber};
+use crate::network::{Flow, FlowError, Port};
+use crate::path::{HopView, PathBound, path_bound};
 use crate::policing::Enforcement;
 use crate::port::Contender;
-use crate::split::{Split, extras};
+use crate::register::Register;
+use crate::split::Split;
 
 /// Names a flow; chosen by the caller.
 pub type FlowId = u64;
@@ -111,6 +109,11 @@ pub enum Reason {
         /// Index of the port.
         port: usize,
     },
+    /// The first switch has no gate or meter left.
+    Guards {
+        /// Index of the publisher's port.
+        port: usize,
+    },
     /// A subscriber may have to wait longer for the next message than it accepts.
     Separation {
         /// Index of the subscriber.
@@ -142,16 +145,46 @@ pub struct Refusal {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ledger {
     ports: Vec<Port>,
-    entries: Vec<Vec<Entry>>,
+    registers: Vec<Register>,
     flows: BTreeMap<FlowId, Admitted>,
     split: Split,
+    guards: Guards,
+}
+
+/// How many gates or meters are left where flows enter the network.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Guards {
+    /// For each port of a host that leads to a switch with a limit, which switch.
+    switch_of: BTreeMap<usize, usize>,
+    /// For each switch with a limit.
+    left: BTreeMap<usize, u32>,
 }
 
 impl Ledger {
     /// A network without flows.
     pub fn new(ports: Vec<Port>, split: Split) -> Self {
-        let entries = ports.iter().map(|_| Vec::new()).collect();
-        Self { ports, entries, flows: BTreeMap::new(), split }
+        let registers = ports.iter().map(|port| Register::new(port.queues)).collect();
+        Self { ports, registers, flows: BTreeMap::new(), split, guards: Guards::default() }
+    }
+
+    /// Limits the flows that are held to their contracts by the switch behind the ports of hosts; before any of them is
+    /// admitted. Switches are named by any number.
+    pub fn limit_guards(&mut self, switch: usize, ports_of_hosts: &[usize], guards: u32) {
+        self.guards.left.insert(switch, guards);
+        self.guards.switch_of.extend(ports_of_hosts.iter().map(|port| (*port, switch)));
+    }
+
+    /// How many gates or meters are left for a flow that begins at the port; `None` if there is no limit.
+    pub fn guards_left(&self, port: usize) -> Option<u32> {
+        self.guards.left.get(self.guards.switch_of.get(&port)?).copied()
+    }
+
+    fn use_guard(&mut self, admitted: &Admitted, change: impl Fn(u32) -> u32) {
+        let switch = admitted.flow.tree.first().and_then(|hop| self.guards.switch_of.get(&hop.port));
+        let policed = admitted.enforcement != Enforcement::Trust;
+        if let Some(left) = switch.filter(|_| policed).and_then(|switch| self.guards.left.get_mut(switch)) {
+            *left = change(*left);
+        }
     }
 
     /// The ports.
@@ -166,7 +199,7 @@ impl Ledger {
 
     /// The flows at a port, in the order of their identities.
     pub fn entries(&self, port: usize) -> &[Entry] {
-        self.entries.get(port).map_or(&[], Vec::as_slice)
+        self.registers.get(port).map_or(&[], Register::entries)
     }
 
     /// An admitted flow.
@@ -180,26 +213,18 @@ impl Ledger {
             .map_err(|reason| Refusal { reason, offer: crate::offer::offer(self, id, flow, reason) })
     }
 
-    /// Whether and how the flow can be admitted, without looking for an alternative.
-    pub fn plan_as_asked(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
-        if self.flows.contains_key(&id) {
-            return Err(Reason::Known);
-        }
-        flow.check(&self.ports).map_err(Reason::Flow)?;
-        let tight = self.tight_shares(id, flow)?;
-        let slacks = self.slacks(id, flow, &tight)?;
-        let loads: Vec<u64> = flow.tree.iter().map(|hop| self.load(hop.port)).collect();
-        let mut refusal = None;
-        for split in [self.split, Split::Last] {
-            let extra = extras(flow, &slacks, &loads, split);
-            let shares: Vec<u64> =
-                tight.iter().zip(extra).map(|(share, extra)| share.saturating_add(extra)).collect();
-            match self.with_shares(id, flow, &shares) {
-                Ok(plan) => return Ok(plan),
-                Err(reason) => refusal = Some(reason),
-            }
-        }
-        Err(refusal.unwrap_or(Reason::Flow(FlowError::Number)))
+    /// Plans and admits at once; a refusal says what could be instead.
+    pub fn admit(&mut self, id: FlowId, flow: &Flow) -> Result<Plan, Refusal> {
+        let plan = self.plan(id, flow)?;
+        self.enter(&plan);
+        Ok(plan)
+    }
+
+    /// Plans and admits at once, without looking for an alternative.
+    pub fn admit_as_asked(&mut self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
+        let plan = self.plan_as_asked(id, flow)?;
+        self.enter(&plan);
+        Ok(plan)
     }
 
     /// Admits what has been planned on this state of the ledger.
@@ -210,34 +235,84 @@ impl Ledger {
         if self.flows.contains_key(&plan.id) || current.as_ref() != Ok(&plan) {
             return false;
         }
-        for Move { port, flow, to, .. } in &plan.moves {
-            for entry in self.entries.get_mut(*port).into_iter().flatten().filter(|entry| entry.flow == *flow)
-            {
-                entry.contender.level = *to;
-            }
-        }
-        let Plan { id, admitted, contenders, .. } = plan;
-        for (hop, contender) in contenders.into_iter().enumerate() {
-            let place = admitted.flow.tree.get(hop).and_then(|hop| self.entries.get_mut(hop.port));
-            let share = admitted.shares.get(hop);
-            if let (Some(entries), Some(share)) = (place, share) {
-                let at = entries.partition_point(|entry| entry.flow < id);
-                entries.insert(at, Entry { flow: id, hop, contender, share: *share });
-            }
-        }
-        self.flows.insert(id, admitted);
+        self.enter(&plan);
         true
+    }
+
+    /// Admits what has been planned on this very state.
+    pub(crate) fn enter(&mut self, plan: &Plan) {
+        for step in &plan.moves {
+            if let Some(register) = self.registers.get_mut(step.port) {
+                register.put(step.flow, step.to);
+            }
+        }
+        let Admitted { flow, shares, .. } = &plan.admitted;
+        for (hop, ((place, contender), share)) in
+            flow.tree.iter().zip(&plan.contenders).zip(shares).enumerate()
+        {
+            let entry = Entry { flow: plan.id, hop, contender: *contender, share: *share };
+            if let (Some(register), Some(port)) =
+                (self.registers.get_mut(place.port), self.ports.get(place.port))
+            {
+                register.insert(entry, port.rate);
+            }
+        }
+        self.use_guard(&plan.admitted, |left| left.saturating_sub(1));
+        self.flows.insert(plan.id, plan.admitted.clone());
     }
 
     /// Takes a flow out: the exact inverse of its admission, except that others keep the levels they were given.
     pub fn remove(&mut self, id: FlowId) -> Option<Admitted> {
         let admitted = self.flows.remove(&id)?;
+        self.use_guard(&admitted, |left| left.saturating_add(1));
         for hop in &admitted.flow.tree {
-            if let Some(entries) = self.entries.get_mut(hop.port) {
-                entries.retain(|entry| entry.flow != id);
+            if let Some(register) = self.registers.get_mut(hop.port) {
+                register.remove(id);
             }
         }
         Some(admitted)
+    }
+
+    /// Takes a flow out for a while.
+    pub(crate) fn suspend(&mut self, id: FlowId) -> Option<Suspended> {
+        let hops = self.flows.get(&id)?.flow.tree.iter();
+        let entry = |port: usize| Some((port, *self.registers.get(port)?.find(id)?));
+        let entries = hops.map(|hop| entry(hop.port)).collect::<Option<_>>()?;
+        Some(Suspended { id, admitted: self.remove(id)?, entries })
+    }
+
+    /// Puts a flow back that was taken out, where it was.
+    pub(crate) fn resume(&mut self, suspended: Suspended) {
+        for (port, entry) in suspended.entries {
+            if let (Some(register), Some(port)) = (self.registers.get_mut(port), self.ports.get(port)) {
+                register.insert(entry, port.rate);
+            }
+        }
+        self.use_guard(&suspended.admitted, |left| left.saturating_sub(1));
+        self.flows.insert(suspended.id, suspended.admitted);
+    }
+
+    /// Takes back what was admitted last: the ledger is as it was before, also where others have moved. The moves are
+    /// undone in the opposite order, which keeps all shares after each step, too.
+    ///
+    /// False, and nothing done, if a flow that has moved is not where the plan has put it, or the flow is not there.
+    pub fn undo(&mut self, plan: &Plan) -> bool {
+        let same = self.flows.get(&plan.id) == Some(&plan.admitted);
+        let in_place = |step: &Move| {
+            let last = plan.moves.iter().rfind(|other| (other.port, other.flow) == (step.port, step.flow));
+            let entry = self.registers.get(step.port).and_then(|register| register.find(step.flow));
+            entry.map(|entry| Some(entry.contender.level)) == Some(last.map(|step| step.to))
+        };
+        if !same || !plan.moves.iter().all(in_place) {
+            return false;
+        }
+        self.remove(plan.id);
+        for step in plan.moves.iter().rev() {
+            if let Some(register) = self.registers.get_mut(step.port) {
+                register.put(step.flow, step.from);
+            }
+        }
+        true
     }
 
     /// The present bound of an admitted flow for each of its subscribers: at most their limits, and less as long as
@@ -255,7 +330,7 @@ impl Ledger {
                 .collect();
             let mut views = Vec::new();
             for (port, contenders) in ports.iter().zip(&contenders) {
-                let index = self.entries(*port).iter().position(|entry| entry.flow == id)?;
+                let index = self.registers.get(*port)?.position(id)?;
                 let port = self.ports.get(*port)?;
                 let delay = level_bound(&port.server(), contenders, contenders.get(index)?.level)?.delay;
                 views.push(HopView { port, server: port.server(), contenders, index, delay });
@@ -263,6 +338,14 @@ impl Ledger {
             bounds.push(path_bound(&admitted.flow, &views)?);
         }
         Some(bounds)
+    }
+
+    pub(crate) fn register(&self, port: usize) -> Option<&Register> {
+        self.registers.get(port)
+    }
+
+    pub(crate) fn knows(&self, id: FlowId) -> bool {
+        self.flows.contains_key(&id)
     }
 
     /// The flow that misses, if the shares of all flows at a port are not kept; for audits and tests.
@@ -278,154 +361,11 @@ impl Ledger {
         }
         Ok(())
     }
+}
 
-    /// The least shares with which the flow could be admitted, hop by hop.
-    fn tight_shares(&self, id: FlowId, flow: &Flow) -> Result<Vec<u64>, Reason> {
-        let mut shares = Vec::with_capacity(flow.tree.len());
-        for index in 0..flow.tree.len() {
-            let contenders = flow.contenders(&self.ports, &shares).map_err(Reason::Flow)?;
-            let contender = *contenders.get(index).ok_or(Reason::Flow(FlowError::Number))?;
-            shares.push(self.least_share(id, flow, index, contender)?);
-        }
-        Ok(shares)
-    }
-
-    fn least_share(&self, id: FlowId, flow: &Flow, index: usize, new: Contender) -> Result<u64, Reason> {
-        let behind =
-            flow.subscribers.iter().filter(|subscriber| flow.way_to(subscriber.hop).contains(&index));
-        let limit = behind.map(|subscriber| subscriber.limit).min().unwrap_or(u64::MAX);
-        let port_index = flow.tree.get(index).map_or(0, |hop| hop.port);
-        let port = self.ports.get(port_index).ok_or(Reason::Flow(FlowError::Port { hop: index }))?;
-        let (mut contenders, mut limits) = self.at(port_index);
-        contenders.push(new);
-        limits.push(limit);
-        least_bound(&port.planning_server(), &contenders, &limits, port.queues)
-            .map_err(|refused| self.reason(port_index, id, refused))
-    }
-
-    /// For each subscriber, what its limit leaves beyond the least shares.
-    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64]) -> Result<Vec<u64>, Reason> {
-        let mut slacks = Vec::with_capacity(flow.subscribers.len());
-        for (index, subscriber) in flow.subscribers.iter().enumerate() {
-            let way = flow.way_to(subscriber.hop);
-            let ports = || {
-                way.iter().filter_map(|hop| flow.tree.get(*hop)).filter_map(|hop| self.ports.get(hop.port))
-            };
-            let sum = way.iter().try_fold(fixed_latency(flow, ports()), |sum, hop| {
-                Some(sum.and_then(|sum| sum.checked_add(*tight.get(*hop)?)))
-            });
-            let sum = sum.flatten().ok_or(Reason::Flow(FlowError::Number))?;
-            let slowest = way.iter().max_by_key(|hop| tight.get(**hop)).and_then(|hop| flow.tree.get(*hop));
-            let port = slowest.map_or(0, |hop| hop.port);
-            let slack = subscriber.limit.checked_sub(sum).ok_or_else(|| Reason::Delay {
-                port,
-                level: self.entries(port).iter().map(|entry| entry.contender.level + 1).max().unwrap_or(0),
-                flow: id,
-                by: Some(sum.saturating_sub(subscriber.limit)),
-            })?;
-            if let Some(accepted) = subscriber.maximum_separation {
-                let least = least_latency(flow, ports()).ok_or(Reason::Flow(FlowError::Number))?;
-                // The promise is the limit, so the latency may vary up to it.
-                let separation = flow
-                    .maximum_separation
-                    .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
-                if separation.is_none_or(|separation| separation > accepted) {
-                    let by = separation.map(|separation| separation - accepted);
-                    return Err(Reason::Separation { subscriber: index, by });
-                }
-            }
-            slacks.push(slack);
-        }
-        Ok(slacks)
-    }
-
-    fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64]) -> Result<Plan, Reason> {
-        let mut contenders = flow.contenders(&self.ports, shares).map_err(Reason::Flow)?;
-        let first = shares.first().copied().unwrap_or(0);
-        let enforcement = flow.enforcement(&self.ports, first).map_err(Reason::Flow)?;
-        let mut moves = Vec::new();
-        for ((hop, contender), share) in flow.tree.iter().zip(&mut contenders).zip(shares) {
-            let port = self.ports.get(hop.port).ok_or(Reason::Flow(FlowError::Number))?;
-            let (mut all, mut limits) = self.at(hop.port);
-            all.push(*contender);
-            limits.push(*share);
-            let levels = assign_last(&port.planning_server(), &all, &limits, port.queues)
-                .map_err(|refused| self.reason(hop.port, id, refused))?;
-            all.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
-            self.fits(hop.port, port, &all)?;
-            if let Some(last) = all.last() {
-                contender.level = last.level;
-            }
-            moves.extend(self.steps(hop.port, port, &levels)?);
-        }
-        let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
-        Ok(Plan { id, admitted, contenders, moves })
-    }
-
-    /// The moves of a port's flows to new levels, in an order in which all shares are kept.
-    fn steps(&self, index: usize, port: &Port, levels: &[u8]) -> Result<Vec<Move>, Reason> {
-        let entries = self.entries(index);
-        let moves: Vec<Move> = entries
-            .iter()
-            .zip(levels)
-            .map(|(entry, to)| Move { port: index, flow: entry.flow, from: entry.contender.level, to: *to })
-            .filter(|step| step.from != step.to)
-            .collect();
-        if moves.is_empty() {
-            return Ok(moves);
-        }
-        let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
-        let (contenders, shares) = self.at(index);
-        verified_order(&port.planning_server(), &flows, &contenders, &shares, &moves)
-            .ok_or(Reason::Order { port: index })
-    }
-
-    /// Whether buffers hold what the queues may hold.
-    fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
-        let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
-        levels.sort_unstable();
-        levels.dedup();
-        let (levels, reserved) = match port.buffer {
-            Buffer::Shared(reserved) => (levels.first().map_or(&[][..], core::slice::from_ref), reserved),
-            Buffer::PerQueue(reserved) => (levels.as_slice(), reserved),
-        };
-        // With the blocking of the plan, so that the answer does not depend on how others are placed.
-        let server = port.planning_server();
-        for level in levels {
-            let from = backlog_from(&server, contenders, *level);
-            let within = match port.buffer {
-                Buffer::Shared(_) => None,
-                Buffer::PerQueue(_) => planned_bound(&server, contenders, *level)
-                    .and_then(|bound| backlog_within(&server, contenders, *level, bound.delay)),
-            };
-            let needed = from.into_iter().chain(within).min().map(|bits| bits.div_ceil(8));
-            if needed.is_none_or(|needed| needed > reserved) {
-                return Err(Reason::Buffer { port: index, level: *level, needed, reserved });
-            }
-        }
-        Ok(())
-    }
-
-    /// The flows of a port and their shares.
-    fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
-        self.entries(port).iter().map(|entry| (entry.contender, entry.share)).unzip()
-    }
-
-    /// Rates of the flows at a port, in bits per second.
-    fn load(&self, port: usize) -> u64 {
-        self.entries(port)
-            .iter()
-            .fold(0, |sum, entry| sum.saturating_add(entry.contender.arrival.rate().unwrap_or(u64::MAX)))
-    }
-
-    fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
-        match refused {
-            NoLevels::Missed { flow, level, by } => {
-                let flow = self.entries(port).get(flow).map_or(id, |entry| entry.flow);
-                Reason::Delay { port, level, flow, by }
-            }
-            NoLevels::TooFewQueues { needed } => Reason::Queues { port, needed },
-            NoLevels::Input => Reason::Flow(FlowError::Number),
-        }
-    }
+/// A flow that is taken out for a while.
+pub(crate) struct Suspended {
+    id: FlowId,
+    admitted: Admitted,
+    entries: Vec<(usize, Entry)>,
 }

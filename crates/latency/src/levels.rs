@@ -84,25 +84,58 @@ fn assign_and(
 
 /// Ports with more flows than this keep the levels they have: a new flow goes where it fits, and nothing else moves.
 pub const SMALL_PORT: usize = 32;
+/// On ports with more flows than this, flows move only if the new one has no place otherwise.
+pub const FEW_FLOWS: usize = 8;
 
-/// The levels at which the last flow fits while all others stay where they are, from the lowest, each with its bound
-/// there (picoseconds): levels above it do not change, those at and below it are tested.
-pub fn places(server: &Server, contenders: &[Contender], limits: &[u64], queues: u8) -> Vec<(u8, u64)> {
-    let mut placed = contenders.to_vec();
-    let mut places = Vec::new();
-    let Some(limit) = limits.get(contenders.len().wrapping_sub(1)).copied() else { return places };
-    for level in 0..queues {
-        if let Some(last) = placed.last_mut() {
-            last.level = level;
-        }
-        let Some(bound) = planned_bound(server, &placed, level).filter(|bound| bound.delay <= limit) else {
-            continue;
-        };
-        if first_miss(server, &placed, limits, level).is_none() {
-            places.push((level, bound.delay));
-        }
+/// The highest level that the last flow may have while all others stay where they are and keep their limits below it,
+/// going up from the lowest.
+fn highest(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> u8 {
+    set_last(placed, u8::MAX);
+    let keeps_below = |level: &u8| {
+        let at_level = placed.iter().zip(limits).filter(|(flow, _)| flow.level == *level);
+        let limit = at_level.map(|(_, limit)| *limit).min();
+        limit.is_none_or(|limit| keeps(server, placed, *level, limit))
+    };
+    (0..queues.saturating_sub(1)).take_while(keeps_below).last().map_or(0, |level| level + 1)
+}
+
+/// Whether the last flow may have the level it has, which is not above [`highest`]. Levels above count with the smallest
+/// frame of the port, so that they are tested again if that has changed.
+fn may_have(server: &Server, placed: &[Contender], limits: &[u64], queues: u8) -> bool {
+    let Some((last, others)) = placed.split_last() else { return false };
+    let changed = others.iter().all(|flow| flow.smallest_frame > last.smallest_frame);
+    let top = if changed { queues.saturating_sub(1).max(last.level) } else { last.level };
+    (last.level..=top).all(|level| {
+        let at_level = placed.iter().zip(limits).filter(|(flow, _)| flow.level == level);
+        let limit = at_level.map(|(_, limit)| *limit).min();
+        limit.is_none_or(|limit| keeps(server, placed, level, limit))
+    })
+}
+
+fn set_last(placed: &mut [Contender], level: u8) {
+    if let Some(last) = placed.last_mut() {
+        last.level = level;
     }
-    places
+}
+
+/// The lowest level at which the last flow fits while all others stay where they are.
+fn lowest_place(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> Option<u8> {
+    let highest = highest(server, placed, limits, queues);
+    (0..=highest).find(|level| {
+        set_last(placed, *level);
+        may_have(server, placed, limits, queues)
+    })
+}
+
+/// The least bound of the last flow, in picoseconds, at a level where it fits while all others stay where they are: that
+/// of the highest such level.
+fn least_at_place(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> Option<u64> {
+    let highest = highest(server, placed, limits, queues);
+    let level = (0..=highest).rev().find(|level| {
+        set_last(placed, *level);
+        may_have(server, placed, limits, queues)
+    })?;
+    planned_bound(server, placed, level).map(|bound| bound.delay)
 }
 
 /// The first flow at or below `level`, from there down, whose limit its level does not keep.
@@ -135,10 +168,14 @@ pub fn least_bound(
     limits: &[u64],
     queues: u8,
 ) -> Result<u64, NoLevels> {
-    if contenders.len() > SMALL_PORT {
-        let places = places(server, contenders, limits, queues);
-        let least = places.into_iter().map(|(_, bound)| bound).min();
-        return least.ok_or_else(|| no_place(server, contenders, limits, queues));
+    if contenders.len() > FEW_FLOWS {
+        match least_at_place(server, &mut contenders.to_vec(), limits, queues) {
+            Some(least) => return Ok(least),
+            None if contenders.len() > SMALL_PORT => {
+                return Err(no_place(server, contenders, limits, queues));
+            }
+            None => {}
+        }
     }
     let (mut placed, mut limits) = (contenders.to_vec(), limits.to_vec());
     let mut least = None;
@@ -160,19 +197,25 @@ pub fn least_bound(
 }
 
 /// Levels for flows of which all but the last have one: those they have, if the last finds a place among them that
-/// leaves no smaller margin than new levels for all would; else those of [`assign`]. On a port that is not a
-/// [`SMALL_PORT`] the others keep their levels in any case.
+/// leaves no smaller margin than new levels for all would; else those of [`assign`]. With more than [`FEW_FLOWS`] any
+/// place will do, and on a port that is not a [`SMALL_PORT`] the others keep their levels in any case.
 pub fn assign_last(
     server: &Server,
     contenders: &[Contender],
     limits: &[u64],
     queues: u8,
 ) -> Result<Vec<u8>, NoLevels> {
-    if contenders.len() > SMALL_PORT {
-        let place = places(server, contenders, limits, queues).into_iter().next();
-        let (level, _) = place.ok_or_else(|| no_place(server, contenders, limits, queues))?;
-        let others = contenders.iter().take(contenders.len() - 1).map(|flow| flow.level);
-        return Ok(others.chain([level]).collect());
+    if contenders.len() > FEW_FLOWS {
+        match lowest_place(server, &mut contenders.to_vec(), limits, queues) {
+            Some(level) => {
+                let others = contenders.iter().take(contenders.len() - 1).map(|flow| flow.level);
+                return Ok(others.chain([level]).collect());
+            }
+            None if contenders.len() > SMALL_PORT => {
+                return Err(no_place(server, contenders, limits, queues));
+            }
+            None => {}
+        }
     }
     let levels = assign(server, contenders, limits, queues)?;
     let mut placed = contenders.to_vec();

@@ -6,20 +6,25 @@
 //! - [`framing`]: what a message weighs on the wire.
 //! - [`port`]: one egress port and what arrives at it; [`linear`], [`busy`], [`bound`]: bounds of its delays;
 //!   [`backlog`]: of what its queues hold; [`levels`]: which flow goes into which level.
+//! - [`switch`]: models of devices; [`routes`]: trees through a network of them; [`bundle`]: flows that the network
+//!   cannot tell apart.
 //! - [`network`]: ports, flows and trees; [`policing`]: gates and meters; [`path`]: bounds from end to end.
-//! - [`ledger`]: admission and removal; [`split`]: of the latency over the hops; [`order`]: of changes.
+//! - [`ledger`]: admission and removal; [`choice`]: among ways, and of who yields; [`split`]: of the latency over the hops; [`order`]: of changes.
 //! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod admission;
 mod arrivals;
 pub mod backlog;
 pub mod bound;
+pub mod bundle;
 pub mod busy;
 pub mod certificate;
 pub mod check;
+pub mod choice;
 mod curve;
 pub mod framing;
 pub mod ledger;
@@ -31,5 +36,9 @@ pub mod order;
 pub mod path;
 pub mod policing;
 pub mod port;
+mod register;
+pub mod routes;
 pub mod split;
+mod sums;
+pub mod switch;
 pub mod units;

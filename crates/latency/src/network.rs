@@ -1,6 +1,7 @@
 //! The model: ports, flows and their trees.
 use alloc::vec::Vec;
 
+use crate::bundle::Bundle;
 use crate::framing::{Frames, Framing};
 use crate::port::{Control, Server};
 
@@ -102,6 +103,10 @@ pub struct Flow {
     pub tree: Vec<Hop>,
     /// Who receives it.
     pub subscribers: Vec<Subscriber>,
+    /// Who yields if not all flows can be admitted: those with the smaller number.
+    pub importance: u8,
+    /// Several flows in one, which the network cannot tell apart; see [`crate::bundle`].
+    pub bundle: Option<Bundle>,
 }
 
 /// Why a flow does not describe anything in the network.
@@ -132,6 +137,8 @@ pub enum FlowError {
         /// Index of the subscriber.
         subscriber: usize,
     },
+    /// A bundle behind a gate: its messages are not one.
+    Bundle,
     /// There are not as many shares as hops, or one is less than the message itself takes.
     Share {
         /// Index of the hop.
@@ -172,6 +179,9 @@ impl Flow {
         if !steps_are_good {
             return Err(FlowError::Number);
         }
+        if self.bundle.is_some() && matches!(self.policing, Policing::Gate { .. }) {
+            return Err(FlowError::Bundle);
+        }
         for (index, hop) in self.tree.iter().enumerate() {
             let port = ports.get(hop.port).ok_or(FlowError::Port { hop: index })?;
             if hop.parent.is_none() != (index == 0) || hop.parent.is_some_and(|parent| parent >= index) {
@@ -199,6 +209,9 @@ impl Flow {
 
     /// The frames of the largest message on the link of a port; the smallest frame is that of any message.
     pub fn frames(&self, port: &Port) -> Option<Frames> {
+        if let Some(bundle) = &self.bundle {
+            return bundle.frames(port.tag);
+        }
         let frames = self.framing.frames(self.largest_message, port.tag)?;
         if self.smallest_message == self.largest_message {
             return Some(frames);
@@ -211,6 +224,33 @@ impl Flow {
 
     pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {
         self.tree.get(hop).and_then(|hop| ports.get(hop.port)).ok_or(FlowError::Port { hop })
+    }
+
+    /// For each hop, what is left to the hops up to it and behind it: the least of the limits of the subscribers behind it,
+    /// each less what is fixed on its way, in picoseconds.
+    pub(crate) fn budgets(&self, ports: &[Port]) -> Vec<u64> {
+        let mut fixed: Vec<u64> = Vec::with_capacity(self.tree.len());
+        for hop in &self.tree {
+            let before = hop.parent.and_then(|parent| fixed.get(parent)).copied().unwrap_or(self.emission);
+            let port =
+                ports.get(hop.port).map_or(0, |port| port.propagation.saturating_add(port.most_multiplexing));
+            fixed.push(before.saturating_add(port));
+        }
+        let mut budgets: Vec<u64> = self.tree.iter().map(|_| u64::MAX).collect();
+        for subscriber in &self.subscribers {
+            if let (Some(budget), Some(fixed)) = (budgets.get_mut(subscriber.hop), fixed.get(subscriber.hop))
+            {
+                *budget = subscriber.limit.saturating_sub(*fixed).min(*budget);
+            }
+        }
+        // Parents have smaller numbers.
+        for (index, hop) in self.tree.iter().enumerate().rev() {
+            let behind = budgets.get(index).copied().unwrap_or(u64::MAX);
+            if let Some(budget) = hop.parent.and_then(|parent| budgets.get_mut(parent)) {
+                *budget = behind.min(*budget);
+            }
+        }
+        budgets
     }
 
     /// The hops from the publisher to `hop`, both included.

@@ -52,8 +52,11 @@ pub fn fixed_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
 pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
     let mut sum = 0_u64;
     for (index, port) in ports.into_iter().enumerate() {
-        let first = flow.framing.frames(flow.smallest_message, port.tag)?;
-        let bits = if index == 0 { first.bits } else { flow.frames(port)?.smallest };
+        let bits = if index == 0 && flow.bundle.is_none() {
+            flow.framing.frames(flow.smallest_message, port.tag)?.bits
+        } else {
+            flow.frames(port)?.smallest
+        };
         sum = sum.checked_add(least_time_of(bits, port.rate)?)?;
         sum = sum.checked_add(port.propagation)?.checked_add(port.least_multiplexing)?;
     }

@@ -86,7 +86,10 @@ impl Flow {
     ) -> Option<Meter> {
         let rate = rate_of(frames.bits, self.separation)?.checked_next_multiple_of(rate_step)?;
         let spread = self.input_spread(port, share)?;
-        let jitter = serialised(spread, self.separation, frames.bits, frames.largest, port.rate, 0)?;
+        let jitter = match self.bundle {
+            Some(_) => spread,
+            None => serialised(spread, self.separation, frames.bits, frames.largest, port.rate, 0)?,
+        };
         let burst = frames.bits.checked_add(bits_in(jitter, rate)?)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate })
     }

@@ -9,13 +9,15 @@ use crate::units::scale_down;
 pub enum Split {
     /// To the last hop: it makes no later hop worse.
     Last,
-    /// In proportion to the load that other flows put on the ports; to the last hop where there is none.
+    /// In proportion to the load that other flows put on the ports, with a quarter of each port's rate on top; nothing
+    /// for the port of a host that has several queues and no other flow.
     Load,
     /// The same for every hop, as in MIDAS, but counting egress ports.
     Even,
 }
 
 /// For each hop, the time it gets beyond its least share; along the way to any subscriber no more than its slack.
+/// `loads` are the weights of the hops for [`Split::Load`].
 pub(crate) fn extras(flow: &Flow, slacks: &[u64], loads: &[u64], split: Split) -> Vec<u64> {
     let mut extras: Vec<Option<u64>> = flow.tree.iter().map(|_| None).collect();
     for (subscriber, slack) in flow.subscribers.iter().zip(slacks) {

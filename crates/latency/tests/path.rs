@@ -5,7 +5,7 @@ mod networks;
 mod random;
 
 use latency::bound::level_bound;
-use latency::network::{Flow, Policing};
+use latency::network::{Flow, Policing, Port};
 use latency::path::{HopView, PathMethod, concatenation_bound, path_bound, sum_bound};
 use latency::port::{Arrival, Contender, Ingress};
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
@@ -56,6 +56,24 @@ fn table_two_by_token_buckets_end_to_end() {
     let delay = level_bound(&server, &shaped, 0).unwrap().delay;
     let hops = [hops[0], HopView { contenders: &shaped, delay, ..hops[1] }];
     assert_eq!(sum_bound(&t2, &hops).unwrap().div_ceil(MICROSECOND), 5_224);
+}
+
+/// DNC's single server with two flows, first-in first-out, by separation of the flows (SFA): 14.5 and 91/6. Rate 10,
+/// latency 10 (here: a lower frame of 100), buckets (4, 10) and (5, 25), in thousands.
+#[test]
+fn one_server_two_flows_by_concatenation() {
+    let port = Port { rate: 10_000, best_effort: 12_500, ..switch() };
+    let bucket = |burst, rate| {
+        let arrival = Arrival::Bucket { burst, rate };
+        Contender { level: 1, arrival, smallest_frame: 0, largest_frame: 0, ingress: None }
+    };
+    let contenders = [bucket(10_000, 4_000), bucket(25_000, 5_000)];
+    let any = flow(100, MILLISECOND, MILLISECOND, &[0]);
+    let delays = [0, 1].map(|index| {
+        let hop = HopView { port: &port, server: port.server(), contenders: &contenders, index, delay: 0 };
+        concatenation_bound(&any, &[hop]).unwrap()
+    });
+    assert_eq!(delays, [14_500_000_000_000, 15_166_666_666_667]);
 }
 
 /// Gaps 11, 12 and 18: what a flow may do at its third port, by hand.

@@ -87,6 +87,8 @@ impl Model {
                 policing: policing[index],
                 tree: source.tree.iter().enumerate().map(hop).collect(),
                 subscribers: network.deliveries(index).into_iter().map(subscriber).collect(),
+                importance: 0,
+                bundle: None,
             }
         };
         let flows: Vec<_> = network.flows().iter().enumerate().map(flow).collect();

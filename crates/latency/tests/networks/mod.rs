@@ -52,6 +52,8 @@ pub(crate) fn flow(octets: u32, separation: u64, limit: u64, path: &[usize]) -> 
         policing: Policing::Gate { tick: NANOSECOND },
         tree,
         subscribers: vec![Subscriber { hop: path.len() - 1, limit, maximum_separation: None }],
+        importance: 0,
+        bundle: None,
     }
 }
 

@@ -1,0 +1,144 @@
+//! How long admissions and removals take on a grid of switches: `admission_speed FLOWS SWITCHES`.
+#![allow(clippy::unwrap_used, reason = "a program for the developer")]
+
+use std::time::{Duration, Instant};
+
+use latency::framing::Framing;
+use latency::ledger::Ledger;
+use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
+use latency::split::Split;
+use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
+
+/// How many of the last admissions are measured one by one, and then removed and admitted again.
+const MEASURED: usize = 1_000;
+/// Ports of a switch: to its neighbours in the four directions, and to its host; and that host's own port.
+const PORTS: usize = 6;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
+    let (Some(Ok(flows)), Some(Ok(switches)), None) = (arguments.next(), arguments.next(), arguments.next())
+    else {
+        println!("usage: admission_speed FLOWS SWITCHES");
+        std::process::exit(2);
+    };
+    let side = (1..).take_while(|side| side * side <= switches).last().unwrap_or(1);
+    let mut random = Random(1);
+    let flows: Vec<Flow> = (0..flows).map(|_| flow(side, &mut random)).collect();
+    let hops: usize = flows.iter().map(|flow| flow.tree.len()).sum();
+    let before = resident();
+    let mut ledger = Ledger::new(ports(side), Split::Load);
+    let (mut admissions, mut refusals) = (Vec::new(), Vec::new());
+    let start = Instant::now();
+    for (id, flow) in (0..).zip(&flows) {
+        let start = Instant::now();
+        let admitted = ledger.admit_as_asked(id, flow).is_ok();
+        if admitted { &mut admissions } else { &mut refusals }.push(start.elapsed());
+    }
+    let total = start.elapsed();
+    let used = side * side * PORTS;
+    println!(
+        "{} switches, {} flows with {hops} hops, {} for each port on average",
+        side * side,
+        flows.len(),
+        hops / used
+    );
+    println!("planned from nothing in {total:?}: {} admitted, {} refused", admissions.len(), refusals.len());
+    println!("resident memory grew by {} KiB", resident().saturating_sub(before));
+    let measured = admissions.len().saturating_sub(MEASURED);
+    show("admission, all", &mut admissions.clone());
+    show("admission, the last ones", &mut admissions.split_off(measured));
+    show("refusal", &mut refusals);
+    let admitted: Vec<(u64, &Flow)> =
+        (0..).zip(&flows).filter(|(id, _)| ledger.flow(*id).is_some()).collect();
+    let (mut removals, mut again) = (Vec::new(), Vec::new());
+    for (id, flow) in admitted.iter().rev().take(MEASURED) {
+        let start = Instant::now();
+        assert!(ledger.remove(*id).is_some());
+        removals.push(start.elapsed());
+        let start = Instant::now();
+        if ledger.admit_as_asked(*id, flow).is_ok() {
+            again.push(start.elapsed());
+        }
+    }
+    show("removal", &mut removals);
+    show("admission after it", &mut again);
+}
+
+fn show(what: &str, times: &mut [Duration]) {
+    times.sort_unstable();
+    let at = |part: usize| times.get((times.len() * part / 1000).min(times.len().saturating_sub(1)));
+    if let (Some(median), Some(late), Some(most)) = (at(500), at(990), times.last()) {
+        println!("{what}: {} times, p50 {median:?}, p99 {late:?}, most {most:?}", times.len());
+    }
+}
+
+/// Kibibytes of memory that the process has; 0 where that cannot be read.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+fn ports(side: usize) -> Vec<Port> {
+    let switch = Port {
+        rate: 1_000_000_000,
+        propagation: 100 * NANOSECOND,
+        least_multiplexing: MICROSECOND,
+        most_multiplexing: 3 * MICROSECOND,
+        queues: 8,
+        best_effort: 1_538,
+        control: None,
+        tag: 0,
+        largest_frame: 1_538,
+        buffer: Buffer::Shared(1_000_000),
+    };
+    let host = Port { least_multiplexing: 0, most_multiplexing: 0, ..switch };
+    (0..side * side).flat_map(|_| [switch, switch, switch, switch, switch, host]).collect()
+}
+
+/// A flow from a random host over up to four links between switches to another host.
+fn flow(side: usize, random: &mut Random) -> Flow {
+    let (mut x, mut y) = (random.below(side), random.below(side));
+    let mut path = vec![(y * side + x) * PORTS + 5];
+    let (right, down) = (random.below(2), random.below(2));
+    for _ in 0..1 + random.below(4) {
+        let across = random.below(2) == 0;
+        path.push((y * side + x) * PORTS + if across { right } else { 2 + down });
+        let step = |at: usize, forward: usize| (at + if forward == 0 { 1 } else { side - 1 }) % side;
+        if across { x = step(x, right) } else { y = step(y, down) }
+    }
+    path.push((y * side + x) * PORTS + 4);
+    path.dedup();
+    let octets =
+        u32::try_from(if random.below(10) == 0 { random.below(20_000) } else { random.below(1_400) })
+            .unwrap_or(0);
+    let hop = |(index, port): (usize, &usize)| Hop { port: *port, parent: index.checked_sub(1) };
+    let limit = (1 + random.below(20) as u64) * MILLISECOND;
+    Flow {
+        largest_message: octets,
+        smallest_message: octets,
+        framing: Framing::Udp { datagram: 1_472 },
+        separation: [2, 5, 10, 20, 50, 100][random.below(6)] * MILLISECOND,
+        maximum_separation: None,
+        jitter: random.below(100) as u64 * MICROSECOND,
+        emission: 0,
+        policing: Policing::Gate { tick: NANOSECOND },
+        tree: path.iter().enumerate().map(hop).collect(),
+        subscribers: vec![Subscriber { hop: path.len() - 1, limit, maximum_separation: None }],
+        importance: 0,
+        bundle: None,
+    }
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap_or(0)
+    }
+}

@@ -1,0 +1,285 @@
+//! How a flow is admitted: the least shares it can have, the slack on top, and places at its ports.
+//!
+//! Running sums answer first: [`Book`](crate::sums::Book). Where they do not suffice the exact tests decide, with other
+//! levels for all flows of a port if need be. So an admission takes long only where it is tight.
+use alloc::vec::Vec;
+
+use crate::arrivals::Offering;
+use crate::backlog::{backlog_from, backlog_within};
+use crate::bound::planned_bound;
+use crate::ledger::{Admitted, FlowId, Ledger, Move, Plan, Reason};
+use crate::levels::{NoLevels, assign_last, least_bound};
+use crate::network::{Buffer, Flow, FlowError, Policing, Port};
+use crate::order::verified_order;
+use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
+use crate::port::Contender;
+use crate::split::{Split, extras};
+use crate::sums::Terms;
+use crate::units::{SECOND, scale_up};
+
+/// How the least shares are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// By running sums, and exactly only at ports where these find no place.
+    Sums,
+    /// Exactly at every port.
+    Exact,
+}
+
+impl Ledger {
+    /// Whether and how the flow can be admitted, without looking for an alternative.
+    pub fn plan_as_asked(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
+        if self.knows(id) {
+            return Err(Reason::Known);
+        }
+        flow.check(self.ports()).map_err(Reason::Flow)?;
+        let port = flow.tree.first().map_or(0, |hop| hop.port);
+        if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
+            return Err(Reason::Guards { port });
+        }
+        match self.search(id, flow, Search::Sums) {
+            Err(
+                Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. },
+            ) => self.search(id, flow, Search::Exact),
+            answer => answer,
+        }
+    }
+
+    fn search(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Plan, Reason> {
+        let tight = self.tight_shares(id, flow, search)?;
+        let slacks = self.slacks(id, flow, &tight)?;
+        let loads: Vec<u64> =
+            flow.tree.iter().enumerate().map(|(index, hop)| self.weight(index, hop.port)).collect();
+        let mut refusal = None;
+        for split in [self.split(), Split::Last] {
+            let extra = extras(flow, &slacks, &loads, split);
+            let mut shares: Vec<u64> =
+                tight.iter().zip(extra).map(|(share, extra)| share.saturating_add(extra)).collect();
+            if search == Search::Sums {
+                shares = self.raised(flow, &shares).unwrap_or(shares);
+            }
+            match self.with_shares(id, flow, &shares) {
+                Ok(plan) => return Ok(plan),
+                Err(reason) => refusal = Some(reason),
+            }
+        }
+        Err(refusal.unwrap_or(Reason::Flow(FlowError::Number)))
+    }
+
+    /// What a hop counts in [`Split::Load`]: the load of its port, in picoseconds of work in a second, and a quarter of
+    /// its time, because without slack at a port no other flow could join this one there. The first flow of a host with
+    /// several queues has no such need: others go below it, and its jitter stays small.
+    fn weight(&self, index: usize, port: usize) -> u64 {
+        let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
+        let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
+        let alone = index == 0 && port.queues > 1 && register.entries().is_empty();
+        if alone { load } else { load.saturating_add(SECOND / 4) }
+    }
+
+    /// Shares that are no less than what running sums ask for: time that a hop gets beyond the least raises the jitter
+    /// at later ones. What that takes is taken from the last hops of the ways; `None` if they do not have it.
+    fn raised(&self, flow: &Flow, shares: &[u64]) -> Option<Vec<u64>> {
+        let mut offering = Offering::new(flow, self.ports());
+        let mut raised: Vec<u64> = Vec::with_capacity(shares.len());
+        // For each hop, how much the hops up to it have been raised by.
+        let mut debts: Vec<u64> = Vec::with_capacity(shares.len());
+        for (index, (hop, share)) in flow.tree.iter().zip(shares).enumerate() {
+            let contender = offering.next(&raised).ok()?;
+            let (port, terms) = self.terms(hop.port, &contender).ok()?;
+            // Where sums find no place, the exact tests may find one with what there is.
+            let least = self.register(hop.port)?.book().quickest(port, &terms).map_or(0, |place| place.delay);
+            let debt = hop.parent.and_then(|parent| debts.get(parent)).copied().unwrap_or(0);
+            let is_last = flow.tree.iter().skip(index + 1).all(|other| other.parent != Some(index));
+            if is_last {
+                let share = share.checked_sub(debt)?;
+                raised.push(Some(share).filter(|share| *share >= least)?);
+                debts.push(0);
+            } else {
+                raised.push(least.max(*share));
+                debts.push(debt.checked_add(least.saturating_sub(*share))?);
+            }
+        }
+        Some(raised)
+    }
+
+    /// The least shares with which the flow could be admitted, hop by hop.
+    fn tight_shares(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Vec<u64>, Reason> {
+        let mut offering = Offering::new(flow, self.ports());
+        let mut shares = Vec::with_capacity(flow.tree.len());
+        // For each hop, the shares up to it.
+        let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
+        for (hop, budget) in flow.tree.iter().zip(flow.budgets(self.ports())) {
+            let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
+            let limit = budget.saturating_sub(before);
+            let contender = offering.next(&shares).map_err(Reason::Flow)?;
+            let (port, terms) = self.terms(hop.port, &contender)?;
+            let register = self.register(hop.port).filter(|_| search == Search::Sums);
+            let quickest = register.and_then(|register| register.book().quickest(port, &terms));
+            let share = match quickest.filter(|place| place.delay <= limit) {
+                Some(place) => place.delay,
+                None => self.least_share(id, hop.port, port, contender, limit)?,
+            };
+            shares.push(share);
+            spent.push(before.saturating_add(share));
+        }
+        Ok(shares)
+    }
+
+    /// The port, and what a flow adds to its sums.
+    fn terms(&self, port: usize, contender: &Contender) -> Result<(&Port, Terms), Reason> {
+        let port = self.ports().get(port).ok_or(Reason::Flow(FlowError::Number))?;
+        let terms = Terms::of(contender, port.rate).ok_or(Reason::Flow(FlowError::Number))?;
+        Ok((port, terms))
+    }
+
+    fn least_share(
+        &self,
+        id: FlowId,
+        index: usize,
+        port: &Port,
+        new: Contender,
+        limit: u64,
+    ) -> Result<u64, Reason> {
+        let (mut contenders, mut limits) = self.at(index);
+        contenders.push(new);
+        limits.push(limit);
+        least_bound(&port.planning_server(), &contenders, &limits, port.queues)
+            .map_err(|refused| self.reason(index, id, refused))
+    }
+
+    /// For each subscriber, what its limit leaves beyond the least shares.
+    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64]) -> Result<Vec<u64>, Reason> {
+        let mut slacks = Vec::with_capacity(flow.subscribers.len());
+        for (index, subscriber) in flow.subscribers.iter().enumerate() {
+            let way = flow.way_to(subscriber.hop);
+            let ports = || {
+                way.iter().filter_map(|hop| flow.tree.get(*hop)).filter_map(|hop| self.ports().get(hop.port))
+            };
+            let sum = way.iter().try_fold(fixed_latency(flow, ports()), |sum, hop| {
+                Some(sum.and_then(|sum| sum.checked_add(*tight.get(*hop)?)))
+            });
+            let sum = sum.flatten().ok_or(Reason::Flow(FlowError::Number))?;
+            let slowest = way.iter().max_by_key(|hop| tight.get(**hop)).and_then(|hop| flow.tree.get(*hop));
+            let port = slowest.map_or(0, |hop| hop.port);
+            let slack = subscriber.limit.checked_sub(sum).ok_or_else(|| Reason::Delay {
+                port,
+                level: self.entries(port).iter().map(|entry| entry.contender.level + 1).max().unwrap_or(0),
+                flow: id,
+                by: Some(sum.saturating_sub(subscriber.limit)),
+            })?;
+            if let Some(accepted) = subscriber.maximum_separation {
+                let least = least_latency(flow, ports()).ok_or(Reason::Flow(FlowError::Number))?;
+                // The promise is the limit, so the latency may vary up to it.
+                let separation = flow
+                    .maximum_separation
+                    .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
+                if separation.is_none_or(|separation| separation > accepted) {
+                    let by = separation.map(|separation| separation - accepted);
+                    return Err(Reason::Separation { subscriber: index, by });
+                }
+            }
+            slacks.push(slack);
+        }
+        Ok(slacks)
+    }
+
+    /// The plan with these shares, if they can be kept.
+    pub(crate) fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64]) -> Result<Plan, Reason> {
+        let mut contenders = flow.contenders(self.ports(), shares).map_err(Reason::Flow)?;
+        let first = shares.first().copied().unwrap_or(0);
+        let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
+        let mut moves = Vec::new();
+        for ((hop, contender), share) in flow.tree.iter().zip(&mut contenders).zip(shares) {
+            let (port, terms) = self.terms(hop.port, contender)?;
+            let roomiest =
+                self.register(hop.port).and_then(|register| register.book().roomiest(port, &terms, *share));
+            contender.level = match roomiest {
+                Some(level) => level,
+                None => self.place(id, hop.port, port, *contender, *share, &mut moves)?,
+            };
+        }
+        let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
+        Ok(Plan { id, admitted, contenders, moves })
+    }
+
+    /// The level of a new flow by the exact tests, and the moves of others that it needs.
+    fn place(
+        &self,
+        id: FlowId,
+        index: usize,
+        port: &Port,
+        new: Contender,
+        share: u64,
+        moves: &mut Vec<Move>,
+    ) -> Result<u8, Reason> {
+        let (mut all, mut limits) = self.at(index);
+        all.push(new);
+        limits.push(share);
+        let levels = assign_last(&port.planning_server(), &all, &limits, port.queues)
+            .map_err(|refused| self.reason(index, id, refused))?;
+        all.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
+        self.fits(index, port, &all)?;
+        moves.extend(self.steps(index, port, &levels)?);
+        Ok(all.last().map_or(0, |flow| flow.level))
+    }
+
+    /// The moves of a port's flows to new levels, in an order in which all shares are kept.
+    fn steps(&self, index: usize, port: &Port, levels: &[u8]) -> Result<Vec<Move>, Reason> {
+        let entries = self.entries(index);
+        let moves: Vec<Move> = entries
+            .iter()
+            .zip(levels)
+            .map(|(entry, to)| Move { port: index, flow: entry.flow, from: entry.contender.level, to: *to })
+            .filter(|step| step.from != step.to)
+            .collect();
+        if moves.is_empty() {
+            return Ok(moves);
+        }
+        let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
+        let (contenders, shares) = self.at(index);
+        verified_order(&port.planning_server(), &flows, &contenders, &shares, &moves)
+            .ok_or(Reason::Order { port: index })
+    }
+
+    /// Whether buffers hold what the queues may hold.
+    fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
+        let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let (levels, reserved) = match port.buffer {
+            Buffer::Shared(reserved) => (levels.first().map_or(&[][..], core::slice::from_ref), reserved),
+            Buffer::PerQueue(reserved) => (levels.as_slice(), reserved),
+        };
+        // With the blocking of the plan, so that the answer does not depend on how others are placed.
+        let server = port.planning_server();
+        for level in levels {
+            let from = backlog_from(&server, contenders, *level);
+            let within = match port.buffer {
+                Buffer::Shared(_) => None,
+                Buffer::PerQueue(_) => planned_bound(&server, contenders, *level)
+                    .and_then(|bound| backlog_within(&server, contenders, *level, bound.delay)),
+            };
+            let needed = from.into_iter().chain(within).min().map(|bits| bits.div_ceil(8));
+            if needed.is_none_or(|needed| needed > reserved) {
+                return Err(Reason::Buffer { port: index, level: *level, needed, reserved });
+            }
+        }
+        Ok(())
+    }
+
+    /// The flows of a port and their shares.
+    fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
+        self.entries(port).iter().map(|entry| (entry.contender, entry.share)).unzip()
+    }
+
+    fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
+        match refused {
+            NoLevels::Missed { flow, level, by } => {
+                let flow = self.entries(port).get(flow).map_or(id, |entry| entry.flow);
+                Reason::Delay { port, level, flow, by }
+            }
+            NoLevels::TooFewQueues { needed } => Reason::Queues { port, needed },
+            NoLevels::Input => Reason::Flow(FlowError::Number),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which way a flow may take: trees of least cost from its publisher, and others that avoid a link of these.
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::network::Hop;
+
+/// Which nodes the ports connect. Hosts do not forward.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Topology {
+    links: Vec<(usize, usize)>,
+    forwards: Vec<bool>,
+    /// For each node, the ports that leave it.
+    leaving: Vec<Vec<usize>>,
+}
+
+/// A way to all subscribers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tree {
+    /// The publisher's port first.
+    pub hops: Vec<Hop>,
+    /// For each destination, the index of its last hop.
+    pub ends: Vec<usize>,
+}
+
+impl Topology {
+    /// For each port of the network, the node that it belongs to and the node that it leads to; for each node, whether it
+    /// forwards. A port of a node that does not exist leads nowhere.
+    pub fn new(links: Vec<(usize, usize)>, forwards: Vec<bool>) -> Self {
+        let mut leaving: Vec<Vec<usize>> = alloc::vec![Vec::new(); forwards.len()];
+        for (port, (from, _)) in links.iter().enumerate() {
+            if let Some(leaving) = leaving.get_mut(*from) {
+                leaving.push(port);
+            }
+        }
+        Self { links, forwards, leaving }
+    }
+
+    /// For each port, the node that it belongs to and the node that it leads to.
+    pub fn links(&self) -> &[(usize, usize)] {
+        &self.links
+    }
+
+    /// Trees from `from` to all of `to`, the cheapest first, at most `most`; none if one of them cannot be reached, is
+    /// `from` itself, or does not exist. `costs` are those of the ports, each at least 1, which it is where none is given.
+    ///
+    /// The first is the tree of shortest ways; each other one is that without one of its ports between switches. So two
+    /// ways that differ in any link are found where there are two.
+    pub fn trees(&self, from: usize, to: &[usize], costs: &[u64], most: usize) -> Vec<Tree> {
+        let Some(first) = self.tree(from, to, costs, None) else { return Vec::new() };
+        let mut trees = alloc::vec![first];
+        let ports: Vec<usize> = trees
+            .iter()
+            .flat_map(|tree| tree.hops.iter().map(|hop| hop.port))
+            .filter(|port| {
+                self.links.get(*port).is_some_and(|link| self.forward(link.0) && self.forward(link.1))
+            })
+            .collect();
+        for without in ports {
+            if trees.len() >= most {
+                break;
+            }
+            if let Some(tree) = self.tree(from, to, costs, Some(without))
+                && !trees.contains(&tree)
+            {
+                trees.push(tree);
+            }
+        }
+        trees.truncate(most);
+        trees
+    }
+
+    fn forward(&self, node: usize) -> bool {
+        self.forwards.get(node).copied().unwrap_or(false)
+    }
+
+    fn tree(&self, from: usize, to: &[usize], costs: &[u64], without: Option<usize>) -> Option<Tree> {
+        let reached = self.reach(from, to, costs, without)?;
+        // The ports of all ways, those near the publisher first.
+        let mut used: Vec<(usize, usize)> = Vec::new();
+        for end in to {
+            let mut node = *end;
+            let mut way = Vec::new();
+            while node != from {
+                let port = (*reached.get(node)?)?;
+                way.push(port);
+                node = self.links.get(port)?.0;
+            }
+            if way.is_empty() {
+                return None;
+            }
+            for (depth, port) in way.into_iter().rev().enumerate() {
+                if !used.iter().any(|(_, other)| *other == port) {
+                    used.push((depth, port));
+                }
+            }
+        }
+        used.sort_by_key(|(depth, _)| *depth);
+        // Of a publisher with several ports only one may send: a flow has one first hop.
+        if used.iter().filter(|(depth, _)| *depth == 0).count() != 1 {
+            return None;
+        }
+        let at = |node: usize| {
+            used.iter().position(|(_, port)| self.links.get(*port).is_some_and(|l| l.1 == node))
+        };
+        let hops = used
+            .iter()
+            .map(|(_, port)| Some(Hop { port: *port, parent: at(self.links.get(*port)?.0) }))
+            .collect::<Option<Vec<_>>>()?;
+        let ends = to.iter().map(|end| at(*end)).collect::<Option<_>>()?;
+        Some(Tree { hops, ends })
+    }
+
+    /// For each node up to the last of `to`, the port by which it is reached at the least cost (Dijkstra).
+    fn reach(
+        &self,
+        from: usize,
+        to: &[usize],
+        costs: &[u64],
+        without: Option<usize>,
+    ) -> Option<Vec<Option<usize>>> {
+        let nodes = self.forwards.len();
+        let mut missing = to.len();
+        let mut reached: Vec<Option<usize>> = alloc::vec![None; nodes];
+        let mut best: Vec<u64> = alloc::vec![u64::MAX; nodes];
+        *best.get_mut(from)? = 0;
+        let mut waiting = BinaryHeap::from([(Reverse(0_u64), Reverse(from))]);
+        while let Some((Reverse(cost), Reverse(node))) = waiting.pop() {
+            if best.get(node).is_none_or(|best| *best < cost) {
+                continue;
+            }
+            missing -= to.iter().filter(|end| **end == node).count();
+            if missing == 0 {
+                break;
+            }
+            if node != from && !self.forward(node) {
+                continue;
+            }
+            for port in self.leaving.get(node)?.iter().filter(|port| Some(**port) != without) {
+                let next = self.links.get(*port)?.1;
+                let cost = cost.saturating_add(costs.get(*port).copied().unwrap_or(1).max(1));
+                if best.get(next).is_some_and(|best| cost < *best) {
+                    *best.get_mut(next)? = cost;
+                    *reached.get_mut(next)? = Some(*port);
+                    waiting.push((Reverse(cost), Reverse(next)));
+                }
+            }
+        }
+        Some(reached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hosts 0, 1 and 2 at switches 3, 4 and 5 of a triangle.
+    fn triangle() -> Topology {
+        let pairs = [(0, 3), (1, 4), (2, 5), (3, 4), (4, 5), (3, 5)];
+        let links = pairs.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]).collect();
+        Topology::new(links, alloc::vec![false, false, false, true, true, true])
+    }
+
+    fn ports(tree: &Tree) -> Vec<usize> {
+        tree.hops.iter().map(|hop| hop.port).collect()
+    }
+
+    #[test]
+    fn the_short_way_and_the_way_around() {
+        let trees = triangle().trees(0, &[1], &[1; 12], 8);
+        assert_eq!(trees.iter().map(ports).collect::<Vec<_>>(), [[0, 6, 3].to_vec(), [0, 10, 9, 3].to_vec()]);
+        assert_eq!(trees[1].ends, [3]);
+        assert_eq!(trees[1].hops[3].parent, Some(2));
+    }
+
+    #[test]
+    fn a_costly_link_is_avoided() {
+        let mut costs = [1; 12];
+        costs[6] = 5;
+        assert_eq!(ports(&triangle().trees(0, &[1], &costs, 1)[0]), [0, 10, 9, 3]);
+    }
+
+    #[test]
+    fn a_tree_shares_its_beginning() {
+        let tree = &triangle().trees(0, &[1, 2], &[1; 12], 1)[0];
+        assert_eq!(ports(tree), [0, 6, 10, 3, 5]);
+        assert_eq!(tree.hops[1].parent, Some(0));
+        assert_eq!(tree.hops[2].parent, Some(0));
+        assert_eq!(tree.ends, [3, 4]);
+    }
+
+    #[test]
+    fn hosts_do_not_forward_and_what_is_not_connected_has_no_way() {
+        let topology = Topology::new(triangle().links, alloc::vec![false, false, false, true, false, true]);
+        assert_eq!(topology.trees(0, &[1], &[1; 12], 8), []);
+        assert_eq!(topology.trees(0, &[0], &[1; 12], 8), []);
+        assert_eq!(topology.trees(0, &[9], &[1; 12], 8), []);
+        assert_eq!(topology.trees(9, &[1], &[1; 12], 8), []);
+    }
+}
