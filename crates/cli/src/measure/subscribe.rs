@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use dds::{
-    DataReader, DataReaderListener, Error, InstanceHandle, NO_STATUS, QosKind, ReturnCode, States,
-    StatusMask, WaitSet,
+    DataReader, DataReaderListener, Error, InstanceHandle, NO_STATUS, QosKind, ReturnCode, SampleInfo,
+    States, StatusMask, WaitSet,
 };
 use serde_json::{Value, json};
 
