@@ -1,12 +1,19 @@
 //! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
 #![forbid(unsafe_code)]
 
+mod describe;
 mod domain;
+mod echo;
 mod exit;
+mod hex;
 mod ls;
 mod measure;
 mod output;
+mod publish;
+mod qos;
+mod span;
 mod stop;
+mod types;
 
 use std::process::ExitCode;
 
@@ -14,6 +21,8 @@ use clap::{Parser, Subcommand};
 
 pub use domain::DomainOptions;
 pub use exit::{Failure, Outcome};
+pub use qos::QosOptions;
+pub use types::TypeOptions;
 pub use output::{flush, print, progress};
 pub use stop::Stop;
 
@@ -36,6 +45,10 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Writes samples that are given as text.
+    Pub(Box<publish::Arguments>),
+    /// Shows the samples of a topic.
+    Echo(Box<echo::Arguments>),
     /// Lists participants, topics, and endpoints with their QoS.
     Ls(ls::Arguments),
     /// Measures round trips to whoever runs `pong`.
@@ -49,6 +62,8 @@ enum Command {
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let done = Stop::on_signals().and_then(|stop| match &arguments.command {
+        Command::Pub(arguments) => publish::run(arguments, &stop),
+        Command::Echo(arguments) => echo::run(arguments, &stop),
         Command::Ls(arguments) => ls::run(arguments, &stop),
         Command::Ping(arguments) => measure::ping::run(arguments, &stop),
         Command::Pong(arguments) => measure::pong::run(arguments, &stop),

@@ -50,3 +50,8 @@ fn datagrams_of_a_peer() {
 fn datagrams_of_a_stranger() {
     withstands(&targets::PARTICIPANT_STRANGER, "fuzz.participant_executions", 50);
 }
+
+#[test]
+fn samples_of_matched_writers() {
+    withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
+}

@@ -1,6 +1,5 @@
 //! The two types of topics, as `crates/interop/peers/README.md` describes them.
-use derive::DdsType;
-use wire::cdr::DdsType;
+use dds::DdsType;
 
 /// A type that samples can be made of from a key, a number and octets, and described as a line.
 pub(crate) trait Kind: DdsType + Send + Sync + 'static {

@@ -7,11 +7,10 @@ use std::io::BufRead;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use dcps::qos::{DataReaderQos, DataWriterQos};
-use dcps::status::StatusMask;
-use dds::{DataWriter, DomainParticipantFactory, QosKind};
-use wire::Duration;
-use wire::qos::{DataRepresentation, Durability, EndpointQos, History, Reliability};
+use dds::qos::{
+    DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability,
+};
+use dds::{DataWriter, DomainParticipantFactory, Duration, NO_STATUS, QosKind, StatusMask};
 
 use events::{Events, say};
 use kind::{Kind, Reading, ShapeType};
@@ -38,23 +37,22 @@ fn main() -> ExitCode {
 
 fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn Error>> {
     let factory = DomainParticipantFactory::get_instance();
-    let participant = factory.create_participant(0, QosKind::Default, None, StatusMask::NONE)?;
-    let topic =
-        participant.create_topic::<K>(topic, K::TYPE_NAME, QosKind::Default, None, StatusMask::NONE)?;
+    let participant = factory.create_participant(0, QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<K>(topic, K::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
     let events = Arc::new(Events);
     let all = StatusMask(u32::MAX);
     if role == "pub" {
         let mut qos = DataWriterQos::default();
         adjust(&mut qos.endpoint, terms)?;
         qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
-        let publisher = participant.create_publisher(QosKind::Default, None, StatusMask::NONE)?;
+        let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let writer = publisher.create_datawriter::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");
         obey(|command| carry_out(&writer, command))?;
     } else {
         let mut qos = DataReaderQos::default();
         adjust(&mut qos.endpoint, terms)?;
-        let subscriber = participant.create_subscriber(QosKind::Default, None, StatusMask::NONE)?;
+        let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         // Named, so that it lives until the end.
         let _reader = subscriber.create_datareader::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");

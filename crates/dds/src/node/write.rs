@@ -151,15 +151,14 @@ impl Node {
             if until <= now.monotonic {
                 return Err(Error::from(blocked));
             }
-            let acknowledged = state.machine.rtps().counters().acknowledged;
+            let news = |state: &WriterState| (state.machine.rtps().counters().acknowledged, state.unmatched);
+            let seen = news(&state);
             // Whatever waits for company leaves now: only what was sent can be acknowledged.
             state.machine.rtps_mut().ask(now);
             drop(state);
             self.command(|work| self.send_of(cell, work));
             let timeout = until.min(cell.lock().machine.poll_timeout().max(now.monotonic.after(RETRY)));
-            self.wait_until(cell, timeout, |state| {
-                state.deleted || state.machine.rtps().counters().acknowledged != acknowledged
-            });
+            self.wait_until(cell, timeout, |state| state.deleted || news(state) != seen);
         }
     }
 
@@ -209,20 +208,21 @@ impl Node {
 
     /// The application says that one writer lives.
     pub(crate) fn assert_writer(&self, cell: &Arc<WriterCell>) -> Result<(), Error> {
-        let kind = cell.lock().machine.qos().endpoint.liveliness.kind;
+        let kind = {
+            let state = cell.lock();
+            alive(&state, "assert_liveliness")?;
+            state.machine.qos().endpoint.liveliness.kind
+        };
         if kind == LivelinessKind::ManualByParticipant {
             self.assert_participant();
             return Ok(());
         }
         let now = self.host().now();
         self.command(|work| {
-            let mut state = cell.lock();
-            alive(&state, "assert_liveliness")?;
-            state.machine.assert_liveliness(now);
-            drop(state);
+            cell.lock().machine.assert_liveliness(now);
             work.touch_writer(cell);
-            Ok(())
-        })
+        });
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@ mod cdr;
 mod discovery;
 mod messages;
 mod participant;
+mod reader_cache;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -19,6 +20,12 @@ const STATELESS_BATCH: u64 = 256;
 const PEER_BATCH: u64 = 128;
 /// How many inputs a participant reads from a stranger: enough to fill what is kept of strangers.
 const STRANGER_BATCH: u64 = 8192;
+
+/// How many inputs a reader's cache gets: enough for instances to come, end, and come again.
+const READER_BATCH: u64 = 512;
+/// What readers may keep of the inputs of their writers, in octets: four times the sum of their limits, since payloads that
+/// idle are as much again, and both have their indices.
+const READER_KEEPS: isize = 48 * 1024;
 
 /// What a participant may keep of the inputs of its peer, in octets: far above its limits, which are checked by themselves.
 const PEER_KEEPS: isize = 512 * 1024;
@@ -75,9 +82,19 @@ pub const PARTICIPANT_STRANGER: Target = Target {
     keeps: STRANGER_KEEPS,
 };
 
+/// Samples of matched writers, to DataReaders with most policies between them.
+pub const READER_CACHE: Target = Target {
+    name: "reader_cache",
+    structure: Structure::Message,
+    seeds: reader_cache::seeds,
+    session: || Box::new(reader_cache::session()),
+    batch: READER_BATCH,
+    keeps: READER_KEEPS,
+};
+
 /// All targets.
-pub const ALL: [Target; 5] =
-    [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE, PARTICIPANT_PEER, PARTICIPANT_STRANGER];
+pub const ALL: [Target; 6] =
+    [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE, PARTICIPANT_PEER, PARTICIPANT_STRANGER, READER_CACHE];
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {

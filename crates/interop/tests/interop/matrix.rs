@@ -1,9 +1,9 @@
 //! Who plays what with whom. A test is called after the case, and its module after who writes and who reads.
-use crate::dds::Dds;
 use crate::place::Link;
 use crate::script::*;
 use crate::shapes::*;
 use crate::stage::{Kind, Stage, TERMS, Terms};
+use crate::vendor::Vendor;
 
 /// Tests of one script each, from the first implementation to the second.
 macro_rules! plays {
@@ -11,7 +11,7 @@ macro_rules! plays {
         $(#[test]
         fn $name() {
             let terms = Terms { $($($field: $value,)*)? ..TERMS };
-            Stage::play(Dds::$writer, Dds::$reader, terms, $script);
+            Stage::play(Vendor::$writer, Vendor::$reader, terms, $script);
         })*
     };
 }

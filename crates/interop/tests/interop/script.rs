@@ -28,8 +28,12 @@ pub(crate) fn large(stage: &Stage) {
     let (mut writer, mut reader) = stage.start_both();
     for number in 1..=3 {
         writer.order(&format!("write RED {number} 100000"));
+        // Two at once may be too much for the socket of a peer; then it has to ask for the rest.
+        if !stage.terms.reliable {
+            reader.expect(&stage.terms.sample("RED", number, 100_000));
+        }
     }
-    for number in 1..=3 {
+    for number in (1..=3).filter(|_| stage.terms.reliable) {
         reader.expect(&stage.terms.sample("RED", number, 100_000));
     }
     if stage.terms.reliable {

@@ -1,10 +1,10 @@
 //! A test: two implementations, the terms they talk under, and what they do.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::dds::Dds;
 use crate::place::{Link, Place};
 use crate::program::Program;
 use crate::transcript::Transcript;
+use crate::vendor::Vendor;
 
 /// The type of the topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,8 +74,8 @@ pub(crate) fn adler32(octets: impl Iterator<Item = u32>) -> u32 {
 
 /// Who writes, who reads, where.
 pub(crate) struct Stage {
-    writer: Dds,
-    reader: Dds,
+    writer: Vendor,
+    reader: Vendor,
     pub(crate) terms: Terms,
     places: [Place; 2],
     transcript: Transcript,
@@ -83,7 +83,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Plays a script and prints what was said.
-    pub(crate) fn play(writer: Dds, reader: Dds, terms: Terms, script: fn(&Self)) {
+    pub(crate) fn play(writer: Vendor, reader: Vendor, terms: Terms, script: fn(&Self)) {
         let Some(places) = terms.link.places() else { return };
         if writer.command(&places[0]).is_none() || reader.command(&places[1]).is_none() {
             return;
@@ -122,16 +122,16 @@ impl Stage {
         self.start("reader", self.reader, &self.places[1], "sub", self.terms)
     }
 
-    fn start(&self, who: &str, dds: Dds, place: &Place, role: &'static str, terms: Terms) -> Program {
-        let mut program = self.run(who, dds, place, &terms.arguments(role));
+    fn start(&self, who: &str, vendor: Vendor, place: &Place, role: &'static str, terms: Terms) -> Program {
+        let mut program = self.run(who, vendor, place, &terms.arguments(role));
         program.expect("ready");
         program
     }
 
-    fn run(&self, who: &str, dds: Dds, place: &Place, arguments: &[&str]) -> Program {
-        let mut command = dds.command(place).expect("it was there when the test began");
+    fn run(&self, who: &str, vendor: Vendor, place: &Place, arguments: &[&str]) -> Program {
+        let mut command = vendor.command(place).expect("it was there when the test began");
         command.args(arguments);
-        Program::start(&format!("{dds:?} {who}"), command, &self.transcript)
+        Program::start(&format!("{vendor:?} {who}"), command, &self.transcript)
     }
 
     /// Both, matched with each other.

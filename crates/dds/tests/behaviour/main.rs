@@ -1,0 +1,11 @@
+//! What the public API promises, from entity to entity: in virtual time, or on threads where threads are what is tested.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at once")]
+
+#[path = "../desk/mod.rs"]
+mod desk;
+
+mod access;
+mod conditions;
+mod entities;
+mod fixture;
+mod listeners;
