@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use dds::GuidPrefix;
 use dds::qos::{
-    AccessScope, DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind, Ownership,
-    Presentation, ReliabilityKind, ResourceLimits,
+    AccessScope, DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind,
+    Ownership, Presentation, ReliabilityKind, ResourceLimits,
 };
 use wire::discovery::{EndpointData, ParticipantData};
 use wire::{Locator, VendorId};
@@ -190,7 +190,9 @@ pub(crate) fn policies(qos: &EndpointQos) -> Vec<(&'static str, String)> {
     add(qos.history != default.history, "HISTORY", &|| history(qos.history));
     add(qos.resource_limits != default.resource_limits, "RESOURCE_LIMITS", &|| limits(qos.resource_limits));
     add(qos.deadline != default.deadline, "DEADLINE", &|| Span(qos.deadline).to_string());
-    add(qos.latency_budget != default.latency_budget, "LATENCY_BUDGET", &|| Span(qos.latency_budget).to_string());
+    add(qos.latency_budget != default.latency_budget, "LATENCY_BUDGET", &|| {
+        Span(qos.latency_budget).to_string()
+    });
     add(qos.liveliness != default.liveliness, "LIVELINESS", &|| {
         format!("{} {}", liveliness(qos.liveliness.kind), Span(qos.liveliness.lease_duration))
     });
@@ -198,10 +200,14 @@ pub(crate) fn policies(qos: &EndpointQos) -> Vec<(&'static str, String)> {
     add(qos.ownership != default.ownership, "OWNERSHIP", &|| {
         format!("{} strength {}", ownership(qos.ownership), qos.ownership_strength)
     });
-    add(qos.destination_order != default.destination_order, "DESTINATION_ORDER", &|| order(qos.destination_order).to_owned());
+    add(qos.destination_order != default.destination_order, "DESTINATION_ORDER", &|| {
+        order(qos.destination_order).to_owned()
+    });
     add(qos.presentation != default.presentation, "PRESENTATION", &|| presentation(qos.presentation));
     add(!qos.partition.is_empty(), "PARTITION", &|| partition(&qos.partition));
-    add(qos.time_based_filter != default.time_based_filter, "TIME_BASED_FILTER", &|| Span(qos.time_based_filter).to_string());
+    add(qos.time_based_filter != default.time_based_filter, "TIME_BASED_FILTER", &|| {
+        Span(qos.time_based_filter).to_string()
+    });
     add(qos.transport_priority != 0, "TRANSPORT_PRIORITY", &|| qos.transport_priority.to_string());
     add(!qos.representation.is_empty(), "DATA_REPRESENTATION", &|| {
         qos.representation.iter().map(|id| representation(*id)).collect::<Vec<_>>().join(", ")

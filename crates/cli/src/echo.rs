@@ -62,7 +62,11 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let adapted = Adapted::to(&writers(arguments, &participant, stop)?);
     let (form, type_name) = form(arguments, asked, &adapted)?;
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
-    let partition = if arguments.qos.partitions.is_empty() { adapted.partition.clone() } else { arguments.qos.partitions.clone() };
+    let partition = if arguments.qos.partitions.is_empty() {
+        adapted.partition.clone()
+    } else {
+        arguments.qos.partitions.clone()
+    };
     let group = SubscriberQos { partition, ..SubscriberQos::default() };
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
@@ -81,15 +85,22 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 }
 
 /// The writers of the topic, as soon as there are some.
-fn writers(arguments: &Arguments, participant: &DomainParticipant, stop: &Stop) -> Result<Vec<EndpointData>, Failure> {
+fn writers(
+    arguments: &Arguments,
+    participant: &DomainParticipant,
+    stop: &Stop,
+) -> Result<Vec<EndpointData>, Failure> {
     let found = |participant: &DomainParticipant| -> Vec<EndpointData> {
         let endpoints = participant.get_discovered_endpoints();
-        let writers = endpoints.iter().filter(|data| data.guid.entity_id.is_writer() && data.topic_name == arguments.topic);
+        let writers = endpoints
+            .iter()
+            .filter(|data| data.guid.entity_id.is_writer() && data.topic_name == arguments.topic);
         writers.map(|data| (**data).clone()).collect()
     };
     progress(&format!("looking for writers of {:?}", arguments.topic));
     let wait = arguments.timeout.map_or(arguments.wait_time, |timeout| timeout.min(arguments.wait_time));
-    let deadline = std::time::Instant::now() + std::time::Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+    let deadline = std::time::Instant::now()
+        + std::time::Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
     // In slices, because Ctrl-C is no discovery.
     const SLICE: Duration = Duration::from_millis(100);
     while std::time::Instant::now() < deadline && !stop.requested() {
@@ -110,7 +121,12 @@ fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result
         // The IDL need not have the modules that the domain's name has.
         (Some(form), named) => {
             let own = form.name().unwrap_or_default().to_owned();
-            let name = arguments.types.type_name.clone().or_else(|| named.filter(|name| same_last(name, &own))).unwrap_or(own);
+            let name = arguments
+                .types
+                .type_name
+                .clone()
+                .or_else(|| named.filter(|name| same_last(name, &own)))
+                .unwrap_or(own);
             Ok((form, name))
         }
         (None, Some(name)) => match Form::known(&name) {
@@ -122,7 +138,10 @@ fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result
                 Ok((Form::Octets, name))
             }
         },
-        (None, None) => Err(nobody(arguments, "give --type 'struct Name { … };', --idl FILE or --type with a known name, or start a writer first")),
+        (None, None) => Err(nobody(
+            arguments,
+            "give --type 'struct Name { … };', --idl FILE or --type with a known name, or start a writer first",
+        )),
     }
 }
 

@@ -21,10 +21,10 @@ use clap::{Parser, Subcommand};
 
 pub use domain::DomainOptions;
 pub use exit::{Failure, Outcome};
-pub use qos::QosOptions;
-pub use types::TypeOptions;
 pub use output::{flush, print, progress};
+pub use qos::QosOptions;
 pub use stop::Stop;
+pub use types::TypeOptions;
 
 /// Writes, shows, lists and explains what is in a DDS domain.
 #[derive(Parser, Debug)]

@@ -80,6 +80,9 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     } else {
         text::lines(&census).iter().for_each(|line| print(format_args!("{line}")));
     }
-    let empty = arguments.topic.as_ref().map_or(census.participants.is_empty(), |topic| !census.topics.contains_key(topic));
+    let empty = arguments
+        .topic
+        .as_ref()
+        .map_or(census.participants.is_empty(), |topic| !census.topics.contains_key(topic));
     Ok(if empty { Outcome::BadNews } else { Outcome::Done })
 }

@@ -94,7 +94,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
     let group = PublisherQos { partition: arguments.qos.partitions.clone(), ..PublisherQos::default() };
     let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
-    let writer = publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
+    let writer =
+        publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
     if !wait_for_readers(arguments, &writer, stop)? {
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
@@ -167,7 +168,7 @@ fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result
 /// False if they do not come.
 fn wait_for_readers(arguments: &Arguments, writer: &RawDataWriter, stop: &Stop) -> Result<bool, Failure> {
     let waits = WaitSet::new();
-    let mut matched = writer.get_statuscondition();
+    let matched = writer.get_statuscondition();
     matched.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
     waits.attach_condition(matched.into())?;
     waits.attach_condition(stop.condition())?;

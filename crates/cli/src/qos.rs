@@ -2,7 +2,8 @@
 use clap::{Args, ValueEnum};
 use dds::Duration;
 use dds::qos::{
-    DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind, Ownership, Reliability,
+    DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind, Ownership,
+    Reliability,
 };
 
 use crate::span;

@@ -23,11 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     };
     let nanos = (number.parse::<f64>().map_err(|_| wrong())? * factor).round();
     // Beyond 68 years the wire has no word for it.
-    if nanos.is_finite() && nanos < 2e18 {
-        Ok(Duration::from_nanos(nanos as i64))
-    } else {
-        Err(wrong())
-    }
+    if nanos.is_finite() && nanos < 2e18 { Ok(Duration::from_nanos(nanos as i64)) } else { Err(wrong()) }
 }
 
 /// A duration to be shown, in the unit that fits.
@@ -74,7 +70,11 @@ mod tests {
             ("1.001ms", 1_001_000, "1.001 ms"),
         ] {
             let duration = parse(text).unwrap();
-            assert_eq!((duration.as_nanos(), Span(duration).to_string()), (nanos, shown.to_owned()), "{text}");
+            assert_eq!(
+                (duration.as_nanos(), Span(duration).to_string()),
+                (nanos, shown.to_owned()),
+                "{text}"
+            );
         }
         assert_eq!(parse("infinite").unwrap(), Duration::INFINITE);
         assert_eq!(Span(Duration::INFINITE).to_string(), "infinite");

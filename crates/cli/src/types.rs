@@ -122,7 +122,10 @@ mod tests {
         let form = options("struct A { long x; }; struct B { A a; };").form().unwrap().unwrap();
         assert_eq!(form.name(), Some("B"));
         assert_eq!(options("ShapeType").form().unwrap().unwrap().name(), Some("ShapeType"));
-        assert_eq!(Form::known("std_msgs::msg::dds_::String_").unwrap().name(), Some("std_msgs::msg::dds_::String_"));
+        assert_eq!(
+            Form::known("std_msgs::msg::dds_::String_").unwrap().name(),
+            Some("std_msgs::msg::dds_::String_")
+        );
         assert!(Form::known("Unheard").is_none());
         assert!(TypeOptions::default().form().unwrap().is_none());
     }
@@ -130,7 +133,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         let said = |text: &str| options(text).form().unwrap_err().to_string();
-        assert_eq!(said("struct A { lung x; };"), "--type: line 1, column 12: the type lung is not known; describe it before it is used");
-        assert!(said("Unheard").starts_with("known types: no struct or union with the name Unheard; there are: ShapeType, Reading,"));
+        assert_eq!(
+            said("struct A { lung x; };"),
+            "--type: line 1, column 12: the type lung is not known; describe it before it is used"
+        );
+        assert!(said("Unheard").starts_with(
+            "known types: no struct or union with the name Unheard; there are: ShapeType, Reading,"
+        ));
     }
 }

@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt;
 
-use wire::cdr::{
-    CdrType, Char8, DecodeError, DecodeFault, Decoder, Encoding, Extensibility, Scope, WString,
-};
+use wire::cdr::{CdrType, Char8, DecodeError, DecodeFault, Decoder, Encoding, Extensibility, Scope, WString};
 
 use crate::codec::{Context, Slot};
 use crate::encode::{info, members, signed, unsigned};
-use crate::schema::{Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, is_primitive, length};
+use crate::schema::{
+    Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, is_primitive, length,
+};
 use crate::size::cost;
 use crate::value::{Value, initial};
 
@@ -39,12 +39,12 @@ pub(crate) fn payload(
     is_key: bool,
 ) -> Result<Value, Unreadable> {
     let definition = schema.get(index);
-    let found = definition.and_then(Definition::extensibility).filter(|_| {
-        !is_key || definition.is_some_and(Definition::has_key)
-    });
+    let found = definition
+        .and_then(Definition::extensibility)
+        .filter(|_| !is_key || definition.is_some_and(Definition::has_key));
     let Some(extensibility) = found else { return Err(no_key()) };
-    let (encoding, body) =
-        Encoding::open(payload, extensibility).map_err(|error| Unreadable { error, member: String::new() })?;
+    let (encoding, body) = Encoding::open(payload, extensibility)
+        .map_err(|error| Unreadable { error, member: String::new() })?;
     let scope = if is_key { Scope::Key } else { Scope::Data };
     scoped(schema, index, body, encoding, scope)
 }
@@ -207,7 +207,11 @@ fn union<'a>(
     let part = decoder.begin(of.extensibility)?;
     let mut slot = Slot::new(context, &of.discriminator);
     decoder.member_of_union(&part, &info(0, of.key_is_discriminator), &mut slot)?;
-    let label = if slot.what.is_none() { label(&initial(context.schema, &of.discriminator)) } else { label(&slot.value) };
+    let label = if slot.what.is_none() {
+        label(&initial(context.schema, &of.discriminator))
+    } else {
+        label(&slot.value)
+    };
     let case = of.case(label).and_then(|case| of.cases.get(case));
     let label_alone = of.key_is_discriminator && decoder.scope() != Scope::Data;
     let value = match case {

@@ -130,7 +130,9 @@ pub(crate) fn value<S: Sink>(
             encoder.end_collection(aggregate)
         }
         (Type::Named(index), _) => match (schema.get(*index), value) {
-            (Some(Definition::Struct(of)), Value::Members(members)) => structure(schema, of, members, encoder),
+            (Some(Definition::Struct(of)), Value::Members(members)) => {
+                structure(schema, of, members, encoder)
+            }
             (Some(Definition::Union(of)), Value::Union(label, inner)) => {
                 union(schema, of, *label, inner.as_deref(), encoder)
             }

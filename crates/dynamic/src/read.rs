@@ -11,7 +11,9 @@ use core::fmt;
 use self::cursor::Cursor;
 use crate::decode::label;
 use crate::encode::{signed, unsigned};
-use crate::schema::{Definition, Enumeration, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, length};
+use crate::schema::{
+    Definition, Enumeration, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, length,
+};
 use crate::value::{Value, initial};
 
 /// Why a text is no value of a type.
@@ -38,7 +40,9 @@ pub(crate) fn text(schema: &Schema, index: TypeIndex, text: &str) -> Result<Valu
     cursor.skip_space();
     // The braces around the whole may be left out.
     let value = match schema.get(index) {
-        Some(Definition::Struct(of)) if cursor.peek() != Some('{') => reader.members(&mut cursor, of, None, 0)?,
+        Some(Definition::Struct(of)) if cursor.peek() != Some('{') => {
+            reader.members(&mut cursor, of, None, 0)?
+        }
         _ => reader.value(&mut cursor, &ty, 0)?,
     };
     cursor.skip_space();
@@ -93,7 +97,9 @@ impl Reader<'_> {
                 cursor.expect('{', "{key: value, …}")?;
                 while !cursor.ends_with('}')? {
                     // A key that is not text is written as text in JSON.
-                    let entry = if cursor.peek() == Some('"') && !matches!(**key, Type::Text(_) | Type::WideText(_)) {
+                    let entry = if cursor.peek() == Some('"')
+                        && !matches!(**key, Type::Text(_) | Type::WideText(_))
+                    {
                         let inner = cursor.text()?;
                         self.value(&mut Cursor::new(&inner), key, depth + 1)
                             .map_err(|error| cursor.error(error.message))?
@@ -124,7 +130,11 @@ impl Reader<'_> {
                         let found = of.flags.iter().find(|(flag, _)| *flag == name);
                         let Some((_, position)) = found else {
                             let names: Vec<&str> = of.flags.iter().map(|(flag, _)| flag.as_str()).collect();
-                            return Err(cursor.error(format!("{} has no flag {name:?}; it has {}", of.name, names.join(", "))));
+                            return Err(cursor.error(format!(
+                                "{} has no flag {name:?}; it has {}",
+                                of.name,
+                                names.join(", ")
+                            )));
                         };
                         bits |= 1 << position;
                         Ok(())
@@ -137,7 +147,13 @@ impl Reader<'_> {
     }
 
     /// The members of a structure up to `end`, or up to the end of the text.
-    fn members(&self, cursor: &mut Cursor<'_>, of: &Struct, end: Option<char>, depth: usize) -> Result<Value> {
+    fn members(
+        &self,
+        cursor: &mut Cursor<'_>,
+        of: &Struct,
+        end: Option<char>,
+        depth: usize,
+    ) -> Result<Value> {
         let mut values: Vec<Option<Value>> = vec![None; of.members.len()];
         loop {
             cursor.skip_space();
@@ -148,9 +164,14 @@ impl Reader<'_> {
             }
             let name = cursor.text()?;
             let found = of.members.iter().position(|member| member.name == name);
-            let Some((member, place)) = found.and_then(|at| of.members.get(at).zip(values.get_mut(at))) else {
+            let Some((member, place)) = found.and_then(|at| of.members.get(at).zip(values.get_mut(at)))
+            else {
                 let names: Vec<&str> = of.members.iter().map(|member| member.name.as_str()).collect();
-                return Err(cursor.error(format!("{} has no member {name:?}; it has {}", of.name, names.join(", "))));
+                return Err(cursor.error(format!(
+                    "{} has no member {name:?}; it has {}",
+                    of.name,
+                    names.join(", ")
+                )));
             };
             if place.is_some() {
                 return Err(cursor.error(format!("member {name} is given twice")));
@@ -194,7 +215,11 @@ impl Reader<'_> {
                 let case = of.cases.iter().position(|case| case.name == name);
                 let Some((at, case)) = case.and_then(|at| Some((at, of.cases.get(at)?))) else {
                     let names: Vec<&str> = of.cases.iter().map(|case| case.name.as_str()).collect();
-                    return Err(cursor.error(format!("{} has no member {name:?}; it has {}", of.name, names.join(", "))));
+                    return Err(cursor.error(format!(
+                        "{} has no member {name:?}; it has {}",
+                        of.name,
+                        names.join(", ")
+                    )));
                 };
                 let value = self.value(cursor, &case.ty, depth + 1).map_err(|error| error.of(&name))?;
                 if found.replace((at, value)).is_some() {
@@ -207,26 +232,36 @@ impl Reader<'_> {
         let discriminator = match (discriminator, own) {
             (Some(discriminator), _) => discriminator,
             (None, Some(case)) => {
-                let free = || (0..i64::MAX).find(|label| of.cases.iter().all(|case| !case.labels.contains(label)));
+                let free =
+                    || (0..i64::MAX).find(|label| of.cases.iter().all(|case| !case.labels.contains(label)));
                 case.labels.first().copied().or_else(free).unwrap_or(0)
             }
             (None, None) => {
-                return Err(cursor.error(format!("a value of {} has a member, or a discriminator _d", of.name)));
+                return Err(
+                    cursor.error(format!("a value of {} has a member, or a discriminator _d", of.name))
+                );
             }
         };
         let meant = of.case(discriminator);
         match (meant, found) {
-            (Some(meant), Some((at, value))) if meant == at => Ok(Value::Union(discriminator, Some(Box::new(value)))),
+            (Some(meant), Some((at, value))) if meant == at => {
+                Ok(Value::Union(discriminator, Some(Box::new(value))))
+            }
             (Some(meant), None) => {
                 let value = of.cases.get(meant).map(|case| Box::new(initial(self.schema, &case.ty)));
                 Ok(Value::Union(discriminator, value))
             }
             (None, None) => Ok(Value::Union(discriminator, None)),
-            _ => Err(cursor.error(format!("the discriminator {discriminator} of {} means another member", of.name))),
+            _ => Err(cursor
+                .error(format!("the discriminator {discriminator} of {} means another member", of.name))),
         }
     }
 
-    fn list(&self, cursor: &mut Cursor<'_>, mut item: impl FnMut(&mut Cursor<'_>) -> Result<()>) -> Result<()> {
+    fn list(
+        &self,
+        cursor: &mut Cursor<'_>,
+        mut item: impl FnMut(&mut Cursor<'_>) -> Result<()>,
+    ) -> Result<()> {
         cursor.expect('[', "a list, as [1, 2, 3]")?;
         while !cursor.ends_with(']')? {
             item(cursor)?;
@@ -313,8 +348,12 @@ fn primitive(cursor: &mut Cursor<'_>, kind: Primitive) -> Result<Value> {
         Primitive::I16 => number!(i16, Signed, "a number from -32768 to 32767"),
         Primitive::I32 => number!(i32, Signed, "a number from -2147483648 to 2147483647"),
         Primitive::I64 => number!(i64, Signed, "a number from -9223372036854775808 to 9223372036854775807"),
-        Primitive::F32 => float(&text).map_or_else(|| wrong("a number, as 21.5"), |value: f32| Ok(Value::F32(value))),
-        Primitive::F64 => float(&text).map_or_else(|| wrong("a number, as 21.5"), |value: f64| Ok(Value::F64(value))),
+        Primitive::F32 => {
+            float(&text).map_or_else(|| wrong("a number, as 21.5"), |value: f32| Ok(Value::F32(value)))
+        }
+        Primitive::F64 => {
+            float(&text).map_or_else(|| wrong("a number, as 21.5"), |value: f64| Ok(Value::F64(value)))
+        }
         Primitive::Char => {
             let mut letters = text.chars();
             match (letters.next(), letters.next(), text.parse::<u8>()) {

@@ -192,11 +192,11 @@ impl Schema {
         if let Some((index, _)) = self.iter().find(|(_, definition)| definition.name() == name) {
             return Some(index);
         }
-        let mut found = self.iter().filter(|(_, definition)| definition.name().rsplit("::").next() == Some(name));
+        let mut found =
+            self.iter().filter(|(_, definition)| definition.name().rsplit("::").next() == Some(name));
         let first = found.next().map(|(index, _)| index);
         if found.next().is_some() { None } else { first }
     }
-
 }
 
 impl Primitive {

@@ -130,9 +130,10 @@ pub(crate) fn of_union(
     let member = |[one, two]: [SizeBound; 2], id, code| {
         [one.member_xcdr1(extensibility, id, false), two.member_xcdr2(extensibility, code, false)]
     };
-    let sizes = inner.iter().zip(cases).map(|(inner, case)| {
-        member(inner.size, case.id, length_code(schema, &case.ty))
-    });
+    let sizes = inner
+        .iter()
+        .zip(cases)
+        .map(|(inner, case)| member(inner.size, case.id, length_code(schema, &case.ty)));
     // A value of the discriminator that is no case has no member.
     let any = sizes.fold([SizeBound::EMPTY; 2], either);
     let [one, two] = both(member(tag.size, 0, length_code(schema, discriminator)), any);
@@ -173,7 +174,9 @@ pub(crate) fn length_code(schema: &Schema, ty: &Type) -> LengthCode {
     match ty {
         Type::Primitive(kind) => LengthCode::primitive(kind.size()),
         Type::Text(_) | Type::WideText(_) => LengthCode::OwnOctets,
-        Type::Sequence(element, _) => LengthCode::sequence(length_code(schema, element), !is_primitive(element)),
+        Type::Sequence(element, _) => {
+            LengthCode::sequence(length_code(schema, element), !is_primitive(element))
+        }
         Type::Array(element, _) => LengthCode::delimited(!is_primitive(element)),
         Type::Map(key, value, _) => LengthCode::delimited(!(is_primitive(key) && is_primitive(value))),
         Type::Named(index) => match schema.get(*index) {

@@ -60,7 +60,12 @@ impl Sample {
     ///
     /// # Errors
     /// What the octets have that does not fit the type, and in which member.
-    pub fn decode(schema: &Arc<Schema>, index: TypeIndex, payload: &[u8], is_key: bool) -> Result<Self, Unreadable> {
+    pub fn decode(
+        schema: &Arc<Schema>,
+        index: TypeIndex,
+        payload: &[u8],
+        is_key: bool,
+    ) -> Result<Self, Unreadable> {
         let value = decode::payload(schema, index, payload, is_key)?;
         Ok(Self { schema: Arc::clone(schema), index, value })
     }
@@ -121,7 +126,11 @@ pub(crate) fn initial(schema: &Schema, ty: &Type) -> Value {
                 let members = structure.members.iter();
                 Value::Members(
                     members
-                        .map(|member| if member.optional { Value::Absent } else { initial(schema, &member.ty) })
+                        .map(
+                            |member| {
+                                if member.optional { Value::Absent } else { initial(schema, &member.ty) }
+                            },
+                        )
                         .collect(),
                 )
             }

@@ -55,3 +55,13 @@ fn datagrams_of_a_stranger() {
 fn samples_of_matched_writers() {
     withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
 }
+
+#[test]
+fn network_files() {
+    withstands(&targets::NETWORK_FILE, "fuzz.stateless_executions", 3);
+}
+
+#[test]
+fn files_with_models_of_switches() {
+    withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
+}

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod change;
+mod check;
 mod document;
 mod explain;
 mod models;
@@ -19,6 +20,7 @@ mod simulate;
 mod text;
 
 pub use change::{Added, Changed, Changes, Moved};
+pub use check::{check_models, check_network};
 pub use problem::Problem;
 pub use report::{
     EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,

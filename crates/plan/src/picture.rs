@@ -85,6 +85,7 @@ fn drawing(out: &mut String, plan: &Plan<'_>, report: &Report) {
         "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"The network and the loads of its links\" \
          font-family=\"system-ui,sans-serif\" font-size=\"12\">"
     );
+    let mut labels = String::new();
     for (index, (from, to)) in plan.network.links.iter().enumerate() {
         let (Some(a), Some(b), Some(load)) = (places.get(*from), places.get(*to), loads.get(index)) else {
             continue;
@@ -106,17 +107,20 @@ fn drawing(out: &mut String, plan: &Plan<'_>, report: &Report) {
             escaped(&plan.network.port_name(index)),
             percent(*load)
         );
-        if *load > 0 {
+        // Where there is no room, the tooltip says it.
+        let room = length > 110.0 || plan.network.nodes.len() <= 16;
+        if *load > 0 && (room || *load >= 500_000) {
             // Nearer to where it leaves, so that the two directions do not meet.
             let (x, y) = (a.0 + dx * 0.38 + ox * 3.5, a.1 + dy * 0.38 + oy * 3.5);
             let _ = write!(
-                out,
+                labels,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" dominant-baseline=\"middle\" fill=\"#3a4656\" \
                  stroke=\"#fff\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
                 percent(*load)
             );
         }
     }
+    out.push_str(&labels);
     for (node, (x, y)) in plan.network.nodes.iter().zip(&places) {
         let _ = match &node.model {
             Some(model) => write!(

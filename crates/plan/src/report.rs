@@ -11,7 +11,7 @@ use latency::port::Contender;
 use latency::units::scale_up;
 use serde::Serialize;
 
-use crate::network::HOST_BUFFER;
+use crate::network::{Asked, HOST_BUFFER};
 use crate::planning::{Plan, Verdict};
 
 /// A plan as it is reported. Times are in picoseconds.
@@ -215,15 +215,16 @@ impl Bounds {
 impl Report {
     /// Reports a plan.
     pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
-        let flows: Vec<FlowReport> = (0..).map_while(|id| flow(plan, bounds, id)).collect();
+        let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
+        let flows: Vec<FlowReport> =
+            flows.map(|(id, (asked, verdict))| flow(plan, bounds, id, asked, verdict)).collect();
         let admitted = flows.iter().filter(|flow| flow.admitted).count();
         let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
         Self { network: plan.network.name.clone(), admitted, refused: flows.len() - admitted, flows, ports }
     }
 }
 
-fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<FlowReport> {
-    let (asked, verdict) = plan.flows.get(usize::try_from(id).ok()?)?;
+fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &Verdict) -> FlowReport {
     let node = |node: usize| plan.network.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
     let admitted = plan.ledger.flow(id);
     let subscribers = asked.subscribers.iter().zip(&asked.flow.subscribers).enumerate();
@@ -259,12 +260,11 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<FlowReport> {
         Enforcement::Meter(meter) => EnforcementReport::Meter { burst_bits: meter.burst, rate: meter.rate },
     });
     let (reason, offer) = match verdict {
-        Verdict::Admitted => (None, None),
+        Verdict::Admitted | Verdict::Removed => (None, None),
         Verdict::NoWay => (Some("there is no way from the publisher to all subscribers".to_owned()), None),
-        Verdict::Removed => (Some("it was removed".to_owned()), None),
         Verdict::Refused(refusal) => (Some(plan.said(&refusal.reason)), Some(refusal.offer)),
     };
-    Some(FlowReport {
+    FlowReport {
         name: asked.name.clone(),
         publisher: node(asked.publisher),
         admitted: admitted.is_some(),
@@ -274,7 +274,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<FlowReport> {
         subscribers: subscribers.collect(),
         hops: hops.unwrap_or_default(),
         enforcement,
-    })
+    }
 }
 
 fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {

@@ -121,7 +121,7 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     out.write_all(printable(&shown).as_bytes()).map_err(|error| error.to_string())?;
     Ok(match simulation {
         Some(simulation) if simulation.violations > 0 => VIOLATED,
-        _ if report.refused > changes.map_or(0, |changes| changes.removed.len()) => REFUSED,
+        _ if report.refused > 0 => REFUSED,
         _ => ADMITTED,
     })
 }

@@ -21,7 +21,8 @@ impl Adapted {
     /// Adapts to the writers; to none: what every writer offers.
     pub(super) fn to(writers: &[EndpointData]) -> Self {
         let offers = || writers.iter().map(|writer| &writer.qos);
-        let reliable = !writers.is_empty() && offers().all(|qos| qos.reliability.kind == ReliabilityKind::Reliable);
+        let reliable =
+            !writers.is_empty() && offers().all(|qos| qos.reliability.kind == ReliabilityKind::Reliable);
         let mut partition: Vec<String> = offers().flat_map(|qos| qos.partition.iter().cloned()).collect();
         // The empty name stands for the partition of those that name none.
         if !partition.is_empty() && offers().any(|qos| qos.partition.is_empty()) {
@@ -36,7 +37,10 @@ impl Adapted {
         Self {
             reliability: if reliable { Reliability::RELIABLE } else { Reliability::BEST_EFFORT },
             // Histories of a service need a service: what the writer itself keeps is asked of the writer.
-            durability: offers().map(|qos| qos.durability.min(Durability::TransientLocal)).min().unwrap_or_default(),
+            durability: offers()
+                .map(|qos| qos.durability.min(Durability::TransientLocal))
+                .min()
+                .unwrap_or_default(),
             ownership: offers().next().map(|qos| qos.ownership).unwrap_or_default(),
             partition,
             type_name: writers.first().map(|writer| writer.type_name.clone()),

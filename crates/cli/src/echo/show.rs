@@ -73,7 +73,9 @@ impl Shower {
             Form::Octets => hex::show(payload),
             Form::Described(schema, index) => match Sample::decode(schema, *index, payload, is_key) {
                 Ok(sample) => sample.to_string(),
-                Err(unreadable) => format!("# not readable as this type: {unreadable}; octets {}", hex::show(payload)),
+                Err(unreadable) => {
+                    format!("# not readable as this type: {unreadable}; octets {}", hex::show(payload))
+                }
             },
         }
     }

@@ -19,7 +19,12 @@ pub(super) fn json(census: &Census) -> Value {
 }
 
 fn participant(data: &ParticipantData) -> Value {
-    let lists = [&data.metatraffic_unicast, &data.default_unicast, &data.metatraffic_multicast, &data.default_multicast];
+    let lists = [
+        &data.metatraffic_unicast,
+        &data.default_unicast,
+        &data.metatraffic_multicast,
+        &data.default_multicast,
+    ];
     let locators = lists.map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>());
     let [metatraffic_unicast, default_unicast, metatraffic_multicast, default_multicast] = locators;
     json!({

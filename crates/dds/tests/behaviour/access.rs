@@ -1,11 +1,11 @@
 //! The forms of read and take, instances and keys, and waiting for history and acknowledgements (DDS 1.4, 2.2.2.4.2 and 2.2.2.5.3).
-use dds::qos::{Durability, History, Reliability};
-use dds::{
-    Bytes, DataReader, Duration, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport, NO_STATUS, QosKind,
-    ReturnCode, SampleStates, States, ViewState, WriteOptions,
-};
 use dcps::reader::DropReason;
 use dcps::writer::InstanceOf;
+use dds::qos::{Durability, History, Reliability};
+use dds::{
+    Bytes, DataReader, Duration, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport,
+    NO_STATUS, QosKind, ReturnCode, SampleStates, States, ViewState, WriteOptions,
+};
 
 use crate::desk::Desk;
 use crate::fixture::*;
@@ -152,7 +152,13 @@ fn what_cannot_be_decoded_is_left_out_and_counted() {
     // Whoever means other octets by the same type name: a key, and then half of a value.
     let raw = here.create_raw_topic("Readings", "Reading", QosKind::Default).unwrap();
     let forger = publisher(&here)
-        .create_raw_datawriter(&raw, Box::new(dds::CdrTypeSupport::<Short>::new()), QosKind::Default, None, NO_STATUS)
+        .create_raw_datawriter(
+            &raw,
+            Box::new(dds::CdrTypeSupport::<Short>::new()),
+            QosKind::Default,
+            None,
+            NO_STATUS,
+        )
         .unwrap();
     let reader = reader(&there, |_| {});
     let honest = writer(&there, keep_all);
@@ -188,7 +194,13 @@ fn samples_without_a_key_are_one_instance() {
         .create_raw_datawriter(&topic(&here), Box::new(KeylessTypeSupport), QosKind::Default, None, NO_STATUS)
         .unwrap();
     let reader = subscriber(&there)
-        .create_raw_datareader(&topic(&there), Box::new(KeylessTypeSupport), QosKind::Default, None, NO_STATUS)
+        .create_raw_datareader(
+            &topic(&there),
+            Box::new(KeylessTypeSupport),
+            QosKind::Default,
+            None,
+            NO_STATUS,
+        )
         .unwrap();
     settle(&mut desk);
     let sample = Bytes::from(vec![0, 1, 0, 0, 1, 2, 3, 4]);
@@ -215,7 +227,10 @@ fn acknowledgements_are_waited_for() {
     writer.get_publisher().wait_for_acknowledgments(Duration::ZERO).unwrap();
     desk.black_out();
     writer.write(&reading(1, 2)).unwrap();
-    assert_eq!(writer.get_publisher().wait_for_acknowledgments(millis(500)).unwrap_err().code, ReturnCode::Timeout);
+    assert_eq!(
+        writer.get_publisher().wait_for_acknowledgments(millis(500)).unwrap_err().code,
+        ReturnCode::Timeout
+    );
     desk.heal();
     writer.wait_for_acknowledgments(Duration::from_secs(5)).unwrap();
     assert_eq!(values(&reader), [1, 2]);
@@ -235,7 +250,11 @@ fn history_is_waited_for() {
         qos.endpoint.durability = Durability::TransientLocal;
     });
     let alone = reader(&there, late);
-    assert_eq!(alone.wait_for_historical_data(millis(1)).unwrap_err().code, ReturnCode::Timeout, "nobody is known yet");
+    assert_eq!(
+        alone.wait_for_historical_data(millis(1)).unwrap_err().code,
+        ReturnCode::Timeout,
+        "nobody is known yet"
+    );
     settle(&mut desk);
     // A writer without history has told all that there is.
     alone.wait_for_historical_data(Duration::from_secs(1)).unwrap();

@@ -1,6 +1,7 @@
 //! Conditions and WaitSets in virtual time (DDS 1.4, 2.2.2.1.6 to 2.2.2.1.9).
 use dds::{
-    Condition, Duration, GuardCondition, NO_STATUS, ReturnCode, SampleStates, States, StatusMask, ViewStates, WaitSet,
+    Condition, Duration, GuardCondition, NO_STATUS, ReturnCode, SampleStates, States, StatusMask, ViewStates,
+    WaitSet,
 };
 
 use crate::fixture::*;
@@ -160,10 +161,18 @@ fn waiting_for_data_on_readers_is_waiting_for_any_reader() {
 fn waiting_for_discovery_ends_when_it_was_found() {
     let (mut desk, here, there) = two();
     let _writer = writer(&there, |_| {});
-    assert!(here.wait_for_discovery(Duration::from_secs(5), |here| here.get_discovered_endpoints().len() == 1).unwrap());
+    assert!(
+        here.wait_for_discovery(Duration::from_secs(5), |here| here.get_discovered_endpoints().len() == 1)
+            .unwrap()
+    );
     assert!(desk.now().monotonic.as_nanos() < 5_000_000_000);
     assert!(!here.wait_for_discovery(millis(10), |_| false).unwrap());
     desk.black_out();
     drop(there);
-    assert!(here.wait_for_discovery(Duration::from_secs(300), |here| here.get_discovered_participants().is_empty()).unwrap());
+    assert!(
+        here.wait_for_discovery(Duration::from_secs(300), |here| here
+            .get_discovered_participants()
+            .is_empty())
+            .unwrap()
+    );
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use dds::qos::{DataReaderQos, DataWriterQos, DomainParticipantQos, PublisherQos, SubscriberQos, TopicQos};
 use dds::status::Matched;
 use dds::{
-    DataReader, DataReaderListener, DomainParticipantFactory, Duration, Error, NO_STATUS, QosKind, ReturnCode, States,
-    StatusMask,
+    DataReader, DataReaderListener, DomainParticipantFactory, Duration, Error, NO_STATUS, QosKind,
+    ReturnCode, States, StatusMask,
 };
 
 use crate::desk::Desk;
@@ -107,7 +107,11 @@ fn what_has_children_cannot_be_deleted() {
     assert_eq!(code(here.delete_topic(&topic)), ReturnCode::PreconditionNotMet);
     assert_eq!(code(there.delete_topic(&topic)), ReturnCode::PreconditionNotMet, "of another participant");
     let other = crate::fixture::publisher(&here);
-    assert_eq!(code(other.delete_datawriter(&writer)), ReturnCode::PreconditionNotMet, "of another publisher");
+    assert_eq!(
+        code(other.delete_datawriter(&writer)),
+        ReturnCode::PreconditionNotMet,
+        "of another publisher"
+    );
     assert_eq!(code(there.delete_publisher(&other)), ReturnCode::PreconditionNotMet);
     publisher.delete_datawriter(&writer).unwrap();
     subscriber.delete_datareader(&reader).unwrap();
@@ -149,7 +153,12 @@ fn handles_of_what_was_deleted_say_so() {
     assert_eq!(code(there.create_subscriber(QosKind::Default, None, NO_STATUS)), ReturnCode::AlreadyDeleted);
     let topic = there.create_topic::<Reading>("Late", "Reading", QosKind::Default, None, NO_STATUS);
     assert_eq!(code(topic), ReturnCode::AlreadyDeleted);
-    let made = subscriber.create_datareader::<Reading>(&reader.get_topicdescription(), QosKind::Default, None, NO_STATUS);
+    let made = subscriber.create_datareader::<Reading>(
+        &reader.get_topicdescription(),
+        QosKind::Default,
+        None,
+        NO_STATUS,
+    );
     assert_eq!(code(made), ReturnCode::AlreadyDeleted);
 }
 
@@ -157,9 +166,12 @@ fn handles_of_what_was_deleted_say_so() {
 fn a_deleted_endpoint_is_unmatched_and_what_it_wrote_arrives_before() {
     let (mut desk, here, there) = two();
     let batching = |qos: &mut DataWriterQos| qos.endpoint.latency_budget = Duration::from_millis(500);
-    let (writer, reader) = (writer(&here, batching), reader(&there, |qos| {
-        qos.endpoint.latency_budget = Duration::from_millis(500);
-    }));
+    let (writer, reader) = (
+        writer(&here, batching),
+        reader(&there, |qos| {
+            qos.endpoint.latency_budget = Duration::from_millis(500);
+        }),
+    );
     settle(&mut desk);
     writer.write(&reading(1, 1)).unwrap();
     writer.get_publisher().delete_datawriter(&writer).unwrap();
@@ -209,7 +221,8 @@ fn defaults_are_those_of_the_factory_until_it_is_told_others() {
     let mut qos = DataWriterQos::default();
     qos.endpoint.transport_priority = 7;
     publisher.set_default_datawriter_qos(QosKind::Specific(qos.clone())).unwrap();
-    let made = publisher.create_datawriter::<Reading>(&topic(&here), QosKind::Default, None, NO_STATUS).unwrap();
+    let made =
+        publisher.create_datawriter::<Reading>(&topic(&here), QosKind::Default, None, NO_STATUS).unwrap();
     assert_eq!(made.get_qos(), qos);
     publisher.set_default_datawriter_qos(QosKind::Default).unwrap();
     assert_eq!(publisher.get_default_datawriter_qos(), DataWriterQos::default());

@@ -3,13 +3,14 @@ use std::sync::{Arc, Mutex};
 
 use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
 use dds::status::{
-    DeadlineMissed, InconsistentTopic, IncompatibleQos, LivelinessChanged, LivelinessLost, Matched, SampleLost,
-    SampleRejected,
+    DeadlineMissed, IncompatibleQos, InconsistentTopic, LivelinessChanged, LivelinessLost, Matched,
+    SampleLost, SampleRejected,
 };
 use dds::{
-    AnyDataReaderListener, AnyDataWriterListener, DataReader, DataReaderListener, DataWriter, DataWriterListener,
-    DomainParticipant, DomainParticipantListener, Duration, NO_STATUS, Publisher, PublisherListener, QosKind,
-    RawDataReader, RawDataWriter, States, Subscriber, SubscriberListener, Topic, TopicListener,
+    AnyDataReaderListener, AnyDataWriterListener, DataReader, DataReaderListener, DataWriter,
+    DataWriterListener, DomainParticipant, DomainParticipantListener, Duration, NO_STATUS, Publisher,
+    PublisherListener, QosKind, RawDataReader, RawDataWriter, States, Subscriber, SubscriberListener, Topic,
+    TopicListener,
 };
 use derive::DdsType;
 

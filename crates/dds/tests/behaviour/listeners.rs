@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex};
 use dds::qos::{DataWriterQos, Ownership, Reliability};
 use dds::status::Matched;
 use dds::{
-    AnyDataReaderListener, DataReader, DataReaderListener, DataWriter, DataWriterListener,
-    NO_STATUS, QosKind, RawDataReader, States, StatusMask, Subscriber, SubscriberListener,
-    TopicListener,
+    AnyDataReaderListener, DataReader, DataReaderListener, DataWriter, DataWriterListener, NO_STATUS,
+    QosKind, RawDataReader, States, StatusMask, Subscriber, SubscriberListener, TopicListener,
 };
 
 use crate::fixture::*;
@@ -20,9 +19,8 @@ fn a_status_goes_to_the_first_listener_that_is_for_it() {
     let log = Log::default();
     let writer = writer(&here, |_| {});
     there.set_listener(Some(log.listener("participant")), DATA | MATCHED | StatusMask::LIVELINESS_CHANGED);
-    let subscriber = there
-        .create_subscriber(QosKind::Default, Some(log.listener("subscriber")), DATA | MATCHED)
-        .unwrap();
+    let subscriber =
+        there.create_subscriber(QosKind::Default, Some(log.listener("subscriber")), DATA | MATCHED).unwrap();
     let reader = subscriber
         .create_datareader::<Reading>(&topic(&there), QosKind::Default, Some(log.listener("reader")), DATA)
         .unwrap();
@@ -57,7 +55,9 @@ fn a_status_goes_to_the_first_listener_that_is_for_it() {
 fn statuses_of_writers_and_topics_go_up_as_well() {
     let (mut desk, here, there) = two();
     let log = Log::default();
-    let mask = StatusMask::PUBLICATION_MATCHED | StatusMask::OFFERED_INCOMPATIBLE_QOS | StatusMask::INCONSISTENT_TOPIC;
+    let mask = StatusMask::PUBLICATION_MATCHED
+        | StatusMask::OFFERED_INCOMPATIBLE_QOS
+        | StatusMask::INCONSISTENT_TOPIC;
     here.set_listener(Some(log.listener("participant")), mask);
     let publisher = here
         .create_publisher(QosKind::Default, Some(log.listener("publisher")), StatusMask::PUBLICATION_MATCHED)
@@ -79,15 +79,19 @@ fn statuses_of_writers_and_topics_go_up_as_well() {
     assert_eq!(log.read(), ["participant: publication matched 0"]);
     // Another type under the same name.
     let foreign = desk.participant();
-    let other = foreign.create_topic::<Reading>("Readings", "Other", QosKind::Default, None, NO_STATUS).unwrap();
-    let _foreign = subscriber(&foreign).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
+    let other =
+        foreign.create_topic::<Reading>("Readings", "Other", QosKind::Default, None, NO_STATUS).unwrap();
+    let _foreign =
+        subscriber(&foreign).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
     settle(&mut desk);
     assert_eq!(log.read(), ["participant: inconsistent topic 1"]);
     let own: Arc<dyn TopicListener> = log.listener("topic");
     topic(&here).set_listener(Some(own), StatusMask::INCONSISTENT_TOPIC);
     let third = desk.participant();
-    let other = third.create_topic::<Reading>("Readings", "Third", QosKind::Default, None, NO_STATUS).unwrap();
-    let _third = subscriber(&third).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
+    let other =
+        third.create_topic::<Reading>("Readings", "Third", QosKind::Default, None, NO_STATUS).unwrap();
+    let _third =
+        subscriber(&third).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
     settle(&mut desk);
     assert_eq!(log.read(), ["topic: inconsistent topic 2"]);
 }
@@ -98,7 +102,11 @@ fn data_on_readers_comes_first_and_instead_of_data_available() {
     let log = Log::default();
     let writer = writer(&here, |_| {});
     let subscriber = there
-        .create_subscriber(QosKind::Default, Some(log.listener("subscriber")), StatusMask::DATA_ON_READERS | DATA)
+        .create_subscriber(
+            QosKind::Default,
+            Some(log.listener("subscriber")),
+            StatusMask::DATA_ON_READERS | DATA,
+        )
         .unwrap();
     let reader = reader_of(&subscriber, |_| {});
     reader.set_listener(Some(log.listener("reader")), DATA);

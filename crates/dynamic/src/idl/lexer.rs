@@ -65,13 +65,16 @@ pub(super) fn tokens(text: &str) -> Result<(Vec<Placed>, bool), IdlError> {
             '\'' => lexer.letter(line, column)?,
             '0'..='9' => lexer.number(first, line, column)?,
             'a'..='z' | 'A'..='Z' | '_' => {
-                let word = lexer.while_in(&first.to_string(), |next| next.is_ascii_alphanumeric() || next == '_');
+                let word =
+                    lexer.while_in(&first.to_string(), |next| next.is_ascii_alphanumeric() || next == '_');
                 // A leading underscore only keeps a name from being a keyword.
                 Token::Word(word.strip_prefix('_').map_or(word.clone(), ToString::to_string))
             }
-            '{' | '}' | '(' | ')' | '<' | '>' | '[' | ']' | ';' | ':' | ',' | '=' | '@' | '-' | '+' | '*' | '/'
-            | '|' => Token::Sign(first),
-            other => return Err(lexer.error(line, column, format!("the character {other:?} has no meaning here"))),
+            '{' | '}' | '(' | ')' | '<' | '>' | '[' | ']' | ';' | ':' | ',' | '=' | '@' | '-' | '+' | '*'
+            | '/' | '|' => Token::Sign(first),
+            other => {
+                return Err(lexer.error(line, column, format!("the character {other:?} has no meaning here")));
+            }
         };
         tokens.push(Placed { token, line, column });
     }
@@ -134,7 +137,9 @@ impl Lexer<'_> {
         let found = self.next().filter(|letter| !matches!(letter, '\\' | '\'' | '\n'));
         match (found, self.next()) {
             (Some(letter), Some('\'')) => Ok(Token::Letter(letter)),
-            _ => Err(self.error(line, column, "one character belongs between the quotes, as 'x'".to_string())),
+            _ => {
+                Err(self.error(line, column, "one character belongs between the quotes, as 'x'".to_string()))
+            }
         }
     }
 
@@ -151,9 +156,9 @@ impl Lexer<'_> {
         } else {
             lower.parse()
         };
-        parsed
-            .map(Token::Number)
-            .map_err(|_| self.error(line, column, format!("{text} is no number; write it as 42, 0x2a or 052")))
+        parsed.map(Token::Number).map_err(|_| {
+            self.error(line, column, format!("{text} is no number; write it as 42, 0x2a or 052"))
+        })
     }
 
     fn error(&self, line: u32, column: u32, message: String) -> IdlError {

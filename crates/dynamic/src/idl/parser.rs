@@ -162,7 +162,8 @@ impl Parser {
                 }
                 _ => return Ok(value),
             };
-            value = combined.ok_or_else(|| self.error_before("the number is too large, or divided by zero"))?;
+            value =
+                combined.ok_or_else(|| self.error_before("the number is too large, or divided by zero"))?;
         }
     }
 

@@ -60,7 +60,10 @@ impl Names {
 
     /// A type that was declared only.
     pub(super) fn open(&self) -> Option<&str> {
-        self.known.iter().find(|(_, meaning)| matches!(meaning, Meaning::Open(_))).map(|(name, _)| name.as_str())
+        self.known
+            .iter()
+            .find(|(_, meaning)| matches!(meaning, Meaning::Open(_)))
+            .map(|(name, _)| name.as_str())
     }
 
     /// What a qualified name means.

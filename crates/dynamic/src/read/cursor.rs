@@ -88,7 +88,8 @@ impl<'a> Cursor<'a> {
     /// True if a word comes next, without quotes.
     pub(super) fn word_is(&self, word: &str) -> bool {
         let mut rest = self.rest.clone();
-        word.chars().all(|letter| rest.next() == Some(letter)) && rest.next().is_none_or(|next| !next.is_alphanumeric())
+        word.chars().all(|letter| rest.next() == Some(letter))
+            && rest.next().is_none_or(|next| !next.is_alphanumeric())
     }
 
     /// A word in quotes, or up to the next sign without.
@@ -116,7 +117,8 @@ impl<'a> Cursor<'a> {
                 }
                 let text = text.trim_end().to_string();
                 if text.is_empty() {
-                    let found = self.peek().map_or("the end of the text".to_string(), |next| format!("{next:?}"));
+                    let found =
+                        self.peek().map_or("the end of the text".to_string(), |next| format!("{next:?}"));
                     return Err(self.error(format!("expected a word or number, found {found}")));
                 }
                 Ok(text)
@@ -159,14 +161,17 @@ impl<'a> Cursor<'a> {
         }
         let used = units.get(..if surrogate { 2 } else { 1 }).unwrap_or(&[]);
         let decoded = char::decode_utf16(used.iter().copied()).next();
-        decoded.and_then(core::result::Result::ok).ok_or_else(|| self.error("\\u is no character".to_string()))
+        decoded
+            .and_then(core::result::Result::ok)
+            .ok_or_else(|| self.error("\\u is no character".to_string()))
     }
 
     fn unit(&mut self) -> Result<u16> {
         let mut unit = 0_u32;
         for _ in 0..4 {
             let digit = self.next().and_then(|digit| digit.to_digit(16));
-            unit = unit * 16 + digit.ok_or_else(|| self.error("four hexadecimal digits follow \\u".to_string()))?;
+            unit = unit * 16
+                + digit.ok_or_else(|| self.error("four hexadecimal digits follow \\u".to_string()))?;
         }
         Ok(u16::try_from(unit).unwrap_or(0))
     }

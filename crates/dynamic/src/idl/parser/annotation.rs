@@ -26,8 +26,19 @@ struct Annotation {
 
 /// What changes how samples look. Everything else (`@default`, `@unit`, `@range`, `@verbatim` and so on) is passed over.
 const MEANT: [&str; 13] = [
-    "key", "id", "hashid", "optional", "must_understand", "final", "appendable", "mutable", "extensibility",
-    "autoid", "bit_bound", "position", "default_literal",
+    "key",
+    "id",
+    "hashid",
+    "optional",
+    "must_understand",
+    "final",
+    "appendable",
+    "mutable",
+    "extensibility",
+    "autoid",
+    "bit_bound",
+    "position",
+    "default_literal",
 ];
 
 impl Parser {
@@ -102,7 +113,9 @@ impl Annotations {
         let Some(found) = self.get(name) else { return Ok(None) };
         match found.number {
             Some(number) if range.contains(&number) => Ok(Some(number)),
-            _ => Err(found.wrong(format!("@{name} takes a number from {} to {}", range.start(), range.end()))),
+            _ => {
+                Err(found.wrong(format!("@{name} takes a number from {} to {}", range.start(), range.end())))
+            }
         }
     }
 
@@ -114,7 +127,8 @@ impl Annotations {
     /// How far a type may change; appendable if nothing is said (XTypes 1.3, 7.3.3.1).
     pub(super) fn extensibility(&self) -> Result<Extensibility> {
         let named = self.get("extensibility");
-        let mut found: Vec<&str> = ["final", "appendable", "mutable"].into_iter().filter(|name| self.has(name)).collect();
+        let mut found: Vec<&str> =
+            ["final", "appendable", "mutable"].into_iter().filter(|name| self.has(name)).collect();
         found.extend(named.and_then(|annotation| annotation.word.as_deref()));
         match found.as_slice() {
             [] if named.is_none() => Ok(Extensibility::Appendable),
@@ -124,16 +138,19 @@ impl Annotations {
             _ => {
                 let place = self.found.first().map(|first| first.place.clone());
                 let message = "a type is one of @final, @appendable and @mutable".to_string();
-                Err(place.map_or(IdlError { line: 1, column: 1, message: message.clone() }, |place| IdlError { message, ..place }))
+                Err(place.map_or(IdlError { line: 1, column: 1, message: message.clone() }, |place| {
+                    IdlError { message, ..place }
+                }))
             }
         }
     }
 
     /// Refuses what would change how samples look, but not here.
     pub(super) fn allow(&self, names: &[&str]) -> Result<()> {
-        let misplaced = self.found.iter().find(|found| {
-            MEANT.contains(&found.name.as_str()) && !names.contains(&found.name.as_str())
-        });
+        let misplaced = self
+            .found
+            .iter()
+            .find(|found| MEANT.contains(&found.name.as_str()) && !names.contains(&found.name.as_str()));
         misplaced.map_or(Ok(()), |found| Err(found.wrong(format!("@{} has no meaning here", found.name))))
     }
 

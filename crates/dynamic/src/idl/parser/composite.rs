@@ -11,7 +11,9 @@ use super::annotation::Annotations;
 use super::{Parser, Result};
 use crate::idl::lexer::Token;
 use crate::idl::scope::Meaning;
-use crate::schema::{Bitmask, Case, Definition, Enumeration, Member, Primitive, Struct, Type, TypeIndex, Union};
+use crate::schema::{
+    Bitmask, Case, Definition, Enumeration, Member, Primitive, Struct, Type, TypeIndex, Union,
+};
 use crate::size::{self, Cost};
 
 /// The greatest member id (XTypes 1.3, 7.3.1.2.1.1).
@@ -77,7 +79,9 @@ impl Parser {
                 return Err(self.error_before("a key member cannot be @optional"));
             }
             if members.len() >= MAX_MEMBERS || members.iter().any(|member| member.name == name) {
-                return Err(self.error_before(format!("{name} is there already, or there are more than {MAX_MEMBERS} members")));
+                return Err(self.error_before(format!(
+                    "{name} is there already, or there are more than {MAX_MEMBERS} members"
+                )));
             }
             let id = self.id(&annotations, &name, ids)?;
             let must_understand = annotations.has("must_understand");
@@ -102,7 +106,9 @@ impl Parser {
         let key_is_discriminator = inside.has("key");
         let discriminator = self.type_spec(0)?;
         if !self.is_discriminator(&discriminator) {
-            return Err(self.error_before("a union is switched by an integer, a character, a boolean or an enumeration"));
+            return Err(self.error_before(
+                "a union is switched by an integer, a character, a boolean or an enumeration",
+            ));
         }
         self.sign(')')?;
         self.sign('{')?;
@@ -114,7 +120,9 @@ impl Parser {
                 other.labels.iter().any(|label| case.labels.contains(label)) || other.default && case.default
             });
             if double || cases.len() >= MAX_MEMBERS {
-                return Err(self.error_before(format!("two cases have one label, or there are more than {MAX_MEMBERS}")));
+                return Err(self.error_before(format!(
+                    "two cases have one label, or there are more than {MAX_MEMBERS}"
+                )));
             }
             cases.push(case);
         }
@@ -177,7 +185,8 @@ impl Parser {
 
     fn label(&mut self, discriminator: &Type) -> Result<i64> {
         // A literal of the enumeration is known inside of its union without its modules.
-        if let (Some(Definition::Enumeration(of)), Some(word)) = (self.definition_of(discriminator), self.word_after(0))
+        if let (Some(Definition::Enumeration(of)), Some(word)) =
+            (self.definition_of(discriminator), self.word_after(0))
             && let Some((_, value)) = of.literals.iter().find(|(name, _)| name == word)
             && *self.peek_at(2) != Token::Sign(':')
         {
@@ -206,7 +215,9 @@ impl Parser {
                 next = self.integer(0)?;
             }
             if next.unsigned_abs() > u64::from(u32::MAX >> 1) || literals.len() >= MAX_MEMBERS {
-                return Err(self.error_before("the value of the literal does not fit into 32 bits, or there are too many"));
+                return Err(self.error_before(
+                    "the value of the literal does not fit into 32 bits, or there are too many",
+                ));
             }
             if annotations.has("default_literal") {
                 default = Some(next);
@@ -220,8 +231,12 @@ impl Parser {
         }
         self.sign('}')?;
         let default = default.or(literals.first().map(|(_, value)| *value)).unwrap_or(0);
-        let definition =
-            Definition::Enumeration(Enumeration { name: self.names.qualified(&name), bits, literals, default });
+        let definition = Definition::Enumeration(Enumeration {
+            name: self.names.qualified(&name),
+            bits,
+            literals,
+            default,
+        });
         let index = self.schema.add(definition);
         self.define(&name, Meaning::Type(Type::Named(index)))
     }
@@ -304,7 +319,8 @@ impl Parser {
             (Some(_), Some(_)) => return Err(self.error_before("a member has @id or @hashid, not both")),
         };
         if let Some(other) = ids.taken.get(&id) {
-            return Err(self.error_before(format!("member {name} has the id {id:#x} of {other}; give it another @id")));
+            return Err(self
+                .error_before(format!("member {name} has the id {id:#x} of {other}; give it another @id")));
         }
         if i64::from(id) > MAX_ID {
             return Err(self.error_before("a member id is at most 0x0fffffff"));

@@ -33,7 +33,8 @@ impl Parser {
         while self.take('[') {
             let size = self.integer(0)?;
             let size = u32::try_from(size).ok().filter(|size| *size > 0);
-            dimensions.push(size.ok_or_else(|| self.error_before("the size of an array is a number above 0"))?);
+            dimensions
+                .push(size.ok_or_else(|| self.error_before("the size of an array is a number above 0"))?);
             self.sign(']')?;
         }
         let ty = match (dimensions.is_empty(), ty.clone()) {
@@ -167,7 +168,9 @@ impl Parser {
         match self.names.resolve(&name) {
             Some(Meaning::Type(ty)) => Ok(Ok(ty.clone())),
             Some(Meaning::Open(index)) => Ok(Err((*index, name))),
-            Some(Meaning::Constant(_)) => Err(self.error_before(format!("{name} is a constant, and no type"))),
+            Some(Meaning::Constant(_)) => {
+                Err(self.error_before(format!("{name} is a constant, and no type")))
+            }
             None => {
                 let hint = if self.includes {
                     "; #include is passed over: put the types into one text, those that others need first"
