@@ -18,7 +18,7 @@ const REAL_TIME: [&str; 11] = [
     "crates/controller/",
     "crates/fuzz/",
     "crates/tiers/",
-    "tests/interop/",
+    "crates/interop/",
     "xtask/",
 ];
 /// Binary files that are allowed: a folder and an ending.

@@ -282,6 +282,47 @@ fn an_ended_instance_is_cleaned_up_once_readers_know() {
 }
 
 #[test]
+fn an_instance_that_is_registered_again_is_not_cleaned_up() {
+    for disposes in [true, false] {
+        let mut link = Link::connected(|qos, reader| {
+            transient_local(qos, reader);
+            qos.endpoint.durability_service.cleanup_delay = ms(50);
+        });
+        let instance = InstanceOf::Handle(handle(1));
+        link.write(1, 1).unwrap();
+        link.writer.unregister_instance(link.now, instance, None).unwrap();
+        if disposes {
+            link.writer.dispose(link.now, instance, None).unwrap();
+        } else {
+            link.writer.register_instance(link.now, &data(1, 0), false).unwrap();
+        }
+        link.wait(ms(1_000));
+        assert_eq!(link.writer.instances(), 1, "registered");
+        link.writer.unregister_instance(link.now, instance, None).unwrap();
+        link.wait(ms(50));
+        assert_eq!((link.writer.instances(), link.writer.held()), (0, 0));
+    }
+}
+
+#[test]
+fn an_instance_that_was_disposed_before_it_was_unregistered_is_cleaned_up() {
+    let mut link = Link::connected(|qos, reader| {
+        transient_local(qos, reader);
+        qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
+    });
+    for id in 1..=2 {
+        link.write(id, id).unwrap();
+    }
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    for id in 1..=2 {
+        link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(id)), None).unwrap();
+    }
+    link.wait(ms(1_000));
+    assert_eq!(link.writer.lookup_instance(&data(1, 0), false), Ok(None));
+    assert_eq!(link.writer.lookup_instance(&data(2, 0), false), Ok(Some(handle(2))), "it is not disposed");
+}
+
+#[test]
 fn expired_samples_leave_the_history() {
     let mut link = Link::new(|qos, reader| {
         transient_local(qos, reader);
@@ -510,7 +551,9 @@ fn dispose_carries_the_key_and_its_hash() {
     let seen = leaving(&mut link);
     let [(false, sample, plain), (true, key, end)] = seen.as_slice() else { panic!("{seen:?}") };
     assert!(plain.is_empty());
-    assert_eq!((sample.len(), key.len()), (12, 8));
+    // Eight octets of key and header; see MIN_KEY_PAYLOAD for the rest.
+    assert_eq!((sample.len(), key.len()), (12, 20));
+    assert_eq!((key[4], &key[8..]), (7, &[0; 12][..]));
     assert_eq!((end.status_info, end.key_hash), (StatusInfo::DISPOSED, Some(handle(7).to_bytes())));
 }
 

@@ -14,7 +14,7 @@ use crate::driver::Driver;
 use crate::entity::{QosKind, deleted};
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
-use crate::node::Node;
+use crate::node::{Node, Start};
 use crate::participant::{DomainParticipant, DomainParticipantListener, ParticipantEntity};
 
 /// Makes participants.
@@ -90,7 +90,7 @@ impl DomainParticipantFactory {
     fn create(
         &self,
         host: Arc<dyn Host>,
-        start: Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>,
+        start: Start,
         settings: DiscoveryConfig,
         addresses: &Addresses,
         largest_datagram: u32,

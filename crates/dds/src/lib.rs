@@ -20,6 +20,8 @@ mod topic;
 pub use bytes::Bytes;
 pub use condition::{Condition, GuardCondition, QueryCondition, ReadCondition, StatusCondition, WaitSet};
 pub use config::Config;
+pub use dcps::status::StatusMask;
+pub use dcps::writer::WriteOptions;
 pub use dcps::{
     CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport, ReturnCode,
     SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
@@ -35,3 +37,22 @@ pub use subscription::{
     SubscriberListener,
 };
 pub use topic::{Topic, TopicListener};
+
+pub use derive::DdsTypeByDds as DdsType;
+pub use wire::cdr;
+pub use wire::cdr::DdsType;
+pub use wire::{Duration, Guid, GuidPrefix, SequenceNumber, Timestamp};
+
+/// QoS of all entities, and the policies that it consists of.
+pub mod qos {
+    pub use dcps::qos::*;
+    pub use wire::qos::*;
+}
+
+/// Communication statuses.
+pub mod status {
+    pub use dcps::status::*;
+}
+
+/// No status: nothing is to be called for.
+pub const NO_STATUS: StatusMask = StatusMask::NONE;

@@ -6,7 +6,7 @@ mod desk;
 use std::sync::{Arc, Mutex};
 
 use dcps::status::{Matched, StatusMask};
-use dds::{DataReader, DataReaderListener, DataWriter, QosKind, States};
+use dds::{DataReader, DataReaderListener, DataWriter, DataWriterListener, QosKind, States};
 use derive::DdsType;
 use desk::Desk;
 use wire::Duration;
@@ -63,6 +63,7 @@ fn samples_go_from_participant_to_participant() {
     desk.run(Duration::from_millis(1));
     let sample = reader.take_next_sample().unwrap().unwrap();
     assert_eq!((sample.info.valid_data, sample.data), (false, None));
+    assert_eq!(sample.key.unwrap().sensor, 7);
     assert_eq!(sample.info.instance_state, dds::InstanceState::NotAliveDisposed);
 }
 
@@ -136,4 +137,55 @@ fn a_listener_may_take_and_write() {
     here.delete_contained_entities().unwrap();
     desk.run(Duration::from_secs(1));
     assert_eq!(*squarer.matched.lock().unwrap(), [1, 0]);
+}
+
+/// Notes how many readers or writers are matched each time that it is told.
+#[derive(Default)]
+struct Counts(Mutex<Vec<u32>>);
+
+impl DataReaderListener<Reading> for Counts {
+    fn on_subscription_matched(&self, reader: &DataReader<Reading>, status: Matched) {
+        assert!(reader.guid().is_ok());
+        self.0.lock().unwrap().push(status.current.count);
+    }
+}
+
+impl DataWriterListener<Reading> for Counts {
+    fn on_publication_matched(&self, writer: &DataWriter<Reading>, status: Matched) {
+        assert!(writer.guid().is_ok());
+        self.0.lock().unwrap().push(status.current.count);
+    }
+}
+
+#[test]
+fn matches_with_what_was_there_before_are_told_to_the_listener() {
+    let mut desk = Desk::new();
+    let (here, there) = (desk.participant(), desk.participant());
+    let (first_writer, first_reader) = (writer(&there), reader(&here));
+    desk.run(Duration::from_secs(1));
+    let readers = Arc::new(Counts::default());
+    let subscriber = here.create_subscriber(QosKind::Default, None, StatusMask::NONE).unwrap();
+    let topic = first_reader.get_topicdescription();
+    let _reader = subscriber
+        .create_datareader::<Reading>(
+            &topic,
+            QosKind::Default,
+            Some(Arc::clone(&readers) as _),
+            StatusMask::SUBSCRIPTION_MATCHED,
+        )
+        .unwrap();
+    assert_eq!(*readers.0.lock().unwrap(), [1]);
+    let writers = Arc::new(Counts::default());
+    let publisher = there.create_publisher(QosKind::Default, None, StatusMask::NONE).unwrap();
+    let _writer = publisher
+        .create_datawriter::<Reading>(
+            &first_writer.get_topic(),
+            QosKind::Default,
+            Some(Arc::clone(&writers) as _),
+            StatusMask::PUBLICATION_MATCHED,
+        )
+        .unwrap();
+    assert_eq!(writers.0.lock().unwrap().last(), Some(&1));
+    desk.run(Duration::from_secs(1));
+    assert_eq!((readers.0.lock().unwrap().last(), writers.0.lock().unwrap().last()), (Some(&2), Some(&2)));
 }

@@ -26,7 +26,7 @@ pub(crate) struct TypeAttributes {
 }
 
 impl TypeAttributes {
-    pub(crate) fn parse(input: &DeriveInput) -> Result<Self, Error> {
+    pub(crate) fn parse(input: &DeriveInput, cdr: Tokens) -> Result<Self, Error> {
         let mut found = Self {
             extensibility: Extensibility::Appendable,
             name: input.ident.to_string(),
@@ -35,7 +35,7 @@ impl TypeAttributes {
             discriminator: None,
             discriminator_key: false,
             hash_ids: false,
-            cdr: quote!(::wire::cdr),
+            cdr,
         };
         let mut extensibility = None;
         each(&input.attrs, |meta| {

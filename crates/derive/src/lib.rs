@@ -82,6 +82,7 @@ mod union;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
+use quote::quote;
 use syn::{Data, DeriveInput, Error, Fields};
 
 use attribute::TypeAttributes;
@@ -90,14 +91,21 @@ use attribute::TypeAttributes;
 #[proc_macro_derive(DdsType, attributes(dds))]
 pub fn derive_dds_type(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
-    expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
+    expand(&input, quote!(::wire::cdr)).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
+/// The same for crates that know `dds` alone; it re-exports this as `DdsType`.
+#[proc_macro_derive(DdsTypeByDds, attributes(dds))]
+pub fn derive_dds_type_by_dds(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    expand(&input, quote!(::dds::cdr)).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+fn expand(input: &DeriveInput, cdr: Tokens) -> Result<Tokens, Error> {
     if let Some(parameter) = input.generics.params.first() {
         return Err(Error::new_spanned(parameter, "a type of DDS has no generic parameters"));
     }
-    let attributes = TypeAttributes::parse(input)?;
+    let attributes = TypeAttributes::parse(input, cdr)?;
     match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Unnamed(fields) if attributes.bitmask => bitmask::expand(input, &attributes, fields),

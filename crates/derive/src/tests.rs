@@ -6,7 +6,7 @@ use crate::expand;
 /// The error for a type, or nothing.
 fn error(source: &str) -> Option<String> {
     let input: DeriveInput = syn::parse_str(source).expect("the source is a type");
-    expand(&input).err().map(|error| error.to_string())
+    expand(&input, quote::quote!(::wire::cdr)).err().map(|error| error.to_string())
 }
 
 #[track_caller]

@@ -60,3 +60,8 @@ fn network_files() {
 fn files_with_models_of_switches() {
     withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
 }
+
+#[test]
+fn samples_of_matched_writers() {
+    withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
+}

@@ -1,6 +1,6 @@
 //! Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
 //!
-//! [`run`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
+//! [`run()`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
 //! look like. Files are read in full before anything is planned, and a wrong one is told with its line and column.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,9 @@
 //! Reading and taking (DDS 1.4, 2.2.2.5.3).
 use alloc::vec::Vec;
 
+use rtps::reader::SamplePayload;
 use wire::Now;
+use wire::cdr::Representation;
 
 use super::cache::{Instance, Stored};
 use super::{DataReader, Payload};
@@ -18,6 +20,8 @@ pub struct Sample {
     pub info: SampleInfo,
     /// Its octets; `None` if it only tells of a change of its instance.
     pub payload: Option<Payload>,
+    /// The serialized key of its instance, if it has no octets itself and the type has a key: the instance may be forgotten by now.
+    pub key: Option<Payload>,
 }
 
 /// Of which instances.
@@ -133,10 +137,10 @@ impl<T: TypeSupport> DataReader<T> {
                 index += 1;
             } else if request.take {
                 let payload = self.cache.remove(slot, index).and_then(|stored| stored.payload);
-                out.push(Sample { info, payload });
+                out.push(Sample { info, payload, key: None });
             } else if let Some(stored) = instance.samples.get_mut(index) {
                 stored.read = true;
-                out.push(Sample { info, payload: stored.payload.clone() });
+                out.push(Sample { info, payload: stored.payload.clone(), key: None });
                 index += 1;
             }
         }
@@ -146,13 +150,38 @@ impl<T: TypeSupport> DataReader<T> {
             instance.view = ViewState::NotNew;
             rank(instance.generation(), out.get_mut(start..).unwrap_or_default());
         }
+        self.name_instance(slot, out.get_mut(start..).unwrap_or_default());
         self.settle(slot, now);
+    }
+
+    /// Gives samples without octets the key of their instance.
+    fn name_instance(&mut self, slot: Slot, samples: &mut [Sample]) {
+        let mut nameless = samples.iter_mut().filter(|sample| sample.payload.is_none()).peekable();
+        if nameless.peek().is_none() || !self.types.has_key() {
+            return;
+        }
+        let Some(entry) = self.cache.table.get(slot) else { return };
+        self.key.clear();
+        // An instance that was only ever named by its hash has no key.
+        if self.types.key_payload(&entry.key, Representation::Xcdr2, &mut self.key).is_ok() {
+            let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key));
+            nameless.for_each(|sample| sample.key = Some(key.clone()));
+        }
     }
 }
 
-/// True if the instance has a sample in these states that has not expired.
-pub(super) fn any_of(instance: &Instance, now: Now, states: States) -> bool {
-    instance.samples.iter().any(|stored| stored.expires > now.wall && is_asked(instance, stored, states))
+/// True if the instance has a sample in these states that has not expired, of whose octets `matches` is true.
+pub(super) fn any_of(
+    instance: &Instance,
+    now: Now,
+    states: States,
+    matches: &mut impl FnMut(&[u8]) -> bool,
+) -> bool {
+    let mut asked = instance
+        .samples
+        .iter()
+        .filter(|stored| stored.expires > now.wall && is_asked(instance, stored, states));
+    asked.any(|stored| matches(stored.payload.as_ref().map_or(&[][..], Payload::bytes)))
 }
 
 fn is_asked(instance: &Instance, stored: &Stored, states: States) -> bool {

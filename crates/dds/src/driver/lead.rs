@@ -63,8 +63,9 @@ struct State {
     closed: bool,
 }
 
-/// How long the role lies unused at least before the own thread takes it back.
-const LEAST_PATIENCE: Duration = Duration::from_millis(1);
+/// How long the role lies unused at least before the own thread takes it back, and how often it looks while others lead: 500 times a
+/// second are not felt.
+const LEAST_PATIENCE: Duration = Duration::from_millis(2);
 /// How long at most: as long as taking it back turns out to have been for nothing, it waits twice as long the next time.
 const MOST_PATIENCE: Duration = Duration::from_millis(16);
 /// How long the own thread sleeps at most while somebody leads.
@@ -88,6 +89,7 @@ impl Seat {
     }
 
     /// Asks for the role for the thread of that number. `wake` makes the own thread look at [`Seat::is_wanted`]; false if it cannot.
+    /// If the time is over already and the own thread reads, it is not disturbed.
     pub(super) fn ask(
         &self,
         thread: u64,
@@ -106,6 +108,9 @@ impl Seat {
         if state.keeps() {
             self.hurry(&mut state);
             return Asked::Refused;
+        }
+        if state.role.is_none() && clock::monotonic() >= until {
+            return Asked::Done;
         }
         self.leading.store(thread, SeqCst);
         if let Some(role) = state.role.take() {
@@ -206,6 +211,10 @@ impl Seat {
         let mut rested = false;
         loop {
             if state.closed {
+                // Let go of without the lock: it may be the last that holds the engine.
+                let role = state.role.take();
+                drop(state);
+                drop(role);
                 return None;
             }
             if (state.take_now || rested)

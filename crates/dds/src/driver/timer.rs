@@ -2,6 +2,7 @@
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use udp::{Alarm, Rung, Sender};
@@ -12,7 +13,8 @@ use crate::driver::clock;
 /// Wishes, and the alarm that the thread which serves them sleeps on.
 #[derive(Debug)]
 pub(super) struct Timer {
-    alarm: Alarm,
+    /// `None` after [`Timer::close`].
+    alarm: Mutex<Option<Arc<Alarm>>>,
     /// Earliest wish since the last time the engine was told.
     wish: AtomicU64,
     /// When the thread that reads the endpoints' socket in the place of its own has to look up.
@@ -44,7 +46,7 @@ const REST: Duration = Duration::from_millis(1);
 impl Timer {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
-            alarm: Alarm::new()?,
+            alarm: Mutex::new(Some(Arc::new(Alarm::new()?))),
             wish: AtomicU64::new(NEVER),
             reader: AtomicU64::new(NEVER),
             sleeping: AtomicU64::new(0),
@@ -72,13 +74,23 @@ impl Timer {
     /// A socket was full: the engine has to be called when it is not.
     pub(super) fn wait_for_room(&self) {
         if !self.full.swap(true, SeqCst) {
-            self.alarm.ring();
+            self.ring();
         }
     }
 
     /// Lets the thread look at everything again.
     pub(super) fn ring(&self) {
-        self.alarm.ring();
+        if let Some(alarm) = self.alarm() {
+            alarm.ring();
+        }
+    }
+
+    /// Wakes the thread for the last time: from now on it does not sleep.
+    pub(super) fn close(&self) {
+        let alarm = self.alarm.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(alarm) = alarm {
+            alarm.ring();
+        }
     }
 
     /// How often the system refused to let the thread sleep.
@@ -111,7 +123,7 @@ impl Timer {
         }
         let senders = if self.full.load(SeqCst) { senders } else { &[] };
         let timeout = (until != NEVER).then(|| Duration::from_nanos(until.saturating_sub(now)));
-        let rung = self.alarm.wait(timeout, senders);
+        let rung = self.alarm().map_or(Ok(Rung::Rung), |alarm| alarm.wait(timeout, senders));
         self.sleeping.store(0, SeqCst);
         match rung {
             Ok(Rung::Writable) => {
@@ -135,8 +147,12 @@ impl Timer {
 
     fn sleep_no_longer_than(&self, at: u64) {
         if at < self.sleeping.load(SeqCst) {
-            self.alarm.ring();
+            self.ring();
         }
+    }
+
+    fn alarm(&self) -> Option<Arc<Alarm>> {
+        self.alarm.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

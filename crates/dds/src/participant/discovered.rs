@@ -102,6 +102,6 @@ impl StatusSource for Found {
     }
 
     fn host(&self) -> Option<Arc<dyn Host>> {
-        None
+        Some(self.0.shared_host())
     }
 }

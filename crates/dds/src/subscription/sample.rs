@@ -10,6 +10,8 @@ pub struct Sample<T> {
     pub info: SampleInfo,
     /// The data; `None` if it only tells of a change of its instance (`info.valid_data` is false then).
     pub data: Option<T>,
+    /// Without data: a value with the key of the instance, its other members initial; `None` if the type has no key.
+    pub key: Option<T>,
 }
 
 impl<T> Deref for Sample<T> {

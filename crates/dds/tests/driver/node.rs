@@ -16,18 +16,19 @@ use wire::{EntityId, EntityKind, Guid, GuidPrefix, Instant, Now};
 
 use crate::PATIENCE;
 
-type OnDatagram = Box<dyn Fn(&Node, &[u8]) + Send + Sync>;
+type OnDatagram = Box<dyn Fn(&Node, SocketAddr, &[u8]) + Send + Sync>;
 type OnTimeout = Box<dyn Fn(&Node) + Send + Sync>;
 
 /// What came in, and how often the engine was called.
 pub(crate) struct Node {
     pub(crate) host: Arc<Driver>,
     received: Mutex<Vec<(SocketAddr, Vec<u8>)>>,
-    /// How often something happened.
-    events: Mutex<u64>,
+    /// How often something happened, and how many threads wait for that: telling nobody would cost a system call.
+    events: Mutex<(u64, usize)>,
     came: Condvar,
     pub(crate) timeouts: AtomicU64,
     networks: Mutex<Vec<Addresses>>,
+    told: Mutex<Vec<&'static str>>,
     on_datagram: Option<OnDatagram>,
     on_timeout: Option<OnTimeout>,
 }
@@ -52,6 +53,7 @@ impl Node {
             came: Condvar::new(),
             timeouts: AtomicU64::new(0),
             networks: Mutex::default(),
+            told: Mutex::default(),
             on_datagram,
             on_timeout,
         });
@@ -61,11 +63,16 @@ impl Node {
 
     /// Sends a datagram with these octets in it.
     pub(crate) fn send(&self, channel: Channel, to: SocketAddr, octets: &[u8]) -> Sent {
-        self.send_along(channel, &Path::routed(to, Path::MAX_DATAGRAM), octets, 0)
+        self.send_along(channel, &Self::path(to), octets, 0)
     }
 
     pub(crate) fn send_along(&self, channel: Channel, path: &Path, octets: &[u8], class: u8) -> Sent {
         self.host.send(channel, path, &transmit(octets, class))
+    }
+
+    /// A path by the routing table.
+    pub(crate) fn path(to: SocketAddr) -> Path {
+        Path::routed(to, Path::MAX_DATAGRAM)
     }
 
     /// Where its endpoints listen, as seen on this host.
@@ -83,6 +90,11 @@ impl Node {
         self.received.lock().unwrap().iter().filter(|(_, datagram)| holds(datagram, octets)).count()
     }
 
+    /// How many datagrams came in.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.lock().unwrap().len() as u64
+    }
+
     /// Where a datagram with these octets came from.
     pub(crate) fn source(&self, octets: &[u8]) -> Option<SocketAddr> {
         let received = self.received.lock().unwrap();
@@ -98,7 +110,7 @@ impl Node {
     pub(crate) fn wait_at_most(&self, time: Duration, done: &dyn Fn() -> bool) -> bool {
         let until = later(self.host.now().monotonic, time);
         loop {
-            let seen = *self.events.lock().unwrap();
+            let (seen, _) = *self.events.lock().unwrap();
             if done() {
                 return true;
             }
@@ -108,16 +120,33 @@ impl Node {
             }
             if !self.host.receive(until, done) {
                 let left = Duration::from_nanos(until.as_nanos() - now.as_nanos());
-                let events = self.events.lock().unwrap();
-                drop(self.came.wait_timeout_while(events, left, |events| *events == seen).unwrap());
+                let mut events = self.events.lock().unwrap();
+                events.1 += 1;
+                let waited = self.came.wait_timeout_while(events, left, |events| events.0 == seen);
+                waited.unwrap().0.1 -= 1;
             }
         }
     }
 
+    /// Notes that something happened.
+    pub(crate) fn tell(&self, what: &'static str) {
+        self.told.lock().unwrap().push(what);
+        self.happened();
+    }
+
+    /// How often it happened.
+    pub(crate) fn told(&self, what: &str) -> usize {
+        self.told.lock().unwrap().iter().filter(|told| **told == what).count()
+    }
+
     /// Tells whoever waits that something happened.
     pub(crate) fn happened(&self) {
-        *self.events.lock().unwrap() += 1;
-        self.came.notify_all();
+        let mut events = self.events.lock().unwrap();
+        events.0 += 1;
+        if events.1 > 0 {
+            self.came.notify_all();
+        }
+        drop(events);
         self.host.interrupt();
     }
 
@@ -140,7 +169,7 @@ impl Engine for Node {
         assert!(self.host.is_inside());
         self.received.lock().unwrap().push((from, datagram.to_vec()));
         if let Some(callback) = &self.on_datagram {
-            callback(self, datagram);
+            callback(self, from, datagram);
         }
         self.happened();
     }

@@ -14,8 +14,7 @@ fn datagrams_arrive_and_answers_find_back() {
     alone(|| {
         let echo = Node::with(
             &Config::default(),
-            Some(Box::new(|node, datagram| {
-                let source = node.source(datagram).unwrap();
+            Some(Box::new(|node, source, _| {
                 node.send(Channel::User, source, b"echoed");
             })),
             None,

@@ -4,6 +4,7 @@ mod discovery;
 mod files;
 mod messages;
 mod participant;
+mod reader_cache;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -21,6 +22,12 @@ const STATELESS_BATCH: u64 = 256;
 const PEER_BATCH: u64 = 128;
 /// How many inputs a participant reads from a stranger: enough to fill what is kept of strangers.
 const STRANGER_BATCH: u64 = 8192;
+
+/// How many inputs a reader's cache gets: enough for instances to come, end, and come again.
+const READER_BATCH: u64 = 512;
+/// What readers may keep of the inputs of their writers, in octets: four times the sum of their limits, since payloads that
+/// idle are as much again, and both have their indices.
+const READER_KEEPS: isize = 48 * 1024;
 
 /// What a participant may keep of the inputs of its peer, in octets: far above its limits, which are checked by themselves.
 const PEER_KEEPS: isize = 512 * 1024;
@@ -107,13 +114,25 @@ pub const SWITCH_MODELS: Target = Target {
     hunger: FILE_HUNGER,
 };
 
+/// Samples of matched writers, to DataReaders with most policies between them.
+pub const READER_CACHE: Target = Target {
+    name: "reader_cache",
+    structure: Structure::Message,
+    seeds: reader_cache::seeds,
+    session: || Box::new(reader_cache::session()),
+    batch: READER_BATCH,
+    keeps: READER_KEEPS,
+    hunger: 1,
+};
+
 /// All targets.
-pub const ALL: [Target; 7] = [
+pub const ALL: [Target; 8] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
     PARTICIPANT_PEER,
     PARTICIPANT_STRANGER,
+    READER_CACHE,
     NETWORK_FILE,
     SWITCH_MODELS,
 ];

@@ -1,0 +1,48 @@
+//! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
+#![forbid(unsafe_code)]
+
+mod domain;
+mod exit;
+mod ls;
+mod output;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use domain::DomainOptions;
+pub use exit::{Failure, Outcome};
+pub use output::{flush, print, progress};
+pub use stop::Stop;
+
+/// Writes, shows, lists and explains what is in a DDS domain.
+#[derive(Parser, Debug)]
+#[command(
+    name = "punctual",
+    version,
+    propagate_version = true,
+    after_help = "Examples:\n  \
+    punctual ls                    who is there, and what is written and read\n  \
+    punctual help ls               what a command can do, with examples\n\n\
+    Exit code: 0 done; 1 done, and the answer is bad news (a problem was found, too little came in time);\n\
+    2 wrong command line; 3 it could not be done. Ctrl-C ends every command cleanly."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Lists participants, topics, and endpoints with their QoS.
+    Ls(ls::Arguments),
+}
+
+/// Does what the command line says, and says what went wrong.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let done = Stop::on_signals().and_then(|stop| match &arguments.command {
+        Command::Ls(arguments) => ls::run(arguments, &stop),
+    });
+    exit::code(done)
+}

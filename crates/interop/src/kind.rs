@@ -1,0 +1,72 @@
+//! The two types of topics, as `crates/interop/peers/README.md` describes them.
+use dds::DdsType;
+
+/// A type that samples can be made of from a key, a number and octets, and described as a line.
+pub(crate) trait Kind: DdsType + Send + Sync + 'static {
+    /// A sample with the value that goes with the number.
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self;
+    /// The key, or what stands at its place.
+    fn key(&self) -> &str;
+    /// Number, value and octets.
+    fn contents(&self) -> (i32, String, &[u8]);
+}
+
+/// With a key.
+#[derive(DdsType)]
+#[dds(appendable)]
+pub(crate) struct ShapeType {
+    #[dds(key)]
+    color: String,
+    x: i32,
+    y: i32,
+    shapesize: i32,
+    additional_payload_size: Vec<u8>,
+}
+
+/// Without a key.
+#[derive(DdsType)]
+#[dds(final)]
+pub(crate) struct Reading {
+    source: String,
+    number: i32,
+    value: f64,
+    payload: Vec<u8>,
+}
+
+impl Kind for ShapeType {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self {
+        let y = number.saturating_mul(3);
+        Self { color: key.to_owned(), x: number, y, shapesize: 20, additional_payload_size: octets }
+    }
+
+    fn key(&self) -> &str {
+        &self.color
+    }
+
+    fn contents(&self) -> (i32, String, &[u8]) {
+        (self.x, self.y.to_string(), &self.additional_payload_size)
+    }
+}
+
+impl Kind for Reading {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self {
+        Self { source: key.to_owned(), number, value: f64::from(number) + 0.25, payload: octets }
+    }
+
+    fn key(&self) -> &str {
+        &self.source
+    }
+
+    fn contents(&self) -> (i32, String, &[u8]) {
+        (self.number, format!("{:.2}", self.value), &self.payload)
+    }
+}
+
+/// The Adler-32 sum (RFC 1950, section 8.2).
+pub(crate) fn adler32(octets: &[u8]) -> u32 {
+    let (low, high) = octets.iter().fold((1, 0), |(low, high), octet| {
+        let low = (low + u32::from(*octet)) % 65_521;
+        (low, (high + low) % 65_521)
+    });
+    high << 16 | low
+}

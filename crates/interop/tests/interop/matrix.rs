@@ -1,0 +1,127 @@
+//! Who plays what with whom. A test is called after the case, and its module after who writes and who reads.
+use crate::place::Link;
+use crate::script::*;
+use crate::shapes::*;
+use crate::stage::{Kind, Stage, TERMS, Terms};
+use crate::vendor::Vendor;
+
+/// Tests of one script each, from the first implementation to the second.
+macro_rules! plays {
+    ($writer:ident to $reader:ident: $($name:ident = $script:ident $({ $($field:ident: $value:expr),* })?;)*) => {
+        $(#[test]
+        fn $name() {
+            let terms = Terms { $($($field: $value,)*)? ..TERMS };
+            Stage::play(Vendor::$writer, Vendor::$reader, terms, $script);
+        })*
+    };
+}
+
+mod punctual_to_cyclone {
+    use super::*;
+    plays! { Punctual to Cyclone:
+        keyed = stream;
+        keyed_xcdr2 = stream { xcdr: 2 };
+        keyed_best_effort = stream { reliable: false };
+        keyless = stream { kind: Kind::Keyless };
+        keyless_xcdr2_best_effort = stream { kind: Kind::Keyless, xcdr: 2, reliable: false };
+        keyed_xcdr2_over_a_cable = stream { xcdr: 2, link: Link::Cable };
+        large_samples = large;
+        large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
+        large_samples_over_a_cable = large { link: Link::Cable };
+        disposed = dispose;
+        disposed_xcdr2 = dispose { xcdr: 2 };
+        unregistered = unregister;
+        unregistered_xcdr2 = unregister { xcdr: 2 };
+        late_reader = late { transient_local: true };
+        late_reader_xcdr2_over_a_cable = late { transient_local: true, xcdr: 2, link: Link::Cable };
+        best_effort_is_not_reliable = reliability_refused;
+        volatile_is_not_transient_local = durability_refused { transient_local: true };
+        xcdr1_is_not_xcdr2 = encoding_refused { xcdr: 2 };
+    }
+}
+
+mod cyclone_to_punctual {
+    use super::*;
+    plays! { Cyclone to Punctual:
+        keyed = stream;
+        keyed_xcdr2 = stream { xcdr: 2 };
+        keyed_best_effort = stream { reliable: false };
+        keyless = stream { kind: Kind::Keyless };
+        keyless_xcdr2_best_effort = stream { kind: Kind::Keyless, xcdr: 2, reliable: false };
+        keyed_xcdr2_over_a_cable = stream { xcdr: 2, link: Link::Cable };
+        large_samples = large;
+        large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
+        large_samples_over_a_cable = large { link: Link::Cable };
+        disposed = dispose;
+        disposed_xcdr2 = dispose { xcdr: 2 };
+        unregistered = unregister;
+        unregistered_xcdr2 = unregister { xcdr: 2 };
+        late_reader = late { transient_local: true };
+        late_reader_xcdr2_over_a_cable = late { transient_local: true, xcdr: 2, link: Link::Cable };
+        best_effort_is_not_reliable = reliability_refused;
+        volatile_is_not_transient_local = durability_refused { transient_local: true };
+        xcdr2_is_not_xcdr1 = encoding_refused;
+    }
+}
+
+mod punctual_to_fastdds {
+    use super::*;
+    plays! { Punctual to FastDds:
+        keyed = stream;
+        keyed_best_effort = stream { reliable: false };
+        keyless = stream { kind: Kind::Keyless };
+        keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
+        keyed_over_a_cable = stream { link: Link::Cable };
+        large_samples = large;
+        large_samples_best_effort = large { reliable: false };
+        large_samples_over_a_cable = large { link: Link::Cable };
+        disposed = dispose;
+        unregistered = unregister;
+        late_reader = late { transient_local: true };
+        late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        best_effort_is_not_reliable = reliability_refused;
+        volatile_is_not_transient_local = durability_refused { transient_local: true };
+    }
+}
+
+mod fastdds_to_punctual {
+    use super::*;
+    plays! { FastDds to Punctual:
+        keyed = stream;
+        keyed_best_effort = stream { reliable: false };
+        keyless = stream { kind: Kind::Keyless };
+        keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
+        keyed_over_a_cable = stream { link: Link::Cable };
+        large_samples = large;
+        large_samples_best_effort = large { reliable: false };
+        large_samples_over_a_cable = large { link: Link::Cable };
+        disposed = dispose;
+        unregistered = unregister;
+        late_reader = late { transient_local: true };
+        late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        best_effort_is_not_reliable = reliability_refused;
+        volatile_is_not_transient_local = durability_refused { transient_local: true };
+    }
+}
+
+mod punctual_to_rustdds {
+    use super::*;
+    plays! { Punctual to RustDds:
+        reliable = to_shape_main;
+        best_effort = to_shape_main { reliable: false };
+        over_a_cable = to_shape_main { link: Link::Cable };
+        late_reader = late_shape_main { transient_local: true };
+    }
+}
+
+mod rustdds_to_punctual {
+    use super::*;
+    plays! { RustDds to Punctual:
+        reliable = from_shape_main;
+        best_effort = from_shape_main { reliable: false };
+        over_a_cable = from_shape_main { link: Link::Cable };
+        large_samples = large_from_shape_main;
+        late_reader = late_after_shape_main { transient_local: true };
+        disposed = disposed_by_shape_main;
+    }
+}

@@ -1,0 +1,112 @@
+//! What is played with every implementation, in both directions.
+use crate::stage::{Stage, Terms, nothing_left};
+
+/// What instances are called: each at another offset, so that what follows the string is aligned differently.
+const KEYS: [&str; 3] = ["RED", "GREEN", "ULTRAMARINE"];
+
+/// Samples of a few instances arrive once each, whole, and in order within the instance.
+pub(crate) fn stream(stage: &Stage) {
+    let (mut writer, mut reader) = stage.start_both();
+    for number in 1..=5 {
+        for key in KEYS {
+            writer.order(&format!("write {key} {number} {}", 10 * number));
+        }
+    }
+    for number in 1..=5 {
+        for key in KEYS {
+            reader.expect(&stage.terms.sample(key, number, 10 * number));
+        }
+    }
+    if stage.terms.reliable {
+        writer.order("acknowledged");
+    }
+    stage.end(writer, reader);
+}
+
+/// Samples too large for a datagram arrive whole.
+pub(crate) fn large(stage: &Stage) {
+    let (mut writer, mut reader) = stage.start_both();
+    for number in 1..=3 {
+        writer.order(&format!("write RED {number} 100000"));
+        // Two at once may be too much for the socket of a peer; then it has to ask for the rest.
+        if !stage.terms.reliable {
+            reader.expect(&stage.terms.sample("RED", number, 100_000));
+        }
+    }
+    for number in (1..=3).filter(|_| stage.terms.reliable) {
+        reader.expect(&stage.terms.sample("RED", number, 100_000));
+    }
+    if stage.terms.reliable {
+        writer.order("acknowledged");
+    }
+    stage.end(writer, reader);
+}
+
+/// An instance ends and begins again, while another goes on.
+pub(crate) fn dispose(stage: &Stage) {
+    end_of_instance(stage, "dispose", "disposed");
+}
+
+/// Likewise, when the writer has no more to say about it.
+pub(crate) fn unregister(stage: &Stage) {
+    end_of_instance(stage, "unregister", "no-writers");
+}
+
+fn end_of_instance(stage: &Stage, command: &str, event: &str) {
+    let (mut writer, mut reader) = stage.start_both();
+    for key in KEYS {
+        writer.order(&format!("write {key} 1 10"));
+        reader.expect(&stage.terms.sample(key, 1, 10));
+    }
+    writer.order(&format!("{command} GREEN"));
+    reader.expect(&format!("{event} GREEN"));
+    for key in KEYS {
+        writer.order(&format!("write {key} 2 10"));
+        reader.expect(&stage.terms.sample(key, 2, 10));
+    }
+    writer.order("acknowledged");
+    stage.end(writer, reader);
+}
+
+/// A reader that comes late gets what a writer has kept for it, then what is new.
+pub(crate) fn late(stage: &Stage) {
+    let mut writer = stage.start_writer();
+    for key in KEYS {
+        writer.order(&format!("write {key} 1 10"));
+        writer.order(&format!("write {key} 2 3000"));
+    }
+    let mut reader = stage.start_reader();
+    for key in KEYS {
+        reader.expect(&stage.terms.sample(key, 1, 10));
+        reader.expect(&stage.terms.sample(key, 2, 3000));
+    }
+    writer.expect("matched 1");
+    reader.expect("matched 1");
+    writer.order("write RED 3 10");
+    reader.expect(&stage.terms.sample("RED", 3, 10));
+    writer.order("acknowledged");
+    stage.end(writer, reader);
+}
+
+/// Best effort offered, reliable asked for: both sides name the policy, and nothing is matched.
+pub(crate) fn reliability_refused(stage: &Stage) {
+    refused(stage, Terms { reliable: false, ..stage.terms }, "incompatible 11");
+}
+
+/// Volatile offered, transient local asked for.
+pub(crate) fn durability_refused(stage: &Stage) {
+    refused(stage, Terms { transient_local: false, ..stage.terms }, "incompatible 2");
+}
+
+/// One version of XCDR offered, the other asked for.
+pub(crate) fn encoding_refused(stage: &Stage) {
+    refused(stage, Terms { xcdr: 3 - stage.terms.xcdr, ..stage.terms }, "incompatible 23");
+}
+
+fn refused(stage: &Stage, offered: Terms, event: &str) {
+    let (mut writer, mut reader) = (stage.start_writer_with(offered), stage.start_reader());
+    writer.expect(event);
+    reader.expect(event);
+    nothing_left(writer);
+    nothing_left(reader);
+}

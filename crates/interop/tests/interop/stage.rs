@@ -1,0 +1,165 @@
+//! A test: two implementations, the terms they talk under, and what they do.
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::place::{Link, Place};
+use crate::program::Program;
+use crate::transcript::Transcript;
+use crate::vendor::Vendor;
+
+/// The type of the topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// `ShapeType`: appendable, with a string for a key.
+    Keyed,
+    /// `Reading`: final, with a double, which XCDR 1 and 2 align differently.
+    Keyless,
+}
+
+/// What both sides agree on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) kind: Kind,
+    /// Version of XCDR.
+    pub(crate) xcdr: u8,
+    pub(crate) reliable: bool,
+    pub(crate) transient_local: bool,
+    pub(crate) link: Link,
+}
+
+/// Keyed, XCDR1, reliable, volatile, on loopback: what a test changes where it is about something else.
+pub(crate) const TERMS: Terms =
+    Terms { kind: Kind::Keyed, xcdr: 1, reliable: true, transient_local: false, link: Link::Loopback };
+
+impl Terms {
+    /// Arguments of a program, after its role.
+    fn arguments(self, role: &'static str) -> Vec<&'static str> {
+        vec![
+            role,
+            "Square",
+            if self.kind == Kind::Keyed { "keyed" } else { "keyless" },
+            if self.xcdr == 1 { "1" } else { "2" },
+            if self.reliable { "reliable" } else { "best-effort" },
+            if self.transient_local { "transient-local" } else { "volatile" },
+        ]
+    }
+
+    /// Arguments of `shape_main`, after its role.
+    fn shape_arguments(self, role: &'static str) -> Vec<&'static str> {
+        let mut arguments =
+            vec![role, "-t", "Square", "-x", if self.xcdr == 1 { "1" } else { "2" }, "-k", "0"];
+        arguments.push(if self.reliable { "-r" } else { "-b" });
+        arguments.extend(["-D", if self.transient_local { "l" } else { "v" }]);
+        arguments
+    }
+
+    /// The line that a reader prints for a sample that was written as `write key number size`.
+    pub(crate) fn sample(self, key: &str, number: u32, size: u32) -> String {
+        let value = match self.kind {
+            Kind::Keyed => format!("{}", 3 * number),
+            Kind::Keyless => format!("{number}.25"),
+        };
+        let octets = (0..size).map(|at| (at + number) % 251);
+        format!("sample {key} {number} {value} {size} {}", adler32(octets))
+    }
+}
+
+/// The Adler-32 sum, as `zlib` has it.
+pub(crate) fn adler32(octets: impl Iterator<Item = u32>) -> u32 {
+    let (low, high) = octets.fold((1, 0), |(low, high), octet| {
+        let low = (low + octet) % 65_521;
+        (low, (high + low) % 65_521)
+    });
+    high << 16 | low
+}
+
+/// Who writes, who reads, where.
+pub(crate) struct Stage {
+    writer: Vendor,
+    reader: Vendor,
+    pub(crate) terms: Terms,
+    places: [Place; 2],
+    transcript: Transcript,
+}
+
+impl Stage {
+    /// Plays a script and prints what was said.
+    pub(crate) fn play(writer: Vendor, reader: Vendor, terms: Terms, script: fn(&Self)) {
+        let Some(places) = terms.link.places() else { return };
+        if writer.command(&places[0]).is_none() || reader.command(&places[1]).is_none() {
+            return;
+        }
+        let stage = Self { writer, reader, terms, places, transcript: Transcript::new() };
+        let played = catch_unwind(AssertUnwindSafe(|| script(&stage)));
+        // Shown if the test fails, or with `--show-output`.
+        println!("{writer:?} writes, {reader:?} reads, {terms:?}\n{}", stage.transcript.text());
+        if let Err(panic) = played {
+            resume_unwind(panic);
+        }
+    }
+
+    pub(crate) fn start_writer(&self) -> Program {
+        self.start_writer_with(self.terms)
+    }
+
+    /// A `shape_main` that writes, with further arguments.
+    pub(crate) fn start_shape_writer(&self, more: &[&str]) -> Program {
+        let mut arguments = self.terms.shape_arguments("-P");
+        arguments.extend(more);
+        self.run("writer", self.writer, &self.places[0], &arguments)
+    }
+
+    /// A `shape_main` that reads.
+    pub(crate) fn start_shape_reader(&self) -> Program {
+        self.run("reader", self.reader, &self.places[1], &self.terms.shape_arguments("-S"))
+    }
+
+    /// With other terms than the reader's.
+    pub(crate) fn start_writer_with(&self, terms: Terms) -> Program {
+        self.start("writer", self.writer, &self.places[0], "pub", terms)
+    }
+
+    pub(crate) fn start_reader(&self) -> Program {
+        self.start("reader", self.reader, &self.places[1], "sub", self.terms)
+    }
+
+    fn start(&self, who: &str, vendor: Vendor, place: &Place, role: &'static str, terms: Terms) -> Program {
+        let mut program = self.run(who, vendor, place, &terms.arguments(role));
+        program.expect("ready");
+        program
+    }
+
+    fn run(&self, who: &str, vendor: Vendor, place: &Place, arguments: &[&str]) -> Program {
+        let mut command = vendor.command(place).expect("it was there when the test began");
+        command.args(arguments);
+        Program::start(&format!("{vendor:?} {who}"), command, &self.transcript)
+    }
+
+    /// Both, matched with each other.
+    pub(crate) fn start_both(&self) -> (Program, Program) {
+        let (mut writer, mut reader) = (self.start_writer(), self.start_reader());
+        writer.expect("matched 1");
+        reader.expect("matched 1");
+        (writer, reader)
+    }
+
+    /// The writer takes its leave, the reader notices; neither has said anything that was not expected.
+    pub(crate) fn end(&self, writer: Program, mut reader: Program) {
+        nothing_left(writer);
+        reader.expect("matched 0");
+        // With its writer an instance loses its last one, which a reader may report or not.
+        nothing_left_but(reader, "no-writers");
+    }
+}
+
+/// Ends a program that has said nothing but what was expected.
+pub(crate) fn nothing_left(program: Program) {
+    nothing_left_but(program, "");
+}
+
+fn nothing_left_but(program: Program, allowed: &str) {
+    const EVENTS: [&str; 6] = ["matched", "incompatible", "sample", "disposed", "no-writers", "failed"];
+    for line in program.finish() {
+        let word = line.split(' ').next().unwrap_or_default();
+        assert!(word == allowed || !EVENTS.contains(&word), "nobody expected `{line}`");
+    }
+}
