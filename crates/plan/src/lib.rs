@@ -4,6 +4,7 @@
 //! look like. Files are read in full before anything is planned, and a wrong one is told with its line and column.
 #![forbid(unsafe_code)]
 
+mod certify;
 mod change;
 mod check;
 mod document;
@@ -19,6 +20,7 @@ mod run;
 mod simulate;
 mod text;
 
+pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
 pub use problem::Problem;
