@@ -1,11 +1,19 @@
 //! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
 #![forbid(unsafe_code)]
 
+mod describe;
 mod domain;
+mod echo;
 mod exit;
+mod hex;
 mod ls;
+mod measure;
 mod output;
+mod publish;
+mod qos;
+mod span;
 mod stop;
+mod types;
 
 use std::process::ExitCode;
 
@@ -14,7 +22,9 @@ use clap::{Parser, Subcommand};
 pub use domain::DomainOptions;
 pub use exit::{Failure, Outcome};
 pub use output::{flush, print, progress};
+pub use qos::QosOptions;
 pub use stop::Stop;
+pub use types::TypeOptions;
 
 /// Writes, shows, lists and explains what is in a DDS domain.
 #[derive(Parser, Debug)]
@@ -35,14 +45,29 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Writes samples that are given as text.
+    Pub(Box<publish::Arguments>),
+    /// Shows the samples of a topic.
+    Echo(Box<echo::Arguments>),
     /// Lists participants, topics, and endpoints with their QoS.
     Ls(ls::Arguments),
+    /// Measures round trips to whoever runs `pong`.
+    Ping(measure::ping::Arguments),
+    /// Answers every `ping`.
+    Pong(measure::pong::Arguments),
+    /// Measures what a writer and a reader can carry.
+    Perf(measure::perf::Arguments),
 }
 
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let done = Stop::on_signals().and_then(|stop| match &arguments.command {
+        Command::Pub(arguments) => publish::run(arguments, &stop),
+        Command::Echo(arguments) => echo::run(arguments, &stop),
         Command::Ls(arguments) => ls::run(arguments, &stop),
+        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
+        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
+        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
 }

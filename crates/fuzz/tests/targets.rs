@@ -52,6 +52,11 @@ fn datagrams_of_a_stranger() {
 }
 
 #[test]
+fn samples_of_matched_writers() {
+    withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
+}
+
+#[test]
 fn network_files() {
     withstands(&targets::NETWORK_FILE, "fuzz.stateless_executions", 3);
 }
@@ -59,9 +64,4 @@ fn network_files() {
 #[test]
 fn files_with_models_of_switches() {
     withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
-}
-
-#[test]
-fn samples_of_matched_writers() {
-    withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
 }

@@ -194,6 +194,23 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         Ok(number)
     }
 
+    /// The writer is about to be deleted, which unregisters its instances: they are disposed too if WRITER_DATA_LIFECYCLE says so
+    /// (DDS 1.4, 2.2.3.21). What finds no room any more is not waited for.
+    pub fn end_instances(&mut self, now: Now) {
+        let disposes = self.qos.writer_data_lifecycle.autodispose_unregistered_instances;
+        if !disposes || !self.types.has_key() || self.rtps.readers().next().is_none() {
+            // Readers leave the instances of a writer that is gone by themselves.
+            return;
+        }
+        for slot in 0..self.history.table.end() {
+            let entry = self.history.table.get(slot).filter(|entry| entry.state.registered);
+            let Some(handle) = entry.map(|entry| entry.handle) else { continue };
+            if self.unregister_instance(now, InstanceOf::Handle(handle), None).is_err() {
+                return;
+            }
+        }
+    }
+
     fn write_data<E: From<WriteError>>(
         &mut self,
         now: Now,

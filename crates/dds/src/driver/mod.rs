@@ -159,8 +159,8 @@ impl Driver {
         self.state().as_ref().map(|open| open.addresses.clone()).unwrap_or_default()
     }
 
-    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live in the network namespace of
-    /// the calling thread, which has to be that of [`Driver::open`].
+    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live
+    /// in the network namespace of the calling thread, which has to be that of [`Driver::open`].
     ///
     /// # Errors
     ///
@@ -224,12 +224,11 @@ impl Driver {
                 let _inside = Inside::enter(self.id, Duty::Timer);
                 engine.on_timeout();
             }
-            Due::Reader => {
-                if !self.wake_reader() {
-                    self.timer.set_reader(clock::monotonic().after(WAKE_AGAIN));
-                }
+            // Who reads leaves this behind: taking it back would cost the next one a call to set it.
+            Due::Reader if self.is_read_by_others() && !self.wake_reader() => {
+                self.timer.set_reader(clock::monotonic().after(WAKE_AGAIN));
             }
-            Due::Engine | Due::Limit | Due::Rung => {}
+            Due::Engine | Due::Reader | Due::Limit | Due::Rung => {}
         }
         due
     }
@@ -282,6 +281,11 @@ impl Driver {
         self.lines().interfaces = [choice.lines, joined.failures].concat();
         self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
         Some(addresses)
+    }
+
+    /// Somebody reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
+    fn is_read_by_others(&self) -> bool {
+        self.seat.leading() != 0 || self.pumping.load(SeqCst) != 0
     }
 
     /// Wakes whoever reads the endpoints' socket; false if it cannot be done.

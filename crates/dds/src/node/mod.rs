@@ -47,6 +47,8 @@ pub(crate) struct Node {
     discovery_alarm: Arc<Alarm>,
     /// What discovery has found or lost, for whoever waits for it.
     pub(crate) found: Arc<Watch>,
+    /// What it knew of endpoints when they were told last.
+    endpoints_told: AtomicU64,
     next_key: AtomicU32,
     /// Octets that the endpoints' socket can hold; 0 if unknown.
     receive_buffer: AtomicU32,
@@ -108,6 +110,7 @@ impl Node {
             timers: Timers::default(),
             discovery_alarm: Alarm::new(),
             found: Arc::default(),
+            endpoints_told: AtomicU64::new(0),
             next_key: AtomicU32::new(1),
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
             max_datagram,
@@ -225,11 +228,8 @@ impl Node {
             return;
         }
         let now = self.host.now();
+        self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
-            for cell in self.routes().writers.values() {
-                cell.lock().machine.rtps_mut().flush();
-                self.send_of(cell, work);
-            }
             self.lock_discovery().shutdown(now);
             work.discovery = true;
         });
@@ -284,7 +284,11 @@ impl Node {
             let sends = discovery.poll_transmit(now, &mut transmit);
             self.apply_events(&mut discovery, now, work);
             let timeout = discovery.poll_timeout();
+            let revision = discovery.endpoints_revision();
             drop(discovery);
+            if self.endpoints_told.swap(revision, Ordering::AcqRel) != revision {
+                self.found.wake_waiters();
+            }
             if sends {
                 self.send(Channel::Metatraffic, &transmit);
             }

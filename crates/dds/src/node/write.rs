@@ -208,20 +208,21 @@ impl Node {
 
     /// The application says that one writer lives.
     pub(crate) fn assert_writer(&self, cell: &Arc<WriterCell>) -> Result<(), Error> {
-        let kind = cell.lock().machine.qos().endpoint.liveliness.kind;
+        let kind = {
+            let state = cell.lock();
+            alive(&state, "assert_liveliness")?;
+            state.machine.qos().endpoint.liveliness.kind
+        };
         if kind == LivelinessKind::ManualByParticipant {
             self.assert_participant();
             return Ok(());
         }
         let now = self.host().now();
         self.command(|work| {
-            let mut state = cell.lock();
-            alive(&state, "assert_liveliness")?;
-            state.machine.assert_liveliness(now);
-            drop(state);
+            cell.lock().machine.assert_liveliness(now);
             work.touch_writer(cell);
-            Ok(())
-        })
+        });
+        Ok(())
     }
 }
 

@@ -154,7 +154,8 @@ impl RawDataReader {
     }
 
     /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until every matched reliable writer has
-    /// delivered all that it held when it was first heard.
+    /// said what it holds, and that was delivered or will never come. A writer of Punctual says it piece by piece as it sends its
+    /// history, so that the wait ends when the first piece has come.
     ///
     /// # Errors
     /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.

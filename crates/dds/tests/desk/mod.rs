@@ -94,6 +94,20 @@ impl Desk {
         qos: QosKind<DomainParticipantQos>,
         tune: impl FnOnce(&mut DiscoveryConfig),
     ) -> DomainParticipant {
+        self.make(DomainParticipantFactory::get_instance(), qos, tune)
+    }
+
+    /// A participant of another factory.
+    pub(crate) fn participant_by(&mut self, factory: &DomainParticipantFactory) -> DomainParticipant {
+        self.make(factory, QosKind::Default, |_| {})
+    }
+
+    fn make(
+        &mut self,
+        factory: &DomainParticipantFactory,
+        qos: QosKind<DomainParticipantQos>,
+        tune: impl FnOnce(&mut DiscoveryConfig),
+    ) -> DomainParticipant {
         let index = self.world.hosts().len();
         let number = u8::try_from(index + 1).unwrap();
         let address = |port: u16| SocketAddr::from(([10, 0, 0, number], port));
@@ -125,7 +139,7 @@ impl Desk {
         tune(&mut settings);
         let starting = Arc::clone(&host);
         self.world.hosts.lock().unwrap().push(Arc::clone(&host));
-        DomainParticipantFactory::get_instance()
+        factory
             .create_participant_on(
                 host,
                 move |engine| {
@@ -245,7 +259,7 @@ impl World {
             self.hosts().iter().map(|host| host.wake_at.load(Ordering::SeqCst)).min().unwrap_or(u64::MAX);
         let mut network = self.network();
         let arrival = network.flying.first_key_value().map_or(u64::MAX, |((at, _), _)| *at);
-        if arrival.min(timer) > end {
+        if arrival.min(timer) > end || arrival.min(timer) == u64::MAX {
             self.now.fetch_max(end, Ordering::SeqCst);
             return Next::Nothing;
         }

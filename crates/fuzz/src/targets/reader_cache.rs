@@ -144,15 +144,17 @@ impl Readers {
             assert_eq!(has_some, !self.taken.is_empty(), "what is there is taken");
             assert!(!reader.has_samples(self.now, States::ANY), "what was taken is there");
             for Sample { info, payload, key } in self.taken.drain(..) {
-                assert_eq!(info.valid_data, payload.is_some());
-                assert_eq!(info.valid_data, key.is_none(), "what has no data has the key of its instance");
+                assert_eq!((info.valid_data, key.is_some()), (payload.is_some(), payload.is_none()));
                 if let Some(payload) = &payload {
                     assert!(Track::decode_payload(payload.bytes()).is_ok(), "its key was read from it");
                 }
                 if let Some(key) = &key {
-                    assert!(Track::decode_key_payload(key.bytes()).is_ok(), "it was made from a key");
+                    assert!(
+                        Track::decode_key_payload(key.bytes()).is_ok(),
+                        "the key of an end cannot be read"
+                    );
                 }
-                [payload, key].into_iter().flatten().for_each(|octets| reader.recycle(octets));
+                payload.into_iter().chain(key).for_each(|payload| reader.recycle(payload));
             }
             check(reader);
         }
@@ -195,7 +197,9 @@ fn make_room(reader: &mut DataReader<Types>, now: Now, sample: &mut Received<'_>
     assert!(reader.qos().endpoint.reliability.kind == ReliabilityKind::Reliable && reader.samples() > 0);
     let count = reader.access(now, &Request::TAKE, taken);
     assert!(count.is_ok_and(|count| count > 0), "nothing to take, and no room");
-    taken.drain(..).filter_map(|sample| sample.payload).for_each(|payload| reader.recycle(payload));
+    for Sample { payload, key, .. } in taken.drain(..) {
+        payload.into_iter().chain(key).for_each(|payload| reader.recycle(payload));
+    }
     assert!(reader.wants_resume(), "there is room, and nobody is told");
     assert_eq!(reader.sink(now).deliver(sample), Accept::Taken, "an empty cache is full");
 }
