@@ -75,6 +75,38 @@ impl BitAnd for StatusMask {
     }
 }
 
+/// The statuses of an entity that changed: as levels, until they are read, and as news, until somebody was told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Changes {
+    set: StatusMask,
+    news: StatusMask,
+}
+
+impl Changes {
+    pub(crate) const NONE: Self = Self { set: StatusMask::NONE, news: StatusMask::NONE };
+
+    /// A status has changed.
+    pub(crate) fn raise(&mut self, bits: StatusMask) {
+        self.set |= bits;
+        self.news |= bits;
+    }
+
+    /// A status was read.
+    pub(crate) const fn clear(&mut self, bits: StatusMask) {
+        self.set.clear(bits);
+    }
+
+    /// The statuses that changed since they were last read.
+    pub(crate) const fn set(self) -> StatusMask {
+        self.set
+    }
+
+    /// The statuses that changed since this was last asked, read meanwhile or not.
+    pub(crate) const fn take_news(&mut self) -> StatusMask {
+        core::mem::replace(&mut self.news, StatusMask::NONE)
+    }
+}
+
 /// A count that only grows, and how much since it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Total {
@@ -119,10 +151,10 @@ pub trait Status: Clone {
     fn settle(&mut self);
 }
 
-pub(crate) fn read<S: Status>(status: &mut S, mask: &mut StatusMask, bit: StatusMask) -> S {
+pub(crate) fn read<S: Status>(status: &mut S, changes: &mut Changes, bit: StatusMask) -> S {
     let seen = status.clone();
     status.settle();
-    mask.clear(bit);
+    changes.clear(bit);
     seen
 }
 

@@ -9,7 +9,7 @@ use wire::discovery::{EndpointData, MAX_NAME};
 
 use crate::error::{Error, ReturnCode};
 use crate::qos::TopicQos;
-use crate::status::{self, InconsistentTopic, StatusMask};
+use crate::status::{self, Changes, InconsistentTopic, StatusMask};
 
 /// A topic without input or output. Its owner hands it what discovery says of its writers and readers.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Topic {
     /// Who means which other type by the name, oldest first; each is counted once.
     others: VecDeque<(GuidPrefix, String)>,
     inconsistent: InconsistentTopic,
-    changed: StatusMask,
+    changed: Changes,
 }
 
 impl Topic {
@@ -42,7 +42,7 @@ impl Topic {
             qos,
             others: VecDeque::new(),
             inconsistent: InconsistentTopic::default(),
-            changed: StatusMask::NONE,
+            changed: Changes::NONE,
         })
     }
 
@@ -89,7 +89,7 @@ impl Topic {
         }
         self.others.push_back((other.guid.prefix, other.type_name.clone()));
         self.inconsistent.total.add(1);
-        self.changed |= StatusMask::INCONSISTENT_TOPIC;
+        self.changed.raise(StatusMask::INCONSISTENT_TOPIC);
     }
 
     /// A participant is gone; if it comes again, it is counted again.
@@ -104,7 +104,12 @@ impl Topic {
 
     /// The statuses that changed since they were last read.
     pub const fn status_changes(&self) -> StatusMask {
-        self.changed
+        self.changed.set()
+    }
+
+    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    pub const fn take_status_news(&mut self) -> StatusMask {
+        self.changed.take_news()
     }
 
     /// Reads INCONSISTENT_TOPIC.

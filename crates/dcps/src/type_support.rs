@@ -129,9 +129,20 @@ pub struct CdrTypeSupport<T> {
 }
 
 impl<T: DdsType> CdrTypeSupport<T> {
+    /// Octets of a sample whose memory is used again. That of a larger one is given back, or the largest ever seen would stay.
+    const REUSED: usize = 64 << 10;
+
     /// The keys of `T`.
     pub fn new() -> Self {
         Self { value: T::initial(), scratch: Vec::new() }
+    }
+
+    fn read_payload(&mut self, payload: &[u8], is_key: bool) -> Result<(), KeyError> {
+        if is_key {
+            self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;
+            return Ok(());
+        }
+        self.value.decode_payload_into(payload).map_err(KeyError::Decode)
     }
 
     fn read_key(&mut self, key: &[u8]) -> Result<(), KeyError> {
@@ -154,13 +165,14 @@ impl<T: DdsType> TypeSupport for CdrTypeSupport<T> {
         if !T::HAS_KEY {
             return Ok(());
         }
-        if is_key {
-            self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;
-        } else {
-            self.value.decode_payload_into(payload).map_err(KeyError::Decode)?;
+        let read = self.read_payload(payload, is_key).and_then(|()| {
+            let mut encoder = Encoder::new(VecSink::new(key), CANONICAL, Scope::KeyHash);
+            self.value.encode(&mut encoder).map_err(KeyError::Encode)
+        });
+        if payload.len() > Self::REUSED {
+            self.value = T::initial();
         }
-        let mut encoder = Encoder::new(VecSink::new(key), CANONICAL, Scope::KeyHash);
-        self.value.encode(&mut encoder).map_err(KeyError::Encode)
+        read
     }
 
     fn key_hash(&mut self, key: &[u8], representation: Representation) -> Result<KeyHash, KeyError> {

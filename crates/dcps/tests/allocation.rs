@@ -103,3 +103,85 @@ fn batches() {
     let payloads: Vec<_> = (0..16).map(|id| data(id % 4, id)).collect();
     none_once_warm(link, &payloads, None);
 }
+
+#[test]
+fn samples_encoded_in_place() {
+    use wire::cdr::{DdsType, Encoding};
+    let mut link = Link::connected(|_, _| {});
+    let mut out = Vec::with_capacity(64);
+    let mut rounds = |count: u32| {
+        let ((), usage) = alloc_meter::measure(|| {
+            for value in 0..count {
+                let key = (value % 3).to_be_bytes();
+                let reading = link::Reading { id: value % 3, value };
+                // In the slab, and aside since it might not fit one.
+                for max_len in [12, 100_000] {
+                    let encode = |out: &mut Vec<u8>| reading.encode_payload(Encoding::XCDR1, out);
+                    let (now, instance) = (link.now, InstanceOf::CanonicalKey(&key));
+                    link.writer.write_with(now, instance, max_len, encode, &WriteOptions::default()).unwrap();
+                }
+                link.wait(ms(1));
+                link.reader.access(link.now, &Request::TAKE, &mut out).unwrap();
+                for payload in out.drain(..).filter_map(|sample| sample.payload) {
+                    link.reader.recycle(payload);
+                }
+            }
+        });
+        usage.count
+    };
+    rounds(2_000);
+    assert_eq!(rounds(1_000), 0);
+}
+
+#[test]
+fn a_large_sample_leaves_nothing_behind_in_the_type() {
+    use dcps::{CdrTypeSupport, TypeSupport};
+    use derive::DdsType;
+    use wire::cdr::{DdsType as _, Encoding};
+
+    #[derive(DdsType)]
+    struct Image {
+        #[dds(key)]
+        id: u32,
+        pixels: Vec<u8>,
+    }
+
+    let payload = |len| {
+        let mut out = Vec::new();
+        Image { id: 1, pixels: vec![7; len] }.encode_payload(Encoding::XCDR1, &mut out).unwrap();
+        out
+    };
+    let (small, large) = (payload(10_000), payload(1 << 20));
+    let mut types = CdrTypeSupport::<Image>::new();
+    let mut key = Vec::with_capacity(64);
+    let mut usage = |payload: &[u8]| {
+        key.clear();
+        alloc_meter::measure(|| types.key(payload, false, &mut key)).1
+    };
+    usage(&small);
+    assert_eq!(usage(&small).count, 0, "the memory of small samples is used again");
+    assert!(usage(&large).kept <= 0);
+    assert!(usage(large.get(..900_000).unwrap()).kept <= 0, "nor one that cannot be read");
+}
+
+#[test]
+fn instances_that_were_full_one_after_the_other_do_not_keep_the_room_for_all() {
+    let mut link = Link::connected(|qos, reader| {
+        qos.endpoint.history = History::KeepLast(1);
+        reader.byte_limit = 400_000;
+    });
+    let mut out = Vec::with_capacity(2_000);
+    let fill = |link: &mut Link, id: u32, out: &mut Vec<Sample>| {
+        for value in 0..1_000 {
+            link.writer
+                .write(link.now, Body::Copy(&link::data(id, value)), &WriteOptions::default())
+                .unwrap();
+            link.exchange();
+        }
+        assert_eq!(link.reader.access(link.now, &Request::TAKE, out), Ok(1_000));
+        out.drain(..).filter_map(|sample| sample.payload).for_each(|payload| link.reader.recycle(payload));
+    };
+    (0..3).for_each(|id| fill(&mut link, id, &mut out));
+    let ((), usage) = alloc_meter::measure(|| (3..40).for_each(|id| fill(&mut link, id, &mut out)));
+    assert!(usage.kept < 200_000, "{} octets are kept for 37 instances without samples", usage.kept);
+}

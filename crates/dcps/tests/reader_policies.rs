@@ -98,6 +98,67 @@ fn a_flood_of_instances_stays_within_the_octets() {
 }
 
 #[test]
+fn writers_and_ends_of_instances_count_towards_the_octets() {
+    let mut desk = Desk::new(|qos| {
+        qos.endpoint.reliability = Reliability::BEST_EFFORT;
+        qos.byte_limit = 20_000;
+    });
+    for index in 4..=200 {
+        desk.connect(index, |_| {});
+    }
+    // Many writers of few instances.
+    for id in 0..4 {
+        for index in 1..=200 {
+            desk.write(index, id, 1);
+            desk.take();
+            assert!(desk.reader.held_bytes() <= 20_000);
+        }
+    }
+    let refused = desk.dropped(DropReason::Samples);
+    assert!(refused > 400, "{refused} of 800 registrations found no room");
+    let instances = desk.reader.instances();
+    for index in 1..=200 {
+        assert!(desk.reader.unmatch_publication(desk.now, writer(index)));
+        assert!(desk.reader.held_bytes() <= 20_000);
+    }
+    assert_eq!(desk.values(), vec![None; instances], "every end is told");
+    assert_eq!((desk.reader.instances(), desk.reader.held_bytes()), (0, 0), "nothing is left behind");
+    // Few writers of many instances, all of which end at once.
+    desk.connect(1, |_| {});
+    for id in 0..1_000 {
+        desk.write(1, id, 1);
+    }
+    let instances = desk.reader.instances();
+    desk.reader.unmatch_publication(desk.now, writer(1));
+    assert!(instances > 10 && desk.reader.held_bytes() <= 20_000);
+    assert_eq!(desk.take().len(), 2 * instances);
+}
+
+#[test]
+fn whatever_the_limit_no_instance_is_left_without_writers() {
+    for limit in 1_024..2_500 {
+        let mut desk = Desk::new(|qos| {
+            qos.endpoint.reliability = Reliability::BEST_EFFORT;
+            qos.byte_limit = limit;
+        });
+        for id in 0..5 {
+            desk.write(1, id, 1);
+        }
+        desk.reader.unmatch_publication(desk.now, writer(1));
+        desk.take();
+        assert_eq!((desk.reader.instances(), desk.reader.held_bytes()), (0, 0), "limit {limit}");
+    }
+}
+
+#[test]
+fn the_least_byte_limit_holds_a_sample() {
+    let mut desk = Desk::new(|qos| qos.byte_limit = 1_024);
+    desk.write(1, 7, 1);
+    desk.dispose(1, 7);
+    assert_eq!(desk.values(), [Some(1), None]);
+}
+
+#[test]
 fn a_sample_that_never_fits_is_not_waited_for() {
     let mut desk = Desk::new(|qos| qos.byte_limit = 1_024);
     let mut large = desk::data(1, 1);
@@ -344,6 +405,13 @@ fn ended_instances_are_purged_after_their_delay() {
     desk.wait(ms(100));
     assert_eq!((desk.reader.instances(), desk.dropped(DropReason::Purged)), (1, 2));
     assert_eq!(desk.values(), [Some(3)]);
+    desk.unregister(1, 3);
+    desk.take();
+    assert_eq!(
+        desk.reader.held_bytes(),
+        0,
+        "those who had registered a purged instance are forgotten with it"
+    );
 }
 
 #[test]

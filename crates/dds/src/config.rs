@@ -70,8 +70,8 @@ pub struct NetworkConfig {
     /// True: this participant's readers get data by the group of the domain too, and its writers use the groups that readers announce.
     /// Radio links send multicast at their lowest rate. Needs [`NetworkConfig::multicast`]. Default false.
     pub multicast_data: bool,
-    /// Most octets of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Default 65,507. Some peers take
-    /// only small ones.
+    /// Most octets of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Some peers take only small
+    /// ones. Default 65,507.
     pub largest_datagram: u32,
 }
 

@@ -50,7 +50,8 @@ pub trait Host: Send + Sync + 'static {
     /// until a waiting thread has come back.
     fn keep_own_thread(&self, keep: bool);
 
-    /// True on a thread that is inside [`Engine::on_datagram`] or [`Engine::on_timeout`] of this participant, as callbacks are.
+    /// True on a thread that has to receive by itself while it waits: one that is inside [`Engine::on_datagram`] or
+    /// [`Engine::on_timeout`] of this participant, as callbacks are, or the only thread of a simulation.
     fn is_inside(&self) -> bool;
 
     /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.

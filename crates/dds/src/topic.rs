@@ -6,13 +6,14 @@ use dcps::qos::TopicQos;
 use dcps::status::{InconsistentTopic, StatusMask};
 use dcps::{Error, ReturnCode};
 use rtps::discovery::Mismatch;
+use wire::GuidPrefix;
 use wire::discovery::EndpointData;
 
 use crate::condition::StatusCondition;
-use crate::entity::{QosKind, StatusSource};
+use crate::entity::{Listening, QosKind, StatusSource};
 use crate::host::Host;
 use crate::lock::lock;
-use crate::node::watch::Watch;
+use crate::node::watch::{Callback, Watch};
 use crate::node::{Node, Subject};
 use crate::participant::{DomainParticipant, ParticipantEntity};
 
@@ -42,7 +43,7 @@ pub(crate) struct TopicEntity {
     type_id: Option<TypeId>,
     max_serialized_size: Option<u32>,
     machine: Mutex<dcps::Topic>,
-    listener: Mutex<(StatusMask, Option<Arc<dyn TopicListener>>)>,
+    listening: Listening<dyn TopicListener>,
     watch: Arc<Watch>,
 }
 
@@ -70,7 +71,7 @@ impl TopicEntity {
             type_name: type_name.to_owned(),
             type_id: carries.type_id,
             max_serialized_size: carries.max_serialized_size,
-            listener: Mutex::default(),
+            listening: Listening::default(),
             watch: Arc::default(),
         }))
     }
@@ -96,41 +97,46 @@ impl TopicEntity {
     pub(crate) fn not_matched(&self, other: &EndpointData, reasons: &[Mismatch]) -> Option<&Arc<Watch>> {
         let mut machine = lock(&self.machine);
         machine.not_matched(other, reasons);
-        (machine.status_changes() != StatusMask::NONE).then_some(&self.watch)
+        (machine.take_status_news() != StatusMask::NONE).then_some(&self.watch)
+    }
+
+    /// A participant is gone; if it comes again with another type, that counts again.
+    pub(crate) fn forget_participant(&self, prefix: GuidPrefix) {
+        lock(&self.machine).forget_participant(prefix);
     }
 
     pub(crate) fn set_listener(&self, listener: Option<Arc<dyn TopicListener>>, mask: StatusMask) {
-        *lock(&self.listener) = (mask, listener);
+        self.listening.set(listener, mask);
+    }
+
+    /// The topic is deleted: nobody is called any more.
+    pub(crate) fn detach(&self) {
+        self.node.set_callback(&self.watch, || (StatusMask::NONE, None));
     }
 
     /// Sees to it that whoever listens, at whatever level, is called.
     pub(crate) fn refresh(self: &Arc<Self>) {
-        let own = {
-            let listener = lock(&self.listener);
-            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
-        };
-        let above = self.participant.upgrade().map_or(StatusMask::NONE, |above| above.listened());
-        let wanted = (own | above) & StatusMask::INCONSISTENT_TOPIC;
-        if wanted == StatusMask::NONE {
-            return self.watch.set_callback(wanted, None);
-        }
-        let entity = Arc::downgrade(self);
-        self.watch.set_callback(
-            wanted,
-            Some(Arc::new(move |_| {
+        self.node.set_callback(&self.watch, || {
+            let above = self.participant.upgrade().map_or(StatusMask::NONE, |above| above.listened());
+            let wanted = (self.listening.mask() | above) & StatusMask::INCONSISTENT_TOPIC;
+            if wanted == StatusMask::NONE {
+                return (wanted, None);
+            }
+            let entity = Arc::downgrade(self);
+            let callback: Callback = Arc::new(move |_| {
                 if let Some(entity) = entity.upgrade() {
                     entity.dispatch();
                 }
-            })),
-        );
+            });
+            (wanted, Some(callback))
+        });
     }
 
     fn dispatch(self: &Arc<Self>) {
         let Some(participant) = DomainParticipant::of(&self.participant) else { return };
         let topic = Topic::new(Arc::clone(self), participant.clone());
         let bit = StatusMask::INCONSISTENT_TOPIC;
-        let (mask, own) = lock(&self.listener).clone();
-        if let Some(listener) = own.filter(|_| mask.intersects(bit)) {
+        if let Some(listener) = self.listening.listener_for(bit) {
             listener.on_inconsistent_topic(&topic, topic.get_inconsistent_topic_status());
         } else if let Some(listener) = participant.entity().listener_for(bit) {
             listener.on_inconsistent_topic(&topic, topic.get_inconsistent_topic_status());
@@ -195,7 +201,7 @@ impl Topic {
     }
 
     /// The types that others have under this name, where they are not ours: participant and name of the type.
-    pub fn inconsistent_types(&self) -> Vec<(wire::GuidPrefix, String)> {
+    pub fn inconsistent_types(&self) -> Vec<(GuidPrefix, String)> {
         lock(&self.entity.machine).others().map(|(prefix, name)| (prefix, name.to_owned())).collect()
     }
 

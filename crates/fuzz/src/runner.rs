@@ -42,6 +42,8 @@ pub struct Target {
     pub batch: u64,
     /// The octets of the heap that a session may keep of all its inputs: 0 if it has no state.
     pub keeps: isize,
+    /// How many times the usual budget of the heap an input may take: 1 for what comes from the network.
+    pub hunger: usize,
 }
 
 /// How much to run.
@@ -159,7 +161,7 @@ pub fn repeat(target: &Target, seed: u64, case: u64) -> Result<Report, Box<Failu
 /// What went wrong.
 pub fn run_input(target: &Target, input: &[u8]) -> Result<Usage, Cause> {
     catch_messages();
-    let usage = execute(&mut (target.session)(), input)?;
+    let usage = execute(&mut (target.session)(), input, budget(target, input.len()))?;
     let (kept, allowed) = (usage.kept, target.keeps);
     if kept > allowed { Err(Cause::Growth { kept, allowed }) } else { Ok(usage) }
 }
@@ -172,8 +174,8 @@ pub fn input(target: &Target, seed: u64, case: u64) -> Vec<u8> {
 }
 
 /// What an input of this length may take from the heap, in octets.
-pub fn budget(len: usize) -> usize {
-    BASE_BUDGET.saturating_add(BUDGET_PER_OCTET.saturating_mul(len))
+pub fn budget(target: &Target, len: usize) -> usize {
+    BASE_BUDGET.saturating_add(BUDGET_PER_OCTET.saturating_mul(len)).saturating_mul(target.hunger)
 }
 
 /// No case at the moment.
@@ -221,7 +223,7 @@ fn work(shared: &Shared, worker: usize, sender: &Sender<Result<Report, Box<Failu
         for case in start..end {
             progress(case);
             mutator.make(&mut Random::of_case(shared.plan.seed, case), &mut bytes);
-            let outcome = execute(&mut session, &bytes).and_then(|usage| {
+            let outcome = execute(&mut session, &bytes, budget(target, bytes.len())).and_then(|usage| {
                 kept += usage.kept;
                 if kept > target.keeps {
                     Err(Cause::Growth { kept, allowed: target.keeps })
@@ -234,7 +236,8 @@ fn work(shared: &Shared, worker: usize, sender: &Sender<Result<Report, Box<Failu
                     report.executions += 1;
                     report.octets += bytes.len() as u64;
                     report.peak = report.peak.max(usage.peak);
-                    report.peak_percent = report.peak_percent.max(usage.peak * 100 / budget(bytes.len()));
+                    report.peak_percent =
+                        report.peak_percent.max(usage.peak * 100 / budget(target, bytes.len()));
                 }
                 Err(cause) => {
                     progress(IDLE);
@@ -250,12 +253,11 @@ fn work(shared: &Shared, worker: usize, sender: &Sender<Result<Report, Box<Failu
     let _ = sender.send(Ok(report));
 }
 
-fn execute(session: &mut Session, input: &[u8]) -> Result<Usage, Cause> {
+fn execute(session: &mut Session, input: &[u8], allowed: usize) -> Result<Usage, Cause> {
     CAPTURING.set(true);
     let result = panic::catch_unwind(AssertUnwindSafe(|| measure(|| session(input))));
     CAPTURING.set(false);
     let ((), usage) = result.map_err(|_| Cause::Panic(MESSAGE.take()))?;
-    let allowed = budget(input.len());
     if usage.peak > allowed || usage.largest > LARGEST_ALLOCATION {
         return Err(Cause::Memory { usage, allowed });
     }

@@ -19,7 +19,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn target(session: fn() -> runner::Session) -> Target {
-    Target { name: "bad", structure: Structure::Message, seeds, session, batch: 100, keeps: 0 }
+    Target { name: "bad", structure: Structure::Message, seeds, session, batch: 100, keeps: 0, hunger: 1 }
 }
 
 /// The length of the first submessage as it claims.

@@ -50,3 +50,18 @@ fn datagrams_of_a_peer() {
 fn datagrams_of_a_stranger() {
     withstands(&targets::PARTICIPANT_STRANGER, "fuzz.participant_executions", 50);
 }
+
+#[test]
+fn samples_of_matched_writers() {
+    withstands(&targets::READER_CACHE, "fuzz.participant_executions", 50);
+}
+
+#[test]
+fn network_files() {
+    withstands(&targets::NETWORK_FILE, "fuzz.stateless_executions", 3);
+}
+
+#[test]
+fn files_with_models_of_switches() {
+    withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
+}

@@ -1,10 +1,8 @@
 //! What the statuses of a writer or a reader are told as.
 use std::io::Write;
 
-use dcps::status::{IncompatibleQos, Matched, SampleLost, SampleRejected};
-use dds::{
-    DataReader, DataReaderListener, DataWriter, DataWriterListener, Error, InstanceState, Sample, States,
-};
+use dds::status::{IncompatibleQos, Matched, SampleLost, SampleRejected};
+use dds::{DataReader, DataReaderListener, DataWriter, DataWriterListener, InstanceState, Sample, States};
 
 use crate::kind::{Kind, adler32};
 
@@ -30,8 +28,9 @@ impl<K: Kind> DataWriterListener<K> for Events {
 
 impl<K: Kind> DataReaderListener<K> for Events {
     fn on_data_available(&self, reader: &DataReader<K>) {
-        if let Err(error) = take(reader) {
-            say(&format!("failed {error}"));
+        match reader.take(usize::MAX, States::ANY) {
+            Ok(samples) => samples.iter().for_each(|sample| say(&describe(sample))),
+            Err(error) => say(&format!("failed {error}")),
         }
     }
 
@@ -58,27 +57,15 @@ fn incompatible(status: &IncompatibleQos) {
     }
 }
 
-/// Reads before it takes: with its last sample an instance that has ended is forgotten, and its key with it.
-fn take<K: Kind>(reader: &DataReader<K>) -> Result<(), Error> {
-    for sample in reader.read(usize::MAX, States::NOT_READ)? {
-        say(&describe(reader, &sample)?);
+fn describe<K: Kind>(sample: &Sample<K>) -> String {
+    if let Some(data) = &sample.data {
+        let (number, value, octets) = data.contents();
+        return format!("sample {} {number} {value} {} {}", data.key(), octets.len(), adler32(octets));
     }
-    reader.take(usize::MAX, States { sample: dds::SampleStates::READ, ..States::ANY }).map(drop)
-}
-
-fn describe<K: Kind>(reader: &DataReader<K>, sample: &Sample<K>) -> Result<String, Error> {
-    let Some(data) = &sample.data else {
-        let event = match sample.info.instance_state {
-            InstanceState::Alive => "alive",
-            InstanceState::NotAliveDisposed => "disposed",
-            InstanceState::NotAliveNoWriters => "no-writers",
-        };
-        if !K::HAS_KEY {
-            return Ok(event.to_owned());
-        }
-        let instance = reader.get_key_value(sample.info.instance_handle)?;
-        return Ok(format!("{event} {}", instance.key()));
+    let event = match sample.info.instance_state {
+        InstanceState::Alive => "alive",
+        InstanceState::NotAliveDisposed => "disposed",
+        InstanceState::NotAliveNoWriters => "no-writers",
     };
-    let (number, value, octets) = data.contents();
-    Ok(format!("sample {} {number} {value} {} {}", data.key(), octets.len(), adler32(octets)))
+    format!("{event} {}", sample.key.as_ref().map_or(String::new(), Kind::key))
 }

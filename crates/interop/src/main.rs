@@ -7,14 +7,13 @@ use std::io::BufRead;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use dcps::qos::{DataReaderQos, DataWriterQos};
-use dcps::status::StatusMask;
-use dds::{DataWriter, DomainParticipantFactory, QosKind};
-use wire::Duration;
-use wire::qos::{DataRepresentation, Durability, EndpointQos, History, Reliability};
+use dds::qos::{
+    DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability,
+};
+use dds::{DataWriter, DomainParticipantFactory, Duration, NO_STATUS, QosKind, StatusMask};
 
 use events::{Events, say};
-use kind::{Kind, Reading, ShapeType};
+use kind::{Kind, Reading, Report, ShapeType, Track};
 
 /// How long a writer waits: for room, and for acknowledgements.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,8 +22,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        [role @ ("pub" | "sub"), topic, "keyed", terms @ ..] => run::<ShapeType>(role, topic, terms),
-        [role @ ("pub" | "sub"), topic, "keyless", terms @ ..] => run::<Reading>(role, topic, terms),
+        [role @ ("pub" | "sub"), topic, kind, terms @ ..] => match *kind {
+            "keyed" => run::<ShapeType>(role, topic, terms),
+            "keyless" => run::<Reading>(role, topic, terms),
+            "numbered" => run::<Track>(role, topic, terms),
+            "mutable" => run::<Report>(role, topic, terms),
+            other => Err(format!("{other} is no type: keyed, keyless, numbered, mutable").into()),
+        },
         _ => Err("see crates/interop/peers/README.md for the arguments".into()),
     };
     match result {
@@ -38,23 +42,22 @@ fn main() -> ExitCode {
 
 fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn Error>> {
     let factory = DomainParticipantFactory::get_instance();
-    let participant = factory.create_participant(0, QosKind::Default, None, StatusMask::NONE)?;
-    let topic =
-        participant.create_topic::<K>(topic, K::TYPE_NAME, QosKind::Default, None, StatusMask::NONE)?;
+    let participant = factory.create_participant(0, QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<K>(topic, K::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
     let events = Arc::new(Events);
     let all = StatusMask(u32::MAX);
     if role == "pub" {
         let mut qos = DataWriterQos::default();
         adjust(&mut qos.endpoint, terms)?;
         qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
-        let publisher = participant.create_publisher(QosKind::Default, None, StatusMask::NONE)?;
+        let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let writer = publisher.create_datawriter::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");
         obey(|command| carry_out(&writer, command))?;
     } else {
         let mut qos = DataReaderQos::default();
         adjust(&mut qos.endpoint, terms)?;
-        let subscriber = participant.create_subscriber(QosKind::Default, None, StatusMask::NONE)?;
+        let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         // Named, so that it lives until the end.
         let _reader = subscriber.create_datareader::<K>(&topic, QosKind::Specific(qos), Some(events), all)?;
         say("ready");
@@ -110,16 +113,20 @@ fn carry_out<K: Kind>(writer: &DataWriter<K>, command: &str) -> Result<(), Box<d
             let (number, size): (i32, usize) = (number.parse()?, size.parse()?);
             let first = usize::try_from(number)?;
             let octets: Vec<u8> = (0..=250).cycle().skip(first % 251).take(size).collect();
-            writer.write(&K::new(key, number, octets))?;
+            writer.write(&sample::<K>(key, number, octets)?)?;
         }
         ["dispose", key] => {
-            writer.dispose(&K::new(key, 0, Vec::new()))?;
+            writer.dispose(&sample::<K>(key, 0, Vec::new())?)?;
         }
         ["unregister", key] => {
-            writer.unregister_instance(&K::new(key, 0, Vec::new()))?;
+            writer.unregister_instance(&sample::<K>(key, 0, Vec::new())?)?;
         }
         ["acknowledged"] => writer.wait_for_acknowledgments(PATIENCE)?,
         _ => return Err(format!("there is no command `{command}`").into()),
     }
     Ok(())
+}
+
+fn sample<K: Kind>(key: &str, number: i32, octets: Vec<u8>) -> Result<K, String> {
+    K::new(key, number, octets).ok_or_else(|| format!("{key} is no key of {}", K::TYPE_NAME))
 }

@@ -104,18 +104,23 @@ impl Ledger {
 
     /// The least shares with which the flow could be admitted, hop by hop.
     fn tight_shares(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Vec<u64>, Reason> {
-        let limits = flow.limits_behind();
         let mut offering = Offering::new(flow, self.ports());
         let mut shares = Vec::with_capacity(flow.tree.len());
-        for (hop, limit) in flow.tree.iter().zip(limits) {
+        // For each hop, the shares up to it.
+        let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
+        for (hop, budget) in flow.tree.iter().zip(flow.budgets(self.ports())) {
+            let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
+            let limit = budget.saturating_sub(before);
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
             let (port, terms) = self.terms(hop.port, &contender)?;
             let register = self.register(hop.port).filter(|_| search == Search::Sums);
             let quickest = register.and_then(|register| register.book().quickest(port, &terms));
-            shares.push(match quickest.filter(|place| place.delay <= limit) {
+            let share = match quickest.filter(|place| place.delay <= limit) {
                 Some(place) => place.delay,
                 None => self.least_share(id, hop.port, port, contender, limit)?,
-            });
+            };
+            shares.push(share);
+            spent.push(before.saturating_add(share));
         }
         Ok(shares)
     }

@@ -2,13 +2,31 @@
 use crate::busy::{EFFORT, busy_period};
 use crate::curve::{Aggregate, each_interval};
 use crate::port::{Contender, Server, blocking, stable_rate};
-use crate::units::{bits_in, time_of};
+use crate::units::{bits_in, scale_up, time_of};
 
-/// Most bits in the queues of `level` and above, the frame in transmission included.
+/// Most bits in the queues of `level` and above, the frame in transmission included: the lesser of what the busy period
+/// and what rates and bursts show.
 ///
-/// Arrivals since the start of the busy period less what the link has sent. `None` as for
-/// [`busy_period_delay`](crate::busy::busy_period_delay).
+/// `None` if the level and those above ask for the rate of the link or more, or numbers do not fit.
 pub fn backlog_from(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+    let linear = linear_backlog(server, contenders, level);
+    let exact = busy_backlog(server, contenders, level);
+    linear.into_iter().chain(exact).min()
+}
+
+/// All bursts, what comes while a lower frame is sent, and a frame in transmission: after that more is sent than comes.
+fn linear_backlog(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+    let rate = stable_rate(server, contenders, level)?;
+    let flows = || contenders.iter().filter(|flow| flow.level >= level);
+    let control = server.control.map_or(0, |control| control.burst);
+    let bursts = flows().try_fold(control, |sum, flow| sum.checked_add(flow.arrival.burst()?))?;
+    let meanwhile = scale_up(blocking(server, contenders, level), rate, server.rate)?;
+    let frame = flows().map(|flow| flow.largest_frame).max().unwrap_or(0);
+    bursts.checked_add(meanwhile)?.checked_add(frame)
+}
+
+/// Arrivals since the start of the busy period less what the link has sent.
+fn busy_backlog(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
     stable_rate(server, contenders, level)?;
     let mut effort = EFFORT;
     let end = busy_period(server, contenders, level, &mut effort)?;

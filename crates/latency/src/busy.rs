@@ -11,13 +11,15 @@ use crate::units::{least_time_of, time_of};
 
 /// How many evaluations of curves a bound may cost before the test gives up.
 pub const EFFORT: u32 = 50_000;
+/// How many flows a port may have for the test to be tried: what it costs grows with them, and what it gains does not.
+pub const MOST_FLOWS: usize = 1_000;
 /// How often an interval between two jumps is halved to follow the arrivals of higher levels.
 const HALVINGS: u32 = 7;
 
 /// Most time from the arrival of a frame of `level` in its queue to the end of its transmission, in picoseconds.
 ///
-/// `None` if the level is empty, if it and those above ask for the rate of the link or more, or if the search takes
-/// more than [`EFFORT`].
+/// `None` if the level is empty, if it and those above ask for the rate of the link or more, if the search takes more
+/// than [`EFFORT`], or with more than [`MOST_FLOWS`].
 pub fn busy_period_delay(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
     // The delay of the smallest frame bounds that of the others: what a larger one adds at its end it saves before.
     delay_of_frame(server, contenders, level, least_frame(contenders, level)?)
@@ -30,6 +32,9 @@ pub(crate) fn delay_of_frame(
     level: u8,
     frame: u64,
 ) -> Option<u64> {
+    if contenders.len() > MOST_FLOWS {
+        return None;
+    }
     stable_rate(server, contenders, level)?;
     let frame_time = time_of(frame, server.rate)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
@@ -59,6 +64,9 @@ pub(crate) fn busy_period(
     level: u8,
     effort: &mut u32,
 ) -> Option<u64> {
+    if contenders.len() > MOST_FLOWS {
+        return None;
+    }
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let flows = contenders.iter().filter(|flow| flow.level >= level);
     Aggregate::new(server.rate, flows, server.control, false)?.done(lower, 1, false, effort)

@@ -34,6 +34,13 @@ impl Ledger {
         best.map(|(_, plan)| plan).ok_or(refusal.unwrap_or(Reason::Flow(crate::network::FlowError::Loop)))
     }
 
+    /// Plans among trees and admits at once.
+    pub fn admit_among(&mut self, id: FlowId, flow: &Flow, trees: &[Tree]) -> Result<Plan, Reason> {
+        let plan = self.plan_among(id, flow, trees)?;
+        self.enter(&plan);
+        Ok(plan)
+    }
+
     /// How much the ports of the flow are loaded by others, together, in parts of a million of one.
     fn load_along(&self, flow: &Flow) -> u64 {
         let load = |port: usize| {

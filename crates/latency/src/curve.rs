@@ -58,8 +58,12 @@ impl Stair {
             End::Without if x == 0 => return Some(0),
             End::Without => x - 1,
         };
-        let count = (x.checked_add(self.jitter)? / self.period).checked_add(1)?;
-        self.work.checked_mul(count)
+        let since = x.checked_add(self.jitter)?;
+        // Most windows are shorter than the period, and a comparison is much faster than a division.
+        if since < self.period {
+            return Some(self.work);
+        }
+        self.work.checked_mul((since / self.period).checked_add(1)?)
     }
 }
 
@@ -160,11 +164,14 @@ impl Aggregate {
     }
 
     /// The least time, from `from` on, at which `work` and what has come with it is done; arrivals at the end of the
-    /// window count if `closed`. Each evaluation takes one from `effort`; without effort left there is no answer.
+    /// window count if `closed`. Each evaluation takes one from `effort`, and one for every 32 flows; without effort left
+    /// there is no answer.
     pub(crate) fn done(&self, work: u64, from: u64, closed: bool, effort: &mut u32) -> Option<u64> {
         let mut time = self.solve(work, 0)?.max(from);
+        let stairs = self.groups.iter().map(|group| group.stairs.len()).sum::<usize>();
+        let cost = u32::try_from(1 + stairs / 32).ok()?;
         loop {
-            *effort = effort.checked_sub(1)?;
+            *effort = effort.checked_sub(cost)?;
             let end = if closed { End::With } else { End::Without };
             let next = self.solve(work, self.grouped(time, end)?)?;
             if next <= time {

@@ -239,7 +239,8 @@ impl Ledger {
         true
     }
 
-    fn enter(&mut self, plan: &Plan) {
+    /// Admits what has been planned on this very state.
+    pub(crate) fn enter(&mut self, plan: &Plan) {
         for step in &plan.moves {
             if let Some(register) = self.registers.get_mut(step.port) {
                 register.put(step.flow, step.to);

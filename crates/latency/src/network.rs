@@ -226,22 +226,31 @@ impl Flow {
         self.tree.get(hop).and_then(|hop| ports.get(hop.port)).ok_or(FlowError::Port { hop })
     }
 
-    /// For each hop, the least limit of the subscribers behind it, in picoseconds.
-    pub(crate) fn limits_behind(&self) -> Vec<u64> {
-        let mut limits: Vec<u64> = self.tree.iter().map(|_| u64::MAX).collect();
+    /// For each hop, what is left to the hops up to it and behind it: the least of the limits of the subscribers behind it,
+    /// each less what is fixed on its way, in picoseconds.
+    pub(crate) fn budgets(&self, ports: &[Port]) -> Vec<u64> {
+        let mut fixed: Vec<u64> = Vec::with_capacity(self.tree.len());
+        for hop in &self.tree {
+            let before = hop.parent.and_then(|parent| fixed.get(parent)).copied().unwrap_or(self.emission);
+            let port =
+                ports.get(hop.port).map_or(0, |port| port.propagation.saturating_add(port.most_multiplexing));
+            fixed.push(before.saturating_add(port));
+        }
+        let mut budgets: Vec<u64> = self.tree.iter().map(|_| u64::MAX).collect();
         for subscriber in &self.subscribers {
-            if let Some(limit) = limits.get_mut(subscriber.hop) {
-                *limit = subscriber.limit.min(*limit);
+            if let (Some(budget), Some(fixed)) = (budgets.get_mut(subscriber.hop), fixed.get(subscriber.hop))
+            {
+                *budget = subscriber.limit.saturating_sub(*fixed).min(*budget);
             }
         }
         // Parents have smaller numbers.
         for (index, hop) in self.tree.iter().enumerate().rev() {
-            let behind = limits.get(index).copied().unwrap_or(u64::MAX);
-            if let Some(limit) = hop.parent.and_then(|parent| limits.get_mut(parent)) {
-                *limit = behind.min(*limit);
+            let behind = budgets.get(index).copied().unwrap_or(u64::MAX);
+            if let Some(budget) = hop.parent.and_then(|parent| budgets.get_mut(parent)) {
+                *budget = behind.min(*budget);
             }
         }
-        limits
+        budgets
     }
 
     /// The hops from the publisher to `hop`, both included.

@@ -8,10 +8,10 @@ use crate::network::Hop;
 /// Which nodes the ports connect. Hosts do not forward.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Topology {
-    /// For each port of the network, the node that it belongs to and the node that it leads to.
-    pub links: Vec<(usize, usize)>,
-    /// For each node, whether it forwards.
-    pub forwards: Vec<bool>,
+    links: Vec<(usize, usize)>,
+    forwards: Vec<bool>,
+    /// For each node, the ports that leave it.
+    leaving: Vec<Vec<usize>>,
 }
 
 /// A way to all subscribers.
@@ -24,8 +24,25 @@ pub struct Tree {
 }
 
 impl Topology {
+    /// For each port of the network, the node that it belongs to and the node that it leads to; for each node, whether it
+    /// forwards. A port of a node that does not exist leads nowhere.
+    pub fn new(links: Vec<(usize, usize)>, forwards: Vec<bool>) -> Self {
+        let mut leaving: Vec<Vec<usize>> = alloc::vec![Vec::new(); forwards.len()];
+        for (port, (from, _)) in links.iter().enumerate() {
+            if let Some(leaving) = leaving.get_mut(*from) {
+                leaving.push(port);
+            }
+        }
+        Self { links, forwards, leaving }
+    }
+
+    /// For each port, the node that it belongs to and the node that it leads to.
+    pub fn links(&self) -> &[(usize, usize)] {
+        &self.links
+    }
+
     /// Trees from `from` to all of `to`, the cheapest first, at most `most`; none if one of them cannot be reached, is
-    /// `from` itself, or does not exist. `costs` are those of the ports, each at least 1.
+    /// `from` itself, or does not exist. `costs` are those of the ports, each at least 1, which it is where none is given.
     ///
     /// The first is the tree of shortest ways; each other one is that without one of its ports between switches. So two
     /// ways that differ in any link are found where there are two.
@@ -58,7 +75,7 @@ impl Topology {
     }
 
     fn tree(&self, from: usize, to: &[usize], costs: &[u64], without: Option<usize>) -> Option<Tree> {
-        let reached = self.reach(from, costs, without)?;
+        let reached = self.reach(from, to, costs, without)?;
         // The ports of all ways, those near the publisher first.
         let mut used: Vec<(usize, usize)> = Vec::new();
         for end in to {
@@ -94,22 +111,32 @@ impl Topology {
         Some(Tree { hops, ends })
     }
 
-    /// For each node, the port by which it is reached at the least cost (Dijkstra).
-    fn reach(&self, from: usize, costs: &[u64], without: Option<usize>) -> Option<Vec<Option<usize>>> {
+    /// For each node up to the last of `to`, the port by which it is reached at the least cost (Dijkstra).
+    fn reach(
+        &self,
+        from: usize,
+        to: &[usize],
+        costs: &[u64],
+        without: Option<usize>,
+    ) -> Option<Vec<Option<usize>>> {
         let nodes = self.forwards.len();
-        let mut leaving: Vec<Vec<usize>> = alloc::vec![Vec::new(); nodes];
-        for (port, (begin, _)) in self.links.iter().enumerate().filter(|(port, _)| Some(*port) != without) {
-            leaving.get_mut(*begin)?.push(port);
-        }
+        let mut missing = to.len();
         let mut reached: Vec<Option<usize>> = alloc::vec![None; nodes];
         let mut best: Vec<u64> = alloc::vec![u64::MAX; nodes];
         *best.get_mut(from)? = 0;
         let mut waiting = BinaryHeap::from([(Reverse(0_u64), Reverse(from))]);
         while let Some((Reverse(cost), Reverse(node))) = waiting.pop() {
-            if best.get(node).is_none_or(|best| *best < cost) || (node != from && !self.forward(node)) {
+            if best.get(node).is_none_or(|best| *best < cost) {
                 continue;
             }
-            for port in leaving.get(node)? {
+            missing -= to.iter().filter(|end| **end == node).count();
+            if missing == 0 {
+                break;
+            }
+            if node != from && !self.forward(node) {
+                continue;
+            }
+            for port in self.leaving.get(node)?.iter().filter(|port| Some(**port) != without) {
                 let next = self.links.get(*port)?.1;
                 let cost = cost.saturating_add(costs.get(*port).copied().unwrap_or(1).max(1));
                 if best.get(next).is_some_and(|best| cost < *best) {
@@ -131,7 +158,7 @@ mod tests {
     fn triangle() -> Topology {
         let pairs = [(0, 3), (1, 4), (2, 5), (3, 4), (4, 5), (3, 5)];
         let links = pairs.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]).collect();
-        Topology { links, forwards: alloc::vec![false, false, false, true, true, true] }
+        Topology::new(links, alloc::vec![false, false, false, true, true, true])
     }
 
     fn ports(tree: &Tree) -> Vec<usize> {
@@ -164,8 +191,7 @@ mod tests {
 
     #[test]
     fn hosts_do_not_forward_and_what_is_not_connected_has_no_way() {
-        let mut topology = triangle();
-        topology.forwards[4] = false;
+        let topology = Topology::new(triangle().links, alloc::vec![false, false, false, true, false, true]);
         assert_eq!(topology.trees(0, &[1], &[1; 12], 8), []);
         assert_eq!(topology.trees(0, &[0], &[1; 12], 8), []);
         assert_eq!(topology.trees(0, &[9], &[1; 12], 8), []);

@@ -17,7 +17,7 @@ use random::Random;
 /// A host (node 0, port 0), two switches (1, 2) with two links between them (ports 1 and 2), a host behind (node 3, 3).
 fn two_links() -> (Vec<Port>, Topology) {
     let links = vec![(0, 1), (1, 2), (1, 2), (2, 3)];
-    (vec![host(), switch(), switch(), switch()], Topology { links, forwards: vec![false, true, true, false] })
+    (vec![host(), switch(), switch(), switch()], Topology::new(links, vec![false, true, true, false]))
 }
 
 #[test]
@@ -28,8 +28,7 @@ fn of_two_links_the_one_with_room_is_taken() {
     assert_eq!(trees.len(), 2);
     let large = flow(60_000, 10 * MILLISECOND, 3 * MILLISECOND, &[0, 1, 3]);
     for id in 1..=2 {
-        let plan = ledger.plan_among(id, &large, &trees).unwrap();
-        assert!(ledger.commit(plan));
+        ledger.admit_among(id, &large, &trees).unwrap();
     }
     let way = |id: u64| ledger.flow(id).unwrap().flow.tree[1].port;
     assert_eq!((way(1), way(2)), (1, 2));

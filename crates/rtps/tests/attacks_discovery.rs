@@ -156,6 +156,7 @@ fn a16_after_a_goodbye_forged_with_the_right_address_the_participant_is_found_ag
     let w = world.nodes[0].guid(writer);
     world.hand(1, meta(1), &Forged::from(prefix(1)).goodbye(&announced(prefix(1), 1)).0);
     let lost = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };
+    world.run_ms(50);
     assert!(world.nodes[1].drain().contains(&lost));
     let r = world.nodes[1].guid(reader);
     world.run_until(3_100, |world| world.is_matched(1, reader, w) && world.is_matched(0, writer, r));

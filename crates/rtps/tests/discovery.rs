@@ -3,6 +3,7 @@ mod domain;
 
 use domain::{Forged, World, announced, config, data, meta, network, prefix, reliable_reader};
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
+use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos};
 use wire::{Duration, EntityId, Guid, Instant, Locator};
 
@@ -152,7 +153,7 @@ fn a_silent_participant_is_lost_when_its_lease_ends() {
 }
 
 #[test]
-fn an_orderly_leave_counts_at_once() {
+fn a_writer_that_leaves_is_kept_for_a_moment() {
     let (mut world, writer, reader) = matched();
     let w = world.nodes[0].guid(writer);
     let now = world.now;
@@ -160,6 +161,8 @@ fn an_orderly_leave_counts_at_once() {
     world.run_ms(2);
     assert!(world.nodes[0].participant.discovery().is_gone());
     assert_eq!(world.nodes[0].participant.poll_timeout(), Instant::NEVER);
+    assert_eq!(world.nodes[1].drain(), []);
+    world.run_ms(50);
     let expected = [
         Event::WriterUnmatched { reader, writer: w },
         Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left },
@@ -168,6 +171,74 @@ fn an_orderly_leave_counts_at_once() {
     let sent = world.sent.len();
     world.run_ms(500);
     assert!(world.sent[sent..].iter().all(|(_, datagram)| datagram.from != meta(1)));
+}
+
+#[test]
+fn readers_that_leave_count_at_once() {
+    let (mut world, writer, reader) = matched();
+    let r = world.nodes[1].guid(reader);
+    let now = world.now;
+    world.nodes[1].participant.shutdown(now);
+    world.run_ms(2);
+    let expected = [
+        Event::ReaderUnmatched { writer, reader: r },
+        Event::ParticipantLost { participant: prefix(2), reason: LossReason::Left },
+    ];
+    assert_eq!(world.nodes[0].drain(), expected);
+}
+
+/// The datagrams that the first participant sends now, kept back.
+fn kept_back(world: &mut World) -> Vec<Vec<u8>> {
+    let (now, node) = (world.now, &mut world.nodes[0]);
+    let mut transmit = rtps::Transmit::new();
+    let mut datagrams = Vec::new();
+    while node.participant.poll_transmit(now, &mut transmit, &mut node.sink) {
+        let mut bytes = Vec::new();
+        transmit.copy_to(&mut bytes);
+        datagrams.push(bytes);
+    }
+    datagrams
+}
+
+#[test]
+fn samples_that_the_goodbye_overtakes_arrive_in_the_moment_after_it() {
+    for whole in [false, true] {
+        let (mut world, writer, reader) = matched();
+        world.write(0, writer, "last");
+        let samples = kept_back(&mut world);
+        let now = world.now;
+        if whole {
+            world.nodes[0].participant.shutdown(now);
+        } else {
+            world.nodes[0].participant.delete(now, writer);
+        }
+        world.run_ms(40);
+        for datagram in &samples {
+            world.hand(1, data(1), datagram);
+        }
+        assert_eq!(world.texts(1, reader), ["last"]);
+        world.run_ms(20);
+        assert!(world.nodes[1].participant.discovery().matches(reader).next().is_none());
+        // Then it is over.
+        world.hand(1, data(1), &samples[0]);
+        assert_eq!(world.texts(1, reader).len(), 1);
+    }
+}
+
+#[test]
+fn a_writer_that_comes_back_within_the_moment_begins_anew() {
+    let (mut world, writer, reader) = matched();
+    let w = world.nodes[0].guid(writer);
+    let theirs = EndpointData::clone(world.nodes[1].participant.discovery().endpoint(w).unwrap());
+    // Its announcements and the disposal are the first and the second sample of its participant's built-in writer.
+    world.hand(1, meta(1), &Forged::from(prefix(1)).endpoint_gone(&theirs, 2).endpoint(&theirs, 3).0);
+    let events = world.nodes[1].drain();
+    let [Event::WriterUnmatched { .. }, Event::WriterMatched { .. }] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    world.run_ms(100);
+    assert_eq!(world.nodes[1].drain(), []);
+    assert!(world.is_matched(1, reader, w));
 }
 
 #[test]
@@ -327,7 +398,7 @@ fn endpoints_of_others_cannot_be_announced_as_ours() {
         Guid::new(prefix(1), EntityId([0, 0, 1, 0x42])),
         Guid::new(prefix(1), EntityId::PARTICIPANT),
     ] {
-        let data = wire::discovery::EndpointData::new(guid, "T".into(), "T".into(), EndpointQos::writer());
+        let data = EndpointData::new(guid, "T".into(), "T".into(), EndpointQos::writer());
         assert_eq!(discovery.put_endpoint(World::new(0).now, data), Err(AnnounceError::Guid(guid)));
     }
 }

@@ -170,9 +170,18 @@ impl<T: TypeSupport> DataReader<T> {
     }
 }
 
-/// True if the instance has a sample in these states that has not expired.
-pub(super) fn any_of(instance: &Instance, now: Now, states: States) -> bool {
-    instance.samples.iter().any(|stored| stored.expires > now.wall && is_asked(instance, stored, states))
+/// True if the instance has a sample in these states that has not expired, of whose octets `matches` is true.
+pub(super) fn any_of(
+    instance: &Instance,
+    now: Now,
+    states: States,
+    matches: &mut impl FnMut(&[u8]) -> bool,
+) -> bool {
+    let mut asked = instance
+        .samples
+        .iter()
+        .filter(|stored| stored.expires > now.wall && is_asked(instance, stored, states));
+    asked.any(|stored| matches(stored.payload.as_ref().map_or(&[][..], Payload::bytes)))
 }
 
 fn is_asked(instance: &Instance, stored: &Stored, states: States) -> bool {

@@ -33,9 +33,10 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Octets that it takes.
+    /// Octets that it takes. One without data takes none: its instance, which has one at most, keeps room for it, so that
+    /// the end of an instance can always be told.
     pub(super) fn cost(&self) -> usize {
-        size_of::<Self>().saturating_add(self.payload.as_ref().map_or(0, Payload::capacity))
+        self.payload.as_ref().map_or(0, |payload| size_of::<Self>().saturating_add(payload.capacity()))
     }
 
     pub(super) const fn position(&self) -> Position {
@@ -49,6 +50,11 @@ pub(super) struct Registration {
     pub(super) writer: Guid,
     /// The hash that it sends, if it is not the one that it should be.
     pub(super) alias: Option<KeyHash>,
+}
+
+impl Registration {
+    /// Octets that it takes, with its alias.
+    pub(super) const COST: usize = 2 * size_of::<Self>() + size_of::<(Guid, KeyHash, Slot)>();
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +163,10 @@ pub(super) struct Cache {
     pub(super) samples: usize,
     /// Octets of samples and instances.
     pub(super) bytes: usize,
+    /// Octets of the queues of all instances, whether samples are in them or not.
+    queues: usize,
+    /// How many of those may stay behind when the samples are gone, so that the next ones need no memory.
+    idle_queues: usize,
     pub(super) pool: Pool,
     pub(super) drops: Drops,
     /// A sample was refused for want of room.
@@ -166,7 +176,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub(super) fn new() -> Self {
+    /// An empty cache of at most `limit` octets.
+    pub(super) fn new(limit: usize) -> Self {
         Self {
             table: InstanceTable::new(),
             ready: Ends::default(),
@@ -174,7 +185,9 @@ impl Cache {
             timers: Timers::default(),
             samples: 0,
             bytes: 0,
-            pool: Pool::default(),
+            queues: 0,
+            idle_queues: limit / 4,
+            pool: Pool::new(limit),
             drops: Drops::default(),
             blocked: false,
             resume: false,
@@ -197,9 +210,10 @@ impl Cache {
         self.idle.head
     }
 
-    /// Octets that an instance takes beside its samples.
+    /// Octets that an instance takes beside its writers and its samples with data.
     pub(super) fn instance_cost(key: &[u8]) -> usize {
-        size_of::<Entry<Instance>>().saturating_add(key.len())
+        let fixed = const { size_of::<Entry<Instance>>() + size_of::<Stored>() };
+        fixed.saturating_add(key.len())
     }
 
     /// Puts a sample in its place among those of its instance.
@@ -214,7 +228,10 @@ impl Cache {
         instance.expires = instance.expires.min(stored.expires);
         let has_data = stored.payload.is_some();
         instance.valid += usize::from(has_data);
+        let before = instance.samples.capacity();
         instance.samples.insert(index, stored);
+        let more = instance.samples.capacity().saturating_sub(before);
+        self.queues = self.queues.saturating_add(more.saturating_mul(size_of::<Stored>()));
         self.samples += usize::from(has_data);
         self.bytes = self.bytes.saturating_add(cost);
     }
@@ -287,9 +304,16 @@ impl Cache {
 
     /// Puts an instance on the list where it belongs now; gives it back if it is over.
     pub(super) fn settle(&mut self, slot: Slot) -> Option<Entry<Instance>> {
-        let instance = &self.table.get(slot)?.state;
+        let instance = &mut self.table.get_mut(slot)?.state;
         if instance.is_over() {
             return self.forget(slot);
+        }
+        // Else one instance after the other could be filled and emptied, and each keep the room for all.
+        let (held, room) = (instance.samples.len(), instance.samples.capacity());
+        if self.queues > self.idle_queues && (held == 0 || room > held.saturating_mul(4)) {
+            instance.samples.shrink_to(held);
+            let less = room.saturating_sub(instance.samples.capacity());
+            self.queues = self.queues.saturating_sub(less.saturating_mul(size_of::<Stored>()));
         }
         let wanted = match (instance.samples.is_empty(), instance.state) {
             (false, _) => List::Ready,
@@ -307,7 +331,10 @@ impl Cache {
     pub(super) fn forget(&mut self, slot: Slot) -> Option<Entry<Instance>> {
         self.unlink(slot);
         let entry = self.table.remove(slot)?;
-        self.bytes = self.bytes.saturating_sub(Self::instance_cost(&entry.key));
+        let writers = entry.state.writers.len().saturating_mul(Registration::COST);
+        self.bytes = self.bytes.saturating_sub(Self::instance_cost(&entry.key)).saturating_sub(writers);
+        let room = entry.state.samples.capacity().saturating_mul(size_of::<Stored>());
+        self.queues = self.queues.saturating_sub(room);
         Some(entry)
     }
 

@@ -4,7 +4,7 @@ use wire::cdr::{KeyHash, Representation};
 use wire::parameter::StatusInfo;
 use wire::{Guid, Now, SequenceNumber, Timestamp};
 
-use super::cache::{Cache, Instance, Stored};
+use super::cache::{Cache, Instance, Registration, Stored};
 use super::{DataReader, DropReason, MatchedPublication};
 use crate::instance_table::Slot;
 use crate::status::{RejectedReason, StatusMask};
@@ -29,7 +29,7 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
         let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));
         reader.cache.drops.add(DropReason::Lost, count, writer, last, self.now.wall);
         reader.sample_lost.total.add(count);
-        reader.changed |= StatusMask::SAMPLE_LOST;
+        reader.changed.raise(StatusMask::SAMPLE_LOST);
     }
 }
 
@@ -120,7 +120,9 @@ impl<T: TypeSupport> DataReader<T> {
             Some(slot) => slot,
             None => self.add_instance().map_err(|refusal| (refusal, None))?,
         };
-        self.register(slot, &arrival.writer, arrival.hash);
+        if !self.register(slot, &arrival.writer, arrival.hash) {
+            return Err((Refusal::Rejected(RejectedReason::Samples), Some(slot)));
+        }
         let refused = |reason| (Refusal::Dropped(reason), Some(slot));
         if !self.owns(slot, &arrival.writer) {
             return Err(refused(DropReason::Ownership));
@@ -232,7 +234,7 @@ impl<T: TypeSupport> DataReader<T> {
             self.cache.discard(oldest, DropReason::Replaced, now.wall);
         }
         self.cache.insert(slot, stored, self.by_source());
-        self.changed |= StatusMask::DATA_AVAILABLE;
+        self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 
     /// A writer disposes an instance, unregisters it, or both.
@@ -254,7 +256,9 @@ impl<T: TypeSupport> DataReader<T> {
         };
         let mut refusal = Ok(());
         if disposes {
-            self.register(slot, &arrival.writer, arrival.hash);
+            if !self.register(slot, &arrival.writer, arrival.hash) {
+                return Err(Refusal::Rejected(RejectedReason::Samples));
+            }
             let position = (arrival.source, guid, arrival.number);
             let newest = self.cache.table.get(slot).and_then(|entry| entry.state.newest());
             let state = self.cache.table.get(slot).map(|entry| entry.state.state);
@@ -296,7 +300,8 @@ impl<T: TypeSupport> DataReader<T> {
             }
         }
         let cost = Cache::instance_cost(&self.key);
-        if self.cache.bytes.saturating_add(cost) > self.limits.bytes {
+        // With the writer that it comes from: without one it would never end.
+        if self.cache.bytes.saturating_add(cost).saturating_add(Registration::COST) > self.limits.bytes {
             return Err(Refusal::Rejected(RejectedReason::Samples));
         }
         let slot = self

@@ -25,11 +25,11 @@ use crate::error::{Error, ReturnCode};
 use crate::instance_table::{Entry, Slot};
 use crate::qos::{DataReaderQos, Limits};
 use crate::status::{
-    self, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, RejectedReason, SampleLost,
+    self, Changes, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, RejectedReason, SampleLost,
     SampleRejected, StatusMask,
 };
 use crate::type_support::TypeSupport;
-use crate::{InstanceHandle, States};
+use crate::{InstanceHandle, SampleInfo, States};
 use cache::{Cache, Instance};
 use writers::Publication;
 
@@ -55,7 +55,7 @@ pub struct DataReader<T> {
     aliases: BTreeMap<(Guid, KeyHash), Slot>,
     /// The canonical key that is being looked at.
     key: Vec<u8>,
-    changed: StatusMask,
+    changed: Changes,
     deadline_missed: DeadlineMissed,
     incompatible_qos: IncompatibleQos,
     sample_lost: SampleLost,
@@ -71,17 +71,18 @@ impl<T: TypeSupport> DataReader<T> {
     /// What [`DataReaderQos::check`] says.
     pub fn new(guid: Guid, qos: DataReaderQos, types: T) -> Result<Self, Error> {
         qos.check()?;
+        let limits = qos.limits();
         Ok(Self {
             guid,
-            limits: qos.limits(),
+            limits,
             qos,
             types,
             publications: Vec::new(),
-            cache: Cache::new(),
+            cache: Cache::new(limits.bytes),
             xcdr1: BTreeMap::new(),
             aliases: BTreeMap::new(),
             key: Vec::new(),
-            changed: StatusMask::NONE,
+            changed: Changes::NONE,
             deadline_missed: DeadlineMissed::default(),
             incompatible_qos: IncompatibleQos::default(),
             sample_lost: SampleLost::default(),
@@ -207,15 +208,26 @@ impl<T: TypeSupport> DataReader<T> {
         self.cache.drops.get(reason)
     }
 
+    /// The application could not decode a sample that it got.
+    pub fn not_decoded(&mut self, now: Now, sample: &SampleInfo) {
+        let writer = Guid::from_bytes(sample.publication_handle.to_bytes());
+        self.cache.drops.add(DropReason::Malformed, 1, writer, sample.sequence_number, now.wall);
+    }
+
     /// The statuses that changed since they were last read.
     pub const fn status_changes(&self) -> StatusMask {
-        self.changed
+        self.changed.set()
+    }
+
+    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    pub const fn take_status_news(&mut self) -> StatusMask {
+        self.changed.take_news()
     }
 
     /// A writer of the same topic does not match.
     pub fn not_matched(&mut self, reasons: &[Mismatch]) {
         if self.incompatible_qos.add(reasons) {
-            self.changed |= StatusMask::REQUESTED_INCOMPATIBLE_QOS;
+            self.changed.raise(StatusMask::REQUESTED_INCOMPATIBLE_QOS);
         }
     }
 
@@ -283,7 +295,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.sample_rejected.total.add(1);
         self.sample_rejected.last_reason = Some(reason);
         self.sample_rejected.last_instance = instance;
-        self.changed |= StatusMask::SAMPLE_REJECTED;
+        self.changed.raise(StatusMask::SAMPLE_REJECTED);
     }
 
     /// After a change of an instance: lists, timers, and the end of the instance if it is over.
@@ -310,10 +322,20 @@ impl<T: TypeSupport> DataReader<T> {
 
     /// True if a read with these states would find something.
     pub fn has_samples(&self, now: Now, states: States) -> bool {
+        self.has_samples_where(now, states, |_| true)
+    }
+
+    /// As `has_samples`, but only for samples of whose octets `matches` is true (there are none if a sample has no data).
+    pub fn has_samples_where(
+        &self,
+        now: Now,
+        states: States,
+        mut matches: impl FnMut(&[u8]) -> bool,
+    ) -> bool {
         let mut slot = self.cache.first_ready();
         while let Some(at) = slot {
             let Some(entry) = self.cache.table.get(at) else { return false };
-            if access::any_of(&entry.state, now, states) {
+            if access::any_of(&entry.state, now, states, &mut matches) {
                 return true;
             }
             slot = self.cache.next_ready(at);

@@ -27,17 +27,24 @@ impl AsRef<[u8]> for Payload {
 }
 
 /// Payloads that nobody holds any more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pool {
     free: Vec<Payload>,
     bytes: usize,
+    /// Most octets of all together.
+    limit: usize,
 }
 
 impl Pool {
-    /// Most payloads that idle, the most octets of each, and of all together.
+    /// Most payloads that idle, the most octets of each, and of all together in the largest cache.
     const COUNT: usize = 4_096;
     const LEN: usize = 1 << 20;
     const BYTES: usize = 1 << 20;
+
+    /// The pool of a cache of at most `limit` octets.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { free: Vec::new(), bytes: 0, limit: limit.min(Self::BYTES) }
+    }
 
     /// Takes a received payload: octets that lie in a datagram are copied, a buffer of their own is exchanged for an idle one.
     pub(super) fn keep(&mut self, payload: &mut SamplePayload<'_>) -> Payload {
@@ -74,7 +81,7 @@ impl Pool {
         let Some(buffer) = Arc::get_mut(&mut payload.0) else { return };
         buffer.clear();
         let capacity = buffer.capacity();
-        let fits = self.free.len() < Self::COUNT && self.bytes.saturating_add(capacity) <= Self::BYTES;
+        let fits = self.free.len() < Self::COUNT && self.bytes.saturating_add(capacity) <= self.limit;
         if fits && capacity <= Self::LEN {
             self.bytes += capacity;
             self.free.push(payload);
@@ -95,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_nobody_holds_is_used_again() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new(1 << 20);
         let first = pool.keep(&mut SamplePayload::Datagram(&[1; 100]));
         let address = first.bytes().as_ptr();
         let held = first.clone();
@@ -107,8 +114,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_idles_than_the_cache_may_hold() {
+        let mut pool = Pool::new(1_000);
+        let kept: Vec<_> = (0..9).map(|_| pool.keep(&mut SamplePayload::Datagram(&[1; 300]))).collect();
+        kept.into_iter().for_each(|payload| pool.give(payload));
+        assert_eq!((pool.free.len(), pool.bytes), (3, 900));
+    }
+
+    #[test]
     fn a_small_sample_does_not_pin_a_large_buffer() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new(1 << 20);
         let large = pool.keep(&mut SamplePayload::Datagram(&[1; 10_000]));
         pool.give(large);
         assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 10])).capacity(), 10);
@@ -117,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_buffer_of_its_own_is_moved_and_can_be_put_back() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new(1 << 20);
         let buffer = Vec::from([5; 300]);
         let address = buffer.as_ptr();
         let mut payload = SamplePayload::Owned(buffer);

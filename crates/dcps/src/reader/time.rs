@@ -51,7 +51,7 @@ impl<T: TypeSupport> DataReader<T> {
         entry.state.owner = None;
         self.deadline_missed.total.add(missed);
         self.deadline_missed.last_instance = Some(entry.handle);
-        self.changed |= StatusMask::REQUESTED_DEADLINE_MISSED;
+        self.changed.raise(StatusMask::REQUESTED_DEADLINE_MISSED);
     }
 
     /// Forgets an instance that has not been alive for as long as its samples are kept.

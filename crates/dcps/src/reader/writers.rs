@@ -47,7 +47,7 @@ impl<T: TypeSupport> DataReader<T> {
                 self.matched.up(matched.guid.into());
                 self.liveliness_changed.alive.up();
                 self.liveliness_changed.last_publication = Some(matched.guid.into());
-                self.changed |= StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED;
+                self.changed.raise(StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED);
             }
         }
     }
@@ -63,7 +63,7 @@ impl<T: TypeSupport> DataReader<T> {
             false => self.liveliness_changed.not_alive.down(),
         }
         self.liveliness_changed.last_publication = Some(handle);
-        self.changed |= StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED;
+        self.changed.raise(StatusMask::SUBSCRIPTION_MATCHED | StatusMask::LIVELINESS_CHANGED);
         self.leave_all(now, writer);
         true
     }
@@ -84,7 +84,7 @@ impl<T: TypeSupport> DataReader<T> {
             status.not_alive.up();
         }
         status.last_publication = Some(writer.into());
-        self.changed |= StatusMask::LIVELINESS_CHANGED;
+        self.changed.raise(StatusMask::LIVELINESS_CHANGED);
         if !alive {
             self.leave_all(now, writer);
         }
@@ -110,10 +110,15 @@ impl<T: TypeSupport> DataReader<T> {
         self.publications.binary_search_by_key(&writer, |publication| publication.matched.guid)
     }
 
-    /// The writer has registered the instance; `hash` is what it calls it.
-    pub(super) fn register(&mut self, slot: Slot, writer: &MatchedPublication, hash: Option<KeyHash>) {
+    /// The writer has registered the instance; `hash` is what it calls it. False if there is no room to remember that.
+    pub(super) fn register(
+        &mut self,
+        slot: Slot,
+        writer: &MatchedPublication,
+        hash: Option<KeyHash>,
+    ) -> bool {
         let guid = writer.guid;
-        let Some(entry) = self.cache.table.get_mut(slot) else { return };
+        let Some(entry) = self.cache.table.get_mut(slot) else { return true };
         let own = match writer.representation {
             Representation::Xcdr1 => entry.state.xcdr1_hash.map(InstanceHandle::from),
             Representation::Xcdr2 => None,
@@ -124,18 +129,22 @@ impl<T: TypeSupport> DataReader<T> {
         let registration = match index.and_then(|index| writers.get_mut(index)) {
             Some(registration) => registration,
             None => {
+                if self.cache.bytes.saturating_add(Registration::COST) > self.limits.bytes {
+                    return false;
+                }
+                self.cache.bytes = self.cache.bytes.saturating_add(Registration::COST);
                 writers.push(Registration { writer: guid, alias: None });
-                let Some(last) = writers.last_mut() else { return };
+                let Some(last) = writers.last_mut() else { return true };
                 last
             }
         };
         if registration.alias == alias || alias.is_none() {
-            return;
+            return true;
         }
         if let Some(old) = core::mem::replace(&mut registration.alias, alias) {
             self.aliases.remove(&(guid, old));
         }
-        let Some(alias) = alias else { return };
+        let Some(alias) = alias else { return true };
         // Another instance of this writer may have had the hash: what it says last counts.
         if let Some(other) = self.aliases.insert((guid, alias), slot)
             && other != slot
@@ -145,6 +154,7 @@ impl<T: TypeSupport> DataReader<T> {
                 registration.alias = None;
             }
         }
+        true
     }
 
     /// The instance that a writer means by a hash.
@@ -199,8 +209,11 @@ impl<T: TypeSupport> DataReader<T> {
             instance.owner = None;
         }
         let index = instance.writers.iter().position(|registration| registration.writer == writer);
-        if let Some(alias) = index.and_then(|index| instance.writers.swap_remove(index).alias) {
-            self.aliases.remove(&(writer, alias));
+        if let Some(registration) = index.map(|index| instance.writers.swap_remove(index)) {
+            self.cache.bytes = self.cache.bytes.saturating_sub(Registration::COST);
+            if let Some(alias) = registration.alias {
+                self.aliases.remove(&(writer, alias));
+            }
         }
         if instance.writers.is_empty() && instance.state == InstanceState::Alive {
             self.end(slot, now, InstanceState::NotAliveNoWriters, writer, number, source);
@@ -250,7 +263,7 @@ impl<T: TypeSupport> DataReader<T> {
             payload: None,
         };
         self.cache.insert(slot, stored, false);
-        self.changed |= StatusMask::DATA_AVAILABLE;
+        self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 
     /// The writer writes nothing any more. Instances end in the order of their handles.

@@ -1,6 +1,6 @@
 //! Writing, registering, disposing, unregistering (DDS 1.4, 2.2.2.4.2.5 to 2.2.2.4.2.14).
 use rtps::Payload;
-use rtps::writer::{Body, Change, WriteError as HistoryError};
+use rtps::writer::{Body, Change, WriteError as HistoryError, Writer};
 use wire::cdr::{KeyHash, Representation};
 use wire::message::PayloadKind;
 use wire::parameter::{InlineQos, StatusInfo};
@@ -39,6 +39,17 @@ pub enum InstanceOf<'a> {
     Sample(&'a [u8]),
     /// By its serialized key.
     Key(&'a [u8]),
+    /// By its canonical key, as [`TypeSupport::key`] gives it; none for a type without key. It is not checked for an
+    /// instance that is known.
+    CanonicalKey(&'a [u8]),
+}
+
+/// Why a change did not get into the history of the `rtps` writer.
+pub(super) enum Failure<E> {
+    /// The history refused; there may be room once older samples are gone.
+    History(HistoryError),
+    /// Something else.
+    Other(E),
 }
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
@@ -60,15 +71,28 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         };
         self.read_key(bytes, false, "write")?;
         let known = self.history.table.by_key(&self.key);
+        self.write_to(now, known, options, |rtps, change| {
+            rtps.write(now, change, body.clone()).map_err(Failure::History)
+        })
+    }
+
+    /// Writes a sample of the instance `known`, or of a new one with the key `self.key`. `put` hands it to the `rtps` writer.
+    pub(super) fn write_to<E: From<WriteError>>(
+        &mut self,
+        now: Now,
+        known: Option<Slot>,
+        options: &WriteOptions,
+        put: impl FnMut(&mut Writer<P>, &Change<'_>) -> Result<SequenceNumber, Failure<E>>,
+    ) -> Result<SequenceNumber, E> {
         if let Some(named) = options.instance {
             let handle = known.and_then(|slot| self.history.table.get(slot)).map(|entry| entry.handle);
             if handle != Some(named) {
-                return Err(not_of_instance(named).into());
+                return Err(WriteError::from(not_of_instance(named)).into());
             }
         }
         let was_registered = self.is_registered(known);
-        let slot = self.obtain(known, "write")?;
-        let number = self.write_data(now, slot, body, options).inspect_err(|_| {
+        let slot = self.obtain(known, "write").map_err(WriteError::from)?;
+        let number = self.write_data(now, slot, options, put).inspect_err(|_| {
             self.set_registered(slot, was_registered);
         })?;
         self.sign_of_life(now);
@@ -90,10 +114,11 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         let known = self.history.table.by_key(&self.key);
         let slot = self.obtain(known, "register_instance")?;
         let deadline_at = now.monotonic.after(self.qos.endpoint.deadline);
-        if let Some(instance) = self.history.table.state_mut(slot)
-            && instance.deadline_at == Instant::NEVER
-        {
-            instance.deadline_at = deadline_at;
+        if let Some(instance) = self.history.table.state_mut(slot) {
+            instance.forget_at = Instant::NEVER;
+            if instance.deadline_at == Instant::NEVER {
+                instance.deadline_at = deadline_at;
+            }
         }
         self.history.schedule(slot, now);
         let entry = self.history.table.get(slot);
@@ -159,7 +184,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         let delay = self.qos.endpoint.durability_service.cleanup_delay;
         if let Some(instance) = self.history.table.state_mut(slot) {
             instance.registered = false;
-            if disposes && self.rtps.config().retain {
+            if instance.disposed && self.rtps.config().retain {
                 instance.forget_at = now.monotonic.after(delay);
             }
         }
@@ -169,23 +194,41 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         Ok(number)
     }
 
-    fn write_data(
+    /// The writer is about to be deleted, which unregisters its instances: they are disposed too if WRITER_DATA_LIFECYCLE says so
+    /// (DDS 1.4, 2.2.3.21). What finds no room any more is not waited for.
+    pub fn end_instances(&mut self, now: Now) {
+        let disposes = self.qos.writer_data_lifecycle.autodispose_unregistered_instances;
+        if !disposes || !self.types.has_key() || self.rtps.readers().next().is_none() {
+            // Readers leave the instances of a writer that is gone by themselves.
+            return;
+        }
+        for slot in 0..self.history.table.end() {
+            let entry = self.history.table.get(slot).filter(|entry| entry.state.registered);
+            let Some(handle) = entry.map(|entry| entry.handle) else { continue };
+            if self.unregister_instance(now, InstanceOf::Handle(handle), None).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn write_data<E: From<WriteError>>(
         &mut self,
         now: Now,
         slot: Slot,
-        body: Body<'_, P>,
         options: &WriteOptions,
-    ) -> Result<SequenceNumber, WriteError> {
+        put: impl FnMut(&mut Writer<P>, &Change<'_>) -> Result<SequenceNumber, Failure<E>>,
+    ) -> Result<SequenceNumber, E> {
         self.check_limits(now, slot)?;
         let source = options.source_timestamp.unwrap_or(now.wall);
         let qos = InlineQos { related_sample_identity: options.related, ..InlineQos::default() };
-        let number = self.send(now, slot, PayloadKind::Data, &qos, body, source)?;
+        let number = self.send(now, slot, PayloadKind::Data, &qos, source, put)?;
         let expires = expiry(source, self.qos.endpoint.lifespan);
         self.history.push(slot, Held { number, expires, is_data: true });
         self.trim(slot);
         let deadline_at = now.monotonic.after(self.qos.endpoint.deadline);
         if let Some(instance) = self.history.table.state_mut(slot) {
             instance.registered = true;
+            instance.disposed = false;
             instance.deadline_at = deadline_at;
             instance.forget_at = Instant::NEVER;
         }
@@ -218,28 +261,32 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             // Zeros after a key mean nothing to a reader.
             payload.resize(payload.len().max(MIN_KEY_PAYLOAD), 0);
         }
-        let sent = self.send(now, slot, kind, &qos, Body::Copy(&payload), source);
+        let sent = self.send(now, slot, kind, &qos, source, |rtps, change| {
+            rtps.write(now, change, Body::Copy(&payload)).map_err(Failure::<WriteError>::History)
+        });
         self.key_payload = payload;
         let number = sent?;
         self.history.push(slot, Held { number, expires: NO_TIME, is_data: false });
         self.trim(slot);
         if let Some(instance) = self.history.table.state_mut(slot) {
+            instance.disposed |= status_info.contains(StatusInfo::DISPOSED);
             instance.deadline_at = Instant::NEVER;
+            instance.forget_at = Instant::NEVER;
         }
         Ok(number)
     }
 
     /// Hands a change to the `rtps` writer. If there are too many octets, older samples of the instance make room as far as
     /// HISTORY lets them go.
-    fn send(
+    fn send<E: From<WriteError>>(
         &mut self,
         now: Now,
         slot: Slot,
         kind: PayloadKind,
         qos: &InlineQos,
-        body: Body<'_, P>,
         source: Timestamp,
-    ) -> Result<SequenceNumber, WriteError> {
+        mut put: impl FnMut(&mut Writer<P>, &Change<'_>) -> Result<SequenceNumber, Failure<E>>,
+    ) -> Result<SequenceNumber, E> {
         self.inline_qos.clear();
         if !qos.is_empty() {
             qos.encode(&mut self.inline_qos);
@@ -250,23 +297,20 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             source_timestamp: Some(source),
         };
         loop {
-            match self.rtps.write(now, &change, body.clone()) {
+            let error = match put(&mut self.rtps, &change) {
                 Ok(number) => return Ok(number),
-                Err(error @ HistoryError::Full { needed, limit, .. }) => {
-                    let data = self.history.table.get(slot).map_or(0, |entry| entry.state.data);
-                    if needed > limit {
-                        return Err(too_large(error));
-                    }
-                    if self.limits.depth.is_some_and(|depth| data >= depth)
-                        && let Some(number) = self.history.pop_oldest(slot)
-                    {
-                        self.rtps.remove(number);
-                        continue;
-                    }
-                    return Err(self.no_room(now, Limit::Octets));
-                }
-                Err(error) => return Err(too_large(error)),
+                Err(Failure::Other(error)) => return Err(error),
+                Err(Failure::History(error)) => error,
+            };
+            let HistoryError::Full { needed, limit, .. } = error else { return Err(too_large(error).into()) };
+            let data = self.history.table.get(slot).map_or(0, |entry| entry.state.data);
+            if needed > limit {
+                return Err(too_large(error).into());
             }
+            let replaces = self.limits.depth.is_some_and(|depth| data >= depth);
+            let oldest = if replaces { self.history.pop_oldest(slot) } else { None };
+            let Some(number) = oldest else { return Err(self.no_room(now, Limit::Octets).into()) };
+            self.rtps.remove(number);
         }
     }
 
@@ -320,13 +364,24 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.types.key(payload, is_key, &mut self.key).map_err(|error| bad_payload(place, &error))
     }
 
-    fn find(&mut self, instance: InstanceOf<'_>, place: &'static str) -> Result<Option<Slot>, Error> {
+    pub(super) fn find(
+        &mut self,
+        instance: InstanceOf<'_>,
+        place: &'static str,
+    ) -> Result<Option<Slot>, Error> {
         self.history.prune(&self.rtps);
         match instance {
             InstanceOf::Handle(handle) => match self.history.table.by_handle(handle) {
                 Some(slot) => Ok(Some(slot)),
                 None => Err(unknown(place, handle)),
             },
+            InstanceOf::CanonicalKey(key) => {
+                self.key.clear();
+                if self.types.has_key() {
+                    self.key.extend_from_slice(key);
+                }
+                Ok(self.history.table.by_key(&self.key))
+            }
             InstanceOf::Sample(payload) => {
                 self.read_key(payload, false, place)?;
                 Ok(self.history.table.by_key(&self.key))

@@ -22,13 +22,15 @@ pub(super) struct Held {
 pub(super) struct Instance {
     /// The application has registered it, or written it.
     pub(super) registered: bool,
+    /// The last that was written of it is that it is disposed.
+    pub(super) disposed: bool,
     /// In the representation of the writer.
     pub(super) key_hash: KeyHash,
     changes: VecDeque<Held>,
     /// Those of them that are data.
     pub(super) data: usize,
     pub(super) deadline_at: Instant,
-    /// When an instance that was disposed and unregistered is forgotten.
+    /// When an instance that is disposed and not registered is forgotten; `NEVER` for any other.
     pub(super) forget_at: Instant,
     /// No change expires before.
     expires: Timestamp,
@@ -39,6 +41,7 @@ impl Instance {
     pub(super) fn new(key_hash: KeyHash) -> Self {
         Self {
             registered: true,
+            disposed: false,
             key_hash,
             changes: VecDeque::new(),
             data: 0,

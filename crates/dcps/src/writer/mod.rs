@@ -4,6 +4,7 @@
 //! says so: the owner waits until acknowledgements have come, and tries again until the time that the error names.
 mod change;
 mod history;
+mod in_place;
 mod refusal;
 mod time;
 
@@ -19,11 +20,12 @@ use wire::{Duration, Guid, Instant, Now};
 use crate::InstanceHandle;
 use crate::error::Error;
 use crate::qos::{DataWriterQos, Limits};
-use crate::status::{self, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use crate::status::{self, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
 use crate::type_support::TypeSupport;
 use history::History;
 
 pub use change::{InstanceOf, WriteOptions};
+pub use in_place::WriteWithError;
 pub use refusal::{Blocked, Limit, WriteError};
 
 /// Longest wait for more samples to share a datagram with, however long LATENCY_BUDGET is.
@@ -42,9 +44,11 @@ pub struct DataWriter<T, P> {
     key: Vec<u8>,
     key_payload: Vec<u8>,
     inline_qos: Vec<u8>,
+    /// A sample that was encoded aside because it may be too large for a slab.
+    aside: Vec<u8>,
     /// When its liveliness is lost; `NEVER` if it asserts by itself, or is lost already.
     lost_at: Instant,
-    changed: StatusMask,
+    changed: Changes,
     deadline_missed: DeadlineMissed,
     incompatible_qos: IncompatibleQos,
     liveliness_lost: LivelinessLost,
@@ -81,8 +85,9 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             key: Vec::new(),
             key_payload: Vec::new(),
             inline_qos: Vec::new(),
+            aside: Vec::new(),
             lost_at: Instant::NEVER,
-            changed: StatusMask::NONE,
+            changed: Changes::NONE,
             deadline_missed: DeadlineMissed::default(),
             incompatible_qos: IncompatibleQos::default(),
             liveliness_lost: LivelinessLost::default(),
@@ -141,7 +146,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         self.rtps.match_reader(now, reader);
         if !known {
             self.matched.up(guid.into());
-            self.changed |= StatusMask::PUBLICATION_MATCHED;
+            self.changed.raise(StatusMask::PUBLICATION_MATCHED);
         }
     }
 
@@ -151,7 +156,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             return false;
         }
         self.matched.down(reader.into());
-        self.changed |= StatusMask::PUBLICATION_MATCHED;
+        self.changed.raise(StatusMask::PUBLICATION_MATCHED);
         self.history.prune(&self.rtps);
         true
     }
@@ -190,13 +195,18 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// A reader of the same topic does not match.
     pub fn not_matched(&mut self, reasons: &[Mismatch]) {
         if self.incompatible_qos.add(reasons) {
-            self.changed |= StatusMask::OFFERED_INCOMPATIBLE_QOS;
+            self.changed.raise(StatusMask::OFFERED_INCOMPATIBLE_QOS);
         }
     }
 
     /// The statuses that changed since they were last read.
     pub const fn status_changes(&self) -> StatusMask {
-        self.changed
+        self.changed.set()
+    }
+
+    /// The statuses that changed since this was last asked, read meanwhile or not: for whoever has to tell others of them.
+    pub const fn take_status_news(&mut self) -> StatusMask {
+        self.changed.take_news()
     }
 
     /// Reads OFFERED_DEADLINE_MISSED.

@@ -29,7 +29,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         if self.lost_at <= now.monotonic {
             self.lost_at = Instant::NEVER;
             self.liveliness_lost.total.add(1);
-            self.changed |= StatusMask::LIVELINESS_LOST;
+            self.changed.raise(StatusMask::LIVELINESS_LOST);
         }
     }
 
@@ -42,7 +42,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         };
         self.deadline_missed.total.add(missed);
         self.deadline_missed.last_instance = Some(entry.handle);
-        self.changed |= StatusMask::OFFERED_DEADLINE_MISSED;
+        self.changed.raise(StatusMask::OFFERED_DEADLINE_MISSED);
     }
 
     /// Forgets an instance that was disposed and unregistered, once all readers know (DDS 1.4, 2.2.3.5).

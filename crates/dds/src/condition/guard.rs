@@ -13,7 +13,7 @@ pub struct GuardCondition {
 #[derive(Default)]
 pub(super) struct State {
     value: AtomicBool,
-    pub(super) watch: Watch,
+    pub(super) watch: Arc<Watch>,
 }
 
 impl GuardCondition {

@@ -1,14 +1,14 @@
 //! The condition that a reader has samples in some states that a query is true of.
 use std::sync::Arc;
 
-use dcps::reader::Request;
 use dcps::{Error, States};
 use wire::cdr::DdsType;
 
 use super::read::ReadCondition;
 use crate::subscription::RawDataReader;
 
-/// True while its reader has samples in its states for which its query is true. The query is a function here, not a text.
+/// True while its reader has samples in its states for which its query is true. The query is a function here, not a text; it is
+/// asked while the reader is locked, and must not use it.
 pub struct QueryCondition<T> {
     pub(super) read: ReadCondition,
     query: Arc<dyn Fn(&T) -> bool + Send + Sync>,
@@ -25,14 +25,12 @@ impl<T: DdsType + 'static> QueryCondition<T> {
 
     /// True if its reader has such samples.
     pub fn get_trigger_value(&self) -> bool {
-        let request = Request { states: self.states(), max: 0, ..Request::READ };
-        let mut any = false;
-        let look = |_: &dcps::SampleInfo, payload: &[u8]| {
-            any |= self.matches(payload);
-            false
-        };
-        let request = Request { max: usize::MAX, ..request };
-        self.read.reader.access_where(&request, look, &mut Vec::new()).is_ok() && any
+        self.read.reader.has_samples_where(self.states(), |payload| self.matches(payload))
+    }
+
+    /// Which query it is; clones are the same.
+    pub(super) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.query).cast::<()>().addr()
     }
 }
 

@@ -5,30 +5,30 @@ use dcps::status::StatusMask;
 
 use crate::entity::StatusSource;
 
-/// True while a status that is enabled has changed since it was last read. A clone has its own enabled statuses.
+/// True while a status that is enabled has changed since it was last read. An entity has one: clones, and what its
+/// `get_statuscondition` gives, share the enabled statuses.
 #[derive(Clone)]
 pub struct StatusCondition {
     pub(super) entity: Arc<dyn StatusSource>,
-    enabled: StatusMask,
 }
 
 impl StatusCondition {
     pub(crate) const fn new(entity: Arc<dyn StatusSource>) -> Self {
-        Self { entity, enabled: StatusMask(u32::MAX) }
+        Self { entity }
     }
 
     /// The statuses that count; at first all.
-    pub const fn get_enabled_statuses(&self) -> StatusMask {
-        self.enabled
+    pub fn get_enabled_statuses(&self) -> StatusMask {
+        self.entity.watch().enabled()
     }
 
-    /// Sets the statuses that count. A condition that is attached to a WaitSet already stays as it was attached.
-    pub const fn set_enabled_statuses(&mut self, mask: StatusMask) {
-        self.enabled = mask;
+    /// Sets the statuses that count. A waiting WaitSet takes that into account.
+    pub fn set_enabled_statuses(&self, mask: StatusMask) {
+        self.entity.watch().set_enabled(mask);
     }
 
     /// True if a status that counts has changed since it was last read.
     pub fn get_trigger_value(&self) -> bool {
-        self.entity.status_changes().intersects(self.enabled)
+        self.entity.status_changes().intersects(self.get_enabled_statuses())
     }
 }

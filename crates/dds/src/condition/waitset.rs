@@ -1,12 +1,11 @@
 //! Waiting for conditions. If all are of one participant, the waiting thread does the receiving itself: the datagram that makes
 //! a condition true wakes nobody else.
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::time::Instant;
 
 use dcps::{Error, ReturnCode};
-use wire::Duration;
 use wire::cdr::DdsType;
+use wire::{Duration, Instant};
 
 use super::{GuardCondition, QueryCondition, ReadCondition, StatusCondition};
 use crate::entity::StatusSource;
@@ -31,6 +30,7 @@ pub enum Condition {
 #[derive(Clone)]
 pub struct Query {
     read: ReadCondition,
+    identity: usize,
     trigger: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
@@ -45,7 +45,7 @@ impl Condition {
         }
     }
 
-    fn watch(&self) -> &Watch {
+    fn watch(&self) -> &Arc<Watch> {
         match self {
             Self::Status(condition) => condition.entity.watch(),
             Self::Read(condition) | Self::Query(Query { read: condition, .. }) => {
@@ -88,7 +88,11 @@ impl From<GuardCondition> for Condition {
 impl<T: DdsType + 'static> From<QueryCondition<T>> for Condition {
     fn from(condition: QueryCondition<T>) -> Self {
         let read = condition.read.clone();
-        Self::Query(Query { read, trigger: Arc::new(move || condition.get_trigger_value()) })
+        Self::Query(Query {
+            read,
+            identity: condition.identity(),
+            trigger: Arc::new(move || condition.get_trigger_value()),
+        })
     }
 }
 
@@ -100,7 +104,7 @@ pub struct WaitSet {
 
 struct Inner {
     conditions: Mutex<Vec<Condition>>,
-    waiting: Mutex<bool>,
+    waiting: AtomicBool,
     signal: Arc<Signal>,
 }
 
@@ -125,9 +129,7 @@ impl Waiter for Signal {
             self.condvar.notify_all();
         }
         let led = lock(&self.led).clone();
-        if let Some(host) = led
-            && !host.is_inside()
-        {
+        if let Some(host) = led {
             host.interrupt();
         }
     }
@@ -139,30 +141,36 @@ impl WaitSet {
         Self {
             inner: Arc::new(Inner {
                 conditions: Mutex::default(),
-                waiting: Mutex::default(),
+                waiting: AtomicBool::new(false),
                 signal: Arc::default(),
             }),
         }
     }
 
-    /// Attaches a condition. A thread that waits already takes it into account.
+    /// Attaches a condition; nothing happens if it is attached. A thread that waits already takes it into account.
     ///
     /// # Errors
     /// None today.
     pub fn attach_condition(&self, condition: Condition) -> Result<(), Error> {
-        condition.watch().attach(self.waiter());
-        lock(&self.inner.conditions).push(condition);
+        {
+            let mut conditions = lock(&self.inner.conditions);
+            if conditions.contains(&condition) {
+                return Ok(());
+            }
+            condition.watch().attach(self.waiter());
+            conditions.push(condition);
+        }
         self.inner.signal.wake();
         Ok(())
     }
 
-    /// Takes away a condition: of those that are the same as this one, the first.
+    /// Takes away a condition.
     ///
     /// # Errors
     /// `PreconditionNotMet` if it is not attached.
     pub fn detach_condition(&self, condition: &Condition) -> Result<(), Error> {
         let mut conditions = lock(&self.inner.conditions);
-        let Some(index) = conditions.iter().position(|known| is_same(known, condition)) else {
+        let Some(index) = conditions.iter().position(|known| known == condition) else {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
                 "detach_condition",
@@ -196,21 +204,21 @@ impl WaitSet {
     /// # Errors
     /// As [`WaitSet::wait`].
     pub fn wait_into(&self, active: &mut Vec<Condition>, timeout: Duration) -> Result<(), Error> {
-        if std::mem::replace(&mut *lock(&self.inner.waiting), true) {
+        let Some(_waiting) = Waiting::begin(&self.inner.waiting) else {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
                 "wait",
                 "another thread waits on this WaitSet",
                 "use a WaitSet for each thread",
             ));
-        }
+        };
         let found = self.wait_until_true(timeout, || {
             active.clear();
-            let conditions = lock(&self.inner.conditions);
-            active.extend(conditions.iter().filter(|condition| condition.get_trigger_value()).cloned());
+            active.extend_from_slice(&lock(&self.inner.conditions));
+            // Without the lock: a query is the application's.
+            active.retain(Condition::get_trigger_value);
             !active.is_empty()
         });
-        *lock(&self.inner.waiting) = false;
         if found {
             return Ok(());
         }
@@ -225,31 +233,35 @@ impl WaitSet {
     /// Waits until `is_true`, which is asked whenever a condition may have changed; false if it did not come in time.
     pub(crate) fn wait_until_true(&self, timeout: Duration, mut is_true: impl FnMut() -> bool) -> bool {
         let signal = &self.inner.signal;
-        let start = Instant::now();
-        let limit = std::time::Duration::from_nanos(u64::try_from(timeout.as_nanos()).unwrap_or(0));
+        let clock = self.clock();
+        let until = clock.now().after(timeout);
         loop {
             let generation = signal.generation.load(Ordering::SeqCst);
             if is_true() {
                 return true;
             }
-            let left = limit.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            let now = clock.now();
+            if until <= now {
                 return false;
             }
             let changed = || signal.generation.load(Ordering::SeqCst) != generation;
-            if !self.receive(left, &changed) {
-                signal.sleep(left, changed);
+            if !self.receive(until.since(now), &changed) {
+                signal.sleep(until.since(now), changed);
             }
         }
     }
 
+    fn clock(&self) -> Clock {
+        let host = lock(&self.inner.conditions).iter().find_map(Condition::host);
+        host.map_or_else(|| Clock::System(std::time::Instant::now()), Clock::Host)
+    }
+
     /// Receives for the one participant that all conditions are of, until something has changed.
-    fn receive(&self, left: std::time::Duration, changed: &dyn Fn() -> bool) -> bool {
+    fn receive(&self, left: Duration, changed: &dyn Fn() -> bool) -> bool {
         let signal = &self.inner.signal;
         let Some(host) = self.host() else { return false };
         *lock(&signal.led) = Some(Arc::clone(&host));
-        let nanos = i64::try_from(left.as_nanos()).unwrap_or(i64::MAX);
-        let until = host.now().monotonic.after(Duration::from_nanos(nanos));
+        let until = host.now().monotonic.after(left);
         let led = changed() || host.receive(until, changed);
         *lock(&signal.led) = None;
         led
@@ -275,7 +287,8 @@ impl Default for WaitSet {
 }
 
 impl Signal {
-    fn sleep(&self, left: std::time::Duration, changed: impl Fn() -> bool) {
+    fn sleep(&self, left: Duration, changed: impl Fn() -> bool) {
+        let left = std::time::Duration::from_nanos(u64::try_from(left.as_nanos()).unwrap_or(0));
         let guard = lock(&self.lock);
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let slept = self.condvar.wait_timeout_while(guard, left, |()| !changed());
@@ -293,15 +306,49 @@ impl Drop for Inner {
     }
 }
 
-fn is_same(one: &Condition, other: &Condition) -> bool {
-    let same_kind = std::mem::discriminant(one) == std::mem::discriminant(other);
-    let same_states = match (one, other) {
-        (Condition::Read(one), Condition::Read(other)) => one.states() == other.states(),
-        (Condition::Query(one), Condition::Query(other)) => Arc::ptr_eq(&one.trigger, &other.trigger),
-        (Condition::Status(one), Condition::Status(other)) => {
-            one.get_enabled_statuses() == other.get_enabled_statuses()
+/// The time of the host of some condition; that of the system if there is none. All hosts of a process have one time.
+enum Clock {
+    Host(Arc<dyn Host>),
+    /// Counted from there.
+    System(std::time::Instant),
+}
+
+impl Clock {
+    fn now(&self) -> Instant {
+        match self {
+            Self::Host(host) => host.now().monotonic,
+            Self::System(start) => {
+                Instant::from_nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+            }
         }
-        _ => true,
-    };
-    same_kind && same_states && std::ptr::eq(one.watch(), other.watch())
+    }
+}
+
+/// The one thread that waits, until it is dropped.
+struct Waiting<'a>(&'a AtomicBool);
+
+impl<'a> Waiting<'a> {
+    /// `None` if another thread waits.
+    fn begin(flag: &'a AtomicBool) -> Option<Self> {
+        (!flag.swap(true, Ordering::SeqCst)).then_some(Self(flag))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Conditions are the same if they say the same of the same entity; two query conditions if one is a clone of the other.
+impl PartialEq for Condition {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = match (self, other) {
+            (Self::Read(one), Self::Read(other)) => one.states() == other.states(),
+            (Self::Query(one), Self::Query(other)) => one.identity == other.identity,
+            (Self::Status(_), Self::Status(_)) | (Self::Guard(_), Self::Guard(_)) => true,
+            _ => false,
+        };
+        is_same && Arc::ptr_eq(self.watch(), other.watch())
+    }
 }

@@ -44,14 +44,17 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
             Err(why) => choice.lines.push(format!("interface {}: not used: {why}", interface.name)),
         }
     }
+    choice.lines.extend(missing(found, config));
     used.sort_by_key(|(interface, _)| interface.loopback);
     // Multicast works on the loopback interface of Linux also where the system does not say so. Peers of other makers rely on
     // what it says, so that it is used in that case only if there is no other way.
     let beyond = used.iter().any(|(interface, _)| interface.multicast && !interface.loopback);
-    let has_multicast =
-        |interface: &Interface| config.multicast && (interface.multicast || interface.loopback && !beyond);
     for (interface, addresses) in &used {
-        let multicast = has_multicast(interface);
+        let any = |v4| addresses.iter().any(|(ip, _)| ip.is_ipv4() == v4);
+        // Linux has no route for groups of IPv6 on the loopback interface.
+        let (v4, v6) = (any(true), any(false) && !interface.loopback);
+        let able = interface.multicast || interface.loopback && !beyond;
+        let multicast = config.multicast && able && (v4 || v6);
         let listed: Vec<String> = addresses.iter().map(|(ip, length)| format!("{ip}/{length}")).collect();
         let max_datagram = datagram(interface, config);
         choice.lines.push(format!(
@@ -64,9 +67,7 @@ pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
             choice.addresses.extend(addresses.iter().map(|(ip, _)| *ip));
         }
         if multicast {
-            let any = |v4| addresses.iter().any(|(ip, _)| ip.is_ipv4() == v4);
-            let (index, name) = (interface.index, interface.name.clone());
-            choice.groups.push(Group { index, name, v4: any(true), v6: any(false) });
+            choice.groups.push(Group { index: interface.index, name: interface.name.clone(), v4, v6 });
         }
         choice.network.interfaces.push(rtps::Interface {
             index: interface.index,
@@ -147,6 +148,26 @@ fn usable(interface: &Interface, config: &NetworkConfig) -> Result<Vec<(IpAddr, 
         });
     }
     Ok(addresses)
+}
+
+/// A line about each name and address of the configuration that the host does not have.
+fn missing(found: &[Interface], config: &NetworkConfig) -> Vec<String> {
+    let has = |ip: &IpAddr| {
+        found.iter().flat_map(|interface| &interface.addresses).any(|(address, _)| address == ip)
+    };
+    match &config.interfaces {
+        Interfaces::Named(names) => names
+            .iter()
+            .filter(|name| found.iter().all(|interface| interface.name != **name))
+            .map(|name| format!("interface {name}: the host has none of this name"))
+            .collect(),
+        Interfaces::WithAddress(wanted) => wanted
+            .iter()
+            .filter(|ip| !has(ip))
+            .map(|ip| format!("address {ip}: no interface of the host has it"))
+            .collect(),
+        Interfaces::All | Interfaces::Loopback => Vec::new(),
+    }
 }
 
 fn datagram(interface: &Interface, config: &NetworkConfig) -> u32 {
@@ -280,6 +301,17 @@ mod tests {
             assert!(said.contains(reason), "{reason}: {said}");
         }
         assert!(choice(&[], |_| {}).none_usable().to_string().contains("none at all"));
+    }
+
+    #[test]
+    fn what_is_named_and_missing_is_listed() {
+        let named = Interfaces::Named(vec!["eth0".to_owned(), "eth7".to_owned()]);
+        let named = choice(&host(), |config| config.interfaces = named);
+        assert!(named.lines.contains(&"interface eth7: the host has none of this name".to_owned()));
+        assert_eq!(indices(&named), [2, 1]);
+        let wanted = Interfaces::WithAddress(vec!["10.0.0.6".parse().unwrap()]);
+        let said = choice(&host(), |config| config.interfaces = wanted).none_usable().to_string();
+        assert!(said.contains("address 10.0.0.6: no interface of the host has it"), "{said}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub(super) struct Seat {
     to_own_thread: Condvar,
     /// Number of the thread that leads or is about to; 0 if there is none.
     leading: AtomicU64,
+    /// Bounds of the own thread's patience.
+    least: Duration,
+    most: Duration,
 }
 
 /// What became of a wish to lead.
@@ -75,11 +78,17 @@ const CONTENTION: wire::Duration = wire::Duration::from_millis(100);
 
 impl Seat {
     pub(super) fn new() -> Self {
+        Self::with_patience(LEAST_PATIENCE, MOST_PATIENCE)
+    }
+
+    fn with_patience(least: Duration, most: Duration) -> Self {
         Self {
-            state: Mutex::new(State { patience: LEAST_PATIENCE, ..State::default() }),
+            state: Mutex::new(State { patience: least, ..State::default() }),
             to_candidate: Condvar::new(),
             to_own_thread: Condvar::new(),
             leading: AtomicU64::new(0),
+            least,
+            most,
         }
     }
 
@@ -122,7 +131,8 @@ impl Seat {
             self.withdraw();
             return Asked::Refused;
         }
-        let mut seen = 0;
+        // Asked once before it waits: an interrupt before the line above has gone nowhere.
+        let mut seen = None;
         loop {
             let mut state = self.lock();
             if let Some(role) = state.role.take() {
@@ -132,7 +142,7 @@ impl Seat {
             if state.closed {
                 break;
             }
-            if state.interrupts == seen {
+            if seen == Some(state.interrupts) {
                 let left = clock::until(until);
                 state = match left {
                     Some(left) => {
@@ -144,7 +154,7 @@ impl Seat {
                     continue;
                 }
             }
-            seen = state.interrupts;
+            seen = Some(state.interrupts);
             drop(state);
             // Asked without the lock: it may take locks under which others interrupt.
             if done() || clock::monotonic() >= until {
@@ -201,8 +211,7 @@ impl Seat {
     /// `served`: it was of use to have it.
     pub(super) fn give_up(&self, role: Box<Role>, served: bool) -> Option<Box<Role>> {
         let mut state = self.lock();
-        state.patience =
-            if served { LEAST_PATIENCE } else { MOST_PATIENCE.min(state.patience.saturating_mul(2)) };
+        state.patience = if served { self.least } else { self.most.min(state.patience.saturating_mul(2)) };
         state.role = Some(role);
         state.take_now = false;
         self.to_candidate.notify_all();
@@ -297,5 +306,137 @@ impl std::fmt::Debug for State {
             .field("keep", &self.keep)
             .field("closed", &self.closed)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::net::SocketAddr;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::{Receiver as Heard, channel};
+
+    use super::*;
+    use crate::host::Addresses;
+
+    /// Only a failing test waits so long.
+    const BOUND: Duration = Duration::from_secs(20);
+    /// Nothing here happens because time goes by.
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    struct Nothing;
+
+    impl Engine for Nothing {
+        fn on_datagram(&self, _: SocketAddr, _: &[u8]) {}
+
+        fn on_timeout(&self) {}
+
+        fn on_network(&self, _: &Addresses) {}
+    }
+
+    fn role() -> Box<Role> {
+        let local = "127.0.0.1:0".parse().unwrap();
+        let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
+        Box::new(Role { receiver: socket.receiver(), buffer: Box::default(), engine: Arc::new(Nothing) })
+    }
+
+    fn seat() -> Arc<Seat> {
+        Arc::new(Seat::with_patience(HOUR, HOUR))
+    }
+
+    /// The own thread gives the role up, and says when it has it back.
+    fn given_up(seat: &Arc<Seat>) -> Heard<bool> {
+        let (tell, heard) = channel();
+        let own = Arc::clone(seat);
+        std::thread::spawn(move || tell.send(own.give_up(role(), true).is_some()));
+        while seat.lock().role.is_none() {
+            std::thread::yield_now();
+        }
+        heard
+    }
+
+    fn ask(seat: &Seat, thread: u64) -> Asked {
+        seat.ask(thread, Instant::NEVER, &|| false, &|| true)
+    }
+
+    #[test]
+    fn the_own_thread_takes_what_lies_there_as_soon_as_it_shall_keep_it() {
+        let seat = seat();
+        let back = given_up(&seat);
+        seat.keep(true);
+        assert_eq!(back.recv_timeout(BOUND), Ok(true));
+        assert!(matches!(ask(&seat, 1), Asked::Refused));
+        seat.keep(false);
+    }
+
+    #[test]
+    fn a_second_leader_is_refused_and_the_own_thread_serves_both() {
+        let seat = seat();
+        let back = given_up(&seat);
+        let Asked::Granted(role) = ask(&seat, 1) else { panic!("nobody leads") };
+        assert_eq!(seat.leading(), 1);
+        assert!(matches!(ask(&seat, 2), Asked::Refused));
+        seat.lay_down(role);
+        assert_eq!((back.recv_timeout(BOUND), seat.leading()), (Ok(true), 0));
+    }
+
+    #[test]
+    fn a_leader_finds_the_role_where_it_laid_it_down() {
+        let seat = seat();
+        let back = given_up(&seat);
+        for thread in [1, 2, 1] {
+            let Asked::Granted(role) = ask(&seat, thread) else { panic!("nobody leads") };
+            seat.lay_down(role);
+        }
+        seat.close();
+        assert_eq!(back.recv_timeout(BOUND), Ok(false));
+        assert!(matches!(ask(&seat, 1), Asked::Refused));
+    }
+
+    #[test]
+    fn a_candidate_is_interrupted_while_the_own_thread_is_busy() {
+        let seat = seat();
+        let happened = AtomicBool::new(false);
+        let (tell, heard) = channel();
+        std::thread::scope(|scope| {
+            let (seat, happened) = (&seat, &happened);
+            scope.spawn(move || {
+                let done = || happened.load(SeqCst);
+                let asked = seat.ask(1, Instant::NEVER, &done, &|| true);
+                tell.send(matches!(asked, Asked::Done)).unwrap();
+            });
+            while !seat.is_wanted() {
+                std::thread::yield_now();
+            }
+            happened.store(true, SeqCst);
+            seat.interrupt();
+            let ended = heard.recv_timeout(BOUND);
+            seat.close();
+            assert_eq!((ended, seat.leading()), (Ok(true), 0));
+        });
+    }
+
+    #[test]
+    fn what_happens_while_a_candidate_looks_is_not_lost() {
+        let seat = seat();
+        let asked = Cell::new(0);
+        // It happens just after it was looked for in vain.
+        let done = || {
+            seat.interrupt();
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        };
+        let soon = clock::monotonic().after(wire::Duration::from_secs(20));
+        assert!(matches!(seat.ask(1, soon, &done, &|| true), Asked::Done));
+        assert_eq!(asked.get(), 3);
+    }
+
+    #[test]
+    fn who_cannot_wake_the_own_thread_does_not_wait_for_it() {
+        let seat = seat();
+        assert!(matches!(seat.ask(1, Instant::NEVER, &|| false, &|| false), Asked::Refused));
+        // Neither does who has no time.
+        assert!(matches!(seat.ask(1, Instant::START, &|| false, &|| panic!("disturbed")), Asked::Done));
+        assert!(!seat.is_wanted() && seat.leading() == 0);
     }
 }

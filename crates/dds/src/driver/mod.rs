@@ -11,28 +11,30 @@ mod clock;
 mod inside;
 mod interfaces;
 mod lead;
+mod reach;
 mod read;
+mod report;
 mod sockets;
 mod threads;
 mod timer;
 
-use std::net::IpAddr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
 
 use dcps::{Error, ReturnCode};
-use rtps::{Path, Transmit, ports};
-use udp::{Change, Destination, Dscp, InterfaceWatch, SendFailure, Sender, Stopper, WatchStopper};
-use wire::{Instant, Locator, Now};
+use rtps::{Path, Transmit};
+use udp::{Change, InterfaceWatch, SendFailure, Sender, Stopper, WatchStopper};
+use wire::{Instant, Now};
 
 use crate::bytes::Bytes;
-use crate::config::{Config, NetworkConfig};
+use crate::config::Config;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
 use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
+use report::{Counts, Lines};
 use sockets::Sockets;
 use timer::{Due, Timer};
 
@@ -81,23 +83,6 @@ struct Senders {
     v6: Option<Sender>,
 }
 
-/// What went wrong since the start.
-#[derive(Debug, Default)]
-struct Counts {
-    truncated: AtomicU64,
-    receive_errors: AtomicU64,
-    wake_errors: AtomicU64,
-}
-
-/// Lines of the report that do not change by themselves.
-#[derive(Debug, Default)]
-struct Lines {
-    opened: Vec<String>,
-    interfaces: Vec<String>,
-    threads: Vec<String>,
-    watch: Option<String>,
-}
-
 /// When a datagram that the system had no memory for is offered again.
 const RETRY: wire::Duration = wire::Duration::from_millis(1);
 /// When waking a reader is tried again after it failed.
@@ -128,9 +113,9 @@ impl Driver {
         let timer =
             Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
         let participant_id = sockets.participant_id;
-        let addresses = addresses(domain_id, participant_id, &config.network, &choice, &sockets);
+        let addresses = reach::addresses(domain_id, &config.network, &choice, &sockets);
         let ambiguous = AtomicBool::new(choice.ambiguous);
-        let opened = opened_lines(domain_id, config, &sockets);
+        let opened = report::opened(domain_id, config, &sockets);
         let interfaces = [choice.lines, joined.failures].concat();
         let senders = |pair: &sockets::Pair| Senders {
             v4: pair.v4.as_ref().map(udp::Socket::sender),
@@ -174,8 +159,8 @@ impl Driver {
         self.state().as_ref().map(|open| open.addresses.clone()).unwrap_or_default()
     }
 
-    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live in the network namespace of
-    /// the calling thread, which has to be that of [`Driver::open`].
+    /// Starts the threads, once: from now on the engine is called, until [`Host::close`], without which they never end. They live
+    /// in the network namespace of the calling thread, which has to be that of [`Driver::open`].
     ///
     /// # Errors
     ///
@@ -239,12 +224,11 @@ impl Driver {
                 let _inside = Inside::enter(self.id, Duty::Timer);
                 engine.on_timeout();
             }
-            Due::Reader => {
-                if !self.wake_reader() {
-                    self.timer.set_reader(clock::monotonic().after(WAKE_AGAIN));
-                }
+            // Who reads leaves this behind: taking it back would cost the next one a call to set it.
+            Due::Reader if self.is_read_by_others() && !self.wake_reader() => {
+                self.timer.set_reader(clock::monotonic().after(WAKE_AGAIN));
             }
-            Due::Engine | Due::Limit | Due::Rung => {}
+            Due::Engine | Due::Reader | Due::Limit | Due::Rung => {}
         }
         due
     }
@@ -293,10 +277,15 @@ impl Driver {
         let sockets = Arc::clone(&self.state().as_ref()?.sockets);
         let joined = sockets.join(&choice.groups);
         let network = &self.config.network;
-        let addresses = addresses(self.domain_id, self.participant_id, network, &choice, &sockets);
+        let addresses = reach::addresses(self.domain_id, network, &choice, &sockets);
         self.lines().interfaces = [choice.lines, joined.failures].concat();
         self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
         Some(addresses)
+    }
+
+    /// Somebody reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
+    fn is_read_by_others(&self) -> bool {
+        self.seat.leading() != 0 || self.pumping.load(SeqCst) != 0
     }
 
     /// Wakes whoever reads the endpoints' socket; false if it cannot be done.
@@ -347,7 +336,7 @@ impl Host for Driver {
         let sender = if path.destination.is_ipv4() { &senders.v4 } else { &senders.v6 };
         // Paths have the families of our interfaces, so that there is a socket.
         let Some(sender) = sender else { return Sent::Done };
-        let to = destination(path, datagram.class(), self.ambiguous.load(Relaxed));
+        let to = reach::destination(path, datagram.class(), self.ambiguous.load(Relaxed));
         match sender.send_parts(datagram.slices(), &to) {
             Ok(()) => Sent::Done,
             Err(error) => match error.failure {
@@ -434,26 +423,11 @@ impl Host for Driver {
     }
 
     fn report(&self) -> Vec<String> {
-        let lines = self.lines();
-        let mut all = [&lines.opened[..], &lines.interfaces[..], &lines.threads[..]].concat();
-        all.extend(lines.watch.clone());
-        drop(lines);
-        if let Some(open) = self.state().as_ref() {
-            all.extend(open.failures());
-        }
-        let counts = [
-            ("datagrams larger than a buffer", self.counts.truncated.load(Relaxed)),
-            ("receive calls refused by the system", self.counts.receive_errors.load(Relaxed)),
-            (
-                "wake-ups refused by the system (is the loopback interface up?)",
-                self.counts.wake_errors.load(Relaxed),
-            ),
-            ("sleeps refused by the system", self.timer.failures()),
-        ];
-        all.extend(
-            counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{what}: {count}")),
-        );
-        all
+        let mut lines = self.lines().all();
+        let state = self.state();
+        lines.extend(state.iter().flat_map(|open| report::losses(&open.sockets)));
+        lines.extend(self.counts.lines(self.timer.failures()));
+        lines
     }
 }
 
@@ -462,101 +436,12 @@ impl Open {
     fn waker(&self) -> Option<udp::Waker> {
         read::led(&self.sockets).and_then(udp::Socket::waker)
     }
-
-    /// A line about each socket that lost something.
-    fn failures(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (name, socket) in self.sockets.all() {
-            if let Ok(dropped @ 1..) = socket.dropped() {
-                lines.push(format!(
-                    "{name} {}: {dropped} datagrams came in and were lost: the receive buffer was full",
-                    socket.local()
-                ));
-            }
-            let failures = socket.sender().failures();
-            let counted = [
-                ("waited for room in the send buffer", failures.would_block),
-                ("too large", failures.too_large),
-                ("unreachable", failures.unreachable),
-                ("waited for memory of the system", failures.no_buffer),
-                ("refused for other reasons", failures.other),
-            ];
-            for (what, count) in counted.iter().filter(|(_, count)| *count > 0) {
-                lines.push(format!("{name} {}: {count} datagrams {what}", socket.local()));
-            }
-        }
-        lines
-    }
 }
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Open").field("sockets", &self.sockets).finish_non_exhaustive()
     }
-}
-
-/// Where a datagram goes. Naming interface and source costs as much as a tenth of the call, so that it is done only where the routing
-/// table would not choose them anyway: for groups, and where subnets overlap.
-fn destination(path: &Path, class: u8, ambiguous: bool) -> Destination {
-    let named = ambiguous || path.destination.ip().is_multicast();
-    Destination {
-        address: path.destination,
-        interface: if named { path.interface } else { 0 },
-        source: path.local.filter(|_| named),
-        class: Dscp::new(class),
-    }
-}
-
-fn addresses(
-    domain_id: u32,
-    participant_id: u8,
-    config: &NetworkConfig,
-    choice: &Choice,
-    sockets: &Sockets,
-) -> Addresses {
-    let id = u32::from(participant_id);
-    let unicast = |port: Option<u16>| -> Vec<Locator> {
-        let at = |port| choice.addresses.iter().map(move |ip| Locator::udp((*ip, port).into()));
-        port.map(|port| at(port).collect()).unwrap_or_default()
-    };
-    let groups = |port: Option<u16>, wanted: bool| -> Vec<Locator> {
-        let v4 = choice.groups.iter().any(|group| group.v4).then_some(IpAddr::V4(ports::GROUP_V4));
-        let v6 = choice.groups.iter().any(|group| group.v6).then_some(IpAddr::V6(ports::GROUP_V6));
-        let port = port.filter(|_| wanted);
-        port.map(|port| v4.into_iter().chain(v6).map(|ip| Locator::udp((ip, port).into())).collect())
-            .unwrap_or_default()
-    };
-    let granted = read::led(sockets).and_then(|socket| socket.receive_buffer().ok());
-    Addresses {
-        network: choice.network.clone(),
-        metatraffic_unicast: unicast(ports::metatraffic_unicast(domain_id, id)),
-        metatraffic_multicast: groups(ports::metatraffic_multicast(domain_id), config.multicast),
-        default_unicast: unicast(ports::default_unicast(domain_id, id)),
-        default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
-        receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
-    }
-}
-
-fn opened_lines(domain_id: u32, config: &Config, sockets: &Sockets) -> Vec<String> {
-    let mut lines = vec![format!("participant {} of domain {domain_id}", sockets.participant_id)];
-    lines.extend(sockets::ephemeral_ports().and_then(|range| sockets::ephemeral_collision(domain_id, range)));
-    let granted = |octets: std::io::Result<usize>| octets.map_or("?".to_owned(), |octets| octets.to_string());
-    if read::led(sockets).is_some_and(|socket| socket.waker().is_none()) {
-        lines.push(
-            "the loopback interface is off: threads that wait for data are woken by another one (ip link set lo up)".to_owned(),
-        );
-    }
-    for (name, socket) in sockets.all() {
-        lines.push(format!(
-            "{name} {}: receive buffer {} octets as the kernel counts ({} asked for, it counts twice), send buffer {} ({})",
-            socket.local(),
-            granted(socket.receive_buffer()),
-            config.buffers.receive,
-            granted(socket.send_buffer()),
-            config.buffers.send,
-        ));
-    }
-    lines
 }
 
 fn no_multicast(choice: &Choice, failures: &[String]) -> Error {

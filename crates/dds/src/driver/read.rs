@@ -182,8 +182,6 @@ struct Leader<'a> {
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
         if let Some(role) = self.role.take() {
-            // Before the next leader says when it wants to be woken.
-            self.driver.timer.set_reader(Instant::NEVER);
             self.driver.seat.lay_down(role);
         }
     }

@@ -237,3 +237,42 @@ fn multicast_refused(error: &BindError) -> Error {
         _ => refused(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(domain_id: u32, wanted: ParticipantId) -> Vec<(u8, u16, u16)> {
+        candidates(domain_id, wanted).map(|(id, ports)| (id, ports.metatraffic, ports.user)).collect()
+    }
+
+    #[test]
+    fn ids_are_tried_lowest_first_and_none_of_the_next_domain() {
+        let all = ids(1, ParticipantId::FirstFree);
+        assert_eq!(all.len(), 120);
+        assert_eq!(all[..2], [(0, 7_660, 7_661), (1, 7_662, 7_663)]);
+        assert!(all.iter().all(|(_, _, user)| Some(*user) < ports::metatraffic_multicast(2)));
+        assert_eq!(ids(1, ParticipantId::Fixed(7)), [(7, 7_674, 7_675)]);
+    }
+
+    #[test]
+    fn ids_end_with_the_ports() {
+        assert_eq!(ids(232, ParticipantId::FirstFree).last(), Some(&(62, 65_534, 65_535)));
+        assert_eq!(ids(232, ParticipantId::Fixed(63)), []);
+        assert_eq!(ids(233, ParticipantId::FirstFree), []);
+        assert!(check_domain(232).is_ok() && check_domain(233).is_err() && check_domain(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn ports_that_the_system_gives_away_are_told() {
+        // 7400 + 250 * 100 up to the user port of participant 119.
+        assert_eq!(ephemeral_collision(100, 32_768..=60_999), None);
+        let line = ephemeral_collision(102, 32_768..=60_999).unwrap();
+        assert!(line.contains("32900 to 33149") && line.contains("32768 to 60999"), "{line}");
+        // The last ports of domain 101 are just inside.
+        assert!(ephemeral_collision(101, 32_899..=60_999).is_some());
+        assert_eq!(ephemeral_collision(101, 32_900..=60_999), None);
+        assert!(ephemeral_collision(0, 1..=7_400).is_some());
+        assert_eq!(ephemeral_collision(233, 1..=65_535), None);
+    }
+}

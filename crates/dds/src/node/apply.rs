@@ -57,7 +57,11 @@ impl Node {
             Event::WriterUnmatched { reader, writer } => self.unmatch_writer(now, *reader, *writer, work),
             Event::ReaderUnmatched { writer, reader } => {
                 if let Some(cell) = self.routes().writers.get(writer) {
-                    cell.lock().machine.unmatch_subscription(now, *reader);
+                    let mut state = cell.lock();
+                    state.machine.unmatch_subscription(now, *reader);
+                    // What only that reader had not acknowledged makes room.
+                    state.unmatched = state.unmatched.wrapping_add(1);
+                    drop(state);
                     work.touch_writer(cell);
                 }
             }
@@ -82,10 +86,8 @@ impl Node {
                     work.touch_reader(cell);
                 }
             }
-            Event::ParticipantFound { .. }
-            | Event::ParticipantChanged { .. }
-            | Event::ParticipantLost { .. }
-            | Event::Rejected { .. } => {}
+            Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } | Event::Rejected { .. } => {}
+            Event::ParticipantLost { participant, .. } => work.lost.push(*participant),
         }
     }
 

@@ -1,5 +1,5 @@
 //! Making, changing and deleting endpoints.
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use dcps::qos::{DataReaderQos, DataWriterQos};
 use dcps::reader::DataReader;
@@ -14,6 +14,7 @@ use wire::{EntityId, EntityKind, Guid};
 use super::Node;
 use super::reader::ReaderCell;
 use super::watch::Watch;
+use super::work::Work;
 use super::writer::WriterCell;
 
 /// What an endpoint is for.
@@ -28,57 +29,73 @@ pub(crate) struct Subject {
 }
 
 impl Node {
-    /// Makes a writer, announces and matches it. It is in `place` before anybody is called because of that.
-    pub(crate) fn create_writer(
+    /// Makes a writer, which is not announced yet.
+    pub(crate) fn make_writer(
         &self,
-        subject: Subject,
         qos: DataWriterQos,
         types: Box<dyn TypeSupport + Send>,
         watch: Arc<Watch>,
-        place: &OnceLock<Arc<WriterCell>>,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<WriterCell>, Error> {
         let kind = if types.has_key() { EntityKind::WriterWithKey } else { EntityKind::WriterNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let mut config = WriterConfig::new(guid, true);
         config.max_datagram = self.max_datagram.min(config.max_datagram);
-        let endpoint = qos.endpoint.clone();
         let machine = DataWriter::new(self.host.now(), config, qos, types)?;
         let cell = Arc::new(WriterCell::new(machine, watch));
         self.routes.change(|routes| routes.writers.insert(guid.entity_id, Arc::clone(&cell)));
-        let _ = place.set(Arc::clone(&cell));
-        self.announce(self.data(guid, subject, endpoint)).inspect_err(|_| {
-            self.routes.change(|routes| routes.writers.remove(&guid.entity_id));
-            cell.lock().deleted = true;
-        })
+        Ok(cell)
     }
 
-    /// Makes a reader, announces and matches it. It is in `place` before anybody is called because of that.
-    pub(crate) fn create_reader(
+    /// Announces and matches a writer for the first time; one that cannot be announced is deleted.
+    pub(crate) fn announce_writer(
         &self,
+        cell: &Arc<WriterCell>,
         subject: Subject,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        let qos = cell.lock().machine.qos().endpoint.clone();
+        let announced = self.announce(self.data(cell.guid, subject, qos), work);
+        if announced.is_err() {
+            self.forget_writer(cell);
+        }
+        announced
+    }
+
+    /// Makes a reader, which is not announced yet.
+    pub(crate) fn make_reader(
+        &self,
         qos: DataReaderQos,
         types: Box<dyn TypeSupport + Send>,
         watch: Arc<Watch>,
-        place: &OnceLock<Arc<ReaderCell>>,
-    ) -> Result<(), Error> {
+    ) -> Result<Arc<ReaderCell>, Error> {
         let kind = if types.has_key() { EntityKind::ReaderWithKey } else { EntityKind::ReaderNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let reliable = qos.endpoint.reliability.kind == ReliabilityKind::Reliable;
-        let endpoint = qos.endpoint.clone();
         let cache = DataReader::new(guid, qos, types)?;
         let rtps = Reader::new(ReaderConfig::new(guid, reliable));
         let cell = Arc::new(ReaderCell::new(rtps, cache, watch));
         self.routes.change(|routes| routes.readers.insert(guid.entity_id, Arc::clone(&cell)));
-        let _ = place.set(Arc::clone(&cell));
+        Ok(cell)
+    }
+
+    /// Announces and matches a reader for the first time; one that cannot be announced is deleted.
+    pub(crate) fn announce_reader(
+        &self,
+        cell: &Arc<ReaderCell>,
+        subject: Subject,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        let qos = cell.lock().cache.qos().endpoint.clone();
         let receive_buffer = self.receive_buffer.load(std::sync::atomic::Ordering::Relaxed);
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),
-            ..self.data(guid, subject, endpoint)
+            ..self.data(cell.guid, subject, qos)
         };
-        self.announce(data).inspect_err(|_| {
-            self.routes.change(|routes| routes.readers.remove(&guid.entity_id));
-            cell.lock().deleted = true;
-        })
+        let announced = self.announce(data, work);
+        if announced.is_err() {
+            self.forget_reader(cell);
+        }
+        announced
     }
 
     fn data(&self, guid: Guid, subject: Subject, qos: EndpointQos) -> EndpointData {
@@ -89,37 +106,79 @@ impl Node {
         }
     }
 
-    fn announce(&self, data: EndpointData) -> Result<(), Error> {
+    fn announce(&self, data: EndpointData, work: &mut Work) -> Result<(), Error> {
         if self.is_closed() {
-            return Err(deleted("create an endpoint"));
+            return Err(deleted("announce an endpoint"));
         }
-        let now = self.host.now();
-        self.command(|work| {
-            work.discovery = true;
-            self.lock_discovery().put_endpoint(now, data).map_err(|error| {
-                Error::new(
-                    ReturnCode::OutOfResources,
-                    "announce an endpoint",
-                    error.to_string(),
-                    "delete endpoints that are not needed, or shorten USER_DATA, TOPIC_DATA and GROUP_DATA",
-                )
-            })
+        work.discovery = true;
+        self.lock_discovery().put_endpoint(self.host.now(), data).map_err(|error| {
+            Error::new(
+                ReturnCode::OutOfResources,
+                "announce an endpoint",
+                error.to_string(),
+                "delete endpoints that are not needed, or shorten USER_DATA, TOPIC_DATA and GROUP_DATA",
+            )
         })
     }
 
-    /// Announces another QoS of an endpoint and matches it anew.
-    pub(crate) fn announce_qos(&self, guid: Guid, qos: EndpointQos) -> Result<(), Error> {
-        let data = {
-            let discovery = self.lock_discovery();
-            let known = discovery.endpoint(guid).ok_or_else(|| deleted("set_qos"))?;
-            EndpointData { qos, ..EndpointData::clone(known) }
-        };
-        self.announce(data)
+    /// Announces another QoS of an endpoint and matches it anew, if there is a difference to be seen.
+    fn announce_qos(&self, guid: Guid, qos: EndpointQos, work: &mut Work) -> Result<(), Error> {
+        let known = self.lock_discovery().endpoint(guid).cloned().ok_or_else(|| deleted("set_qos"))?;
+        if known.qos == qos {
+            return Ok(());
+        }
+        self.announce(EndpointData { qos, ..EndpointData::clone(&known) }, work)
+    }
+
+    /// Changes the QoS of a writer; nothing is changed if it is refused.
+    pub(crate) fn change_writer(
+        &self,
+        cell: &Arc<WriterCell>,
+        qos: DataWriterQos,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        cell.lock().machine.qos().check_change(&qos)?;
+        self.announce_qos(cell.guid, qos.endpoint.clone(), work)?;
+        cell.set_priority(qos.endpoint.transport_priority);
+        cell.lock().machine.set_qos(self.host.now(), qos)?;
+        work.touch_writer(cell);
+        Ok(())
+    }
+
+    /// Changes the QoS of a reader; nothing is changed if it is refused.
+    pub(crate) fn change_reader(
+        &self,
+        cell: &Arc<ReaderCell>,
+        qos: DataReaderQos,
+        work: &mut Work,
+    ) -> Result<(), Error> {
+        cell.lock().cache.qos().check_change(&qos)?;
+        self.announce_qos(cell.guid, qos.endpoint.clone(), work)?;
+        cell.lock().cache.set_qos(self.host.now(), qos)?;
+        work.touch_reader(cell);
+        Ok(())
+    }
+
+    /// What a writer has to say before it is deleted: the end of its instances, and what LATENCY_BUDGET holds back.
+    pub(super) fn last_words(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+        {
+            let mut state = cell.lock();
+            state.machine.end_instances(self.host.now());
+            state.machine.rtps_mut().flush();
+        }
+        work.touch_writer(cell);
     }
 
     /// Unmatches and forgets a writer; later calls of it say that it was deleted.
     pub(crate) fn delete_writer(&self, cell: &Arc<WriterCell>) {
+        self.command(|work| self.last_words(cell, work));
+        // From here on no write gets through: without readers there would be room for it.
+        cell.lock().deleted = true;
         self.retract(cell.guid);
+        self.forget_writer(cell);
+    }
+
+    fn forget_writer(&self, cell: &Arc<WriterCell>) {
         self.routes.change(|routes| routes.writers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
         cell.wake_blocked();
@@ -129,7 +188,12 @@ impl Node {
 
     /// Unmatches and forgets a reader; later calls of it say that it was deleted.
     pub(crate) fn delete_reader(&self, cell: &Arc<ReaderCell>) {
+        cell.lock().deleted = true;
         self.retract(cell.guid);
+        self.forget_reader(cell);
+    }
+
+    fn forget_reader(&self, cell: &Arc<ReaderCell>) {
         self.routes.change(|routes| routes.readers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
         cell.watch.wake_waiters();

@@ -1,7 +1,7 @@
 //! A participant between its host and its API: discovery, readers and writers, each behind a lock of its own.
 //!
-//! Order of locks: discovery's before an endpoint's; never two endpoints'; none across a call of the host that sends, none in a
-//! callback. Discovery and endpoints share no lock on the way of a sample.
+//! Order of locks: that of an entity's QoS, discovery's, an endpoint's; never two endpoints'; none across a call of the host that sends,
+//! none in a callback. Discovery and endpoints share no lock on the way of a sample.
 mod apply;
 mod endpoints;
 pub(crate) mod reader;
@@ -15,7 +15,7 @@ pub(crate) mod writer;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use dcps::status::StatusMask;
 use dcps::{Error, ReturnCode};
@@ -33,7 +33,7 @@ use reader::ReaderCell;
 use router::Router;
 use routes::{Routes, Snapshot};
 use timers::{Alarm, Timers};
-use watch::Watch;
+use watch::{Callback, Watch};
 use work::Work;
 use writer::WriterCell;
 
@@ -47,6 +47,8 @@ pub(crate) struct Node {
     discovery_alarm: Arc<Alarm>,
     /// What discovery has found or lost, for whoever waits for it.
     pub(crate) found: Arc<Watch>,
+    /// What it knew of endpoints when they were told last.
+    endpoints_told: AtomicU64,
     next_key: AtomicU32,
     /// Octets that the endpoints' socket can hold; 0 if unknown.
     receive_buffer: AtomicU32,
@@ -55,8 +57,10 @@ pub(crate) struct Node {
     /// Gives the engine to the host, once it is enabled.
     start: Mutex<Option<Start>>,
     is_started: AtomicBool,
-    /// Told of endpoints that do not match.
-    not_matched: OnceLock<NotMatchedHook>,
+    /// Told of endpoints that do not match, and of participants that are gone.
+    topics: OnceLock<Weak<dyn Topics>>,
+    /// How many callbacks there are: while there are some, the host keeps a thread for them.
+    listening: Mutex<usize>,
     /// Datagrams that could not be read.
     malformed: AtomicU64,
     /// Answers and announcements that found the socket full; they are repeated in time.
@@ -66,8 +70,13 @@ pub(crate) struct Node {
 /// Gives the engine to the host.
 pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>;
 
-/// Gets the other endpoint and the reasons, and tells which watch has news by that.
-type NotMatchedHook = Box<dyn Fn(&EndpointData, &[Mismatch]) -> Vec<Arc<Watch>> + Send + Sync>;
+/// The topics of a participant.
+pub(crate) trait Topics: Send + Sync {
+    /// Another endpoint does not match one of ours; gives the watches that have news by that.
+    fn not_matched(&self, other: &EndpointData, reasons: &[Mismatch]) -> Vec<Arc<Watch>>;
+    /// A participant is gone.
+    fn participant_lost(&self, prefix: GuidPrefix);
+}
 
 /// Wait before a full socket is tried again.
 const RETRY: wire::Duration = wire::Duration::from_micros(500);
@@ -101,13 +110,15 @@ impl Node {
             timers: Timers::default(),
             discovery_alarm: Alarm::new(),
             found: Arc::default(),
+            endpoints_told: AtomicU64::new(0),
             next_key: AtomicU32::new(1),
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
             max_datagram,
             closed: AtomicBool::new(false),
             start: Mutex::new(Some(start)),
             is_started: AtomicBool::new(false),
-            not_matched: OnceLock::new(),
+            topics: OnceLock::new(),
+            listening: Mutex::new(0),
             malformed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
         }))
@@ -127,24 +138,51 @@ impl Node {
 
     /// Takes part in the domain from now on; nothing happens if it does already.
     pub(crate) fn start(self: &Arc<Self>) -> Result<(), Error> {
-        let Some(start) = lock(&self.start).take() else { return Ok(()) };
-        start(Arc::clone(self) as _)?;
-        self.is_started.store(true, Ordering::Release);
+        {
+            let mut start = lock(&self.start);
+            if let Some(start) = start.take() {
+                start(Arc::clone(self) as _)?;
+                self.is_started.store(true, Ordering::Release);
+            } else if !self.is_started.load(Ordering::Acquire) {
+                return Err(Error::new(
+                    ReturnCode::PreconditionNotMet,
+                    "enable a participant",
+                    "it could not be started before",
+                    "delete it, remove what was in the way then, and make another",
+                ));
+            }
+        }
         self.command(|work| work.discovery = true);
         Ok(())
     }
 
-    /// Names whom to tell of endpoints that do not match.
-    pub(crate) fn on_not_matched(&self, hook: NotMatchedHook) {
-        let _ = self.not_matched.set(hook);
+    /// Names the topics.
+    pub(crate) fn set_topics(&self, topics: Weak<dyn Topics>) {
+        let _ = self.topics.set(topics);
+    }
+
+    /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
+    /// called from.
+    pub(crate) fn set_callback(&self, watch: &Watch, find: impl FnOnce() -> (StatusMask, Option<Callback>)) {
+        {
+            let mut listening = lock(&self.listening);
+            let before = *listening;
+            match watch.set_callback(find) {
+                (false, true) => *listening = before.saturating_add(1),
+                (true, false) => *listening = before.saturating_sub(1),
+                _ => {}
+            }
+            if (before == 0) != (*listening == 0) {
+                self.host.keep_own_thread(before == 0);
+            }
+        }
+        watch.wait_for_call();
     }
 
     /// Announces other USER_DATA.
-    pub(crate) fn set_user_data(&self, user_data: &[u8]) {
-        self.command(|work| {
-            self.lock_discovery().set_user_data(user_data);
-            work.discovery = true;
-        });
+    pub(crate) fn set_user_data(&self, user_data: &[u8], work: &mut Work) {
+        self.lock_discovery().set_user_data(user_data);
+        work.discovery = true;
     }
 
     /// Looks after a writer that was changed from outside.
@@ -190,6 +228,7 @@ impl Node {
             return;
         }
         let now = self.host.now();
+        self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
             self.lock_discovery().shutdown(now);
             work.discovery = true;
@@ -217,8 +256,13 @@ impl Node {
                 self.serve_reader(&cell, work);
             } else if let Some(cell) = work.next_writer() {
                 self.serve_writer(&cell, work);
+            } else if let Some(prefix) = work.lost.pop() {
+                if let Some(topics) = self.topics.get().and_then(Weak::upgrade) {
+                    topics.participant_lost(prefix);
+                }
             } else if let Some((other, reasons)) = work.not_matched.pop() {
-                let news = self.not_matched.get().map(|hook| hook(&other, &reasons)).unwrap_or_default();
+                let topics = self.topics.get().and_then(Weak::upgrade);
+                let news = topics.map(|topics| topics.not_matched(&other, &reasons)).unwrap_or_default();
                 news.iter().for_each(|watch| watch.changed(StatusMask::INCONSISTENT_TOPIC, work));
             } else if let Some(watch) = work.calls.pop_front() {
                 watch.call();
@@ -240,7 +284,11 @@ impl Node {
             let sends = discovery.poll_transmit(now, &mut transmit);
             self.apply_events(&mut discovery, now, work);
             let timeout = discovery.poll_timeout();
+            let revision = discovery.endpoints_revision();
             drop(discovery);
+            if self.endpoints_told.swap(revision, Ordering::AcqRel) != revision {
+                self.found.wake_waiters();
+            }
             if sends {
                 self.send(Channel::Metatraffic, &transmit);
             }
@@ -254,10 +302,12 @@ impl Node {
     }
 
     fn serve_reader(&self, cell: &Arc<ReaderCell>, work: &mut Work) {
+        let mut news = StatusMask::NONE;
         loop {
             let now = self.host.now();
             let mut transmit = std::mem::take(&mut work.transmit);
             let looked = cell.look(now, &mut transmit);
+            news |= looked.news;
             if looked.sends {
                 self.send(Channel::User, &transmit);
                 if transmit.paths().contains(&Path::IN_PROCESS) {
@@ -272,14 +322,17 @@ impl Node {
             work.transmit = transmit;
             if !looked.sends {
                 self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, looked.timeout);
-                return cell.watch.changed(looked.changes, work);
+                if cell.is_history_awaited() {
+                    cell.watch.wake_waiters();
+                }
+                return cell.watch.changed(news, work);
             }
         }
     }
 
     fn serve_writer(&self, cell: &Arc<WriterCell>, work: &mut Work) {
         let now = self.host.now();
-        let changes = {
+        let news = {
             let mut state = cell.lock();
             if state.deleted {
                 return;
@@ -287,11 +340,11 @@ impl Node {
             if state.machine.poll_timeout() <= now.monotonic {
                 state.machine.on_timeout(now);
             }
-            state.machine.status_changes()
+            state.machine.take_status_news()
         };
         self.send_of(cell, work);
         cell.wake_blocked();
-        cell.watch.changed(changes, work);
+        cell.watch.changed(news, work);
     }
 
     /// Sends what a writer has to send, and sets its alarm.
@@ -343,10 +396,11 @@ impl Engine for Node {
     }
 
     fn on_timeout(&self) {
-        let routes = self.routes();
         self.command(|work| {
             let now = self.host.now().monotonic;
             while let Some(id) = self.timers.pop(now) {
+                // Those of now: the endpoint of an alarm may be younger than the last look.
+                let routes = self.routes();
                 if id == EntityId::PARTICIPANT {
                     work.discovery = true;
                 } else if let Some(cell) = routes.writers.get(&id) {

@@ -1,4 +1,5 @@
 //! A reader behind its lock: the RTPS reader and the cache that it delivers to.
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dcps::TypeSupport;
@@ -30,6 +31,8 @@ pub(crate) struct ReaderCell {
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) watch: Arc<Watch>,
     state: Mutex<ReaderState>,
+    /// Threads in wait_for_historical_data.
+    history_waiters: AtomicUsize,
 }
 
 /// What a look at a reader has found.
@@ -38,8 +41,8 @@ pub(crate) struct Looked {
     pub(crate) sends: bool,
     /// When to look again.
     pub(crate) timeout: Instant,
-    /// Statuses that are set.
-    pub(crate) changes: StatusMask,
+    /// Statuses that have changed since the last look.
+    pub(crate) news: StatusMask,
 }
 
 impl ReaderCell {
@@ -49,7 +52,21 @@ impl ReaderCell {
             alarm: Alarm::new(),
             watch,
             state: Mutex::new(ReaderState { rtps, cache, deleted: false }),
+            history_waiters: AtomicUsize::new(0),
         }
+    }
+
+    /// True if somebody waits for the history of writers, of which no status tells.
+    pub(crate) fn is_history_awaited(&self) -> bool {
+        self.history_waiters.load(Ordering::SeqCst) > 0
+    }
+
+    /// Runs `wait` while [`ReaderCell::is_history_awaited`].
+    pub(crate) fn await_history<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.history_waiters.fetch_add(1, Ordering::SeqCst);
+        let result = wait();
+        self.history_waiters.fetch_sub(1, Ordering::SeqCst);
+        result
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ReaderState> {
@@ -60,7 +77,7 @@ impl ReaderCell {
     pub(crate) fn look(&self, now: Now, out: &mut Transmit<Bytes>) -> Looked {
         let ReaderState { rtps, cache, deleted } = &mut *self.lock();
         if *deleted {
-            return Looked { sends: false, timeout: Instant::NEVER, changes: StatusMask::NONE };
+            return Looked { sends: false, timeout: Instant::NEVER, news: StatusMask::NONE };
         }
         if cache.poll_timeout() <= now.monotonic {
             cache.on_timeout(now);
@@ -70,7 +87,7 @@ impl ReaderCell {
         }
         let sends = rtps.poll_transmit(now, out);
         let timeout = rtps.poll_timeout().min(cache.poll_timeout());
-        Looked { sends, timeout, changes: cache.status_changes() }
+        Looked { sends, timeout, news: cache.take_status_news() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who wants to know of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, fence};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, ThreadId};
 
@@ -19,7 +20,6 @@ pub(crate) trait Waiter: Send + Sync {
 pub(crate) type Callback = Arc<dyn Fn(StatusMask) + Send + Sync>;
 
 /// See the module.
-#[derive(Default)]
 pub(crate) struct Watch {
     /// Statuses that the callback wants.
     wanted: AtomicU32,
@@ -32,12 +32,35 @@ pub(crate) struct Watch {
     caller: Mutex<Option<ThreadId>>,
     waiting: AtomicUsize,
     waiters: Mutex<Vec<Weak<dyn Waiter>>>,
+    /// Statuses that the entity's StatusCondition counts.
+    enabled: AtomicU32,
+    /// Of a reader: that of its subscriber.
+    above: Option<Arc<Watch>>,
+    /// Of a subscriber: a reader got data, and `on_data_on_readers` was not called since.
+    has_data: AtomicBool,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            wanted: AtomicU32::new(0),
+            due: AtomicU32::new(0),
+            callback: Mutex::default(),
+            turn: Mutex::default(),
+            caller: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            waiters: Mutex::default(),
+            enabled: AtomicU32::new(u32::MAX),
+            above: None,
+            has_data: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Watch {
-    /// The statuses that somebody is called for.
-    pub(crate) fn wanted(&self) -> StatusMask {
-        StatusMask(self.wanted.load(Ordering::Acquire))
+    /// That of a reader, whose data the watch of its subscriber is told of.
+    pub(crate) fn below(above: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self { above: Some(Arc::clone(above)), ..Self::default() })
     }
 
     /// True on the thread that is in the callback.
@@ -45,64 +68,107 @@ impl Watch {
         *lock(&self.caller) == Some(thread::current().id())
     }
 
-    /// Sets or takes away the callback. Waits for a call in progress, unless that is where this is called from.
-    pub(crate) fn set_callback(&self, wanted: StatusMask, callback: Option<Callback>) {
-        self.wanted.store(if callback.is_some() { wanted.0 } else { 0 }, Ordering::Release);
-        let former = std::mem::replace(&mut *lock(&self.callback), callback);
+    /// Sets what `find` gives: the callback, and what it wants. Says whether there was one before, and is one now. A call of the former
+    /// one may still be in progress: see [`Watch::wait_for_call`].
+    pub(super) fn set_callback(&self, find: impl FnOnce() -> (StatusMask, Option<Callback>)) -> (bool, bool) {
+        let former;
+        let is_there;
+        {
+            // Found under the lock: of two threads that change listeners, the later one sees what both have set.
+            let mut callback = lock(&self.callback);
+            let (wanted, found) = find();
+            is_there = found.is_some();
+            self.wanted.store(if is_there { wanted.0 } else { 0 }, SeqCst);
+            former = std::mem::replace(&mut *callback, found);
+        }
+        (former.is_some(), is_there)
+    }
+
+    /// Waits for a call in progress, unless that is where this is called from.
+    pub(super) fn wait_for_call(&self) {
         if !self.is_calling() {
             drop(lock(&self.turn));
         }
-        drop(former);
     }
 
-    /// Statuses have changed, and no lock is held.
-    pub(crate) fn changed(self: &Arc<Self>, changes: StatusMask, work: &mut Work) {
-        if changes == StatusMask::NONE {
+    /// Statuses have changed, and no endpoint is locked.
+    pub(crate) fn changed(self: &Arc<Self>, news: StatusMask, work: &mut Work) {
+        if news == StatusMask::NONE {
             return;
         }
+        if news.intersects(StatusMask::DATA_AVAILABLE)
+            && let Some(above) = &self.above
+        {
+            above.has_data.store(true, SeqCst);
+            // Its callback comes before those of its readers (DDS 1.4, 2.2.4.2.2).
+            above.changed(StatusMask::DATA_ON_READERS, work);
+        }
         self.wake_waiters();
-        let wanted = changes & self.wanted();
+        let wanted = news & StatusMask(self.wanted.load(SeqCst));
         if wanted != StatusMask::NONE {
-            self.due.fetch_or(wanted.0, Ordering::AcqRel);
+            self.due.fetch_or(wanted.0, SeqCst);
             work.calls.push_back(Arc::clone(self));
         }
     }
 
     /// Wakes whoever waits for a condition of this entity.
     pub(crate) fn wake_waiters(&self) {
-        if self.waiting.load(Ordering::Acquire) == 0 {
+        if self.waiting.load(SeqCst) == 0 {
             return;
         }
         // Waking takes locks of the waiter alone.
         lock(&self.waiters).iter().filter_map(Weak::upgrade).for_each(|waiter| waiter.wake());
     }
 
-    /// Calls the callback if it is due. A call in progress on another thread takes it over.
+    /// Calls the callback for these statuses, whether they have changed or not.
+    pub(crate) fn notify(&self, statuses: StatusMask) {
+        self.due.fetch_or(statuses.0, SeqCst);
+        self.call();
+    }
+
+    /// Calls the callback if it is due. A call in progress on another thread takes it over, and one further down on this thread.
     pub(crate) fn call(&self) {
-        while self.due.load(Ordering::Acquire) != 0 {
-            if self.is_calling() {
-                return;
-            }
+        while self.due.load(SeqCst) != 0 && !self.is_calling() {
             let Some(turn) = try_lock(&self.turn) else { return };
-            let due = StatusMask(self.due.swap(0, Ordering::AcqRel)) & self.wanted();
+            let due = StatusMask(self.due.swap(0, SeqCst));
             let callback = lock(&self.callback).clone();
-            if let Some(callback) = callback
-                && due != StatusMask::NONE
-            {
+            if let Some(callback) = callback {
                 *lock(&self.caller) = Some(thread::current().id());
                 // The panic message was printed; the entity goes on working.
                 let _ = catch_unwind(AssertUnwindSafe(|| callback(due)));
                 *lock(&self.caller) = None;
             }
             drop(turn);
+            // Whoever found the turn taken has said before what is due.
+            fence(SeqCst);
         }
+    }
+
+    /// The statuses that the entity's StatusCondition counts.
+    pub(crate) fn enabled(&self) -> StatusMask {
+        StatusMask(self.enabled.load(SeqCst))
+    }
+
+    pub(crate) fn set_enabled(&self, mask: StatusMask) {
+        self.enabled.store(mask.0, SeqCst);
+        self.wake_waiters();
+    }
+
+    /// Of a subscriber: whether a reader got data since `on_data_on_readers` was called.
+    pub(crate) fn has_data(&self) -> bool {
+        self.has_data.load(SeqCst)
+    }
+
+    /// Of a subscriber: its listener is called for the data of its readers.
+    pub(crate) fn settle_data(&self) {
+        self.has_data.store(false, SeqCst);
     }
 
     pub(crate) fn attach(&self, waiter: Weak<dyn Waiter>) {
         let mut waiters = lock(&self.waiters);
         waiters.retain(|known| known.strong_count() > 0);
         waiters.push(waiter);
-        self.waiting.store(waiters.len(), Ordering::Release);
+        self.waiting.store(waiters.len(), SeqCst);
     }
 
     pub(crate) fn detach(&self, waiter: &Weak<dyn Waiter>) {
@@ -110,6 +176,6 @@ impl Watch {
         if let Some(index) = waiters.iter().position(|known| Weak::ptr_eq(known, waiter)) {
             waiters.swap_remove(index);
         }
-        self.waiting.store(waiters.len(), Ordering::Release);
+        self.waiting.store(waiters.len(), SeqCst);
     }
 }

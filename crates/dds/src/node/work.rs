@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rtps::Transmit;
 use rtps::discovery::Mismatch;
-use wire::Guid;
 use wire::discovery::EndpointData;
+use wire::{Guid, GuidPrefix};
 
 use super::reader::ReaderCell;
 use super::watch::Watch;
@@ -23,6 +23,8 @@ pub(crate) struct Work {
     writers: Vec<Arc<WriterCell>>,
     /// Callbacks that are due, in turn.
     pub(crate) calls: VecDeque<Arc<Watch>>,
+    /// Participants that are gone.
+    pub(crate) lost: Vec<GuidPrefix>,
     /// Endpoints that do not match, and why.
     pub(crate) not_matched: Vec<(Arc<EndpointData>, Vec<Mismatch>)>,
     /// Discovery has something to do.
@@ -66,7 +68,11 @@ impl Work {
         self.readers.pop()
     }
 
+    /// The one with the highest TRANSPORT_PRIORITY, of those the one that was touched first.
     pub(crate) fn next_writer(&mut self) -> Option<Arc<WriterCell>> {
-        self.writers.pop()
+        let first = (0..self.writers.len()).min_by_key(|index| {
+            std::cmp::Reverse(self.writers.get(*index).map_or(0, |writer| writer.priority()))
+        })?;
+        Some(self.writers.remove(first))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder.
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dcps::TypeSupport;
@@ -27,6 +27,8 @@ pub(crate) struct WriterState {
     /// Large samples are encoded here.
     pub(crate) pool: Pool,
     pub(crate) deleted: bool,
+    /// How often a reader was unmatched.
+    pub(crate) unmatched: u64,
 }
 
 /// What the send token protects.
@@ -46,6 +48,8 @@ pub(crate) struct WriterCell {
     pub(crate) watch: Arc<Watch>,
     /// When others were last told that its participant lives, because of a write of this one (LIVELINESS by participant).
     pub(crate) asserted: AtomicU64,
+    /// TRANSPORT_PRIORITY.
+    priority: AtomicI32,
     state: Mutex<WriterState>,
     token: Mutex<Outgoing>,
     /// Something was left to the token's holder.
@@ -70,11 +74,13 @@ impl WriterCell {
             alarm: Alarm::new(),
             watch,
             asserted: AtomicU64::new(0),
+            priority: AtomicI32::new(machine.qos().endpoint.transport_priority),
             state: Mutex::new(WriterState {
                 machine,
                 scratch: Vec::new(),
                 pool: Pool::default(),
                 deleted: false,
+                unmatched: 0,
             }),
             token: Mutex::new(Outgoing {
                 transmit: Transmit::new(),
@@ -90,6 +96,15 @@ impl WriterCell {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, WriterState> {
         lock(&self.state)
+    }
+
+    /// Who is served first of several writers.
+    pub(crate) fn priority(&self) -> i32 {
+        self.priority.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_priority(&self, priority: i32) {
+        self.priority.store(priority, Ordering::Relaxed);
     }
 
     /// Sends what the machine has to send. Datagrams for readers of our own participant go to `deliver`, in order. `None`

@@ -1,14 +1,21 @@
 //! A participant as its handles share it.
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Mutex, Weak};
 
 use dcps::Error;
 use dcps::qos::{DomainParticipantQos, PublisherQos, SubscriberQos, TopicQos};
 use dcps::status::StatusMask;
+use rtps::discovery::Mismatch;
+use wire::GuidPrefix;
+use wire::discovery::EndpointData;
 
 use super::listener::DomainParticipantListener;
-use crate::entity::deleted;
+use crate::entity::{Children, Listening, StatusSource, refuse_inside};
+use crate::host::Host;
 use crate::lock::lock;
-use crate::node::Node;
+use crate::node::watch::Watch;
+use crate::node::{Node, Topics};
 use crate::publication::PublisherEntity;
 use crate::subscription::SubscriberEntity;
 use crate::topic::TopicEntity;
@@ -17,12 +24,13 @@ use crate::topic::TopicEntity;
 pub(crate) struct ParticipantEntity {
     pub(crate) node: Arc<Node>,
     pub(crate) domain_id: u32,
+    watch: Arc<Watch>,
     pub(super) qos: Mutex<DomainParticipantQos>,
-    pub(super) enabled: Mutex<bool>,
-    pub(super) topics: Mutex<Vec<Arc<TopicEntity>>>,
-    pub(super) publishers: Mutex<Vec<Arc<PublisherEntity>>>,
-    pub(super) subscribers: Mutex<Vec<Arc<SubscriberEntity>>>,
-    pub(super) listener: Mutex<(StatusMask, Option<Arc<dyn DomainParticipantListener>>)>,
+    enabled: AtomicBool,
+    pub(super) topics: Children<TopicEntity>,
+    pub(super) publishers: Children<PublisherEntity>,
+    pub(super) subscribers: Children<SubscriberEntity>,
+    pub(super) listening: Listening<dyn DomainParticipantListener>,
     pub(super) default_topic_qos: Mutex<TopicQos>,
     pub(super) default_publisher_qos: Mutex<PublisherQos>,
     pub(super) default_subscriber_qos: Mutex<SubscriberQos>,
@@ -33,107 +41,142 @@ impl ParticipantEntity {
         let entity = Arc::new(Self {
             node,
             domain_id,
+            watch: Arc::default(),
             qos: Mutex::new(qos),
-            enabled: Mutex::new(false),
-            topics: Mutex::default(),
-            publishers: Mutex::default(),
-            subscribers: Mutex::default(),
-            listener: Mutex::default(),
+            enabled: AtomicBool::new(false),
+            topics: Children::default(),
+            publishers: Children::default(),
+            subscribers: Children::default(),
+            listening: Listening::default(),
             default_topic_qos: Mutex::default(),
             default_publisher_qos: Mutex::default(),
             default_subscriber_qos: Mutex::default(),
         });
-        let weak = Arc::downgrade(&entity);
-        entity.node.on_not_matched(Box::new(move |other, reasons| {
-            let Some(entity) = weak.upgrade() else { return Vec::new() };
-            let topics = lock(&entity.topics).clone();
-            let named = topics.iter().filter(|topic| topic.name() == other.topic_name);
-            named.filter_map(|topic| topic.not_matched(other, reasons).cloned()).collect()
-        }));
+        let topics: Weak<Self> = Arc::downgrade(&entity);
+        entity.node.set_topics(topics);
         entity
     }
 
     /// The statuses that its listener is for.
     pub(crate) fn listened(&self) -> StatusMask {
-        let listener = lock(&self.listener);
-        if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
+        self.listening.mask()
     }
 
     /// Its listener, if that is for this status.
     pub(crate) fn listener_for(&self, bit: StatusMask) -> Option<Arc<dyn DomainParticipantListener>> {
-        let listener = lock(&self.listener);
-        listener.1.clone().filter(|_| listener.0.intersects(bit))
+        self.listening.listener_for(bit)
     }
 
     pub(super) fn refresh(&self) {
-        self.publishers().iter().for_each(|publisher| publisher.refresh());
-        self.subscribers().iter().for_each(|subscriber| subscriber.refresh());
-        lock(&self.topics).clone().iter().for_each(TopicEntity::refresh);
-    }
-
-    pub(super) fn publishers(&self) -> Vec<Arc<PublisherEntity>> {
-        lock(&self.publishers).clone()
-    }
-
-    pub(super) fn subscribers(&self) -> Vec<Arc<SubscriberEntity>> {
-        lock(&self.subscribers).clone()
+        self.publishers.all().iter().for_each(|publisher| publisher.refresh());
+        self.subscribers.all().iter().for_each(SubscriberEntity::refresh);
+        self.topics.all().iter().for_each(TopicEntity::refresh);
     }
 
     pub(super) fn topic(&self, name: &str) -> Option<Arc<TopicEntity>> {
-        lock(&self.topics).iter().find(|topic| topic.name() == name).cloned()
+        self.topics.all().into_iter().find(|topic| topic.name() == name)
     }
 
     pub(super) fn is_used(&self, topic: &Arc<TopicEntity>) -> bool {
         let is = |used: &Arc<TopicEntity>| Arc::ptr_eq(used, topic);
-        self.publishers().iter().any(|group| group.writers().iter().any(|writer| is(&writer.topic)))
-            || self.subscribers().iter().any(|group| group.readers().iter().any(|reader| is(&reader.topic)))
-    }
-
-    pub(super) fn forget_topic(&self, topic: &Arc<TopicEntity>) -> Result<(), Error> {
-        let mut topics = lock(&self.topics);
-        let index = topics.iter().position(|known| Arc::ptr_eq(known, topic));
-        topics.swap_remove(index.ok_or_else(|| deleted("delete_topic"))?);
-        Ok(())
+        self.publishers.all().iter().any(|group| group.writers.all().iter().any(|writer| is(&writer.topic)))
+            || self.subscribers.all().iter().any(|group| {
+                let readers = group.readers.all();
+                readers.iter().any(|reader| is(&reader.topic))
+            })
     }
 
     /// TOPIC_DATA of a topic has changed.
     pub(crate) fn announce_again(&self, topic: &Arc<TopicEntity>) -> Result<(), Error> {
-        for publisher in self.publishers() {
-            let writers = publisher.writers();
+        for publisher in self.publishers.all() {
+            let writers = publisher.writers.all();
             let mut used = writers.iter().filter(|writer| Arc::ptr_eq(&writer.topic, topic));
             used.try_for_each(|writer| writer.announce_again())?;
         }
-        for subscriber in self.subscribers() {
-            let readers = subscriber.readers();
+        for subscriber in self.subscribers.all() {
+            let readers = subscriber.readers.all();
             let mut used = readers.iter().filter(|reader| Arc::ptr_eq(&reader.topic, topic));
             used.try_for_each(|reader| reader.announce_again())?;
         }
         Ok(())
     }
 
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled.load(SeqCst)
+    }
+
     pub(super) fn enables_children(&self) -> bool {
-        *lock(&self.enabled) && lock(&self.qos).entity_factory.autoenable_created_entities
+        self.is_enabled() && lock(&self.qos).entity_factory.autoenable_created_entities
     }
 
     pub(super) fn enable(&self) -> Result<(), Error> {
-        if std::mem::replace(&mut *lock(&self.enabled), true) {
-            return Ok(());
-        }
         self.node.start()?;
+        self.enabled.store(true, SeqCst);
         if self.enables_children() {
-            self.publishers().iter().try_for_each(|publisher| publisher.enable())?;
-            self.subscribers().iter().try_for_each(|subscriber| subscriber.enable())?;
+            self.publishers.all().iter().try_for_each(|publisher| publisher.enable())?;
+            self.subscribers.all().iter().try_for_each(|subscriber| subscriber.enable())?;
         }
         Ok(())
     }
 
-    pub(super) fn delete_contained(&self) -> Result<(), Error> {
-        self.publishers().iter().try_for_each(|publisher| publisher.delete_all())?;
-        self.subscribers().iter().try_for_each(|subscriber| subscriber.delete_all())?;
-        lock(&self.publishers).clear();
-        lock(&self.subscribers).clear();
-        lock(&self.topics).clear();
-        Ok(())
+    /// An error on the thread of a callback of something in it.
+    pub(super) fn check_outside(&self, operation: &'static str) -> Result<(), Error> {
+        self.publishers.all().iter().try_for_each(|publisher| publisher.check_outside(operation))?;
+        self.subscribers.all().iter().try_for_each(|subscriber| subscriber.check_outside(operation))?;
+        self.topics.all().iter().try_for_each(|topic| refuse_inside(topic.watch(), operation))
+    }
+
+    pub(super) fn delete_contained(&self) {
+        for publisher in self.publishers.all() {
+            self.publishers.remove(&publisher);
+            publisher.delete_all();
+            publisher.writers.close();
+        }
+        for subscriber in self.subscribers.all() {
+            self.subscribers.remove(&subscriber);
+            subscriber.detach();
+            subscriber.delete_all();
+            subscriber.readers.close();
+        }
+        for topic in self.topics.all() {
+            self.topics.remove(&topic);
+            topic.detach();
+        }
+    }
+
+    /// Deletes everything, and makes nothing any more.
+    pub(super) fn delete(&self) {
+        self.delete_contained();
+        self.publishers.close();
+        self.subscribers.close();
+        self.topics.close();
+        self.node.close();
+    }
+}
+
+impl Topics for ParticipantEntity {
+    fn not_matched(&self, other: &EndpointData, reasons: &[Mismatch]) -> Vec<Arc<Watch>> {
+        let topics = self.topics.all();
+        let named = topics.iter().filter(|topic| topic.name() == other.topic_name);
+        named.filter_map(|topic| topic.not_matched(other, reasons).cloned()).collect()
+    }
+
+    fn participant_lost(&self, prefix: GuidPrefix) {
+        self.topics.all().iter().for_each(|topic| topic.forget_participant(prefix));
+    }
+}
+
+impl StatusSource for ParticipantEntity {
+    fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
+    }
+
+    fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    fn host(&self) -> Option<Arc<dyn Host>> {
+        Some(self.node.shared_host())
     }
 }
 

@@ -12,7 +12,8 @@ use dcps::{Error, InstanceHandle, ReturnCode};
 use wire::cdr::{DdsType, ENCAPSULATION_SIZE};
 use wire::{GuidPrefix, Now};
 
-use crate::entity::{QosKind, deleted, refuse_inside};
+use crate::condition::StatusCondition;
+use crate::entity::{QosKind, StatusSource, deleted, factory_not_enabled, refuse_inside};
 use crate::lock::lock;
 use crate::node::Node;
 use crate::publication::{Publisher, PublisherEntity, PublisherListener};
@@ -133,8 +134,8 @@ impl DomainParticipant {
         let node = Arc::clone(self.node());
         let topic = TopicEntity::new(&self.entity, node, name, type_name, carries, qos)?;
         topic.set_listener(listener, mask);
+        self.entity.topics.add(&topic, "create_topic")?;
         topic.refresh();
-        lock(&self.entity.topics).push(Arc::clone(&topic));
         Ok(Topic::new(topic, self.clone()))
     }
 
@@ -146,9 +147,11 @@ impl DomainParticipant {
     /// Deletes a topic.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if it still has writers or readers, or is of another participant; `AlreadyDeleted`.
+    /// `PreconditionNotMet` if it still has writers or readers, is of another participant, or this is called from its own listener;
+    /// `AlreadyDeleted`.
     pub fn delete_topic(&self, topic: &Topic) -> Result<(), Error> {
         topic.check_participant(self, "delete_topic")?;
+        refuse_inside(topic.entity().watch(), "delete_topic")?;
         if self.entity.is_used(topic.entity()) {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
@@ -157,7 +160,11 @@ impl DomainParticipant {
                 "delete them first",
             ));
         }
-        self.entity.forget_topic(topic.entity())
+        if !self.entity.topics.remove(topic.entity()) {
+            return Err(deleted("delete_topic"));
+        }
+        topic.entity().detach();
+        Ok(())
     }
 
     /// Makes a publisher. `mask` names the statuses that `listener` is for.
@@ -175,11 +182,13 @@ impl DomainParticipant {
         }
         let qos = qos.or_else(|| self.get_default_publisher_qos());
         let entity = PublisherEntity::new(&self.entity, qos)?;
-        lock(&self.entity.publishers).push(Arc::clone(&entity));
-        let publisher = Publisher::new(entity, self.clone());
+        let publisher = Publisher::new(Arc::clone(&entity), self.clone());
         publisher.set_listener(listener, mask);
+        self.entity.publishers.add(&entity, "create_publisher")?;
+        // Both again, now that it is known: what another thread changes meanwhile is not missed.
+        publisher.entity().refresh();
         if self.entity.enables_children() {
-            publisher.enable()?;
+            entity.enable()?;
         }
         Ok(publisher)
     }
@@ -187,9 +196,15 @@ impl DomainParticipant {
     /// Deletes a publisher.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if it still has writers, or is of another participant.
+    /// `PreconditionNotMet` if it still has writers, or is of another participant; `AlreadyDeleted`.
     pub fn delete_publisher(&self, publisher: &Publisher) -> Result<(), Error> {
-        if !publisher.entity().is_empty() {
+        if !Arc::ptr_eq(publisher.get_participant().entity(), &self.entity) {
+            return Err(not_ours("delete_publisher"));
+        }
+        if !self.entity.publishers.contains(publisher.entity()) {
+            return Err(deleted("delete_publisher"));
+        }
+        if !publisher.entity().writers.close_if_empty() {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
                 "delete_publisher",
@@ -197,9 +212,7 @@ impl DomainParticipant {
                 "delete them first: delete_contained_entities",
             ));
         }
-        let mut publishers = lock(&self.entity.publishers);
-        let known = publishers.iter().position(|known| Arc::ptr_eq(known, publisher.entity()));
-        publishers.swap_remove(known.ok_or_else(|| not_ours("delete_publisher"))?);
+        self.entity.publishers.remove(publisher.entity());
         Ok(())
     }
 
@@ -218,11 +231,13 @@ impl DomainParticipant {
         }
         let qos = qos.or_else(|| self.get_default_subscriber_qos());
         let entity = SubscriberEntity::new(&self.entity, qos)?;
-        lock(&self.entity.subscribers).push(Arc::clone(&entity));
-        let subscriber = Subscriber::new(entity, self.clone());
+        let subscriber = Subscriber::new(Arc::clone(&entity), self.clone());
         subscriber.set_listener(listener, mask);
+        self.entity.subscribers.add(&entity, "create_subscriber")?;
+        // Both again, now that it is known: what another thread changes meanwhile is not missed.
+        subscriber.entity().refresh();
         if self.entity.enables_children() {
-            subscriber.enable()?;
+            entity.enable()?;
         }
         Ok(subscriber)
     }
@@ -230,9 +245,17 @@ impl DomainParticipant {
     /// Deletes a subscriber.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if it still has readers, or is of another participant.
+    /// `PreconditionNotMet` if it still has readers, is of another participant, or this is called from its own listener;
+    /// `AlreadyDeleted`.
     pub fn delete_subscriber(&self, subscriber: &Subscriber) -> Result<(), Error> {
-        if !subscriber.entity().is_empty() {
+        if !Arc::ptr_eq(subscriber.get_participant().entity(), &self.entity) {
+            return Err(not_ours("delete_subscriber"));
+        }
+        if !self.entity.subscribers.contains(subscriber.entity()) {
+            return Err(deleted("delete_subscriber"));
+        }
+        refuse_inside(subscriber.entity().watch(), "delete_subscriber")?;
+        if !subscriber.entity().readers.close_if_empty() {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
                 "delete_subscriber",
@@ -240,18 +263,19 @@ impl DomainParticipant {
                 "delete them first: delete_contained_entities",
             ));
         }
-        let mut subscribers = lock(&self.entity.subscribers);
-        let known = subscribers.iter().position(|known| Arc::ptr_eq(known, subscriber.entity()));
-        subscribers.swap_remove(known.ok_or_else(|| not_ours("delete_subscriber"))?);
+        self.entity.subscribers.remove(subscriber.entity());
+        subscriber.entity().detach();
         Ok(())
     }
 
     /// Deletes all writers, readers, publishers, subscribers and topics.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if this is called from the listener of one of them.
+    /// `PreconditionNotMet` if this is called from a callback of one of them; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
-        self.entity.delete_contained()
+        self.entity.check_outside("delete_contained_entities")?;
+        self.entity.delete_contained();
+        Ok(())
     }
 
     /// Leaves the domain: everything in it is deleted, and others are told.
@@ -259,9 +283,8 @@ impl DomainParticipant {
     /// # Errors
     /// `PreconditionNotMet` if this is called from a listener of the participant.
     pub(crate) fn delete(&self) -> Result<(), Error> {
-        refuse_inside(&self.node().found, "delete_participant")?;
-        self.entity.delete_contained()?;
-        self.node().close();
+        self.entity.check_outside("delete_participant")?;
+        self.entity.delete();
         Ok(())
     }
 
@@ -288,15 +311,20 @@ impl DomainParticipant {
     /// What [`DomainParticipantQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
         let qos = qos.or_else(DomainParticipantQos::default);
-        lock(&self.entity.qos).check_change(&qos)?;
-        self.node().set_user_data(&qos.user_data);
-        *lock(&self.entity.qos) = qos;
-        Ok(())
+        let node = self.node();
+        // Callbacks come after the command, with no lock held.
+        node.command(|work| {
+            let mut current = lock(&self.entity.qos);
+            current.check_change(&qos)?;
+            node.set_user_data(&qos.user_data, work);
+            *current = qos;
+            Ok(())
+        })
     }
 
     /// Sets or takes away the listener. Waits for calls in progress.
     pub fn set_listener(&self, listener: Option<Arc<dyn DomainParticipantListener>>, mask: StatusMask) {
-        *lock(&self.entity.listener) = (mask, listener);
+        self.entity.listening.set(listener, mask);
         self.entity.refresh();
     }
 
@@ -309,15 +337,12 @@ impl DomainParticipant {
     }
 
     pub(crate) fn check_enabled(&self, operation: &'static str) -> Result<(), Error> {
-        if *lock(&self.entity.enabled) {
-            return Ok(());
-        }
-        Err(Error::new(
-            ReturnCode::PreconditionNotMet,
-            operation,
-            "the participant is not enabled",
-            "enable the participant first",
-        ))
+        if self.entity.is_enabled() { Ok(()) } else { Err(factory_not_enabled(operation)) }
+    }
+
+    /// The condition that a status of this participant has changed. It has no statuses of its own (DDS 1.4, 2.2.4.1).
+    pub fn get_statuscondition(&self) -> StatusCondition {
+        StatusCondition::new(Arc::clone(&self.entity) as _)
     }
 
     /// True if a handle is that of an entity in this participant.
@@ -380,7 +405,7 @@ fn not_ours(operation: &'static str) -> Error {
     Error::new(
         ReturnCode::PreconditionNotMet,
         operation,
-        "it is not, or no more, an entity of this participant",
-        "delete it once, by the participant that made it",
+        "it is an entity of another participant",
+        "delete it by the participant that made it",
     )
 }

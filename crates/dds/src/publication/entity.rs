@@ -3,17 +3,17 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use dcps::qos::DataWriterQos;
 use dcps::status::StatusMask;
-use dcps::{Error, TypeSupport};
+use dcps::{Error, ReturnCode, TypeSupport};
 
 use super::listener::AnyDataWriterListener;
 use super::publisher::{Publisher, PublisherEntity};
 use super::raw::RawDataWriter;
-use crate::entity::{StatusSource, not_enabled};
+use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
 use crate::lock::lock;
-use crate::node::watch::Watch;
+use crate::node::Node;
+use crate::node::watch::{Callback, Watch};
 use crate::node::writer::WriterCell;
-use crate::node::{Node, Subject};
 use crate::topic::TopicEntity;
 
 /// See the module.
@@ -26,7 +26,7 @@ pub(crate) struct WriterEntity {
     /// QoS as asked for, without what the publisher and the topic add; and the type until it is enabled.
     qos: Mutex<DataWriterQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
-    listener: Mutex<(StatusMask, Option<Arc<dyn AnyDataWriterListener>>)>,
+    listening: Listening<dyn AnyDataWriterListener>,
 }
 
 impl WriterEntity {
@@ -46,15 +46,22 @@ impl WriterEntity {
             cell: OnceLock::new(),
             qos: Mutex::new(qos),
             types: Mutex::new(Some(types)),
-            listener: Mutex::default(),
+            listening: Listening::default(),
         }))
     }
 
     /// Announces the writer; nothing happens if that was done before.
     pub(super) fn enable(&self) -> Result<(), Error> {
-        let Some(types) = lock(&self.types).take() else { return Ok(()) };
-        let qos = self.announced(lock(&self.qos).clone());
-        self.node.create_writer(self.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
+        // Callbacks come after the command: by then the writer is enabled.
+        self.node.command(|work| {
+            let qos = lock(&self.qos);
+            let Some(types) = lock(&self.types).take() else {
+                return self.cell.get().map(drop).ok_or_else(|| not_enabled("enable: it failed before"));
+            };
+            let cell = self.node.make_writer(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
+            let _ = self.cell.set(Arc::clone(&cell));
+            self.node.announce_writer(&cell, self.topic.subject(), work)
+        })
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<WriterCell>, Error> {
@@ -70,27 +77,28 @@ impl WriterEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
-        match self.cell.get() {
-            None => qos.check()?,
-            Some(cell) => {
-                let announced = self.announced(qos.clone());
-                let now = self.node.host().now();
-                cell.lock().machine.set_qos(now, announced.clone())?;
-                // No lock is held here: callbacks of what matches by that may ask for the QoS.
-                self.node.announce_qos(cell.guid, announced.endpoint)?;
-                self.node.touch_writer(cell);
+        self.node.command(|work| {
+            let mut current = lock(&self.qos);
+            match self.cell.get() {
+                None => qos.check()?,
+                Some(cell) => self.node.change_writer(cell, self.announced(qos.clone()), work)?,
             }
-        }
-        *lock(&self.qos) = qos;
-        Ok(())
+            *current = qos;
+            Ok(())
+        })
     }
 
     /// The publisher's or the topic's QoS has changed.
     pub(crate) fn announce_again(&self) -> Result<(), Error> {
-        match self.cell.get() {
-            None => Ok(()),
-            Some(_) => self.set_qos(self.qos()),
-        }
+        self.node.command(|work| {
+            let current = lock(&self.qos);
+            let Some(cell) = self.cell.get() else { return Ok(()) };
+            match self.node.change_writer(cell, self.announced(current.clone()), work) {
+                // Another thread was faster.
+                Err(error) if error.code == ReturnCode::AlreadyDeleted => Ok(()),
+                changed => changed,
+            }
+        })
     }
 
     fn announced(&self, mut qos: DataWriterQos) -> DataWriterQos {
@@ -101,58 +109,56 @@ impl WriterEntity {
         qos
     }
 
-    fn subject(&self) -> Subject {
-        self.topic.subject()
-    }
-
     pub(super) fn set_listener(&self, listener: Option<Arc<dyn AnyDataWriterListener>>, mask: StatusMask) {
-        *lock(&self.listener) = (mask, listener);
+        self.listening.set(listener, mask);
     }
 
     /// Sees to it that whoever listens, at whatever level, is called.
     pub(crate) fn refresh(self: &Arc<Self>) {
-        let own = {
-            let listener = lock(&self.listener);
-            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
-        };
-        let wanted = own | self.publisher.upgrade().map_or(StatusMask::NONE, |group| group.listened());
-        if wanted == StatusMask::NONE {
-            return self.watch.set_callback(wanted, None);
-        }
-        let entity = Arc::downgrade(self);
-        self.watch.set_callback(
-            wanted,
-            Some(Arc::new(move |due| {
+        self.node.set_callback(&self.watch, || {
+            let above = self.publisher.upgrade().map_or(StatusMask::NONE, |group| group.listened());
+            let wanted = (self.listening.mask() | above) & ALL;
+            if wanted == StatusMask::NONE {
+                return (wanted, None);
+            }
+            let entity = Arc::downgrade(self);
+            let callback: Callback = Arc::new(move |due| {
                 if let Some(entity) = entity.upgrade() {
                     entity.dispatch(due);
                 }
-            })),
-        );
+            });
+            (wanted, Some(callback))
+        });
     }
 
     /// Each status goes to the first listener that is for it: the writer's, the publisher's, the participant's (DDS 1.4, 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
-        // What another thread has noticed too may have been told already.
-        let due = due & self.status_changes();
         let Some(publisher) = Publisher::of(&self.publisher) else { return };
         let writer = RawDataWriter::of(Arc::clone(self), publisher.clone());
-        for bit in [
-            StatusMask::OFFERED_DEADLINE_MISSED,
-            StatusMask::OFFERED_INCOMPATIBLE_QOS,
-            StatusMask::LIVELINESS_LOST,
-            StatusMask::PUBLICATION_MATCHED,
-        ] {
-            if !due.intersects(bit) {
+        for bit in BITS {
+            // What was read meanwhile is no change any more.
+            if !due.intersects(bit) || !self.status_changes().intersects(bit) {
                 continue;
             }
-            let (mask, own) = lock(&self.listener).clone();
-            match own.filter(|_| mask.intersects(bit)) {
+            match self.listening.listener_for(bit) {
                 Some(listener) => call(&*listener, &writer, bit),
                 None => publisher.entity().call(bit, |listener| call(listener, &writer, bit)),
             }
         }
     }
 }
+
+/// The statuses of a writer, in the order in which listeners are called.
+const BITS: [StatusMask; 4] = [
+    StatusMask::OFFERED_DEADLINE_MISSED,
+    StatusMask::OFFERED_INCOMPATIBLE_QOS,
+    StatusMask::LIVELINESS_LOST,
+    StatusMask::PUBLICATION_MATCHED,
+];
+const ALL: StatusMask = {
+    let [deadline, incompatible, liveliness, matched] = BITS;
+    StatusMask(deadline.0 | incompatible.0 | liveliness.0 | matched.0)
+};
 
 /// Reads the status, which settles it, and calls.
 fn call(listener: &dyn AnyDataWriterListener, writer: &RawDataWriter, bit: StatusMask) {

@@ -1,4 +1,6 @@
 //! The Publisher (DDS 1.4, 2.2.2.4.1).
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, Weak};
 
 use dcps::qos::{DataWriterQos, PublisherQos, TopicQos};
@@ -11,8 +13,12 @@ use super::entity::WriterEntity;
 use super::listener::{AnyDataWriterListener, DataWriterListener, PublisherListener, Typed};
 use super::raw::RawDataWriter;
 use super::writer::DataWriter;
-use crate::entity::{QosKind, deleted, refuse_inside};
+use crate::condition::StatusCondition;
+use crate::entity::{Children, Listening, QosKind, StatusSource, deleted, refuse_inside};
+use crate::host::Host;
 use crate::lock::lock;
+use crate::node::Node;
+use crate::node::watch::Watch;
 use crate::participant::{DomainParticipant, ParticipantEntity};
 use crate::topic::Topic;
 
@@ -26,24 +32,28 @@ pub struct Publisher {
 
 /// A publisher as its participant keeps it.
 pub(crate) struct PublisherEntity {
+    node: Arc<Node>,
     participant: Weak<ParticipantEntity>,
+    watch: Arc<Watch>,
     qos: Mutex<PublisherQos>,
     default_writer_qos: Mutex<DataWriterQos>,
-    writers: Mutex<Vec<Arc<WriterEntity>>>,
-    listener: Mutex<(StatusMask, Option<Arc<dyn PublisherListener>>)>,
-    enabled: Mutex<bool>,
+    pub(crate) writers: Children<WriterEntity>,
+    listening: Listening<dyn PublisherListener>,
+    enabled: AtomicBool,
 }
 
 impl PublisherEntity {
     pub(crate) fn new(participant: &Arc<ParticipantEntity>, qos: PublisherQos) -> Result<Arc<Self>, Error> {
         qos.check()?;
         Ok(Arc::new(Self {
+            node: Arc::clone(&participant.node),
             participant: Arc::downgrade(participant),
+            watch: Arc::default(),
             qos: Mutex::new(qos),
             default_writer_qos: Mutex::default(),
-            writers: Mutex::default(),
-            listener: Mutex::default(),
-            enabled: Mutex::new(false),
+            writers: Children::default(),
+            listening: Listening::default(),
+            enabled: AtomicBool::new(false),
         }))
     }
 
@@ -53,58 +63,74 @@ impl PublisherEntity {
 
     /// What this publisher's listener and the participant's are for.
     pub(super) fn listened(&self) -> StatusMask {
-        let own = {
-            let listener = lock(&self.listener);
-            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
-        };
-        own | self.participant.upgrade().map_or(StatusMask::NONE, |participant| participant.listened())
+        let above = self.participant.upgrade().map_or(StatusMask::NONE, |above| above.listened());
+        self.listening.mask() | above
     }
 
     /// Calls the listener for a status: this publisher's, or the participant's.
     pub(super) fn call(&self, bit: StatusMask, call: impl FnOnce(&dyn AnyDataWriterListener)) {
-        let (mask, own) = lock(&self.listener).clone();
-        if let Some(listener) = own.filter(|_| mask.intersects(bit)) {
+        if let Some(listener) = self.listening.listener_for(bit) {
             call(&*listener);
-        } else if let Some(listener) =
-            self.participant.upgrade().and_then(|participant| participant.listener_for(bit))
-        {
+        } else if let Some(listener) = self.participant.upgrade().and_then(|above| above.listener_for(bit)) {
             call(&*listener);
         }
-    }
-
-    pub(crate) fn writers(&self) -> Vec<Arc<WriterEntity>> {
-        lock(&self.writers).clone()
     }
 
     pub(crate) fn refresh(&self) {
-        self.writers().iter().for_each(WriterEntity::refresh);
+        self.writers.all().iter().for_each(WriterEntity::refresh);
     }
 
     pub(crate) fn enable(&self) -> Result<(), Error> {
-        *lock(&self.enabled) = true;
-        if self.qos().entity_factory.autoenable_created_entities {
-            self.writers().iter().try_for_each(|writer| writer.enable())?;
+        self.enabled.store(true, SeqCst);
+        if self.enables_children() {
+            self.writers.all().iter().try_for_each(|writer| writer.enable())?;
         }
         Ok(())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.writers).is_empty()
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled.load(SeqCst)
     }
 
-    pub(crate) fn delete_all(&self) -> Result<(), Error> {
-        let writers = self.writers();
-        writers.iter().try_for_each(|writer| refuse_inside(&writer.watch, "delete_contained_entities"))?;
-        writers.iter().for_each(|writer| self.delete(writer));
-        Ok(())
+    fn enables_children(&self) -> bool {
+        self.is_enabled() && lock(&self.qos).entity_factory.autoenable_created_entities
     }
 
-    fn delete(&self, writer: &Arc<WriterEntity>) {
-        lock(&self.writers).retain(|known| !Arc::ptr_eq(known, writer));
-        writer.watch.set_callback(StatusMask::NONE, None);
+    /// An error on the thread of a callback of one of its writers.
+    pub(crate) fn check_outside(&self, operation: &'static str) -> Result<(), Error> {
+        self.writers.all().iter().try_for_each(|writer| refuse_inside(&writer.watch, operation))
+    }
+
+    pub(crate) fn delete_all(&self) {
+        for writer in self.writers.all() {
+            self.delete(&writer);
+        }
+    }
+
+    /// False if it was deleted before.
+    fn delete(&self, writer: &Arc<WriterEntity>) -> bool {
+        if !self.writers.remove(writer) {
+            return false;
+        }
+        self.node.set_callback(&writer.watch, || (StatusMask::NONE, None));
         if let Some(cell) = writer.enabled() {
-            writer.node.delete_writer(cell);
+            self.node.delete_writer(cell);
         }
+        true
+    }
+}
+
+impl StatusSource for PublisherEntity {
+    fn status_changes(&self) -> StatusMask {
+        StatusMask::NONE
+    }
+
+    fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    fn host(&self) -> Option<Arc<dyn Host>> {
+        Some(self.node.shared_host())
     }
 }
 
@@ -164,12 +190,15 @@ impl Publisher {
         let node = Arc::clone(self.participant.node());
         let entity = WriterEntity::new(node, Arc::clone(topic.entity()), &self.entity, qos, types)?;
         entity.set_listener(listener, mask);
-        // Before it is enabled: no change of status is missed.
+        // Known first, then listened to, then enabled: nothing that another thread changes meanwhile is missed.
+        self.entity.writers.add(&entity, "create_datawriter")?;
         entity.refresh();
-        if *lock(&self.entity.enabled) && self.entity.qos().entity_factory.autoenable_created_entities {
-            entity.enable()?;
+        if self.entity.enables_children()
+            && let Err(error) = entity.enable()
+        {
+            self.entity.delete(&entity);
+            return Err(error);
         }
-        lock(&self.entity.writers).push(Arc::clone(&entity));
         Ok(RawDataWriter::of(entity, self.clone()))
     }
 
@@ -187,12 +216,8 @@ impl Publisher {
             ));
         }
         refuse_inside(&writer.entity().watch, "delete_datawriter")?;
-        let known = lock(&self.entity.writers).iter().any(|known| Arc::ptr_eq(known, writer.entity()));
-        if !known {
-            return Err(deleted("delete_datawriter"));
-        }
-        self.entity.delete(writer.entity());
-        Ok(())
+        let is_there = self.entity.delete(writer.entity());
+        if is_there { Ok(()) } else { Err(deleted("delete_datawriter")) }
     }
 
     /// Deletes all writers.
@@ -200,12 +225,14 @@ impl Publisher {
     /// # Errors
     /// `PreconditionNotMet` if this is called from the listener of one of them; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
-        self.entity.delete_all()
+        self.entity.check_outside("delete_contained_entities")?;
+        self.entity.delete_all();
+        Ok(())
     }
 
     /// A writer of the topic of this name, if there is one.
     pub fn lookup_datawriter(&self, topic_name: &str) -> Option<RawDataWriter> {
-        let found = self.entity.writers().into_iter().find(|writer| writer.topic.name() == topic_name)?;
+        let found = self.entity.writers.all().into_iter().find(|writer| writer.topic.name() == topic_name)?;
         Some(RawDataWriter::of(found, self.clone()))
     }
 
@@ -220,16 +247,22 @@ impl Publisher {
     /// What [`PublisherQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<PublisherQos>) -> Result<(), Error> {
         let qos = qos.or_else(|| self.participant.get_default_publisher_qos());
-        {
+        let former = {
             let mut current = lock(&self.entity.qos);
-            if *lock(&self.entity.enabled) {
+            if self.entity.is_enabled() {
                 current.check_change(&qos)?;
             } else {
                 qos.check()?;
             }
-            *current = qos;
-        }
-        self.entity.writers().iter().try_for_each(|writer| writer.announce_again())
+            std::mem::replace(&mut *current, qos)
+        };
+        let writers = self.entity.writers.all();
+        let announced = writers.iter().try_for_each(|writer| writer.announce_again());
+        announced.inspect_err(|_| {
+            *lock(&self.entity.qos) = former;
+            // What was announced before fits again.
+            writers.iter().for_each(|writer| drop(writer.announce_again()));
+        })
     }
 
     /// The QoS that writers get by default.
@@ -255,8 +288,13 @@ impl Publisher {
 
     /// Sets or takes away the listener. Waits for calls in progress.
     pub fn set_listener(&self, listener: Option<Arc<dyn PublisherListener>>, mask: StatusMask) {
-        *lock(&self.entity.listener) = (mask, listener);
+        self.entity.listening.set(listener, mask);
         self.entity.refresh();
+    }
+
+    /// The condition that a status of this publisher has changed. It has no statuses of its own (DDS 1.4, 2.2.4.1).
+    pub fn get_statuscondition(&self) -> StatusCondition {
+        StatusCondition::new(Arc::clone(&self.entity) as _)
     }
 
     /// Enables the publisher, and its writers if ENTITY_FACTORY says so.
@@ -274,7 +312,7 @@ impl Publisher {
     /// `Timeout`.
     pub fn wait_for_acknowledgments(&self, max_wait: Duration) -> Result<(), Error> {
         let until = self.participant.node().host().now().monotonic.after(max_wait);
-        for writer in self.entity.writers() {
+        for writer in self.entity.writers.all() {
             let left = until.since(self.participant.node().host().now().monotonic);
             if let Some(cell) = writer.enabled() {
                 writer.node.wait_for_acknowledgments(cell, left.max(Duration::ZERO))?;

@@ -14,7 +14,7 @@ use super::listener::AnyDataWriterListener;
 use super::publisher::Publisher;
 use crate::bytes::Bytes;
 use crate::condition::StatusCondition;
-use crate::entity::{Held, QosKind, deleted};
+use crate::entity::{Held, QosKind, deleted, factory_not_enabled};
 use crate::node::write::End;
 use crate::topic::Topic;
 
@@ -154,9 +154,11 @@ impl RawDataWriter {
     /// Enables the writer: it is announced, and can write.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if its participant is not enabled; `OutOfResources` if it cannot be announced.
+    /// `PreconditionNotMet` if its publisher is not enabled; `OutOfResources` if it cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
-        self.publisher.get_participant().check_enabled("enable a writer")?;
+        if !self.publisher.entity().is_enabled() {
+            return Err(factory_not_enabled("enable a writer"));
+        }
         self.entity.enable()
     }
 

@@ -3,17 +3,17 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use dcps::qos::DataReaderQos;
 use dcps::status::StatusMask;
-use dcps::{Error, TypeSupport};
+use dcps::{Error, ReturnCode, TypeSupport};
 
 use super::listener::AnyDataReaderListener;
 use super::raw::RawDataReader;
 use super::subscriber::{Subscriber, SubscriberEntity};
-use crate::entity::{StatusSource, not_enabled};
+use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::Node;
 use crate::node::reader::ReaderCell;
-use crate::node::watch::Watch;
+use crate::node::watch::{Callback, Watch};
 use crate::topic::TopicEntity;
 
 /// See the module.
@@ -26,7 +26,7 @@ pub(crate) struct ReaderEntity {
     /// QoS as asked for, without what the subscriber and the topic add; and the type until it is enabled.
     qos: Mutex<DataReaderQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
-    listener: Mutex<(StatusMask, Option<Arc<dyn AnyDataReaderListener>>)>,
+    listening: Listening<dyn AnyDataReaderListener>,
 }
 
 impl ReaderEntity {
@@ -42,19 +42,26 @@ impl ReaderEntity {
             node,
             topic,
             subscriber: Arc::downgrade(subscriber),
-            watch: Arc::default(),
+            watch: Watch::below(&subscriber.watch),
             cell: OnceLock::new(),
             qos: Mutex::new(qos),
             types: Mutex::new(Some(types)),
-            listener: Mutex::default(),
+            listening: Listening::default(),
         }))
     }
 
     /// Announces the reader; nothing happens if that was done before.
     pub(super) fn enable(&self) -> Result<(), Error> {
-        let Some(types) = lock(&self.types).take() else { return Ok(()) };
-        let qos = self.announced(lock(&self.qos).clone());
-        self.node.create_reader(self.topic.subject(), qos, types, Arc::clone(&self.watch), &self.cell)
+        // Callbacks come after the command: by then the reader is enabled.
+        self.node.command(|work| {
+            let qos = lock(&self.qos);
+            let Some(types) = lock(&self.types).take() else {
+                return self.cell.get().map(drop).ok_or_else(|| not_enabled("enable: it failed before"));
+            };
+            let cell = self.node.make_reader(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
+            let _ = self.cell.set(Arc::clone(&cell));
+            self.node.announce_reader(&cell, self.topic.subject(), work)
+        })
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<ReaderCell>, Error> {
@@ -70,27 +77,28 @@ impl ReaderEntity {
     }
 
     pub(super) fn set_qos(&self, qos: DataReaderQos) -> Result<(), Error> {
-        match self.cell.get() {
-            None => qos.check()?,
-            Some(cell) => {
-                let announced = self.announced(qos.clone());
-                let now = self.node.host().now();
-                cell.lock().cache.set_qos(now, announced.clone())?;
-                // No lock is held here: callbacks of what matches by that may ask for the QoS.
-                self.node.announce_qos(cell.guid, announced.endpoint)?;
-                self.node.touch_reader(cell);
+        self.node.command(|work| {
+            let mut current = lock(&self.qos);
+            match self.cell.get() {
+                None => qos.check()?,
+                Some(cell) => self.node.change_reader(cell, self.announced(qos.clone()), work)?,
             }
-        }
-        *lock(&self.qos) = qos;
-        Ok(())
+            *current = qos;
+            Ok(())
+        })
     }
 
     /// The subscriber's or the topic's QoS has changed.
     pub(crate) fn announce_again(&self) -> Result<(), Error> {
-        match self.cell.get() {
-            None => Ok(()),
-            Some(_) => self.set_qos(self.qos()),
-        }
+        self.node.command(|work| {
+            let current = lock(&self.qos);
+            let Some(cell) = self.cell.get() else { return Ok(()) };
+            match self.node.change_reader(cell, self.announced(current.clone()), work) {
+                // Another thread was faster.
+                Err(error) if error.code == ReturnCode::AlreadyDeleted => Ok(()),
+                changed => changed,
+            }
+        })
     }
 
     fn announced(&self, mut qos: DataReaderQos) -> DataReaderQos {
@@ -102,72 +110,64 @@ impl ReaderEntity {
     }
 
     pub(super) fn set_listener(&self, listener: Option<Arc<dyn AnyDataReaderListener>>, mask: StatusMask) {
-        *lock(&self.listener) = (mask, listener);
+        self.listening.set(listener, mask);
     }
 
-    /// Sees to it that whoever listens, at whatever level, is called.
+    /// Sees to it that whoever listens, at whatever level, is called. Where somebody listens for DATA_ON_READERS, nobody is called for
+    /// the data of a reader but by notify_datareaders.
     pub(crate) fn refresh(self: &Arc<Self>) {
-        let own = {
-            let listener = lock(&self.listener);
-            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
-        };
-        let mut wanted = own | self.subscriber.upgrade().map_or(StatusMask::NONE, |group| group.listened());
-        if wanted.intersects(StatusMask::DATA_ON_READERS) {
-            wanted |= StatusMask::DATA_AVAILABLE;
-        }
-        if wanted == StatusMask::NONE {
-            return self.watch.set_callback(wanted, None);
-        }
-        let entity = Arc::downgrade(self);
-        self.watch.set_callback(
-            wanted,
-            Some(Arc::new(move |due| {
+        self.node.set_callback(&self.watch, || {
+            let above = self.subscriber.upgrade().map_or(StatusMask::NONE, |group| group.listened());
+            let wanted = (self.listening.mask() | above) & ALL;
+            if wanted == StatusMask::NONE {
+                return (wanted, None);
+            }
+            let entity = Arc::downgrade(self);
+            let callback: Callback = Arc::new(move |due| {
                 if let Some(entity) = entity.upgrade() {
                     entity.dispatch(due);
                 }
-            })),
-        );
+            });
+            let mut wanted = wanted;
+            if above.intersects(StatusMask::DATA_ON_READERS) {
+                wanted.clear(StatusMask::DATA_AVAILABLE);
+            }
+            (wanted, Some(callback))
+        });
     }
 
-    /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's; data first to
-    /// whoever asked for DATA_ON_READERS (DDS 1.4, 2.2.4.2.2 and 2.2.4.2.3).
+    /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's (DDS 1.4, 2.2.4.2.3).
     fn dispatch(self: &Arc<Self>, due: StatusMask) {
-        // What another thread has noticed too may have been told already.
-        let due = due & self.status_changes();
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
         let reader = RawDataReader::of(Arc::clone(self), subscriber.clone());
-        for bit in [
-            StatusMask::SUBSCRIPTION_MATCHED,
-            StatusMask::LIVELINESS_CHANGED,
-            StatusMask::REQUESTED_INCOMPATIBLE_QOS,
-            StatusMask::REQUESTED_DEADLINE_MISSED,
-            StatusMask::SAMPLE_LOST,
-            StatusMask::SAMPLE_REJECTED,
-            StatusMask::DATA_AVAILABLE,
-        ] {
-            if !due.intersects(bit) {
+        for bit in BITS {
+            // What was read meanwhile is no change any more; but of the data a part may have been taken.
+            let is_due = bit == StatusMask::DATA_AVAILABLE || self.status_changes().intersects(bit);
+            if !due.intersects(bit) || !is_due {
                 continue;
             }
-            if bit == StatusMask::DATA_AVAILABLE && subscriber.entity().call_data_on_readers(&subscriber) {
-                continue;
+            match self.listening.listener_for(bit) {
+                Some(listener) => call(&*listener, &reader, bit),
+                None => subscriber.entity().call(bit, |listener| call(listener, &reader, bit)),
             }
-            self.call(&subscriber, &reader, bit);
         }
-    }
-
-    fn call(&self, subscriber: &Subscriber, reader: &RawDataReader, bit: StatusMask) {
-        let (mask, own) = lock(&self.listener).clone();
-        match own.filter(|_| mask.intersects(bit)) {
-            Some(listener) => call(&*listener, reader, bit),
-            None => subscriber.entity().call(bit, |listener| call(listener, reader, bit)),
-        }
-    }
-
-    /// Calls `on_data_available` of the first listener that is for it.
-    pub(super) fn notify_data_available(&self, reader: &RawDataReader) {
-        self.call(reader.get_subscriber(), reader, StatusMask::DATA_AVAILABLE);
     }
 }
+
+/// The statuses of a reader, in the order in which listeners are called.
+const BITS: [StatusMask; 7] = [
+    StatusMask::SUBSCRIPTION_MATCHED,
+    StatusMask::LIVELINESS_CHANGED,
+    StatusMask::REQUESTED_INCOMPATIBLE_QOS,
+    StatusMask::REQUESTED_DEADLINE_MISSED,
+    StatusMask::SAMPLE_LOST,
+    StatusMask::SAMPLE_REJECTED,
+    StatusMask::DATA_AVAILABLE,
+];
+const ALL: StatusMask = {
+    let [matched, alive, incompatible, deadline, lost, rejected, data] = BITS;
+    StatusMask(matched.0 | alive.0 | incompatible.0 | deadline.0 | lost.0 | rejected.0 | data.0)
+};
 
 /// Reads the status, which settles it, and calls.
 fn call(listener: &dyn AnyDataReaderListener, reader: &RawDataReader, bit: StatusMask) {

@@ -17,7 +17,7 @@ use super::entity::ReaderEntity;
 use super::listener::AnyDataReaderListener;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
-use crate::entity::{Held, QosKind, StatusSource, deleted};
+use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled};
 use crate::topic::Topic;
 
 /// A reader of serialized samples. Clones are the same reader.
@@ -80,7 +80,12 @@ impl RawDataReader {
         }
         let count = state.cache.access_where(now, request, matches, out)?;
         let resumes = state.cache.has_room_again();
+        let are_left = state.cache.samples() > 0;
         drop(state);
+        if count > 0 && are_left {
+            // Others may wait for samples that were read, or instances that are not new any more.
+            self.entity.watch.wake_waiters();
+        }
         if resumes {
             // There is room again for what the protocol holds back.
             self.entity.node.touch_reader(cell);
@@ -99,8 +104,22 @@ impl RawDataReader {
 
     /// True if there are samples in these states.
     pub fn has_samples(&self, states: States) -> bool {
+        self.has_samples_where(states, |_| true)
+    }
+
+    /// True if there are samples in these states of whose octets `matches` is true; it is asked while the reader is locked.
+    pub fn has_samples_where(&self, states: States, matches: impl FnMut(&[u8]) -> bool) -> bool {
         let now = self.entity.node.host().now();
-        self.entity.enabled().is_some_and(|cell| cell.lock().cache.has_samples(now, states))
+        let cell = self.entity.enabled();
+        cell.is_some_and(|cell| cell.lock().cache.has_samples_where(now, states, matches))
+    }
+
+    /// A sample that was handed out turned out to be none of the type: it is counted as malformed.
+    pub(super) fn count_undecodable(&self, sample: &SampleInfo) {
+        if let Some(cell) = self.entity.enabled() {
+            let now = self.entity.node.host().now();
+            cell.lock().cache.not_decoded(now, sample);
+        }
     }
 
     /// The instance of a serialized sample, or of a serialized key; `None` if this reader does not know it.
@@ -135,7 +154,8 @@ impl RawDataReader {
     }
 
     /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until every matched reliable writer has
-    /// delivered all that it held when it was first heard.
+    /// said what it holds, and that was delivered or will never come. A writer of Punctual says it piece by piece as it sends its
+    /// history, so that the wait ends when the first piece has come.
     ///
     /// # Errors
     /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.
@@ -145,15 +165,17 @@ impl RawDataReader {
             return Ok(());
         }
         let waits = WaitSet::new();
-        let mut condition = self.get_statuscondition();
-        condition.set_enabled_statuses(StatusMask(u32::MAX));
-        waits.attach_condition(condition.clone().into())?;
+        waits.attach_condition(self.create_readcondition(States::ANY).into())?;
         let has_all = || {
             let state = cell.lock();
             let mut writers = state.rtps.writers().peekable();
             state.deleted || writers.peek().is_some() && writers.all(|writer| state.rtps.has_history(writer))
         };
-        if waits.wait_until_true(max_wait, has_all) {
+        let has_come = cell.await_history(|| waits.wait_until_true(max_wait, has_all));
+        if cell.lock().deleted {
+            return Err(deleted("wait_for_historical_data"));
+        }
+        if has_come {
             return Ok(());
         }
         Err(Error::new(
@@ -186,9 +208,11 @@ impl RawDataReader {
     /// Enables the reader: it is announced, and receives.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if its participant is not enabled; `OutOfResources` if it cannot be announced.
+    /// `PreconditionNotMet` if its subscriber is not enabled; `OutOfResources` if it cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
-        self.subscriber.get_participant().check_enabled("enable a reader")?;
+        if !self.subscriber.entity().is_enabled() {
+            return Err(factory_not_enabled("enable a reader"));
+        }
         self.entity.enable()
     }
 

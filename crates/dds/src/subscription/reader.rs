@@ -18,7 +18,8 @@ use crate::condition::{QueryCondition, ReadCondition};
 /// A reader of samples of type `T`. Clones are the same reader. What does not depend on the type is said by [`RawDataReader`], which
 /// it dereferences to.
 ///
-/// The forms of read and take are those of the standard; an empty result is its NO_DATA.
+/// The forms of read and take are those of the standard; an empty result is its NO_DATA. Octets that cannot be decoded, as of a writer
+/// that means another type by the same name, are left out and counted ([`DropReason::Malformed`](dcps::reader::DropReason)).
 pub struct DataReader<T> {
     raw: RawDataReader,
     of: PhantomData<fn() -> T>,
@@ -43,7 +44,7 @@ impl<T: DdsType> DataReader<T> {
     /// Takes up to `max` samples in these states out of the cache.
     ///
     /// # Errors
-    /// `NotEnabled`, `AlreadyDeleted`; `Error` if octets of a writer cannot be decoded: they are gone, and the rest comes next time.
+    /// `NotEnabled`, `AlreadyDeleted`.
     pub fn take(&self, max: usize, states: States) -> Result<Vec<Sample<T>>, Error> {
         self.get(&Request { states, max, ..Request::TAKE })
     }
@@ -168,9 +169,9 @@ impl<T: DdsType> DataReader<T> {
         let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
         self.each(&request, |octets| {
             if let Some(payload) = &octets.payload {
-                sample.decode_payload_into(payload.bytes()).map_err(|error| not_decoded(&error))?;
+                sample.decode_payload_into(payload.bytes()).ok()?;
             }
-            Ok(octets.info)
+            Some(octets.info)
         })
     }
 
@@ -213,7 +214,8 @@ impl<T: DdsType> DataReader<T> {
         let mut samples = Vec::new();
         self.with_octets(|octets| {
             self.raw.access_serialized(request, octets)?;
-            self.decode(octets, &mut samples)
+            self.decode(octets, &mut samples);
+            Ok(())
         })?;
         Ok(samples)
     }
@@ -223,7 +225,8 @@ impl<T: DdsType> DataReader<T> {
         let mut samples = Vec::new();
         self.with_octets(|octets| {
             self.raw.access_where(request, |_, payload| query.matches(payload), octets)?;
-            self.decode(octets, &mut samples)
+            self.decode(octets, &mut samples);
+            Ok(())
         })?;
         Ok(samples)
     }
@@ -232,24 +235,33 @@ impl<T: DdsType> DataReader<T> {
         self.each(request, decode)
     }
 
-    /// One sample, decoded outside of the lock.
+    /// The next sample that can be decoded, which is done outside of the lock.
     fn each<R>(
         &self,
         request: &Request,
-        decode: impl FnOnce(&Octets) -> Result<R, Error>,
+        mut decode: impl FnMut(&Octets) -> Option<R>,
     ) -> Result<Option<R>, Error> {
-        self.with_octets(|octets| {
-            self.raw.access_serialized(request, octets)?;
-            octets.first().map(decode).transpose()
-        })
+        loop {
+            let found = self.with_octets(|octets| {
+                self.raw.access_serialized(request, octets)?;
+                Ok(octets.first().map(|octets| decode(octets).ok_or(octets.info)))
+            })?;
+            match found {
+                None => return Ok(None),
+                Some(Ok(sample)) => return Ok(Some(sample)),
+                Some(Err(info)) => self.raw.count_undecodable(&info),
+            }
+        }
     }
 
-    fn decode(&self, octets: &[Octets], samples: &mut Vec<Sample<T>>) -> Result<(), Error> {
+    fn decode(&self, octets: &[Octets], samples: &mut Vec<Sample<T>>) {
         samples.reserve(octets.len());
-        octets.iter().try_for_each(|octets| {
-            samples.push(decode(octets)?);
-            Ok(())
-        })
+        for octets in octets {
+            match decode(octets) {
+                Some(sample) => samples.push(sample),
+                None => self.raw.count_undecodable(&octets.info),
+            }
+        }
     }
 
     /// Lends a list that is used again by the next call on the thread, and gives the memory of its samples back.
@@ -279,18 +291,17 @@ impl<T> Deref for DataReader<T> {
     }
 }
 
-fn decode<T: DdsType>(octets: &Octets) -> Result<Sample<T>, Error> {
+fn decode<T: DdsType>(octets: &Octets) -> Option<Sample<T>> {
     let data = octets.payload.as_ref().map(|payload| T::decode_payload(payload.bytes())).transpose();
     let key = octets.key.as_ref().map(|key| T::decode_key_payload(key.bytes())).transpose();
-    let failed = |error| not_decoded(&error);
-    Ok(Sample { info: octets.info, data: data.map_err(failed)?, key: key.map_err(failed)? })
+    Some(Sample { info: octets.info, data: data.ok()?, key: key.ok()? })
 }
 
 fn not_decoded(error: &dyn Display) -> Error {
     Error::new(
         ReturnCode::Error,
-        "read or take",
-        format!("a sample cannot be decoded: {error}"),
+        "get_key_value",
+        format!("the key cannot be decoded: {error}"),
         "check that writer and reader mean the same type by its name",
     )
 }

@@ -1,4 +1,6 @@
 //! The Subscriber (DDS 1.4, 2.2.2.5.2).
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, Weak};
 
 use dcps::qos::{DataReaderQos, SubscriberQos, TopicQos};
@@ -10,8 +12,12 @@ use super::entity::ReaderEntity;
 use super::listener::{AnyDataReaderListener, DataReaderListener, SubscriberListener, Typed};
 use super::raw::RawDataReader;
 use super::reader::DataReader;
-use crate::entity::{QosKind, deleted, refuse_inside};
+use crate::condition::StatusCondition;
+use crate::entity::{Children, Listening, QosKind, StatusSource, deleted, refuse_inside};
+use crate::host::Host;
 use crate::lock::lock;
+use crate::node::Node;
+use crate::node::watch::{Callback, Watch};
 use crate::participant::{DomainParticipant, ParticipantEntity};
 use crate::topic::Topic;
 
@@ -25,24 +31,28 @@ pub struct Subscriber {
 
 /// A subscriber as its participant keeps it.
 pub(crate) struct SubscriberEntity {
+    node: Arc<Node>,
     participant: Weak<ParticipantEntity>,
+    pub(super) watch: Arc<Watch>,
     qos: Mutex<SubscriberQos>,
     default_reader_qos: Mutex<DataReaderQos>,
-    readers: Mutex<Vec<Arc<ReaderEntity>>>,
-    listener: Mutex<(StatusMask, Option<Arc<dyn SubscriberListener>>)>,
-    enabled: Mutex<bool>,
+    pub(crate) readers: Children<ReaderEntity>,
+    listening: Listening<dyn SubscriberListener>,
+    enabled: AtomicBool,
 }
 
 impl SubscriberEntity {
     pub(crate) fn new(participant: &Arc<ParticipantEntity>, qos: SubscriberQos) -> Result<Arc<Self>, Error> {
         qos.check()?;
         Ok(Arc::new(Self {
+            node: Arc::clone(&participant.node),
             participant: Arc::downgrade(participant),
+            watch: Arc::default(),
             qos: Mutex::new(qos),
             default_reader_qos: Mutex::default(),
-            readers: Mutex::default(),
-            listener: Mutex::default(),
-            enabled: Mutex::new(false),
+            readers: Children::default(),
+            listening: Listening::default(),
+            enabled: AtomicBool::new(false),
         }))
     }
 
@@ -52,76 +62,118 @@ impl SubscriberEntity {
 
     /// What this subscriber's listener and the participant's are for.
     pub(super) fn listened(&self) -> StatusMask {
-        let own = {
-            let listener = lock(&self.listener);
-            if listener.1.is_some() { listener.0 } else { StatusMask::NONE }
-        };
-        own | self.participant.upgrade().map_or(StatusMask::NONE, |participant| participant.listened())
+        let above = self.participant.upgrade().map_or(StatusMask::NONE, |above| above.listened());
+        self.listening.mask() | above
     }
 
     /// Calls the listener for a status: this subscriber's, or the participant's.
     pub(super) fn call(&self, bit: StatusMask, call: impl FnOnce(&dyn AnyDataReaderListener)) {
-        let (mask, own) = lock(&self.listener).clone();
-        if let Some(listener) = own.filter(|_| mask.intersects(bit)) {
+        if let Some(listener) = self.listening.listener_for(bit) {
             call(&*listener);
-        } else if let Some(listener) =
-            self.participant.upgrade().and_then(|participant| participant.listener_for(bit))
-        {
+        } else if let Some(listener) = self.participant.upgrade().and_then(|above| above.listener_for(bit)) {
             call(&*listener);
         }
     }
 
-    /// Calls whoever asked for DATA_ON_READERS; false if nobody did.
-    pub(super) fn call_data_on_readers(&self, subscriber: &Subscriber) -> bool {
+    /// Calls whoever asked for DATA_ON_READERS.
+    fn call_data_on_readers(self: &Arc<Self>) {
+        let Some(participant) = DomainParticipant::of(&self.participant) else { return };
+        let subscriber = Subscriber::new(Arc::clone(self), participant);
         let bit = StatusMask::DATA_ON_READERS;
-        let (mask, own) = lock(&self.listener).clone();
-        if let Some(listener) = own.filter(|_| mask.intersects(bit)) {
-            listener.on_data_on_readers(subscriber);
-            return true;
+        self.watch.settle_data();
+        if let Some(listener) = self.listening.listener_for(bit) {
+            listener.on_data_on_readers(&subscriber);
+        } else if let Some(listener) = subscriber.participant.entity().listener_for(bit) {
+            listener.on_data_on_readers(&subscriber);
         }
-        let participant = self.participant.upgrade();
-        match participant.and_then(|participant| participant.listener_for(bit)) {
-            Some(listener) => {
-                listener.on_data_on_readers(subscriber);
-                true
+    }
+
+    /// Sees to it that whoever listens, at whatever level, is called.
+    pub(crate) fn refresh(self: &Arc<Self>) {
+        self.node.set_callback(&self.watch, || {
+            let wanted = self.listened() & StatusMask::DATA_ON_READERS;
+            if wanted == StatusMask::NONE {
+                return (wanted, None);
             }
-            None => false,
-        }
-    }
-
-    pub(crate) fn readers(&self) -> Vec<Arc<ReaderEntity>> {
-        lock(&self.readers).clone()
-    }
-
-    pub(crate) fn refresh(&self) {
-        self.readers().iter().for_each(ReaderEntity::refresh);
+            let entity = Arc::downgrade(self);
+            let callback: Callback = Arc::new(move |_| {
+                if let Some(entity) = entity.upgrade() {
+                    entity.call_data_on_readers();
+                }
+            });
+            (wanted, Some(callback))
+        });
+        self.readers.all().iter().for_each(ReaderEntity::refresh);
     }
 
     pub(crate) fn enable(&self) -> Result<(), Error> {
-        *lock(&self.enabled) = true;
-        if self.qos().entity_factory.autoenable_created_entities {
-            self.readers().iter().try_for_each(|reader| reader.enable())?;
+        self.enabled.store(true, SeqCst);
+        if self.enables_children() {
+            self.readers.all().iter().try_for_each(|reader| reader.enable())?;
         }
         Ok(())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        lock(&self.readers).is_empty()
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled.load(SeqCst)
     }
 
-    pub(crate) fn delete_all(&self) -> Result<(), Error> {
-        let readers = self.readers();
-        readers.iter().try_for_each(|reader| refuse_inside(&reader.watch, "delete_contained_entities"))?;
-        readers.iter().for_each(|reader| self.delete(reader));
-        Ok(())
+    fn enables_children(&self) -> bool {
+        self.is_enabled() && lock(&self.qos).entity_factory.autoenable_created_entities
     }
 
-    fn delete(&self, reader: &Arc<ReaderEntity>) {
-        lock(&self.readers).retain(|known| !Arc::ptr_eq(known, reader));
-        reader.watch.set_callback(StatusMask::NONE, None);
+    /// An error on the thread of a callback of one of its readers.
+    pub(crate) fn check_readers_outside(&self, operation: &'static str) -> Result<(), Error> {
+        self.readers.all().iter().try_for_each(|reader| refuse_inside(&reader.watch, operation))
+    }
+
+    /// An error on the thread of a callback of its own, or of one of its readers.
+    pub(crate) fn check_outside(&self, operation: &'static str) -> Result<(), Error> {
+        refuse_inside(&self.watch, operation)?;
+        self.check_readers_outside(operation)
+    }
+
+    pub(crate) fn delete_all(&self) {
+        for reader in self.readers.all() {
+            self.delete(&reader);
+        }
+    }
+
+    /// The subscriber is deleted: nobody is called any more.
+    pub(crate) fn detach(&self) {
+        self.node.set_callback(&self.watch, || (StatusMask::NONE, None));
+    }
+
+    /// False if it was deleted before.
+    fn delete(&self, reader: &Arc<ReaderEntity>) -> bool {
+        if !self.readers.remove(reader) {
+            return false;
+        }
+        self.node.set_callback(&reader.watch, || (StatusMask::NONE, None));
         if let Some(cell) = reader.enabled() {
-            reader.node.delete_reader(cell);
+            self.node.delete_reader(cell);
         }
+        true
+    }
+}
+
+impl StatusSource for SubscriberEntity {
+    /// DATA_ON_READERS while a reader has data that nobody looked for, unless `on_data_on_readers` was called for them.
+    fn status_changes(&self) -> StatusMask {
+        let is_available =
+            |reader: &Arc<ReaderEntity>| reader.status_changes().intersects(StatusMask::DATA_AVAILABLE);
+        if self.watch.has_data() && self.readers.all().iter().any(is_available) {
+            return StatusMask::DATA_ON_READERS;
+        }
+        StatusMask::NONE
+    }
+
+    fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    fn host(&self) -> Option<Arc<dyn Host>> {
+        Some(self.node.shared_host())
     }
 }
 
@@ -181,12 +233,15 @@ impl Subscriber {
         let node = Arc::clone(self.participant.node());
         let entity = ReaderEntity::new(node, Arc::clone(topic.entity()), &self.entity, qos, types)?;
         entity.set_listener(listener, mask);
-        // Before it is enabled: no change of status is missed.
+        // Known first, then listened to, then enabled: nothing that another thread changes meanwhile is missed.
+        self.entity.readers.add(&entity, "create_datareader")?;
         entity.refresh();
-        if *lock(&self.entity.enabled) && self.entity.qos().entity_factory.autoenable_created_entities {
-            entity.enable()?;
+        if self.entity.enables_children()
+            && let Err(error) = entity.enable()
+        {
+            self.entity.delete(&entity);
+            return Err(error);
         }
-        lock(&self.entity.readers).push(Arc::clone(&entity));
         Ok(RawDataReader::of(entity, self.clone()))
     }
 
@@ -204,12 +259,8 @@ impl Subscriber {
             ));
         }
         refuse_inside(&reader.entity().watch, "delete_datareader")?;
-        let known = lock(&self.entity.readers).iter().any(|known| Arc::ptr_eq(known, reader.entity()));
-        if !known {
-            return Err(deleted("delete_datareader"));
-        }
-        self.entity.delete(reader.entity());
-        Ok(())
+        let is_there = self.entity.delete(reader.entity());
+        if is_there { Ok(()) } else { Err(deleted("delete_datareader")) }
     }
 
     /// Deletes all readers.
@@ -217,19 +268,21 @@ impl Subscriber {
     /// # Errors
     /// `PreconditionNotMet` if this is called from the listener of one of them; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
-        self.entity.delete_all()
+        self.entity.check_readers_outside("delete_contained_entities")?;
+        self.entity.delete_all();
+        Ok(())
     }
 
     /// A reader of the topic of this name, if there is one.
     pub fn lookup_datareader(&self, topic_name: &str) -> Option<RawDataReader> {
-        let found = self.entity.readers().into_iter().find(|reader| reader.topic.name() == topic_name)?;
+        let found = self.entity.readers.all().into_iter().find(|reader| reader.topic.name() == topic_name)?;
         Some(RawDataReader::of(found, self.clone()))
     }
 
     /// The readers that have samples in these states.
     pub fn get_datareaders(&self, states: States) -> Vec<RawDataReader> {
         let mut found = Vec::new();
-        for entity in self.entity.readers() {
+        for entity in self.entity.readers.all() {
             let reader = RawDataReader::of(entity, self.clone());
             if reader.has_samples(states) {
                 found.push(reader);
@@ -238,10 +291,10 @@ impl Subscriber {
         found
     }
 
-    /// Calls `on_data_available` of the readers that have samples; for use in `on_data_on_readers`.
+    /// Calls `on_data_available` for the readers that have samples which were not read; for use in `on_data_on_readers`.
     pub fn notify_datareaders(&self) {
         for reader in self.get_datareaders(States::NOT_READ) {
-            reader.entity().notify_data_available(&reader);
+            reader.entity().watch.notify(StatusMask::DATA_AVAILABLE);
         }
     }
 
@@ -256,16 +309,22 @@ impl Subscriber {
     /// What [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
         let qos = qos.or_else(|| self.participant.get_default_subscriber_qos());
-        {
+        let former = {
             let mut current = lock(&self.entity.qos);
-            if *lock(&self.entity.enabled) {
+            if self.entity.is_enabled() {
                 current.check_change(&qos)?;
             } else {
                 qos.check()?;
             }
-            *current = qos;
-        }
-        self.entity.readers().iter().try_for_each(|reader| reader.announce_again())
+            std::mem::replace(&mut *current, qos)
+        };
+        let readers = self.entity.readers.all();
+        let announced = readers.iter().try_for_each(|reader| reader.announce_again());
+        announced.inspect_err(|_| {
+            *lock(&self.entity.qos) = former;
+            // What was announced before fits again.
+            readers.iter().for_each(|reader| drop(reader.announce_again()));
+        })
     }
 
     /// The QoS that readers get by default.
@@ -291,8 +350,19 @@ impl Subscriber {
 
     /// Sets or takes away the listener. Waits for calls in progress.
     pub fn set_listener(&self, listener: Option<Arc<dyn SubscriberListener>>, mask: StatusMask) {
-        *lock(&self.entity.listener) = (mask, listener);
+        self.entity.listening.set(listener, mask);
         self.entity.refresh();
+    }
+
+    /// The condition that a status of this subscriber has changed: DATA_ON_READERS, while a reader has data that nobody looked for.
+    pub fn get_statuscondition(&self) -> StatusCondition {
+        StatusCondition::new(Arc::clone(&self.entity) as _)
+    }
+
+    /// The statuses that changed since they were last read: DATA_ON_READERS, while a reader has data that nobody looked for and that
+    /// `on_data_on_readers` was not called for.
+    pub fn get_status_changes(&self) -> StatusMask {
+        self.entity.status_changes()
     }
 
     /// Enables the subscriber, and its readers if ENTITY_FACTORY says so.

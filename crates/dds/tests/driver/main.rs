@@ -1,11 +1,14 @@
 //! The driver on real sockets, each test in a network namespace of its own: nothing reaches the machine's network.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cable;
 mod calls;
 mod closing;
+mod heap;
 mod leading;
 mod namespace;
 mod nesting;
+mod network;
 mod node;
 mod opening;
 mod process;

@@ -36,7 +36,11 @@ pub(crate) fn bare(test: impl FnOnce() + Send) {
 
 /// The command `ip` with these arguments, in the calling thread's namespace.
 pub(crate) fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    run("ip", arguments);
+}
+
+pub(crate) fn run(program: &str, arguments: &str) {
+    let output = Command::new(program).args(arguments.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {arguments}: {said}");
+    assert!(output.status.success(), "{program} {arguments}: {said}");
 }

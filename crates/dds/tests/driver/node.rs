@@ -90,6 +90,11 @@ impl Node {
         self.received.lock().unwrap().iter().filter(|(_, datagram)| holds(datagram, octets)).count()
     }
 
+    /// How many datagrams came in.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.lock().unwrap().len() as u64
+    }
+
     /// Where a datagram with these octets came from.
     pub(crate) fn source(&self, octets: &[u8]) -> Option<SocketAddr> {
         let received = self.received.lock().unwrap();

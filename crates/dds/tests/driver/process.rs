@@ -1,5 +1,5 @@
 //! Tests that need a process of their own, because they count what a process has or does.
-use std::path::Path;
+use std::collections::HashMap;
 use std::process::{Command, Output};
 
 /// Set in the process of such a test.
@@ -7,7 +7,7 @@ const ALONE: &str = "PUNCTUAL_TEST_ALONE";
 
 /// True in the process of the test's own. Elsewhere it starts one for the test of this name and fails if that fails.
 pub(crate) fn is_own(test: &str) -> bool {
-    if std::env::var_os(ALONE).is_some() {
+    if is_alone() {
         return true;
     }
     let own = std::env::current_exe().unwrap();
@@ -16,22 +16,42 @@ pub(crate) fn is_own(test: &str) -> bool {
     false
 }
 
-/// How many system calls the test of this name makes in a process of its own, all threads together, each name with its count;
+/// True in a process that runs a single test.
+pub(crate) fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// The names of the system calls that the test of this name makes in a process of its own, those of each thread in their order;
 /// `None` without the program strace, which continuous integration must have.
-pub(crate) fn system_calls(test: &str, settings: &[(&str, &str)], file: &Path) -> Option<Vec<(String, u64)>> {
+pub(crate) fn system_calls(test: &str) -> Option<Vec<Vec<String>>> {
     if let Err(error) = Command::new("strace").arg("-V").output() {
         assert!(std::env::var_os("CI").is_none(), "strace is missing, see scripts/setup: {error}");
         eprintln!("passed over: strace is missing: {error}");
         return None;
     }
+    let file = std::env::temp_dir().join(format!("punctual-{}-{test}", std::process::id()));
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(file).arg(std::env::current_exe().unwrap());
-    let output =
-        strace.args(arguments(test)).envs(settings.iter().copied()).env(ALONE, "1").output().unwrap();
-    let text = std::fs::read_to_string(file);
+    strace.args(["-f", "-s", "0", "-e", "signal=none", "-o"]).arg(&file);
+    let own = std::env::current_exe().unwrap();
+    let output = strace.arg(own).args(arguments(test)).env(ALONE, "1").output().unwrap();
+    let text = std::fs::read_to_string(&file);
     let _ = std::fs::remove_file(file);
     check(test, &output);
-    Some(counts(&text.unwrap()))
+    Some(by_thread(&text.unwrap()))
+}
+
+/// Lines are `thread name(arguments) = result`; of a call that waits there are two, the second without a name.
+fn by_thread(text: &str) -> Vec<Vec<String>> {
+    let mut calls: HashMap<&str, Vec<String>> = HashMap::new();
+    for line in text.lines() {
+        if let Some((thread, call)) = line.split_once(' ')
+            && let Some((name, _)) = call.trim_start().split_once('(')
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+        {
+            calls.entry(thread).or_default().push(name.to_owned());
+        }
+    }
+    calls.into_values().collect()
 }
 
 fn arguments(test: &str) -> [String; 3] {
@@ -41,13 +61,4 @@ fn arguments(test: &str) -> [String; 3] {
 fn check(test: &str, output: &Output) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("1 passed"), "{test}: {said}{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Lines of a count and a name, between rules, with a total.
-fn counts(text: &str) -> Vec<(String, u64)> {
-    let lines = text.lines().filter_map(|line| {
-        let (count, name) = line.trim().split_once(' ')?;
-        Some((name.trim().to_owned(), count.parse().ok()?))
-    });
-    lines.filter(|(name, _)| name != "total").collect()
 }

@@ -1,8 +1,10 @@
-//! The code under test: what reads bytes from the network, and the rules that hold for any bytes.
+//! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
 mod cdr;
 mod discovery;
+mod files;
 mod messages;
 mod participant;
+mod reader_cache;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -10,6 +12,7 @@ use crate::structure::Structure;
 
 pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
+pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 
 /// How many inputs share a session where sessions have no state.
@@ -19,6 +22,12 @@ const STATELESS_BATCH: u64 = 256;
 const PEER_BATCH: u64 = 128;
 /// How many inputs a participant reads from a stranger: enough to fill what is kept of strangers.
 const STRANGER_BATCH: u64 = 8192;
+
+/// How many inputs a reader's cache gets: enough for instances to come, end, and come again.
+const READER_BATCH: u64 = 512;
+/// What readers may keep of the inputs of their writers, in octets: four times the sum of their limits, since payloads that
+/// idle are as much again, and both have their indices.
+const READER_KEEPS: isize = 48 * 1024;
 
 /// What a participant may keep of the inputs of its peer, in octets: far above its limits, which are checked by themselves.
 const PEER_KEEPS: isize = 512 * 1024;
@@ -33,6 +42,7 @@ pub const RTPS_MESSAGE: Target = Target {
     session: || Box::new(rtps_message),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Payloads of the built-in topics, and parameter lists in general.
@@ -43,6 +53,7 @@ pub const DISCOVERY_DATA: Target = Target {
     session: || Box::new(discovery_data),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Samples of application types.
@@ -53,6 +64,7 @@ pub const CDR_RICH_TYPE: Target = Target {
     session: || Box::new(cdr_rich_type),
     batch: STATELESS_BATCH,
     keeps: 0,
+    hunger: 1,
 };
 
 /// Datagrams of a matched peer, to a live participant.
@@ -63,6 +75,7 @@ pub const PARTICIPANT_PEER: Target = Target {
     session: || Box::new(participant::from_peer()),
     batch: PEER_BATCH,
     keeps: PEER_KEEPS,
+    hunger: 1,
 };
 
 /// Datagrams of somebody else, to a live participant.
@@ -73,11 +86,56 @@ pub const PARTICIPANT_STRANGER: Target = Target {
     session: || Box::new(participant::from_stranger()),
     batch: STRANGER_BATCH,
     keeps: STRANGER_KEEPS,
+    hunger: 1,
+};
+
+/// How many times the budget of the network a file may take: a tree of it is made, and from that the network.
+const FILE_HUNGER: usize = 8;
+
+/// Network files, for `plan`.
+pub const NETWORK_FILE: Target = Target {
+    name: "network_file",
+    structure: Structure::Plain,
+    seeds: files::networks,
+    session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Models of switches in XML, for `plan`.
+pub const SWITCH_MODELS: Target = Target {
+    name: "switch_models",
+    structure: Structure::Plain,
+    seeds: files::models,
+    session: || Box::new(switch_models),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Samples of matched writers, to DataReaders with most policies between them.
+pub const READER_CACHE: Target = Target {
+    name: "reader_cache",
+    structure: Structure::Message,
+    seeds: reader_cache::seeds,
+    session: || Box::new(reader_cache::session()),
+    batch: READER_BATCH,
+    keeps: READER_KEEPS,
+    hunger: 1,
 };
 
 /// All targets.
-pub const ALL: [Target; 5] =
-    [RTPS_MESSAGE, DISCOVERY_DATA, CDR_RICH_TYPE, PARTICIPANT_PEER, PARTICIPANT_STRANGER];
+pub const ALL: [Target; 8] = [
+    RTPS_MESSAGE,
+    DISCOVERY_DATA,
+    CDR_RICH_TYPE,
+    PARTICIPANT_PEER,
+    PARTICIPANT_STRANGER,
+    READER_CACHE,
+    NETWORK_FILE,
+    SWITCH_MODELS,
+];
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {

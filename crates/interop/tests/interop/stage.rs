@@ -1,10 +1,10 @@
 //! A test: two implementations, the terms they talk under, and what they do.
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::dds::Dds;
 use crate::place::{Link, Place};
 use crate::program::Program;
 use crate::transcript::Transcript;
+use crate::vendor::Vendor;
 
 /// The type of the topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,10 @@ pub(crate) enum Kind {
     Keyed,
     /// `Reading`: final, with a double, which XCDR 1 and 2 align differently.
     Keyless,
+    /// `Track`: final, with a number for a key, which is its own hash.
+    Numbered,
+    /// `Report`: mutable, with a string for a key and an optional member.
+    Mutable,
 }
 
 /// What both sides agree on.
@@ -36,7 +40,12 @@ impl Terms {
         vec![
             role,
             "Square",
-            if self.kind == Kind::Keyed { "keyed" } else { "keyless" },
+            match self.kind {
+                Kind::Keyed => "keyed",
+                Kind::Keyless => "keyless",
+                Kind::Numbered => "numbered",
+                Kind::Mutable => "mutable",
+            },
             if self.xcdr == 1 { "1" } else { "2" },
             if self.reliable { "reliable" } else { "best-effort" },
             if self.transient_local { "transient-local" } else { "volatile" },
@@ -52,11 +61,20 @@ impl Terms {
         arguments
     }
 
+    /// What instances are called: each string at another offset, so that what follows it is aligned differently.
+    pub(crate) fn keys(self) -> [&'static str; 3] {
+        match self.kind {
+            Kind::Numbered => ["1", "-2", "305419896"],
+            Kind::Keyed | Kind::Keyless | Kind::Mutable => ["RED", "GREEN", "ULTRAMARINE"],
+        }
+    }
+
     /// The line that a reader prints for a sample that was written as `write key number size`.
     pub(crate) fn sample(self, key: &str, number: u32, size: u32) -> String {
         let value = match self.kind {
             Kind::Keyed => format!("{}", 3 * number),
-            Kind::Keyless => format!("{number}.25"),
+            Kind::Mutable if number % 2 == 1 => "none".to_owned(),
+            Kind::Keyless | Kind::Numbered | Kind::Mutable => format!("{number}.25"),
         };
         let octets = (0..size).map(|at| (at + number) % 251);
         format!("sample {key} {number} {value} {size} {}", adler32(octets))
@@ -74,8 +92,8 @@ pub(crate) fn adler32(octets: impl Iterator<Item = u32>) -> u32 {
 
 /// Who writes, who reads, where.
 pub(crate) struct Stage {
-    writer: Dds,
-    reader: Dds,
+    writer: Vendor,
+    reader: Vendor,
     pub(crate) terms: Terms,
     places: [Place; 2],
     transcript: Transcript,
@@ -83,7 +101,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Plays a script and prints what was said.
-    pub(crate) fn play(writer: Dds, reader: Dds, terms: Terms, script: fn(&Self)) {
+    pub(crate) fn play(writer: Vendor, reader: Vendor, terms: Terms, script: fn(&Self)) {
         let Some(places) = terms.link.places() else { return };
         if writer.command(&places[0]).is_none() || reader.command(&places[1]).is_none() {
             return;
@@ -122,16 +140,16 @@ impl Stage {
         self.start("reader", self.reader, &self.places[1], "sub", self.terms)
     }
 
-    fn start(&self, who: &str, dds: Dds, place: &Place, role: &'static str, terms: Terms) -> Program {
-        let mut program = self.run(who, dds, place, &terms.arguments(role));
+    fn start(&self, who: &str, vendor: Vendor, place: &Place, role: &'static str, terms: Terms) -> Program {
+        let mut program = self.run(who, vendor, place, &terms.arguments(role));
         program.expect("ready");
         program
     }
 
-    fn run(&self, who: &str, dds: Dds, place: &Place, arguments: &[&str]) -> Program {
-        let mut command = dds.command(place).expect("it was there when the test began");
+    fn run(&self, who: &str, vendor: Vendor, place: &Place, arguments: &[&str]) -> Program {
+        let mut command = vendor.command(place).expect("it was there when the test began");
         command.args(arguments);
-        Program::start(&format!("{dds:?} {who}"), command, &self.transcript)
+        Program::start(&format!("{vendor:?} {who}"), command, &self.transcript)
     }
 
     /// Both, matched with each other.
@@ -140,6 +158,11 @@ impl Stage {
         writer.expect("matched 1");
         reader.expect("matched 1");
         (writer, reader)
+    }
+
+    /// Packets of the writer's side that were lost on a narrow cable.
+    pub(crate) fn lost(&self) -> u64 {
+        self.places[0].lost()
     }
 
     /// The writer takes its leave, the reader notices; neither has said anything that was not expected.

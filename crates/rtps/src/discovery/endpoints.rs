@@ -58,6 +58,8 @@ pub(super) struct Endpoints {
     prefix: GuidPrefix,
     /// Local and remote ones.
     all: BTreeMap<Guid, Entry>,
+    /// Grows with every change of `all`.
+    revision: u64,
     topics: BTreeMap<String, Topic>,
     usage: BTreeMap<GuidPrefix, Usage>,
     /// A local endpoint and its matched counterpart; if that is local too, the pair is here both ways.
@@ -71,6 +73,7 @@ impl Endpoints {
         Self {
             prefix,
             all: BTreeMap::new(),
+            revision: 0,
             topics: BTreeMap::new(),
             usage: BTreeMap::new(),
             matched: BTreeSet::new(),
@@ -80,6 +83,11 @@ impl Endpoints {
 
     pub(super) fn get(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
         self.all.get(&guid).map(|entry| &entry.data)
+    }
+
+    /// Grows with every endpoint that is new, changed or gone.
+    pub(super) const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The endpoints of one participant; of ours the local ones.
@@ -95,6 +103,12 @@ impl Endpoints {
 
     pub(super) fn is_matched(&self, local: EntityId, other: Guid) -> bool {
         self.matched.contains(&(local, other))
+    }
+
+    /// True for a writer that some local reader is matched with.
+    pub(super) fn is_read(&self, writer: Guid) -> bool {
+        let topic = self.get(writer).and_then(|data| self.topics.get(&data.topic_name));
+        topic.is_some_and(|topic| topic.local.iter().any(|local| self.is_matched(*local, writer)))
     }
 
     /// What a local endpoint is matched with.
@@ -124,6 +138,7 @@ impl Endpoints {
         topic.all.insert(guid);
         let others: Vec<Guid> = topic.all.iter().copied().filter(|other| *other != guid).collect();
         self.all.insert(guid, Entry { data, octets: 0 });
+        self.revision = self.revision.wrapping_add(1);
         for other in others {
             self.evaluate(guid.entity_id, other, around);
             if other.prefix == self.prefix {
@@ -159,6 +174,7 @@ impl Endpoints {
         topic.all.insert(guid);
         let locals: Vec<EntityId> = topic.local.iter().copied().collect();
         self.all.insert(guid, Entry { data, octets });
+        self.revision = self.revision.wrapping_add(1);
         for local in locals {
             self.evaluate(local, guid, around);
         }
@@ -171,6 +187,7 @@ impl Endpoints {
         let name = entry.data.topic_name.clone();
         self.leave_topic(guid, &name, around);
         let Some(entry) = self.all.remove(&guid) else { return false };
+        self.revision = self.revision.wrapping_add(1);
         if guid.prefix != self.prefix
             && let Some(usage) = self.usage.get_mut(&guid.prefix)
         {
@@ -250,9 +267,7 @@ impl Endpoints {
             return;
         }
         around.events.push(Event::WriterUnmatched { reader: local, writer: other });
-        let topic = self.get(other).and_then(|data| self.topics.get(&data.topic_name));
-        let still = topic.is_some_and(|topic| topic.local.iter().any(|id| self.is_matched(*id, other)));
-        if !still {
+        if !self.is_read(other) {
             around.leases.forget(other);
         }
     }

@@ -1,14 +1,16 @@
 //! What arrives for the built-in endpoints, and what becomes of it.
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 use wire::discovery::{ParticipantData, ParticipantMessage};
 use wire::message::Data;
 use wire::message::encode::DATA_HEADER_LEN;
 use wire::qos::LivelinessKind;
-use wire::{EntityId, GuidPrefix, Now};
+use wire::{EntityId, Guid, GuidPrefix, Now};
 
 use super::events::{Event, LossReason};
+use super::farewell::Leaver;
 use super::participants::Standing;
 use super::rejection::Rejection;
 use super::sedp::{Received, Topic};
@@ -119,9 +121,28 @@ impl<P: Payload> Discovery<P> {
             return;
         }
         match self.ledger.may_leave(prefix, context.from) {
-            Ok(true) => self.lose(now, prefix, LossReason::Left),
+            Ok(true) => self.leaves(now, prefix),
             Ok(false) => {}
             Err(reason) => self.rejections.add(reason),
+        }
+    }
+
+    /// A participant has said goodbye: its writers that are read stay for a moment, and it with them.
+    fn leaves(&mut self, now: Now, prefix: GuidPrefix) {
+        if self.farewells.contains(Leaver::Participant(prefix)) {
+            return;
+        }
+        let (read, others): (Vec<Guid>, Vec<Guid>) = self
+            .endpoints
+            .of(prefix)
+            .map(|data| data.guid)
+            .partition(|guid| guid.entity_id.is_writer() && self.endpoints.is_read(*guid));
+        if read.is_empty() {
+            return self.lose(now, prefix, LossReason::Left);
+        }
+        self.farewells.add(now.monotonic, Leaver::Participant(prefix));
+        for guid in others {
+            self.part_from(now, Leaver::Endpoint(guid));
         }
     }
 
@@ -168,15 +189,19 @@ impl<P: Payload> Discovery<P> {
                     return self.rejections.add(Rejection::EndpointKind);
                 }
                 let limits = self.config.limits;
+                // One that comes back begins anew.
+                if self.farewells.remove(Leaver::Endpoint(data.guid)) {
+                    self.part_from(now, Leaver::Endpoint(data.guid));
+                }
                 let (endpoints, mut around) = self.split(now.monotonic);
                 if let Err(reason) = endpoints.put_remote(*data, octets, &limits, &mut around) {
                     self.rejections.add(reason);
                 }
             }
-            Received::Gone(guid) => {
-                let (endpoints, mut around) = self.split(now.monotonic);
-                endpoints.remove(guid, &mut around);
+            Received::Gone(guid) if guid.entity_id.is_writer() && self.endpoints.is_read(guid) => {
+                self.farewells.add(now.monotonic, Leaver::Endpoint(guid));
             }
+            Received::Gone(guid) => self.part_from(now, Leaver::Endpoint(guid)),
             Received::Asserted(prefix, ParticipantMessage::AUTOMATIC) => {
                 self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
             }

@@ -5,11 +5,12 @@
 //! matches and unmatches readers and writers as they say.
 //!
 //! A participant's lease is kept up by its announcements and by everything else that its built-in endpoints send from
-//! one of its addresses. A goodbye from one of its addresses counts at once; one from elsewhere has no effect. If a goodbye was
-//! forged all the same, the participant is found again by its next announcement.
+//! one of its addresses. A goodbye from one of its addresses counts, though writers that are read stay for a moment; one from
+//! elsewhere has no effect. If a goodbye was forged all the same, the participant is found again by its next announcement.
 mod config;
 mod endpoints;
 mod events;
+mod farewell;
 mod input;
 mod liveliness;
 mod matching;
@@ -22,6 +23,7 @@ mod spdp;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::SocketAddr;
 
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
 use wire::qos::LivelinessKind;
@@ -40,6 +42,7 @@ pub use rejection::Rejection;
 
 use endpoints::{Endpoints, Surroundings};
 use events::Events;
+use farewell::{Farewells, Leaver};
 use liveliness::{Assertions, Leases};
 use participants::Ledger;
 use rejection::Rejections;
@@ -84,6 +87,7 @@ pub struct Discovery<P> {
     sedp: Sedp<P>,
     ledger: Ledger,
     endpoints: Endpoints,
+    farewells: Farewells,
     leases: Leases,
     automatic: Assertions,
     manual: Assertions,
@@ -107,6 +111,7 @@ impl<P: Payload> Discovery<P> {
             network,
             phase: Phase::Running,
             ledger: Ledger::default(),
+            farewells: Farewells::default(),
             leases: Leases::default(),
             automatic: Assertions::new(LivelinessKind::Automatic),
             manual: Assertions::new(LivelinessKind::ManualByParticipant),
@@ -261,6 +266,7 @@ impl<P: Payload> Discovery<P> {
         }
         sending
             .min(self.ledger.next_timeout())
+            .min(self.farewells.next_timeout())
             .min(self.leases.next_timeout())
             .min(self.rejections.next_timeout())
     }
@@ -280,6 +286,11 @@ impl<P: Payload> Discovery<P> {
         self.ledger.get(prefix)
     }
 
+    /// Those who announced themselves and have not proved yet that they hear us, each with the address that it was heard from.
+    pub fn strangers(&self) -> impl Iterator<Item = (SocketAddr, &ParticipantData)> {
+        self.ledger.strangers()
+    }
+
     /// How many participants are validated, and how many announced themselves but are not.
     pub fn participant_counts(&self) -> (usize, usize) {
         (self.ledger.validated_count(), self.ledger.stranger_count())
@@ -288,6 +299,11 @@ impl<P: Payload> Discovery<P> {
     /// All known endpoints, local ones too.
     pub fn endpoints(&self) -> impl Iterator<Item = &Arc<EndpointData>> {
         self.endpoints.iter()
+    }
+
+    /// Grows with every endpoint, local or remote, that is new, changed or gone: of those that match nothing no event tells.
+    pub const fn endpoints_revision(&self) -> u64 {
+        self.endpoints.revision()
     }
 
     /// A known endpoint, local or remote.
@@ -335,9 +351,20 @@ impl<P: Payload> Discovery<P> {
     fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {
         let (endpoints, mut around) = self.split(now.monotonic);
         endpoints.remove_participant(participant, &mut around);
+        self.farewells.remove_participant(participant);
         self.sedp.unmatch_participant(now, participant, reason);
         self.ledger.remove(participant);
         self.events.push(Event::ParticipantLost { participant, reason });
+    }
+
+    fn part_from(&mut self, now: Now, leaver: Leaver) {
+        match leaver {
+            Leaver::Participant(prefix) => self.lose(now, prefix, LossReason::Left),
+            Leaver::Endpoint(guid) => {
+                let (endpoints, mut around) = self.split(now.monotonic);
+                endpoints.remove(guid, &mut around);
+            }
+        }
     }
 
     fn asserted(&mut self, now: Instant, prefix: GuidPrefix, kind: LivelinessKind) {
@@ -361,6 +388,8 @@ impl<P: Payload> Discovery<P> {
         while !self.is_congested() {
             if let Some(participant) = self.ledger.expired(now.monotonic) {
                 self.lose(now, participant, LossReason::LeaseExpired);
+            } else if let Some(leaver) = self.farewells.due(now.monotonic) {
+                self.part_from(now, leaver);
             } else if let Some(writer) = self.leases.expired(now.monotonic) {
                 self.endpoints.report_liveliness(writer, false, &mut self.events);
             } else {

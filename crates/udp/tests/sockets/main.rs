@@ -1,6 +1,7 @@
 //! Real sockets, each test in a network namespace of its own: nothing reaches the machine's network, nothing is left behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alarm;
 mod class;
 mod endings;
 mod host;

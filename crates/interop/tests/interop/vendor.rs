@@ -6,7 +6,7 @@ use crate::place::Place;
 
 /// An implementation; its program speaks the language of `crates/interop/peers/README.md`, if nothing else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Dds {
+pub(crate) enum Vendor {
     Punctual,
     Cyclone,
     FastDds,
@@ -14,7 +14,7 @@ pub(crate) enum Dds {
     RustDds,
 }
 
-impl Dds {
+impl Vendor {
     /// Adds the program to a command that runs it in a place. `None` if `scripts/peers` has not brought it.
     fn program(self, command: &mut Command) -> Option<()> {
         match self {

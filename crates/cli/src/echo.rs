@@ -1,0 +1,200 @@
+//! `punctual echo`: shows the samples of a topic.
+mod show;
+
+use clap::Args;
+use dcps::reader::{DropReason, Request};
+use dds::qos::{DataReaderQos, SubscriberQos};
+use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader, States, WaitSet};
+use wire::discovery::EndpointData;
+
+use self::show::Shower;
+use crate::adapt::Adapted;
+use crate::domain::DomainOptions;
+use crate::exit::{Failure, Outcome};
+use crate::output::progress;
+use crate::qos::QosOptions;
+use crate::span::{self, Span};
+use crate::stop::Stop;
+use crate::types::{Form, TypeOptions};
+
+/// Command line of `punctual echo`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual echo Square                       a type that is known here: the topic says which\n  \
+    punctual echo Readings --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
+    punctual echo Poses --idl pose.idl --type robot::Pose --count 10 --info\n  \
+    punctual echo Anything --hex               octets of any topic\n\n\
+    One sample a line, as JSON. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
+    partitions, so that it gets what there is; the options below ask for something else. What did not arrive is counted at the end.")]
+pub(crate) struct Arguments {
+    /// Topic.
+    topic: String,
+    /// Ends after this many samples.
+    #[arg(short = 'n', long, value_name = "SAMPLES")]
+    count: Option<u64>,
+    /// Ends when this time is over; with fewer samples than --count that is bad news (exit code 1).
+    #[arg(long, value_name = "TIME", value_parser = span::parse)]
+    timeout: Option<Duration>,
+    /// Says of each sample when and by whom it was written.
+    #[arg(long)]
+    info: bool,
+    /// How long it looks for writers before it reads with defaults.
+    #[arg(long, default_value = "2s", value_name = "TIME", value_parser = span::parse)]
+    wait_time: Duration,
+    /// TIME_BASED_FILTER: at most one sample of an instance in this time.
+    #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
+    separation: Option<Duration>,
+    #[command(flatten)]
+    types: TypeOptions,
+    #[command(flatten)]
+    qos: QosOptions,
+    #[command(flatten)]
+    domain: DomainOptions,
+}
+
+/// Shows them.
+pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    let asked = arguments.types.form()?;
+    reader_qos(arguments, &Adapted::to(&[])).check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let start = std::time::Instant::now();
+    let participant = arguments.domain.join("punctual echo")?;
+    let adapted = Adapted::to(&writers(arguments, &participant, stop)?);
+    let (form, type_name) = form(arguments, asked, &adapted)?;
+    let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
+    let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
+    let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
+    let qos = QosKind::Specific(reader_qos(arguments, &adapted));
+    let reader = subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?;
+    let mut shower = Shower::new(form, arguments.info);
+    let shown = listen(arguments, &reader, &mut shower, stop, start)?;
+    progress("");
+    for reason in DropReason::ALL {
+        let dropped = reader.dropped(reason).count;
+        if dropped > 0 {
+            eprintln!("{dropped} more not shown: {reason}");
+        }
+    }
+    let enough = arguments.count.is_none_or(|count| shown >= count);
+    Ok(if enough || stop.requested() { Outcome::Done } else { Outcome::BadNews })
+}
+
+/// The writers of the topic, as soon as there are some.
+fn writers(
+    arguments: &Arguments,
+    participant: &DomainParticipant,
+    stop: &Stop,
+) -> Result<Vec<EndpointData>, Failure> {
+    let found = |participant: &DomainParticipant| -> Vec<EndpointData> {
+        let endpoints = participant.get_discovered_endpoints();
+        let writers = endpoints
+            .iter()
+            .filter(|data| data.guid.entity_id.is_writer() && data.topic_name == arguments.topic);
+        writers.map(|data| (**data).clone()).collect()
+    };
+    progress(&format!("looking for writers of {:?}", arguments.topic));
+    let wait = arguments.timeout.map_or(arguments.wait_time, |timeout| timeout.min(arguments.wait_time));
+    let deadline = std::time::Instant::now()
+        + std::time::Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+    // In slices, because Ctrl-C is no discovery.
+    const SLICE: Duration = Duration::from_millis(100);
+    while std::time::Instant::now() < deadline && !stop.requested() {
+        if participant.wait_for_discovery(SLICE, |participant| !found(participant).is_empty())? {
+            break;
+        }
+    }
+    progress("");
+    Ok(found(participant))
+}
+
+/// How samples are shown, and the name of their type.
+fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result<(Form, String), Failure> {
+    let named = arguments.types.type_name.clone().or_else(|| adapted.type_name.clone());
+    let octets = Form::Octets { keyed: adapted.keyed };
+    match (asked, named) {
+        (Some(Form::Octets { .. }), Some(name)) => Ok((octets, name)),
+        (Some(Form::Octets { .. }), None) => {
+            Err(nobody(arguments, "give --type-name, or start a writer first"))
+        }
+        // The IDL need not have the modules that the domain's name has.
+        (Some(form), named) => {
+            let own = form.name().unwrap_or_default().to_owned();
+            let name = arguments
+                .types
+                .type_name
+                .clone()
+                .or_else(|| named.filter(|name| same_last(name, &own)))
+                .unwrap_or(own);
+            Ok((form, name))
+        }
+        (None, Some(name)) => match Form::known(&name) {
+            Some(form) => Ok((form, name)),
+            None => {
+                eprintln!(
+                    "the type {name} is not known here: octets are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
+                );
+                Ok((octets, name))
+            }
+        },
+        (None, None) => Err(nobody(
+            arguments,
+            "give --type 'struct Name { … };', --idl FILE or --type with a known name, or start a writer first",
+        )),
+    }
+}
+
+fn same_last(one: &str, other: &str) -> bool {
+    one.rsplit("::").next() == other.rsplit("::").next()
+}
+
+fn nobody(arguments: &Arguments, advice: &str) -> Failure {
+    Failure::Usage(format!(
+        "echo {}: no writer was found in {}, so that its type is not known; {advice}. `punctual why {}` may say more",
+        arguments.topic,
+        Span(arguments.wait_time),
+        arguments.topic
+    ))
+}
+
+fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
+    let mut qos = DataReaderQos::default();
+    adapted.ask(&arguments.qos, &mut qos.endpoint);
+    qos.endpoint.time_based_filter = arguments.separation.unwrap_or(qos.endpoint.time_based_filter);
+    qos
+}
+
+/// Shows samples until it is enough, and says how many it was.
+fn listen(
+    arguments: &Arguments,
+    reader: &RawDataReader,
+    shower: &mut Shower,
+    stop: &Stop,
+    start: std::time::Instant,
+) -> Result<u64, Failure> {
+    let waits = WaitSet::new();
+    waits.attach_condition(reader.create_readcondition(States::NOT_READ).into())?;
+    waits.attach_condition(stop.condition())?;
+    let mut samples = Vec::new();
+    let mut shown = 0;
+    loop {
+        let most = arguments.count.map_or(u64::MAX, |count| count - shown);
+        let request = Request { max: usize::try_from(most).unwrap_or(usize::MAX), ..Request::TAKE };
+        reader.access_serialized(&request, &mut samples)?;
+        for sample in samples.drain(..) {
+            shower.show(&sample);
+            shown += 1;
+            reader.recycle([sample]);
+        }
+        let left = match arguments.timeout {
+            Some(timeout) => {
+                let passed = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+                Duration::from_nanos(timeout.as_nanos().saturating_sub(passed))
+            }
+            None => Duration::INFINITE,
+        };
+        if stop.requested() || arguments.count == Some(shown) || left <= Duration::ZERO {
+            return Ok(shown);
+        }
+        // Whether something came or time is up is seen above.
+        let _ = waits.wait(left);
+    }
+}

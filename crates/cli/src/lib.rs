@@ -1,0 +1,80 @@
+//! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
+#![forbid(unsafe_code)]
+
+mod adapt;
+mod describe;
+mod domain;
+mod echo;
+mod exit;
+pub mod explain;
+mod hex;
+mod ls;
+mod measure;
+mod output;
+mod publish;
+mod qos;
+mod span;
+mod stop;
+mod types;
+mod why;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use describe::{People, Person};
+pub use domain::DomainOptions;
+pub use exit::{Failure, Outcome};
+pub use output::{flush, print, progress};
+pub use qos::QosOptions;
+pub use stop::Stop;
+pub use types::TypeOptions;
+
+/// Writes, shows, lists and explains what is in a DDS domain.
+#[derive(Parser, Debug)]
+#[command(
+    name = "punctual",
+    version,
+    propagate_version = true,
+    after_help = "Examples:\n  \
+    punctual ls                    who is there, and what is written and read\n  \
+    punctual help ls               what a command can do, with examples\n\n\
+    Exit code: 0 done; 1 done, and the answer is bad news (a problem was found, too little came in time);\n\
+    2 wrong command line; 3 it could not be done. Ctrl-C ends every command cleanly."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Writes samples that are given as text.
+    Pub(Box<publish::Arguments>),
+    /// Shows the samples of a topic.
+    Echo(Box<echo::Arguments>),
+    /// Lists participants, topics, and endpoints with their QoS.
+    Ls(ls::Arguments),
+    /// Watches a domain, and says what is wrong and what to do.
+    Why(Box<why::Arguments>),
+    /// Measures round trips to whoever runs `pong`.
+    Ping(measure::ping::Arguments),
+    /// Answers every `ping`.
+    Pong(measure::pong::Arguments),
+    /// Measures what a writer and a reader can carry.
+    Perf(measure::perf::Arguments),
+}
+
+/// Does what the command line says, and says what went wrong.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let done = Stop::on_signals().and_then(|stop| match &arguments.command {
+        Command::Pub(arguments) => publish::run(arguments, &stop),
+        Command::Echo(arguments) => echo::run(arguments, &stop),
+        Command::Ls(arguments) => ls::run(arguments, &stop),
+        Command::Why(arguments) => why::run(arguments, &stop),
+        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
+        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
+        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
+    });
+    exit::code(done)
+}

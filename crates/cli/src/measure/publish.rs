@@ -1,0 +1,274 @@
+//! `punctual perf pub`: writes as many samples as it was told to, or as fast as they are taken.
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use dds::{DataWriter, Error, NO_STATUS, QosKind, ReturnCode};
+use serde_json::{Value, json};
+
+use super::latency::Latencies;
+use super::pace::{Rate, Schedule, wake_exactly};
+use super::qos::{QosOptions, parse_seconds, parse_size};
+use super::table::table;
+use super::types::{AnyLoad, KeyedLoad, Load, LoadHead};
+use super::usage::{Usage, Used};
+use super::waiting::Waiting;
+use super::{clock, qos, topics};
+use crate::domain::DomainOptions;
+use crate::exit::{Failure, Outcome};
+use crate::output::{flush, print};
+use crate::stop::Stop;
+
+/// Command line of `punctual perf pub`.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    domain: DomainOptions,
+    #[command(flatten)]
+    qos: QosOptions,
+    /// Samples a second, or max: as many as the history takes.
+    #[arg(short, long, default_value = "max", value_parser = Rate::parse)]
+    rate: Rate,
+    /// Octets in each sample besides its 28 of numbers and times.
+    #[arg(short, long, default_value = "64", value_parser = parse_size)]
+    size: usize,
+    /// Instances of a keyed type, written in turn; 0: a type without key.
+    #[arg(short, long, default_value_t = 0, value_name = "N")]
+    keys: u32,
+    /// Microseconds that a sample may wait for company in its datagram (LATENCY_BUDGET).
+    #[arg(short, long, default_value_t = 0, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    batch: u32,
+    /// End after this many samples.
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// End after this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    duration: Option<Duration>,
+    /// Readers to wait for before the first sample.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    readers: usize,
+    /// End of the topic's name, which both sides have to give.
+    #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
+    topic: String,
+    /// One JSON object in each line: the seconds, then the sum.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was written.
+struct Written {
+    octets: usize,
+    count: u64,
+    /// Writes that found no room within the blocking time, and were tried again.
+    refused: u64,
+    calls: Latencies,
+    second: Latencies,
+    before: (u64, u64, Usage),
+}
+
+/// Writes until it is told to stop.
+pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    if arguments.keys > 0 { write::<KeyedLoad>(arguments, stop) } else { write::<Load>(arguments, stop) }
+}
+
+fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    let participant = arguments.domain.join("punctual perf pub")?;
+    let topic = topics::load::<T>(&participant, &arguments.topic)?;
+    let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
+    let mut writer_qos = arguments.qos.writer(arguments.size);
+    writer_qos.endpoint.latency_budget = dds::Duration::from_micros(i64::from(arguments.batch));
+    let writer = publisher.create_datawriter::<T>(&topic, QosKind::Specific(writer_qos), None, NO_STATUS)?;
+    if !meet(&writer, arguments.readers, stop)? {
+        return Ok(Outcome::Done);
+    }
+    let before = Usage::now();
+    let mut written = Written::new(arguments.size, before)?;
+    let start = Instant::now();
+    written.write(&writer, arguments, stop, start)?;
+    let acknowledged = settle(&writer, arguments)?;
+    let used = Usage::now().since(&before);
+    let counters = writer.counters()?;
+    if arguments.json {
+        let mut sum = written.json(used.wall);
+        sum["kind"] = json!("sum");
+        sum["rate"] = json!(arguments.rate.to_string());
+        sum["octets"] = json!(arguments.size);
+        sum["qos"] = json!(arguments.qos.text());
+        sum["batch_us"] = json!(arguments.batch);
+        sum["keys"] = json!(arguments.keys);
+        sum["acknowledged"] = json!(acknowledged);
+        sum["repaired"] = json!(counters.repairs);
+        sum["cpu"] = used.json();
+        print(format_args!("{sum}"));
+    } else {
+        let all = if acknowledged { "" } else { ", not all of it acknowledged" };
+        print(format_args!("{}{all}, {} repaired", written.text(&used), counters.repairs));
+        let keys = if arguments.keys > 0 { format!(", {} instances", arguments.keys) } else { String::new() };
+        let batch = if arguments.batch > 0 {
+            format!(", up to {} us for company", arguments.batch)
+        } else {
+            String::new()
+        };
+        let rate = arguments.rate;
+        print(format_args!("{} octets{keys}, {}{batch}, {rate}", arguments.size, arguments.qos.text()));
+        let rows = [("call of write", &written.calls, "waiting for room included")];
+        table(&rows).iter().for_each(|line| print(format_args!("{line}")));
+        print(format_args!("{}", used.text(written.count, "sample")));
+    }
+    flush();
+    Ok(Outcome::Done)
+}
+
+/// Waits for readers; false if Ctrl-C came first.
+fn meet<T>(writer: &DataWriter<T>, readers: usize, stop: &Stop) -> Result<bool, Failure> {
+    let mut waiting = Waiting::new("punctual perf sub");
+    loop {
+        let count = writer.get_matched_subscriptions().len();
+        if count >= readers {
+            waiting.end();
+            return Ok(true);
+        }
+        if waiting.wait(&format!(", {count} of {readers} there"), stop)? {
+            return Ok(false);
+        }
+    }
+}
+
+/// Waits for what is under way; true if all of it was acknowledged.
+fn settle<T>(writer: &DataWriter<T>, arguments: &Arguments) -> Result<bool, Failure> {
+    writer.flush()?;
+    if arguments.qos.best_effort {
+        return Ok(true);
+    }
+    match writer.wait_for_acknowledgments(LAST_ACKNOWLEDGEMENTS) {
+        Ok(()) => Ok(true),
+        Err(error) if error.code == ReturnCode::Timeout => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+const LAST_ACKNOWLEDGEMENTS: dds::Duration = dds::Duration::from_secs(5);
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Written {
+    fn new(octets: usize, now: Usage) -> Result<Self, Failure> {
+        let (calls, second) = (Latencies::new()?, Latencies::new()?);
+        Ok(Self { octets, count: 0, refused: 0, calls, second, before: (0, 0, now) })
+    }
+
+    fn write<T: AnyLoad>(
+        &mut self,
+        writer: &DataWriter<T>,
+        arguments: &Arguments,
+        stop: &Stop,
+        start: Instant,
+    ) -> Result<(), Failure> {
+        wake_exactly();
+        let mut schedule = Schedule::new(start, arguments.rate);
+        let mut tick = start + SECOND;
+        let clock = clock::identity();
+        let mut sample = T::default();
+        sample.set_data(vec![0x5a; arguments.size]);
+        loop {
+            let now = Instant::now();
+            if now >= tick {
+                tick += SECOND;
+                let line = self.second(now - start, arguments.json);
+                print(format_args!("{line}"));
+                flush();
+            }
+            let ends = arguments.count.is_some_and(|count| self.count >= count)
+                || arguments.duration.is_some_and(|duration| now - start >= duration);
+            if ends || stop.requested() {
+                return Ok(());
+            }
+            let late = match &schedule {
+                Some(schedule) if schedule.due() > now => {
+                    let wait = schedule.due().min(tick) - now;
+                    stop.wait(qos::duration(wait))?;
+                    continue;
+                }
+                Some(schedule) => now - schedule.due(),
+                None => Duration::ZERO,
+            };
+            let late = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
+            let head = LoadHead { number: self.count, due: clock::wall().saturating_sub(late), clock };
+            sample.set(u32::try_from(self.count % u64::from(arguments.keys.max(1))).unwrap_or(0), head);
+            if self.once(writer, &sample, now)?
+                && let Some(schedule) = &mut schedule
+            {
+                schedule.advance();
+            }
+        }
+    }
+
+    /// Writes a sample; false if there was no room, so that it has to be tried again.
+    fn once<T: AnyLoad>(
+        &mut self,
+        writer: &DataWriter<T>,
+        sample: &T,
+        start: Instant,
+    ) -> Result<bool, Error> {
+        match writer.write(sample) {
+            Ok(_) => {
+                let call = start.elapsed();
+                self.calls.record(call);
+                self.second.record(call);
+                self.count += 1;
+                Ok(true)
+            }
+            Err(error) if error.code == ReturnCode::Timeout => {
+                self.refused += 1;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The line of a second that is over.
+    fn second(&mut self, elapsed: Duration, is_json: bool) -> String {
+        let (count, refused) = (self.count - self.before.0, self.refused - self.before.1);
+        let now = Usage::now();
+        let used = now.since(&self.before.2);
+        self.before = (self.count, self.refused, now);
+        let (seconds, cpu) = (elapsed.as_secs(), used.percent());
+        let line = if is_json {
+            let calls = self.second.json();
+            json!({"kind": "second", "at_s": seconds, "written": count, "refused": refused, "write_us": calls, "cpu_percent": cpu})
+                .to_string()
+        } else {
+            let (rate, megabytes) = rates(count, self.octets, used.wall);
+            let calls = if self.second.count() > 0 { self.second.brief() } else { "none".to_owned() };
+            format!("{seconds:>4} s: {rate:.0} samples/s, {megabytes:.2} MB/s, write {calls}, cpu {cpu:.0} %")
+        };
+        self.second.clear();
+        line
+    }
+
+    fn text(&self, used: &Used) -> String {
+        let (rate, megabytes) = rates(self.count, self.octets, used.wall);
+        format!(
+            "{} written in {:.1} s: {rate:.0} samples/s, {megabytes:.2} MB/s; {} times no room for a while",
+            self.count,
+            used.wall.as_secs_f64(),
+            self.refused
+        )
+    }
+
+    fn json(&self, time: Duration) -> Value {
+        let (rate, megabytes) = rates(self.count, self.octets, time);
+        json!({
+            "written": self.count,
+            "samples_per_s": rate,
+            "megabytes_per_s": megabytes,
+            "refused": self.refused,
+            "write_us": self.calls.json(),
+        })
+    }
+}
+
+/// Samples and millions of octets of their data a second.
+#[expect(clippy::cast_precision_loss, reason = "for people")]
+pub(super) fn rates(count: u64, octets: usize, time: Duration) -> (f64, f64) {
+    let rate = count as f64 / time.as_secs_f64().max(1e-9);
+    (rate, rate * octets as f64 / 1e6)
+}

@@ -1,0 +1,238 @@
+//! `punctual pub`: writes samples that are given as text.
+mod lines;
+
+use clap::Args;
+use dcps::writer::InstanceOf;
+use dds::cdr::Encoding;
+use dds::qos::{DataRepresentation, DataWriterQos, PublisherQos};
+use dds::{Bytes, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions};
+use dynamic::Sample;
+
+use self::lines::Lines;
+use crate::domain::DomainOptions;
+use crate::exit::{Failure, Outcome};
+use crate::hex;
+use crate::output::{print, progress};
+use crate::qos::QosOptions;
+use crate::span::{self, Span};
+use crate::stop::Stop;
+use crate::types::{Form, TypeOptions};
+
+/// Command line of `punctual pub`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual pub Readings '{sensor: 7, celsius: 21.5}' --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
+    punctual pub Square '{color: RED, x: 10, y: 20, shapesize: 30}' --type ShapeType --rate 10 --count 0\n  \
+    punctual pub Poses --idl pose.idl --type robot::Pose < poses.jsonl      one sample a line from standard input\n  \
+    punctual pub Readings '{sensor: 7}' --type Reading --dispose            the sensor exists no more\n  \
+    punctual pub Raw 00010000efbeadde --hex --type-name Word                octets as they are\n\n\
+    Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}. Members that are left out have their initial value.\n\
+    Without a partner it waits for one, as long as --wait-time says; `punctual why TOPIC` says why none comes.")]
+pub(crate) struct Arguments {
+    /// Topic.
+    topic: String,
+    /// Samples, each written in its turn; without any, lines of standard input.
+    samples: Vec<String>,
+    /// How often the samples are written; 0 for ever. Default: once, or for ever with --rate.
+    #[arg(short = 'n', long, value_name = "TIMES")]
+    count: Option<u64>,
+    /// Samples in a second; default as fast as they come.
+    #[arg(short, long, value_name = "HERTZ", value_parser = parse_rate)]
+    rate: Option<f64>,
+    /// Waits for this many matched readers before it writes.
+    #[arg(short, long, default_value_t = 1, value_name = "COUNT")]
+    wait: u32,
+    /// How long it waits for readers, and at the end for acknowledgments.
+    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = span::parse)]
+    wait_time: Duration,
+    /// Stays after the last sample, until Ctrl-C, so that late readers get what --durability transient-local keeps.
+    #[arg(long)]
+    stay: bool,
+    /// Disposes the instances of the samples in place of writing them.
+    #[arg(long, conflicts_with = "hex")]
+    dispose: bool,
+    /// OWNERSHIP_STRENGTH.
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "QoS")]
+    strength: Option<i32>,
+    /// LIFESPAN: how long samples are worth something.
+    #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
+    lifespan: Option<Duration>,
+    #[command(flatten)]
+    types: TypeOptions,
+    #[command(flatten)]
+    qos: QosOptions,
+    #[command(flatten)]
+    domain: DomainOptions,
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e6);
+    rate.ok_or_else(|| format!("{text:?} is no rate; give samples per second, above 0 and at most 1000000"))
+}
+
+/// Writes them.
+pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    let Some(form) = arguments.types.form()? else {
+        return Err(Failure::Usage(
+            "pub: which type? Give --type 'struct Name { … };', --idl FILE, --type with a known name (ShapeType, Reading), or --hex".to_owned(),
+        ));
+    };
+    let Some(type_name) = arguments.types.announced_name(&form) else {
+        return Err(Failure::Usage("pub --hex: give the name of the type by --type-name".to_owned()));
+    };
+    let qos = writer_qos(arguments);
+    let encoding = if qos.endpoint.representation.first() == Some(&DataRepresentation::XCDR2) {
+        Encoding::XCDR2
+    } else {
+        Encoding::XCDR1
+    };
+    // Mistakes in samples are told before anything is opened.
+    let samples: Vec<Vec<u8>> =
+        arguments.samples.iter().map(|text| serialize(&form, text, encoding)).collect::<Result<_, _>>()?;
+    qos.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let participant = arguments.domain.join("punctual pub")?;
+    let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
+    let group = PublisherQos { partition: arguments.qos.partitions.clone(), ..PublisherQos::default() };
+    let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
+    let writer =
+        publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
+    if !wait_for_readers(arguments, &writer, stop)? {
+        return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
+    }
+    let mut pace = Pace { rate: arguments.rate, start: std::time::Instant::now(), written: 0 };
+    if samples.is_empty() {
+        let lines = Lines::of_stdin(stop)?;
+        while let Some(line) = lines.next(stop)? {
+            if !line.trim().is_empty() {
+                write(arguments, &writer, &serialize(&form, &line, encoding)?)?;
+                pace.next(stop)?;
+            }
+        }
+    } else {
+        let times = arguments.count.unwrap_or(if arguments.rate.is_some() { 0 } else { 1 });
+        let mut time = 0;
+        while !stop.requested() && (times == 0 || time < times) {
+            for sample in &samples {
+                write(arguments, &writer, sample)?;
+                if pace.next(stop)? {
+                    break;
+                }
+            }
+            time += 1;
+        }
+    }
+    if arguments.stay {
+        progress("written; Ctrl-C ends it");
+        stop.wait(Duration::INFINITE)?;
+        progress("");
+        return Ok(Outcome::Done);
+    }
+    finish(arguments, &writer)
+}
+
+fn writer_qos(arguments: &Arguments) -> DataWriterQos {
+    let mut qos = DataWriterQos::default();
+    arguments.qos.apply(&mut qos.endpoint);
+    qos.endpoint.ownership_strength = arguments.strength.unwrap_or(qos.endpoint.ownership_strength);
+    qos.endpoint.lifespan = arguments.lifespan.unwrap_or(qos.endpoint.lifespan);
+    qos
+}
+
+fn serialize(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("sample {text:?}: {error}"));
+    let mut octets = Vec::new();
+    match form {
+        Form::Octets { .. } => {
+            octets = hex::parse(text).map_err(|error| wrong(&error))?;
+            if octets.len() < 4 {
+                return Err(wrong(&"give at least the four octets of the encapsulation header, as 00010000"));
+            }
+        }
+        Form::Described(schema, index) => {
+            let sample = Sample::read(schema, *index, text).map_err(|error| wrong(&error))?;
+            sample.encode(encoding, &mut octets).map_err(|error| wrong(&error))?;
+        }
+    }
+    Ok(octets)
+}
+
+fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result<(), Failure> {
+    if arguments.dispose {
+        writer.dispose_of(InstanceOf::Sample(octets), None)?;
+    } else {
+        writer.write_serialized(&Bytes::from(octets.to_vec()), &WriteOptions::default())?;
+    }
+    Ok(())
+}
+
+/// False if they do not come.
+fn wait_for_readers(arguments: &Arguments, writer: &RawDataWriter, stop: &Stop) -> Result<bool, Failure> {
+    let waits = WaitSet::new();
+    let matched = writer.get_statuscondition();
+    matched.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
+    waits.attach_condition(matched.into())?;
+    waits.attach_condition(stop.condition())?;
+    let start = std::time::Instant::now();
+    loop {
+        let found = writer.get_publication_matched_status().current.count;
+        if found >= arguments.wait || stop.requested() {
+            progress("");
+            return Ok(!stop.requested());
+        }
+        let passed = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let left = if arguments.wait_time.is_infinite() {
+            Duration::INFINITE
+        } else {
+            Duration::from_nanos(arguments.wait_time.as_nanos().saturating_sub(passed))
+        };
+        if left <= Duration::ZERO {
+            progress("");
+            print(format_args!(
+                "{found} of {} readers of {:?} came in {}; nothing was written. `punctual why {}` says why; --wait 0 writes without readers",
+                arguments.wait,
+                arguments.topic,
+                Span(arguments.wait_time),
+                arguments.topic,
+            ));
+            return Ok(false);
+        }
+        progress(&format!("{found} of {} readers of {:?}", arguments.wait, arguments.topic));
+        // Whether something happened or time is up is seen above.
+        let _ = waits.wait(left);
+    }
+}
+
+/// Waits until all is acknowledged.
+fn finish(arguments: &Arguments, writer: &RawDataWriter) -> Result<Outcome, Failure> {
+    match writer.wait_for_acknowledgments(arguments.wait_time) {
+        Ok(()) => Ok(Outcome::Done),
+        Err(error) if error.code == dds::ReturnCode::Timeout => {
+            print(format_args!(
+                "not every reader has acknowledged everything in {}; `punctual why {}` may say more",
+                Span(arguments.wait_time),
+                arguments.topic
+            ));
+            Ok(Outcome::BadNews)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Keeps to a rate.
+struct Pace {
+    rate: Option<f64>,
+    start: std::time::Instant,
+    written: u64,
+}
+
+impl Pace {
+    /// Waits until the next sample is due; true if the command is to end.
+    fn next(&mut self, stop: &Stop) -> Result<bool, Failure> {
+        self.written += 1;
+        let Some(rate) = self.rate else { return Ok(stop.requested()) };
+        // From the start on, so that no error adds up.
+        let due = self.start + std::time::Duration::from_secs_f64(self.written as f64 / rate);
+        let left = due.saturating_duration_since(std::time::Instant::now());
+        stop.wait(Duration::from_nanos(i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)))
+    }
+}

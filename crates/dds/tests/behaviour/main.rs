@@ -1,0 +1,17 @@
+//! What the public API promises, from entity to entity: in virtual time, or on threads where threads are what is tested.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at once")]
+
+#[path = "../desk/mod.rs"]
+mod desk;
+#[path = "../loft/mod.rs"]
+mod loft;
+
+mod access;
+mod changes;
+mod conditions;
+mod delivery;
+mod entities;
+mod fixture;
+mod listeners;
+mod presence;
+mod threads;

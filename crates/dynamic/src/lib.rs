@@ -1,0 +1,27 @@
+//! Types that are described at run time, in IDL (IDL 4.2, XTypes 1.3), and their samples: from and to CDR, from and to text.
+//!
+//! For tools that show or write samples of types that were not known when they were compiled. Programs that know their types derive
+//! them, which is faster and checked by the compiler. Both give the same octets.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod codec;
+mod decode;
+mod encode;
+pub mod idl;
+mod print;
+mod read;
+mod schema;
+mod size;
+mod support;
+mod value;
+
+pub use decode::Unreadable;
+pub use read::TextError;
+pub use schema::{
+    Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, TypeIndex, Union,
+};
+pub use support::DynamicTypeSupport;
+pub use value::{Sample, Value};

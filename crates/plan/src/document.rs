@@ -1,0 +1,211 @@
+//! The network file as it is written: TOML, with places for what is said about it later.
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::problem::{Problem, Source};
+use crate::quantity::{Rate, Time};
+
+/// The most octets of a file.
+pub(crate) const LARGEST_FILE: u64 = 32 << 20;
+
+/// A network file.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Document {
+    #[serde(default)]
+    pub(crate) name: Option<String>,
+    #[serde(default)]
+    pub(crate) split: Split,
+    /// Whether there is traffic that nobody admits.
+    #[serde(default = "yes")]
+    pub(crate) best_effort: bool,
+    #[serde(default)]
+    pub(crate) control: Option<Control>,
+    /// XML files with models of switches, relative to this one.
+    #[serde(default)]
+    pub(crate) model_files: Vec<Spanned<String>>,
+    #[serde(default, rename = "switch-model")]
+    pub(crate) models: Vec<Model>,
+    #[serde(default, rename = "host")]
+    pub(crate) hosts: Vec<Host>,
+    #[serde(default, rename = "switch")]
+    pub(crate) switches: Vec<Switch>,
+    #[serde(default, rename = "link")]
+    pub(crate) links: Vec<Link>,
+    #[serde(default, rename = "flow")]
+    pub(crate) flows: Vec<Flow>,
+}
+
+/// A file that changes a plan.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Change {
+    /// Names of flows.
+    #[serde(default)]
+    pub(crate) remove: Vec<Spanned<String>>,
+    #[serde(default, rename = "flow")]
+    pub(crate) flows: Vec<Flow>,
+}
+
+#[derive(Deserialize, Clone, Copy, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Split {
+    #[default]
+    Load,
+    Last,
+    Even,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Control {
+    /// Octets on the wire.
+    pub(crate) burst: u32,
+    pub(crate) rate: Rate,
+}
+
+/// A model of a switch; what is left out is that of an ordinary gigabit switch.
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Model {
+    pub(crate) name: Spanned<String>,
+    pub(crate) ports: u32,
+    pub(crate) queues: u8,
+    pub(crate) rate: Rate,
+    /// Octets of each port, shared by its queues.
+    #[serde(default)]
+    pub(crate) buffer: Option<u64>,
+    /// Octets of each queue.
+    #[serde(default)]
+    pub(crate) queue_buffer: Option<u64>,
+    #[serde(default)]
+    pub(crate) gates: Option<Gates>,
+    #[serde(default)]
+    pub(crate) meters: Option<Meters>,
+    #[serde(default)]
+    pub(crate) least_multiplexing: Option<Time>,
+    #[serde(default)]
+    pub(crate) multiplexing: Option<Time>,
+    #[serde(default)]
+    pub(crate) overhead: u8,
+    #[serde(default)]
+    pub(crate) preemption: bool,
+    #[serde(default)]
+    pub(crate) mtu: Option<u32>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Gates {
+    #[serde(default)]
+    pub(crate) count: Option<u32>,
+    #[serde(default)]
+    pub(crate) precision: Option<Time>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Meters {
+    #[serde(default)]
+    pub(crate) count: Option<u32>,
+    #[serde(default)]
+    pub(crate) precision: Option<Rate>,
+    /// Bits.
+    #[serde(default)]
+    pub(crate) burst_precision: Option<u32>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Host {
+    pub(crate) name: Spanned<String>,
+    /// Queues of its port, the lowest for best effort; 1 if it is first-in first-out.
+    #[serde(default)]
+    pub(crate) queues: Option<u8>,
+    /// Whether it sends best effort, too.
+    #[serde(default)]
+    pub(crate) best_effort: Option<bool>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Switch {
+    pub(crate) name: Spanned<String>,
+    pub(crate) model: Spanned<String>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Link {
+    /// Two nodes, each with `:` and its port number if that matters.
+    pub(crate) ends: Spanned<[Spanned<String>; 2]>,
+    #[serde(default)]
+    pub(crate) rate: Option<Spanned<Rate>>,
+    #[serde(default)]
+    pub(crate) propagation: Option<Time>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Flow {
+    #[serde(default)]
+    pub(crate) name: Option<Spanned<String>>,
+    pub(crate) topic: Spanned<String>,
+    pub(crate) publisher: Spanned<String>,
+    pub(crate) subscribers: Spanned<Vec<Subscriber>>,
+    /// Octets of the largest sample.
+    pub(crate) size: Spanned<u32>,
+    #[serde(default)]
+    pub(crate) least_size: Option<u32>,
+    #[serde(default)]
+    pub(crate) framing: Framing,
+    #[serde(default)]
+    pub(crate) datagram: Option<u32>,
+    pub(crate) separation: Spanned<Time>,
+    #[serde(default)]
+    pub(crate) maximum_separation: Option<Time>,
+    #[serde(default)]
+    pub(crate) jitter: Option<Time>,
+    #[serde(default)]
+    pub(crate) emission: Option<Time>,
+    #[serde(default)]
+    pub(crate) importance: u8,
+    #[serde(default)]
+    pub(crate) trusted: bool,
+    /// Flows of one bundle cannot be told apart.
+    #[serde(default)]
+    pub(crate) bundle: Option<Spanned<String>>,
+    /// The switches that it may pass.
+    #[serde(default)]
+    pub(crate) through: Option<Vec<Spanned<String>>>,
+}
+
+#[derive(Deserialize, Clone, Copy, Default, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Framing {
+    #[default]
+    Rtps,
+    Udp,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Subscriber {
+    pub(crate) host: Spanned<String>,
+    pub(crate) limit: Time,
+    #[serde(default)]
+    pub(crate) maximum_separation: Option<Time>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Reads a file of either kind.
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(source: Source<'_>) -> Result<T, Problem> {
+    toml::from_str(source.text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let what = error.message().trim().replace('\n', "; ");
+        source.problem(at, what, "docs/plan.md lists what a network file may say")
+    })
+}

@@ -1,0 +1,31 @@
+//! Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
+//!
+//! [`run()`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
+//! look like. Files are read in full before anything is planned, and a wrong one is told with its line and column.
+#![forbid(unsafe_code)]
+
+mod certify;
+mod change;
+mod check;
+mod document;
+mod explain;
+mod models;
+mod network;
+mod picture;
+mod planning;
+mod problem;
+mod quantity;
+mod report;
+mod run;
+mod simulate;
+mod text;
+
+pub use certify::Certificates;
+pub use change::{Added, Changed, Changes, Moved};
+pub use check::{check_models, check_network};
+pub use problem::Problem;
+pub use report::{
+    EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,
+};
+pub use run::{ADMITTED, Arguments, REFUSED, VIOLATED, WRONG, run};
+pub use simulate::{Found, Simulation};

@@ -1,0 +1,472 @@
+//! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use latency::bundle::bundle;
+use latency::framing::{ETHERNET_HEADER, FRAME_AROUND, Framing};
+use latency::network::{Buffer, Flow, Policing, Port, Subscriber};
+use latency::port::Control;
+use latency::routes::Topology;
+use latency::split::Split;
+use latency::switch::{Others, SwitchModel};
+use toml::Spanned;
+
+use crate::document::{self, Document};
+use crate::models::{Models, said};
+use crate::problem::{Problem, Source};
+
+/// The most nodes, links and flows of a network, and subscribers of a flow.
+const MOST: usize = 100_000;
+const MOST_SUBSCRIBERS: usize = 1_000;
+/// Queues of a host's port, and the memory behind them: 1 TiB.
+const HOST_QUEUES: u8 = 8;
+pub(crate) const HOST_BUFFER: u64 = 1 << 40;
+/// UDP payload of a full frame.
+const DATAGRAM: u32 = 1_472;
+/// Octets of an encapsulation header, which RTPS puts before a sample.
+const ENCAPSULATION: u32 = 4;
+
+/// A host or a switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    /// The name of its model, if it is a switch.
+    pub(crate) model: Option<String>,
+}
+
+/// A flow as it was asked for, without its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) name: String,
+    pub(crate) publisher: usize,
+    /// The nodes of the subscribers of `flow`, in their order; the hop of a subscriber is its number.
+    pub(crate) subscribers: Vec<usize>,
+    pub(crate) flow: Flow,
+    /// The switches that it may pass; all if there are none.
+    pub(crate) through: Option<Vec<usize>>,
+    /// The flows in it, if it is a bundle.
+    pub(crate) members: Vec<(String, Flow)>,
+}
+
+/// A network that makes sense.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) name: String,
+    pub(crate) split: Split,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) ports: Vec<Port>,
+    /// For each port, its node and the node that it leads to.
+    pub(crate) links: Vec<(usize, usize)>,
+    pub(crate) topology: Topology,
+    pub(crate) flows: Vec<Asked>,
+    /// For each switch with a limit: its node, the ports of hosts that lead to it, and how many flows it can police.
+    pub(crate) guards: Vec<(usize, Vec<usize>, u32)>,
+    policing: Vec<Option<Policing>>,
+    names: BTreeMap<String, usize>,
+}
+
+impl Network {
+    /// Reads a network file, and the model files that it names.
+    pub(crate) fn read(
+        source: Source<'_>,
+        load: impl Fn(&Path) -> Result<String, String>,
+    ) -> Result<Self, Problem> {
+        let document: Document = document::read(source)?;
+        let mut models = Models::shipped();
+        for file in &document.model_files {
+            let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file.get_ref());
+            let text = load(&path).map_err(|error| {
+                let what = format!("the model file cannot be read: {error}");
+                source.problem(file.span().start, what, "paths are relative to the network file")
+            })?;
+            models.add_xml(Source { file: &path.to_string_lossy(), text: &text })?;
+        }
+        for model in &document.models {
+            models.add_document(source, model)?;
+        }
+        let mut network = Self {
+            name: document.name.clone().unwrap_or_default(),
+            split: match document.split {
+                document::Split::Load => Split::Load,
+                document::Split::Last => Split::Last,
+                document::Split::Even => Split::Even,
+            },
+            nodes: Vec::new(),
+            ports: Vec::new(),
+            links: Vec::new(),
+            topology: Topology::default(),
+            flows: Vec::new(),
+            guards: Vec::new(),
+            policing: Vec::new(),
+            names: BTreeMap::new(),
+        };
+        for host in &document.hosts {
+            network.add_node(source, &host.name, None)?;
+        }
+        let mut kinds: Vec<&SwitchModel> = Vec::new();
+        for switch in &document.switches {
+            let model = models.get(switch.model.get_ref()).ok_or_else(|| {
+                let what = format!("there is no model \"{}\"", switch.model.get_ref());
+                source.problem(switch.model.span().start, what, format!("models are {}", models.names()))
+            })?;
+            network.add_node(source, &switch.name, Some(switch.model.get_ref().clone()))?;
+            kinds.push(model);
+        }
+        network.policing = document
+            .hosts
+            .iter()
+            .map(|_| None)
+            .chain(kinds.iter().map(|kind| Some(kind.policing())))
+            .collect();
+        Links { network: &mut network, document: &document, kinds: &kinds, used: BTreeMap::new() }
+            .add(source)?;
+        let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
+        network.topology = Topology::new(network.links.clone(), forwards);
+        network.limit_guards(document.hosts.len(), &kinds);
+        network.flows = network.asked(source, &document.flows)?;
+        Ok(network)
+    }
+
+    fn add_node(
+        &mut self,
+        source: Source<'_>,
+        name: &Spanned<String>,
+        model: Option<String>,
+    ) -> Result<(), Problem> {
+        let at = name.span().start;
+        let text = name.get_ref();
+        if text.is_empty() || text.len() > 64 || text.contains(|c: char| c.is_control() || c == ':') {
+            return Err(source.problem(at, "a name is 1 to 64 octets without \":\"", "choose another name"));
+        }
+        if self.nodes.len() >= MOST {
+            return Err(source.problem(at, format!("more than {MOST} nodes"), "plan parts of the network"));
+        }
+        if self.names.insert(text.clone(), self.nodes.len()).is_some() {
+            return Err(source.problem(at, format!("there are two nodes \"{text}\""), "rename one"));
+        }
+        self.nodes.push(Node { name: text.clone(), model });
+        Ok(())
+    }
+
+    fn node(&self, source: Source<'_>, name: &Spanned<String>, host: bool) -> Result<usize, Problem> {
+        let kind = if host { "host" } else { "switch" };
+        let found = self.names.get(name.get_ref()).copied();
+        let fits = |node: &usize| self.nodes.get(*node).is_some_and(|node| node.model.is_none() == host);
+        found.filter(fits).ok_or_else(|| {
+            let what = format!("there is no {kind} \"{}\"", name.get_ref());
+            source.problem(name.span().start, what, format!("name a [[{kind}]] of the network file"))
+        })
+    }
+
+    fn limit_guards(&mut self, hosts: usize, kinds: &[&SwitchModel]) {
+        for (index, kind) in kinds.iter().enumerate() {
+            let switch = hosts + index;
+            let Some(guards) = kind.guards() else { continue };
+            let links = self.links.iter().enumerate();
+            let from_hosts =
+                links.filter(|(_, (from, to))| *to == switch && *from < hosts).map(|(port, _)| port);
+            self.guards.push((switch, from_hosts.collect(), guards));
+        }
+    }
+
+    /// The flows of a file, bundles put together, the most important first, else in the order of the file.
+    pub(crate) fn asked(&self, source: Source<'_>, flows: &[document::Flow]) -> Result<Vec<Asked>, Problem> {
+        let mut asked: Vec<Asked> = Vec::new();
+        let mut names: BTreeMap<String, usize> =
+            self.flows.iter().map(|flow| (flow.name.clone(), 0)).collect();
+        let mut bundles: BTreeMap<&str, Vec<(usize, Asked)>> = BTreeMap::new();
+        for flow in flows {
+            let at = flow.topic.span().start;
+            if asked.len() >= MOST {
+                return Err(source.problem(
+                    at,
+                    format!("more than {MOST} flows"),
+                    "plan parts of the network",
+                ));
+            }
+            let one = self.flow(source, flow)?;
+            if names.insert(one.name.clone(), at).is_some() {
+                let what = format!("there are two flows \"{}\"", one.name);
+                return Err(source.problem(at, what, "give one a name of its own with name = \"...\""));
+            }
+            match &flow.bundle {
+                Some(bundle) => bundles.entry(bundle.get_ref()).or_default().push((at, one)),
+                None => asked.push(one),
+            }
+        }
+        for (name, members) in bundles {
+            asked.push(self.bundled(source, name, members)?);
+        }
+        asked.sort_by_key(|flow| std::cmp::Reverse(flow.flow.importance));
+        Ok(asked)
+    }
+
+    fn bundled(
+        &self,
+        source: Source<'_>,
+        name: &str,
+        members: Vec<(usize, Asked)>,
+    ) -> Result<Asked, Problem> {
+        let flows: Vec<Flow> = members.iter().map(|(_, member)| member.flow.clone()).collect();
+        let Some((at, first)) = members.first() else {
+            return Err(source.problem(0, format!("the bundle \"{name}\" is empty"), ""));
+        };
+        for (at, member) in &members {
+            if (member.publisher, &member.subscribers) != (first.publisher, &first.subscribers) {
+                let what = format!("flows of the bundle \"{name}\" have different publishers or subscribers");
+                return Err(source.problem(
+                    *at,
+                    what,
+                    "a bundle is what the network cannot tell apart: one way for all",
+                ));
+            }
+        }
+        let port = self.links.iter().position(|(from, _)| *from == first.publisher);
+        let port = port.and_then(|port| self.ports.get(port));
+        let flow = port.and_then(|port| bundle(&flows, port)).ok_or_else(|| {
+            let what = format!("the bundle \"{name}\" has numbers that are too large");
+            source.problem(*at, what, "take smaller sizes or longer separations")
+        })?;
+        // A gate lets one message through at a time, so that only meters hold a bundle.
+        let policing = match flow.policing {
+            Policing::Gate { .. } => Policing::Trusted,
+            policing => policing,
+        };
+        let members: Vec<(String, Flow)> =
+            members.iter().map(|(_, member)| (member.name.clone(), member.flow.clone())).collect();
+        Ok(Asked { name: name.to_owned(), flow: Flow { policing, ..flow }, members, ..first.clone() })
+    }
+
+    fn flow(&self, source: Source<'_>, flow: &document::Flow) -> Result<Asked, Problem> {
+        let topic = flow.topic.get_ref();
+        let default = format!("{}/{topic}", flow.publisher.get_ref());
+        let name = flow.name.as_ref().map_or(default, |name| name.get_ref().clone());
+        if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
+            let what = "the name of a flow is 1 to 256 octets of text";
+            return Err(source.problem(flow.topic.span().start, what, "choose another name"));
+        }
+        let publisher = self.node(source, &flow.publisher, true)?;
+        let mut subscribers = Vec::new();
+        let list = flow.subscribers.get_ref();
+        if list.is_empty() || list.len() > MOST_SUBSCRIBERS {
+            let what = format!("a flow has 1 to {MOST_SUBSCRIBERS} subscribers");
+            return Err(source.problem(
+                flow.subscribers.span().start,
+                what,
+                "write { host = \"...\", limit = \"...\" }",
+            ));
+        }
+        for subscriber in list {
+            let node = self.node(source, &subscriber.host, true)?;
+            if node == publisher || subscribers.contains(&node) {
+                let what = format!("\"{}\" cannot subscribe to this flow", subscriber.host.get_ref());
+                let remedy =
+                    "a subscriber is another host than the publisher, and named once with its least limit";
+                return Err(source.problem(subscriber.host.span().start, what, remedy));
+            }
+            subscribers.push(node);
+        }
+        let separation = flow.separation.get_ref().0;
+        if separation == 0 {
+            return Err(source.problem(
+                flow.separation.span().start,
+                "a separation of 0",
+                "write the least time between samples",
+            ));
+        }
+        let size = *flow.size.get_ref();
+        let least = flow.least_size.unwrap_or(size);
+        if least > size || size > 1 << 30 {
+            let what = "least-size is above size, or size above 2^30 octets";
+            return Err(source.problem(flow.size.span().start, what, "size is that of the largest sample"));
+        }
+        let datagram = flow.datagram.unwrap_or(DATAGRAM);
+        let (framing, header) = match flow.framing {
+            document::Framing::Udp => (Framing::Udp { datagram }, 0),
+            document::Framing::Rtps => (Framing::Rtps { datagram }, ENCAPSULATION),
+        };
+        let through = match &flow.through {
+            None => None,
+            Some(names) => {
+                Some(names.iter().map(|name| self.node(source, name, false)).collect::<Result<_, _>>()?)
+            }
+        };
+        let time = |time: Option<crate::quantity::Time>| time.map_or(0, |time| time.0);
+        let flow = Flow {
+            largest_message: size + header,
+            smallest_message: least + header,
+            framing,
+            separation,
+            maximum_separation: flow.maximum_separation.map(|time| time.0),
+            jitter: time(flow.jitter),
+            emission: time(flow.emission),
+            policing: if flow.trusted { Policing::Trusted } else { self.first_switch(publisher) },
+            tree: Vec::new(),
+            subscribers: (0..)
+                .zip(list)
+                .map(|(hop, subscriber)| Subscriber {
+                    hop,
+                    limit: subscriber.limit.0,
+                    maximum_separation: subscriber.maximum_separation.map(|time| time.0),
+                })
+                .collect(),
+            importance: flow.importance,
+            bundle: None,
+        };
+        Ok(Asked { name, publisher, subscribers, flow, through, members: Vec::new() })
+    }
+
+    /// How the switch behind a host holds its flows to their contracts.
+    fn first_switch(&self, host: usize) -> Policing {
+        let link = self.links.iter().find(|(from, _)| *from == host);
+        link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
+    }
+
+    /// A port in words: `s1 to display`.
+    pub(crate) fn port_name(&self, port: usize) -> String {
+        let (from, to) = self.links.get(port).copied().unwrap_or_default();
+        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        format!("{} to {}", name(from), name(to))
+    }
+}
+
+/// Turns the links of a file into ports.
+struct Links<'n> {
+    network: &'n mut Network,
+    document: &'n Document,
+    /// Models of the switches, in the order of their nodes, which come after the hosts.
+    kinds: &'n [&'n SwitchModel],
+    /// For each node, the numbers of the ports in use.
+    used: BTreeMap<usize, Vec<u32>>,
+}
+
+impl Links<'_> {
+    fn add(&mut self, source: Source<'_>) -> Result<(), Problem> {
+        for link in &self.document.links {
+            let at = link.ends.span().start;
+            if self.network.links.len() >= 2 * MOST {
+                return Err(source.problem(
+                    at,
+                    format!("more than {MOST} links"),
+                    "plan parts of the network",
+                ));
+            }
+            let [one, other] = link.ends.get_ref();
+            let ends = [self.end(source, one)?, self.end(source, other)?];
+            if ends[0] == ends[1] {
+                return Err(source.problem(at, "a link from a node to itself", "name two nodes"));
+            }
+            for (from, to) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+                let port = self.port(source, link, from, to)?;
+                self.network.ports.push(port);
+                self.network.links.push((from, to));
+            }
+        }
+        Ok(())
+    }
+
+    /// The node, of which one more port is used.
+    fn end(&mut self, source: Source<'_>, text: &Spanned<String>) -> Result<usize, Problem> {
+        let at = text.span().start;
+        let (name, number) = match text.get_ref().split_once(':') {
+            None => (text.get_ref().as_str(), None),
+            Some((name, number)) => {
+                let number = number.parse::<u32>().ok().filter(|number| *number > 0);
+                let wrong = || source.problem(at, "the number of a port is 1 or more", "write \"switch:3\"");
+                (name, Some(number.ok_or_else(wrong)?))
+            }
+        };
+        let node = *self.network.names.get(name).ok_or_else(|| {
+            source.problem(at, format!("there is no node \"{name}\""), "name a [[host]] or a [[switch]]")
+        })?;
+        let most = node
+            .checked_sub(self.document.hosts.len())
+            .and_then(|switch| self.kinds.get(switch))
+            .map_or(1, |kind| kind.ports);
+        let used = self.used.entry(node).or_default();
+        if used.len() as u64 >= u64::from(most) || number.is_some_and(|number| number > most) {
+            let remedy = "a host has one link; ports of a switch are counted from 1";
+            return Err(source.problem(at, format!("\"{name}\" has no more than {most} ports"), remedy));
+        }
+        if let Some(number) = number {
+            if used.contains(&number) {
+                return Err(source.problem(
+                    at,
+                    format!("port {number} of \"{name}\" is taken"),
+                    "choose another port",
+                ));
+            }
+            used.push(number);
+        } else {
+            // Ports without a number are counted from the other end of 32 bits, where no switch has any.
+            used.push(u32::MAX - u32::try_from(used.len()).unwrap_or(0));
+        }
+        Ok(node)
+    }
+
+    fn kind(&self, node: usize) -> Option<&SwitchModel> {
+        node.checked_sub(self.document.hosts.len()).and_then(|switch| self.kinds.get(switch)).copied()
+    }
+
+    fn port(
+        &self,
+        source: Source<'_>,
+        link: &document::Link,
+        from: usize,
+        to: usize,
+    ) -> Result<Port, Problem> {
+        let (here, there) = (self.kind(from), self.kind(to));
+        let fastest = here.into_iter().chain(there).map(|kind| kind.rate).min();
+        let rate = link.rate.as_ref().map(|rate| rate.get_ref().0).or(fastest).unwrap_or(1_000_000_000);
+        let at = link.rate.as_ref().map_or(link.ends.span().start, |rate| rate.span().start);
+        if fastest.is_some_and(|fastest| rate > fastest) {
+            let what = "the link is faster than a switch at its ends";
+            return Err(source.problem(at, what, "lower the rate, or take another model"));
+        }
+        let propagation = link.propagation.map_or(0, |time| time.0);
+        let kinds = || here.into_iter().chain(there);
+        let tag = kinds().map(|kind| kind.overhead).max().unwrap_or(0);
+        let mtu = kinds().map(|kind| kind.mtu).min().unwrap_or(1_500);
+        let around = u32::try_from(ETHERNET_HEADER + FRAME_AROUND).unwrap_or(u32::MAX);
+        let largest_frame = mtu.saturating_add(around).saturating_add(tag);
+        let control = self
+            .document
+            .control
+            .as_ref()
+            .map(|control| Control { burst: u64::from(control.burst) * 8, rate: control.rate.0 });
+        if let Some(kind) = here {
+            let others = Others { best_effort: self.document.best_effort, control };
+            let port = kind
+                .port(rate, propagation, others)
+                .map_err(|error| source.problem(at, said(error), "take another model, or another link"))?;
+            let best_effort =
+                if kind.preemption { port.best_effort } else { port.best_effort.min(largest_frame) };
+            return Ok(Port { tag, largest_frame, best_effort, ..port });
+        }
+        let host = self.document.hosts.get(from);
+        let queues = host.and_then(|host| host.queues).unwrap_or(HOST_QUEUES);
+        let best_effort =
+            host.and_then(|host| host.best_effort).unwrap_or(self.document.best_effort && queues > 1);
+        let assured =
+            queues.checked_sub(u8::from(best_effort)).filter(|queues| *queues > 0).ok_or_else(|| {
+                let place = host.map_or(at, |host| host.name.span().start);
+                source.problem(
+                    place,
+                    "the host has no queue for assured flows",
+                    "more queues, or best-effort = false",
+                )
+            })?;
+        Ok(Port {
+            rate,
+            propagation,
+            least_multiplexing: 0,
+            most_multiplexing: 0,
+            queues: assured,
+            best_effort: if best_effort { largest_frame } else { 0 },
+            control: None,
+            tag,
+            largest_frame,
+            buffer: Buffer::Shared(HOST_BUFFER),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The plan: which flows are admitted, along which way, and why others are not.
+use latency::choice::along;
+use latency::ledger::{FlowId, Ledger, Reason, Refusal};
+use latency::network::FlowError;
+use latency::routes::{Topology, Tree};
+
+use crate::network::{Asked, Network};
+
+/// Up to this many ports all ways of a flow are compared; in larger networks the first one that admits it is taken.
+const COMPARED: usize = 512;
+/// Ways that are tried.
+const WAYS: usize = 4;
+/// How many refusals look for what could be offered instead: that is many plans each.
+const OFFERS: usize = 50;
+
+/// What became of a flow.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Admitted,
+    /// It was admitted, and taken out again.
+    Removed,
+    /// There is no way from the publisher to all subscribers.
+    NoWay,
+    Refused(Box<Refusal>),
+}
+
+/// A network and what became of its flows.
+#[derive(Debug)]
+pub(crate) struct Plan<'n> {
+    pub(crate) network: &'n Network,
+    pub(crate) ledger: Ledger,
+    /// The flows and their verdicts; the number of a flow is its identity in the ledger.
+    pub(crate) flows: Vec<(Asked, Verdict)>,
+    offers: usize,
+}
+
+impl<'n> Plan<'n> {
+    /// Plans all flows of the network; `told` hears how many have been planned.
+    pub(crate) fn new(network: &'n Network, mut told: impl FnMut(usize)) -> Self {
+        let mut ledger = Ledger::new(network.ports.clone(), network.split);
+        for (switch, ports, guards) in &network.guards {
+            ledger.limit_guards(*switch, ports, *guards);
+        }
+        let mut plan = Self { network, ledger, flows: Vec::with_capacity(network.flows.len()), offers: 0 };
+        for (count, asked) in network.flows.iter().enumerate() {
+            plan.add(asked.clone());
+            told(count + 1);
+        }
+        plan
+    }
+
+    /// Plans one more flow; its identity.
+    pub(crate) fn add(&mut self, asked: Asked) -> FlowId {
+        let id = self.flows.len() as FlowId;
+        let verdict = self.admit(id, &asked);
+        self.flows.push((asked, verdict));
+        id
+    }
+
+    fn admit(&mut self, id: FlowId, asked: &Asked) -> Verdict {
+        let most = if self.network.ports.len() <= COMPARED { WAYS } else { 1 };
+        let mut trees = trees(self.network, asked, most);
+        let Some(first) = trees.first().cloned() else { return Verdict::NoWay };
+        let mut planned = self.ledger.admit_among(id, &asked.flow, &trees);
+        if planned.is_err() && most < WAYS {
+            trees = self::trees(self.network, asked, WAYS);
+            planned = self.ledger.admit_among(id, &asked.flow, &trees);
+        }
+        match planned {
+            Ok(_) => Verdict::Admitted,
+            Err(reason) => {
+                self.offers += 1;
+                let refusal = if self.offers <= OFFERS {
+                    self.ledger.plan(id, &along(&asked.flow, &first)).err()
+                } else {
+                    None
+                };
+                let plain = Refusal { reason, offer: latency::ledger::Offer::default() };
+                Verdict::Refused(Box::new(refusal.unwrap_or(plain)))
+            }
+        }
+    }
+
+    /// The identity of a flow.
+    pub(crate) fn find(&self, name: &str) -> Option<FlowId> {
+        let at = self.flows.iter().position(|(asked, _)| asked.name == name)?;
+        FlowId::try_from(at).ok()
+    }
+
+    pub(crate) fn name(&self, id: FlowId) -> &str {
+        let flow = usize::try_from(id).ok().and_then(|id| self.flows.get(id));
+        flow.map_or("this flow", |(asked, _)| &asked.name)
+    }
+
+    /// Less important flows in whose place a refused flow would be admitted along its first way.
+    pub(crate) fn yielding(&self, id: FlowId) -> Option<Vec<FlowId>> {
+        let (asked, _) = self.flows.get(usize::try_from(id).ok()?)?;
+        let tree = trees(self.network, asked, 1).into_iter().next()?;
+        Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
+    }
+
+    /// A reason in words.
+    pub(crate) fn said(&self, reason: &Reason) -> String {
+        let port = |port: usize| self.network.port_name(port);
+        match *reason {
+            Reason::Known => "it is there already".to_owned(),
+            Reason::Delay { port: at, level, flow, by } => {
+                let name = self.name(flow);
+                match by {
+                    Some(by) => {
+                        let by = crate::quantity::microseconds(by);
+                        format!("at {} (level {level}) \"{name}\" would miss by {by} us", port(at))
+                    }
+                    None => format!(
+                        "at {} (level {level}) \"{name}\" would have no bound: too much load",
+                        port(at)
+                    ),
+                }
+            }
+            Reason::Queues { port: at, needed } => format!("{} would need {needed} queues", port(at)),
+            Reason::Buffer { port: at, level, needed, reserved } => {
+                let needed = needed.map_or("an unknown number of".to_owned(), |needed| needed.to_string());
+                format!(
+                    "{} (level {level}) would need {needed} octets of buffer and has {reserved}",
+                    port(at)
+                )
+            }
+            Reason::Order { port: at } => {
+                format!("at {} others would have to change levels, and no order of that is safe", port(at))
+            }
+            Reason::Guards { port: at } => {
+                format!("the switch behind {} has no gate or meter left", port(at))
+            }
+            Reason::Separation { by: None, .. } => {
+                "a subscriber asks for a maximum separation, and the publisher promises none".to_owned()
+            }
+            Reason::Separation { subscriber, by: Some(by) } => {
+                let by = crate::quantity::microseconds(by);
+                format!("messages may be {by} us further apart than subscriber {} accepts", subscriber + 1)
+            }
+            Reason::Flow(error) => match error {
+                FlowError::Framing { .. } => {
+                    "its datagrams have no room for data, or do not fit into a frame".to_owned()
+                }
+                FlowError::Bundle => "flows that cannot be told apart cannot have a gate".to_owned(),
+                _ => "its numbers are out of range".to_owned(),
+            },
+        }
+    }
+}
+
+fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
+    let Some(through) = &asked.through else {
+        return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
+    };
+    let forwards = (0..network.nodes.len()).map(|node| through.contains(&node)).collect();
+    let topology = Topology::new(network.topology.links().to_vec(), forwards);
+    topology.trees(asked.publisher, &asked.subscribers, &[], most)
+}

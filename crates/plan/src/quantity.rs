@@ -1,0 +1,120 @@
+//! Times and rates as people write them: `2 ms`, `1.5 us`, `1 Gb/s`. Exact, or refused.
+use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// Picoseconds, at most an hour.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Time(pub(crate) u64);
+
+/// Bits per second, from 1 to 10^12.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Rate(pub(crate) u64);
+
+const TIMES: [(&str, u64); 7] = [
+    ("ps", 1),
+    ("ns", NANOSECOND),
+    ("us", MICROSECOND),
+    ("µs", MICROSECOND),
+    ("ms", MILLISECOND),
+    ("s", SECOND),
+    ("min", 60 * SECOND),
+];
+const RATES: [(&str, u64); 8] = [
+    ("b/s", 1),
+    ("kb/s", 1_000),
+    ("Mb/s", 1_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("Mbit/s", 1_000_000),
+    ("Gbit/s", 1_000_000_000),
+];
+
+impl Time {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a time such as \"2 ms\": a number and ps, ns, us, ms, s or min, at most an hour";
+        let time = number(text, &TIMES).filter(|time| *time <= 3_600 * SECOND);
+        time.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl Rate {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a rate such as \"1 Gb/s\": a number and b/s, kb/s, Mb/s or Gb/s, at most 1000 Gb/s";
+        let rate = number(text, &RATES).filter(|rate| (1..=1_000_000_000_000).contains(rate));
+        rate.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// A decimal number with one of the units, in the smallest unit, if it is a whole number of that.
+fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (digits, unit) = text.split_at_checked(end)?;
+    let (_, unit) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() || fraction.len() > 12 || (digits.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let value = u128::from(whole.parse::<u64>().ok()?).checked_mul(scale)?.checked_add(fraction)?;
+    let value = value.checked_mul(u128::from(*unit))?;
+    (value % scale == 0).then(|| u64::try_from(value / scale).ok()).flatten()
+}
+
+/// Microseconds with three digits, for people.
+pub(crate) fn microseconds(picoseconds: u64) -> String {
+    let nanoseconds = picoseconds.div_ceil(NANOSECOND);
+    format!("{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_write_is_read_exactly() {
+        for (text, picoseconds) in [
+            ("2 ms", 2 * MILLISECOND),
+            ("1.5us", 1_500_000),
+            ("0.001 ns", 1),
+            ("0s", 0),
+            (" 60 min", 3_600 * SECOND),
+        ] {
+            assert_eq!(Time::parse(text), Ok(Time(picoseconds)), "{text}");
+        }
+        assert_eq!(Rate::parse("2.5 Gb/s"), Ok(Rate(2_500_000_000)));
+        assert_eq!(Rate::parse("100Mbit/s"), Ok(Rate(100_000_000)));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for text in
+            ["", "2", "ms", "2 hours", "-1 ms", "1.2.3 ms", "1. ms", ".5 ms", "61 min", "0.5 ps", "1e3 s"]
+        {
+            assert!(Time::parse(text).is_err(), "{text}");
+        }
+        for text in ["0 b/s", "1001 Gb/s", "1 GB/s", "99999999999999999999 b/s"] {
+            assert!(Rate::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn microseconds_are_rounded_up() {
+        assert_eq!(microseconds(1_631_312_000), "1631.312");
+        assert_eq!(microseconds(1), "0.001");
+    }
+}

@@ -1,0 +1,336 @@
+//! What there is to say about a plan: plain data, which text, JSON and the picture are made from.
+use std::collections::BTreeMap;
+
+use latency::backlog::backlog_from;
+use latency::bound::{LevelBound, Method, level_bound};
+use latency::ledger::FlowId;
+use latency::levels::{SMALL_PORT, fewest};
+use latency::network::Buffer;
+use latency::path::{HopView, PathBound, PathMethod, path_bound};
+use latency::policing::Enforcement;
+use latency::port::Contender;
+use latency::units::scale_up;
+use serde::Serialize;
+
+use crate::network::{Asked, HOST_BUFFER};
+use crate::planning::{Plan, Verdict};
+
+/// A plan as it is reported. Times are in picoseconds.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct Report {
+    /// The name of the network.
+    pub network: String,
+    /// How many flows are admitted.
+    pub admitted: usize,
+    /// How many are not.
+    pub refused: usize,
+    /// All flows, in the order in which they were planned.
+    pub flows: Vec<FlowReport>,
+    /// The ports that have flows.
+    pub ports: Vec<PortReport>,
+}
+
+/// A flow.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct FlowReport {
+    /// Its name.
+    pub name: String,
+    /// The publisher's host.
+    pub publisher: String,
+    /// Whether it is admitted.
+    pub admitted: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The least latency that would be admitted with the rest as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_latency_ps: Option<u64>,
+    /// The least separation that would be admitted with the rest as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_separation_ps: Option<u64>,
+    /// Its subscribers.
+    pub subscribers: Vec<SubscriberReport>,
+    /// Its way, or the links of its tree.
+    pub hops: Vec<HopReport>,
+    /// What holds it to its contract at the first switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enforcement: Option<EnforcementReport>,
+}
+
+/// A subscriber of a flow.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct SubscriberReport {
+    /// Its host.
+    pub host: String,
+    /// Its maximum latency.
+    pub limit_ps: u64,
+    /// The bound of the latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ps: Option<u64>,
+    /// What the bound leaves of the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin_ps: Option<u64>,
+    /// How the bound was found: `sum` over the hops, or `concatenation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<&'static str>,
+}
+
+/// A hop of an admitted flow.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct HopReport {
+    /// The port.
+    pub port: String,
+    /// The level there, 0 the lowest.
+    pub level: u8,
+    /// The delay that is promised there.
+    pub share_ps: u64,
+    /// The bound of the delay there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ps: Option<u64>,
+}
+
+/// What is programmed where a flow enters the network.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum EnforcementReport {
+    /// Nothing.
+    Trusted,
+    /// A message gate.
+    Gate {
+        /// Octets of a message on the wire.
+        octets: u64,
+        /// Least time between messages.
+        separation_ps: u64,
+        /// By how much a message may be early.
+        tolerance_ps: u64,
+        /// From the first frame of a message to its last.
+        window_ps: u64,
+    },
+    /// A token bucket.
+    Meter {
+        /// Bits at once.
+        burst_bits: u64,
+        /// Bits per second.
+        rate: u64,
+    },
+}
+
+/// A port with flows.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct PortReport {
+    /// Its name.
+    pub port: String,
+    /// Index of the port, for the picture.
+    #[serde(skip)]
+    pub(crate) index: usize,
+    /// Bits per second.
+    pub rate: u64,
+    /// The part of its time that flows may take, in parts of a million.
+    pub load_ppm: u64,
+    /// The levels that have flows, the highest first.
+    pub levels: Vec<LevelReport>,
+    /// How many levels would do for the delays that are promised; none with more than 32 flows, or where only bounds that
+    /// plans do not use keep them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fewest_levels: Option<usize>,
+    /// Most octets in all its queues; none if there is no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backlog_octets: Option<u64>,
+    /// Octets of buffer; none for a host, whose memory is large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer_octets: Option<u64>,
+    /// Whether each queue has so much buffer for itself.
+    pub buffer_per_queue: bool,
+}
+
+/// A level of a port.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct LevelReport {
+    /// The level, 0 the lowest.
+    pub level: u8,
+    /// Its flows.
+    pub flows: Vec<String>,
+    /// The bound of the delay of its frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ps: Option<u64>,
+    /// How it was found: `linear` or `busy-period`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<&'static str>,
+    /// The least delay that is promised to any of its flows.
+    pub least_share_ps: u64,
+}
+
+/// The bounds of all levels of all ports, each computed once.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    contenders: Vec<Vec<Contender>>,
+    levels: Vec<BTreeMap<u8, Option<LevelBound>>>,
+}
+
+impl Bounds {
+    pub(crate) fn new(plan: &Plan<'_>) -> Self {
+        let ports = plan.network.ports.iter().enumerate();
+        let contenders: Vec<Vec<Contender>> = ports
+            .clone()
+            .map(|(port, _)| plan.ledger.entries(port).iter().map(|e| e.contender).collect())
+            .collect();
+        let levels = ports
+            .zip(&contenders)
+            .map(|((_, port), flows)| {
+                let levels = flows.iter().map(|flow| flow.level).collect::<std::collections::BTreeSet<_>>();
+                levels.into_iter().map(|level| (level, level_bound(&port.server(), flows, level))).collect()
+            })
+            .collect();
+        Self { contenders, levels }
+    }
+
+    pub(crate) fn level(&self, port: usize, level: u8) -> Option<LevelBound> {
+        *self.levels.get(port)?.get(&level)?
+    }
+
+    pub(crate) fn contenders(&self, port: usize) -> &[Contender] {
+        self.contenders.get(port).map_or(&[], Vec::as_slice)
+    }
+
+    /// What is known of the hops on the way to a subscriber.
+    pub(crate) fn views<'v>(
+        &'v self,
+        plan: &'v Plan<'_>,
+        id: FlowId,
+        subscriber: usize,
+    ) -> Option<Vec<HopView<'v>>> {
+        let flow = &plan.ledger.flow(id)?.flow;
+        let way = flow.way_to(flow.subscribers.get(subscriber)?.hop);
+        let view = |hop: usize| {
+            let index = flow.tree.get(hop)?.port;
+            let port = plan.network.ports.get(index)?;
+            let contenders = self.contenders(index);
+            let at = plan.ledger.entries(index).binary_search_by_key(&id, |entry| entry.flow).ok()?;
+            let delay = self.level(index, contenders.get(at)?.level)?.delay;
+            Some(HopView { port, server: port.server(), contenders, index: at, delay })
+        };
+        way.into_iter().map(view).collect()
+    }
+
+    pub(crate) fn path(&self, plan: &Plan<'_>, id: FlowId, subscriber: usize) -> Option<PathBound> {
+        path_bound(&plan.ledger.flow(id)?.flow, &self.views(plan, id, subscriber)?)
+    }
+}
+
+impl Report {
+    /// Reports a plan.
+    pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
+        let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
+        let flows: Vec<FlowReport> =
+            flows.map(|(id, (asked, verdict))| flow(plan, bounds, id, asked, verdict)).collect();
+        let admitted = flows.iter().filter(|flow| flow.admitted).count();
+        let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
+        Self { network: plan.network.name.clone(), admitted, refused: flows.len() - admitted, flows, ports }
+    }
+}
+
+fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &Verdict) -> FlowReport {
+    let node = |node: usize| plan.network.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
+    let admitted = plan.ledger.flow(id);
+    let subscribers = asked.subscribers.iter().zip(&asked.flow.subscribers).enumerate();
+    let subscribers = subscribers.map(|(index, (host, subscriber))| {
+        let bound = admitted.and_then(|_| bounds.path(plan, id, index));
+        SubscriberReport {
+            host: node(*host),
+            limit_ps: subscriber.limit,
+            bound_ps: bound.map(|bound| bound.latency),
+            margin_ps: bound.and_then(|bound| subscriber.limit.checked_sub(bound.latency)),
+            method: bound.map(|bound| match bound.method {
+                PathMethod::Sum => "sum",
+                PathMethod::Concatenation => "concatenation",
+            }),
+        }
+    });
+    let hop = |(hop, share): (&latency::network::Hop, &u64)| {
+        let entry = plan.ledger.entries(hop.port).iter().find(|entry| entry.flow == id)?;
+        let level = entry.contender.level;
+        let bound_ps = bounds.level(hop.port, level).map(|bound| bound.delay);
+        Some(HopReport { port: plan.network.port_name(hop.port), level, share_ps: *share, bound_ps })
+    };
+    let hops =
+        admitted.map(|admitted| admitted.flow.tree.iter().zip(&admitted.shares).filter_map(hop).collect());
+    let enforcement = admitted.map(|admitted| match admitted.enforcement {
+        Enforcement::Trust => EnforcementReport::Trusted,
+        Enforcement::Gate(gate) => EnforcementReport::Gate {
+            octets: gate.octets,
+            separation_ps: gate.separation,
+            tolerance_ps: gate.tolerance,
+            window_ps: gate.window,
+        },
+        Enforcement::Meter(meter) => EnforcementReport::Meter { burst_bits: meter.burst, rate: meter.rate },
+    });
+    let (reason, offer) = match verdict {
+        Verdict::Admitted | Verdict::Removed => (None, None),
+        Verdict::NoWay => (Some("there is no way from the publisher to all subscribers".to_owned()), None),
+        Verdict::Refused(refusal) => (Some(plan.said(&refusal.reason)), Some(refusal.offer)),
+    };
+    FlowReport {
+        name: asked.name.clone(),
+        publisher: node(asked.publisher),
+        admitted: admitted.is_some(),
+        reason,
+        offered_latency_ps: offer.and_then(|offer| offer.latency),
+        offered_separation_ps: offer.and_then(|offer| offer.separation),
+        subscribers: subscribers.collect(),
+        hops: hops.unwrap_or_default(),
+        enforcement,
+    }
+}
+
+fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
+    let entries = plan.ledger.entries(index);
+    let port = plan.network.ports.get(index)?;
+    let lowest = entries.iter().map(|entry| entry.contender.level).min()?;
+    let rates =
+        entries.iter().filter_map(|entry| entry.contender.arrival.rate()).fold(0, u64::saturating_add);
+    let mut levels: Vec<LevelReport> = Vec::new();
+    for entry in entries {
+        let level = entry.contender.level;
+        let name = plan.name(entry.flow).to_owned();
+        match levels.iter_mut().find(|other| other.level == level) {
+            Some(report) => {
+                report.flows.push(name);
+                report.least_share_ps = report.least_share_ps.min(entry.share);
+            }
+            None => {
+                let bound = bounds.level(index, level);
+                levels.push(LevelReport {
+                    level,
+                    flows: vec![name],
+                    bound_ps: bound.map(|bound| bound.delay),
+                    method: bound.map(|bound| match bound.method {
+                        Method::Linear => "linear",
+                        Method::BusyPeriod => "busy-period",
+                    }),
+                    least_share_ps: entry.share,
+                });
+            }
+        }
+    }
+    levels.sort_by_key(|level| std::cmp::Reverse(level.level));
+    let shares: Vec<u64> = entries.iter().map(|entry| entry.share).collect();
+    let small = entries.len() <= SMALL_PORT;
+    let few = small.then(|| fewest(&port.planning_server(), bounds.contenders(index), &shares).ok());
+    let backlog = backlog_from(&port.server(), bounds.contenders(index), lowest);
+    let (buffer_octets, buffer_per_queue) = match port.buffer {
+        Buffer::Shared(HOST_BUFFER) => (None, false),
+        Buffer::Shared(octets) => (Some(octets), false),
+        Buffer::PerQueue(octets) => (Some(octets), true),
+    };
+    Some(PortReport {
+        port: plan.network.port_name(index),
+        index,
+        rate: port.rate,
+        load_ppm: scale_up(rates, 1_000_000, port.rate).unwrap_or(u64::MAX),
+        levels,
+        fewest_levels: few.flatten(),
+        backlog_octets: backlog.map(|bits| bits.div_ceil(8)),
+        buffer_octets,
+        buffer_per_queue,
+    })
+}

@@ -1,0 +1,237 @@
+//! The command: reads files, plans, and writes what was asked for.
+use std::fs;
+use std::io::{self, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::certify::{Certificates, certify};
+use crate::change::{Changes, apply};
+use crate::document::LARGEST_FILE;
+use crate::explain::explain;
+use crate::network::Network;
+use crate::picture::page;
+use crate::planning::Plan;
+use crate::problem::{Source, printable};
+use crate::quantity::microseconds;
+use crate::report::{Bounds, Report};
+use crate::simulate::{Simulation, simulate};
+use crate::text;
+
+/// All flows are admitted, and nothing was found against that.
+pub const ADMITTED: u8 = 0;
+/// A flow is refused.
+pub const REFUSED: u8 = 1;
+/// A file or an argument is wrong, or a file cannot be written.
+pub const WRONG: u8 = 2;
+/// A simulated frame was above its bound, or evidence does not hold: a bound is wrong.
+pub const VIOLATED: u8 = 3;
+
+/// Work that takes longer says so this often.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// Says which flows of a network keep their latency, with what bound, and why others cannot.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub struct Arguments {
+    /// The network file (TOML); - reads standard input
+    pub network: PathBuf,
+    /// Writes the report as JSON
+    #[arg(long, conflicts_with = "explain")]
+    pub json: bool,
+    /// Writes a page with a picture of the network and its loads
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Shows the bound of a flow with every term
+    #[arg(long, value_name = "FLOW")]
+    pub explain: Option<String>,
+    /// Takes flows out and adds others, as the file says, and shows what that does
+    #[arg(long, value_name = "FILE")]
+    pub what_if: Option<PathBuf>,
+    /// Checks the evidence for every admission with a slow, separate checker
+    #[arg(long)]
+    pub certify: bool,
+    /// Looks for frames above their bound in a simulation, with so many seeds for each subscriber
+    #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub simulate: Option<u64>,
+}
+
+/// Everything that JSON says.
+#[derive(Serialize)]
+struct Whole<'w> {
+    #[serde(flatten)]
+    report: &'w Report,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    what_if: Option<&'w Changes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificates: Option<&'w Certificates>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulation: Option<&'w Simulation>,
+}
+
+/// Runs the command; the result is its exit code: [`ADMITTED`], [`REFUSED`], [`WRONG`] or [`VIOLATED`].
+pub fn run(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
+    match attempt(arguments, out, told) {
+        Ok(code) => code,
+        Err(wrong) => {
+            // If even that cannot be written, the exit code says it.
+            let _ = writeln!(told, "{wrong}");
+            WRONG
+        }
+    }
+}
+
+fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> Result<u8, String> {
+    let file = arguments.network.to_string_lossy();
+    let text = load(&arguments.network)?;
+    let network =
+        Network::read(Source { file: &file, text: &text }, load).map_err(|problem| problem.to_string())?;
+    let mut progress = Progress::new(told);
+    let flows = network.flows.len();
+    let mut plan = Plan::new(&network, |count| progress.tell("flows planned", count, flows));
+    let changes = match &arguments.what_if {
+        None => None,
+        Some(path) => {
+            let text = load(path)?;
+            let source = Source { file: &path.to_string_lossy(), text: &text };
+            Some(apply(&mut plan, source).map_err(|problem| problem.to_string())?)
+        }
+    };
+    let bounds = Bounds::new(&plan);
+    let report = Report::new(&plan, &bounds);
+    let planned = plan.flows.len();
+    let certificates =
+        arguments.certify.then(|| certify(&plan, |count| progress.tell("flows checked", count, planned)));
+    let simulation = match arguments.simulate {
+        None => None,
+        Some(seeds) => {
+            let tell = |count, of| progress.tell("subscribers attacked", count, of);
+            Some(simulate(&plan, &bounds, seeds, tell)?)
+        }
+    };
+    if let Some(path) = &arguments.html {
+        let written = fs::write(path, page(&plan, &report));
+        written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))?;
+    }
+    let shown = match &arguments.explain {
+        Some(name) => explained(&plan, &bounds, name)?,
+        None if arguments.json => {
+            let whole = Whole {
+                report: &report,
+                what_if: changes.as_ref(),
+                certificates: certificates.as_ref(),
+                simulation: simulation.as_ref(),
+            };
+            serde_json::to_string_pretty(&whole).map_err(|error| error.to_string())? + "\n"
+        }
+        None => {
+            let mut shown = text::report(&report);
+            shown.push_str(&changes.as_ref().map_or_else(String::new, changed));
+            shown.push_str(&certificates.as_ref().map_or_else(String::new, certified));
+            shown.push_str(&simulation.as_ref().map_or_else(String::new, simulated));
+            shown
+        }
+    };
+    out.write_all(printable(&shown).as_bytes()).map_err(|error| error.to_string())?;
+    let wrong = certificates.is_some_and(|certificates| !certificates.wrong.is_empty());
+    Ok(match simulation {
+        _ if wrong => VIOLATED,
+        Some(simulation) if simulation.violations > 0 => VIOLATED,
+        _ if report.refused > 0 => REFUSED,
+        _ => ADMITTED,
+    })
+}
+
+fn explained(plan: &Plan<'_>, bounds: &Bounds, name: &str) -> Result<String, String> {
+    let id = plan.find(name).ok_or_else(|| {
+        let known: Vec<&str> = plan.flows.iter().take(20).map(|(asked, _)| asked.name.as_str()).collect();
+        format!("there is no flow \"{}\"; flows are {}", printable(name), printable(&known.join(", ")))
+    })?;
+    explain(plan, bounds, id).ok_or_else(|| {
+        format!("\"{}\" is not admitted; the report without --explain says why", printable(name))
+    })
+}
+
+fn changed(changes: &Changes) -> String {
+    let mut lines = vec!["\nWhat if (times in microseconds)".to_owned()];
+    lines.extend(changes.removed.iter().map(|name| format!("  removed {name}")));
+    for added in &changes.added {
+        lines.push(match (&added.would_yield, added.admitted) {
+            (_, true) => format!("  added {}", added.name),
+            (Some(flows), false) => format!(
+                "  {} is refused; in the place of {} it would be admitted",
+                added.name,
+                flows.join(", ")
+            ),
+            (None, false) => format!("  {} is refused, whichever less important flows go", added.name),
+        });
+    }
+    for moved in &changes.moved {
+        lines.push(format!(
+            "  {} goes from level {} to {} at {}",
+            moved.name, moved.from, moved.to, moved.port
+        ));
+    }
+    for changed in &changes.changed {
+        let (before, after) = (microseconds(changed.before_ps), microseconds(changed.after_ps));
+        lines.push(format!("  {}: bound {after} instead of {before}", changed.name));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn certified(certificates: &Certificates) -> String {
+    let mut lines = vec![format!("\nCertificates: the evidence for {} flows holds", certificates.hold)];
+    lines.extend(certificates.too_large.iter().map(|name| format!("  {name}: beyond the checker")));
+    lines.extend(certificates.wrong.iter().map(|name| format!("  {name}: WRONG")));
+    lines.join("\n") + "\n"
+}
+
+fn simulated(simulation: &Simulation) -> String {
+    let mut lines = vec![format!(
+        "\nSimulation: {} runs, {} violations (times in microseconds)",
+        simulation.runs, simulation.violations
+    )];
+    for found in &simulation.found {
+        let (worst, bound) = (microseconds(found.worst_ps), microseconds(found.bound_ps));
+        lines.push(format!("  {} to {}: worst found {worst}, bound {bound}", found.flow, found.host));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Reads a file of text, but not one without end.
+fn load(path: &Path) -> Result<String, String> {
+    let name = printable(&path.to_string_lossy());
+    let wrong = |error: io::Error| format!("{name}: {error}");
+    let input: Box<dyn io::Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin())
+    } else {
+        Box::new(fs::File::open(path).map_err(wrong)?)
+    };
+    let mut text = String::new();
+    let octets = input.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(wrong)?;
+    if octets as u64 > LARGEST_FILE {
+        return Err(format!("{name}: larger than {LARGEST_FILE} octets"));
+    }
+    Ok(text)
+}
+
+/// Tells how far long work is.
+struct Progress<'t> {
+    told: &'t mut dyn Write,
+    last: Instant,
+}
+
+impl<'t> Progress<'t> {
+    fn new(told: &'t mut dyn Write) -> Self {
+        Self { told, last: Instant::now() }
+    }
+
+    fn tell(&mut self, what: &str, count: usize, of: usize) {
+        if self.last.elapsed() >= PROGRESS && count < of {
+            self.last = Instant::now();
+            // Work goes on if nobody can hear of it.
+            let _ = writeln!(self.told, "{what}: {count} of {of}");
+        }
+    }
+}

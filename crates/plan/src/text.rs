@@ -1,0 +1,113 @@
+//! The report for people at a terminal.
+use std::fmt::Write as _;
+
+use crate::quantity::microseconds;
+use crate::report::{EnforcementReport, FlowReport, PortReport, Report};
+
+/// How many names of flows a line of a port shows.
+const NAMES: usize = 6;
+
+/// The report in lines.
+pub(crate) fn report(report: &Report) -> String {
+    let mut out = String::new();
+    let name = if report.network.is_empty() { String::new() } else { format!("{}: ", report.network) };
+    let _ = writeln!(out, "{name}{} flows admitted, {} refused", report.admitted, report.refused);
+    let _ = writeln!(out, "\nFlows (times in microseconds)");
+    for flow in &report.flows {
+        self::flow(&mut out, flow);
+    }
+    if !report.ports.is_empty() {
+        let _ = writeln!(out, "\nPorts");
+    }
+    for port in &report.ports {
+        self::port(&mut out, port);
+    }
+    out
+}
+
+fn flow(out: &mut String, flow: &FlowReport) {
+    let verdict = if flow.admitted { "admitted" } else { "REFUSED" };
+    let _ = writeln!(out, "  {verdict}  {}", flow.name);
+    for subscriber in &flow.subscribers {
+        let limit = microseconds(subscriber.limit_ps);
+        let _ = match (subscriber.bound_ps, subscriber.margin_ps) {
+            (Some(bound), Some(margin)) => writeln!(
+                out,
+                "    {} to {}: bound {} of {limit}, margin {}, by {}",
+                flow.publisher,
+                subscriber.host,
+                microseconds(bound),
+                microseconds(margin),
+                subscriber.method.unwrap_or("nothing")
+            ),
+            _ => writeln!(out, "    {} to {}: limit {limit}", flow.publisher, subscriber.host),
+        };
+    }
+    for hop in &flow.hops {
+        let bound = hop.bound_ps.map_or("none".to_owned(), microseconds);
+        let share = microseconds(hop.share_ps);
+        let _ = writeln!(out, "    - {}: level {}, delay {bound} of {share} promised", hop.port, hop.level);
+    }
+    match &flow.enforcement {
+        None => {}
+        Some(EnforcementReport::Trusted) => {
+            let _ = writeln!(out, "    nothing holds it to its contract: the publisher is trusted");
+        }
+        Some(EnforcementReport::Gate { octets, separation_ps, tolerance_ps, window_ps }) => {
+            let _ = writeln!(
+                out,
+                "    gate: {octets} octets every {}, early by {} at most, within {}",
+                microseconds(*separation_ps),
+                microseconds(*tolerance_ps),
+                microseconds(*window_ps)
+            );
+        }
+        Some(EnforcementReport::Meter { burst_bits, rate }) => {
+            let _ = writeln!(out, "    meter: {rate} b/s, burst {burst_bits} bits");
+        }
+    }
+    if let Some(reason) = &flow.reason {
+        let _ = writeln!(out, "    {reason}");
+    }
+    let offers = [
+        flow.offered_latency_ps.map(|latency| format!("a limit of {}", microseconds(latency))),
+        flow.offered_separation_ps.map(|separation| format!("a separation of {}", microseconds(separation))),
+    ];
+    let offers: Vec<String> = offers.into_iter().flatten().collect();
+    if !offers.is_empty() {
+        let _ = writeln!(out, "    would be admitted with {}", offers.join(", or with "));
+    }
+}
+
+fn port(out: &mut String, port: &PortReport) {
+    let backlog = port.backlog_octets.map_or("no bound".to_owned(), |octets| octets.to_string());
+    let buffer = match port.buffer_octets {
+        None => "octets of memory".to_owned(),
+        Some(octets) if port.buffer_per_queue => format!("of {octets} octets for each queue"),
+        Some(octets) => format!("of {octets} octets"),
+    };
+    let levels = port.levels.len();
+    let few = port.fewest_levels.filter(|fewest| *fewest < levels);
+    let few = few.map_or_else(String::new, |fewest| format!(", {levels} levels where {fewest} would do"));
+    let load = percent(port.load_ppm);
+    let _ = writeln!(out, "  {}: load {load}, backlog {backlog} {buffer}{few}", port.port);
+    for level in &port.levels {
+        let bound = level.bound_ps.map_or("no bound".to_owned(), microseconds);
+        let shown: Vec<&str> = level.flows.iter().take(NAMES).map(String::as_str).collect();
+        let more = level.flows.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let least = microseconds(level.least_share_ps);
+        let _ = writeln!(
+            out,
+            "    level {}: delay {bound} of {least} promised: {}{more}",
+            level.level,
+            shown.join(", ")
+        );
+    }
+}
+
+/// Parts of a million as a percentage with one digit, rounded up.
+pub(crate) fn percent(ppm: u64) -> String {
+    let tenths = ppm.div_ceil(1_000);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}

@@ -1,0 +1,205 @@
+//! Plans of networks: what is admitted, why something is not, what would be, and what it looks like.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod command;
+
+use std::fs;
+
+use command::{Folder, arguments, example, flow, json, run};
+use plan::{ADMITTED, Arguments, REFUSED, WRONG};
+use serde_json::Value;
+
+fn bounds(report: &Value) -> Vec<u64> {
+    let flows = report["flows"].as_array().unwrap().iter();
+    flows.map(|flow| flow["subscribers"][0]["bound_ps"].as_u64().unwrap() / 1_000).collect()
+}
+
+#[test]
+fn table_two_is_admitted() {
+    let (code, report) = json(&arguments(&example("table-two.toml")));
+    assert_eq!((code, report["admitted"].as_u64()), (ADMITTED, Some(3)));
+    assert_eq!(bounds(&report), [1_631_312, 2_434_160, 2_969_392]);
+    let levels: Vec<u64> = (1..=3)
+        .map(|flow| self::flow(&report, &format!("T{flow}"))["hops"][1]["level"].as_u64().unwrap())
+        .collect();
+    assert!(levels[0] > levels[1] && levels[1] > levels[2], "{levels:?}");
+    let port = report["ports"].as_array().unwrap().last().unwrap();
+    assert_eq!(port["load_ppm"], 851_842);
+}
+
+#[test]
+fn table_two_with_our_framing_and_with_meters() {
+    let folder = Folder::new("table-two");
+    let text = fs::read_to_string(example("table-two.toml")).unwrap();
+    let rtps = folder.file("rtps.toml", &text.replace("framing = \"udp\"\n", ""));
+    let (code, report) = json(&arguments(&rtps));
+    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_768_928, 2_640_336, 5_837_984]));
+    let metered = text.replace(
+        "gates = { precision = \"1 ns\" }",
+        "meters = { precision = \"1 b/s\", burst-precision = 1 }",
+    );
+    let metered = folder.file("meters.toml", &metered);
+    let (code, report) = json(&arguments(&metered));
+    assert_eq!(code, REFUSED);
+    let t2 = flow(&report, "T2");
+    assert_eq!(t2["admitted"], false);
+    let reason = t2["reason"].as_str().unwrap();
+    assert!(reason.contains("s1 to display") && reason.contains("would miss by"), "{reason}");
+    assert!(t2["offered_latency_ps"].as_u64().unwrap() > 5_227_000_000, "{t2}");
+}
+
+/// Figure 1 of the MIDAS paper: A is admitted, B refused for the separation, C for the latency.
+#[test]
+fn the_subscribers_of_figure_one() {
+    let folder = Folder::new("figure-one");
+    let mut text = "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n".to_owned();
+    for host in ["p", "a", "b", "c"] {
+        text += &format!("[[host]]\nname = \"{host}\"\n[[link]]\nends = [\"{host}\", \"s\"]\n");
+    }
+    for (host, limit, accepted) in [("a", "4 ms", 20), ("b", "4 ms", 14), ("c", "100 us", 20)] {
+        text += &format!(
+            "[[flow]]\nname = \"{host}\"\ntopic = \"t\"\npublisher = \"p\"\nsize = 20000\nseparation = \"10 ms\"\n\
+             maximum-separation = \"15 ms\"\n\
+             subscribers = [{{ host = \"{host}\", limit = \"{limit}\", maximum-separation = \"{accepted} ms\" }}]\n"
+        );
+    }
+    let (code, report) = json(&arguments(&folder.file("net.toml", &text)));
+    assert_eq!(code, REFUSED);
+    assert_eq!(flow(&report, "a")["admitted"], true);
+    let reason = |name| flow(&report, name)["reason"].as_str().unwrap().to_owned();
+    assert!(reason("b").contains("further apart than subscriber 1 accepts"), "{}", reason("b"));
+    assert!(reason("c").contains("would miss by"), "{}", reason("c"));
+}
+
+/// The terms of an explanation are the bound: what is printed adds up to what is promised.
+#[test]
+fn an_explanation_adds_up() {
+    for (file, name) in [("table-two.toml", "T2"), ("figure-four.toml", "c2/image")] {
+        let explain = Arguments { explain: Some(name.to_owned()), ..arguments(&example(file)) };
+        let (code, text, _) = run(&explain);
+        assert_eq!(code, ADMITTED);
+        let value = |line: &str| -> u64 {
+            let number = line.split_whitespace().last().unwrap().replace('.', "");
+            number.parse().unwrap()
+        };
+        let of = |what: &'static str| {
+            text.lines().filter(move |line| line.trim_start().starts_with(what)).map(value)
+        };
+        let terms = ["the host hands over", "= delay at the port", "propagation", "from reception"];
+        let sum: u64 = terms.iter().flat_map(|what| of(what)).sum();
+        // Each term is rounded up to a nanosecond.
+        assert!(of("= sum").next().unwrap().abs_diff(sum) <= 12, "{text}");
+        let bound = of("bound:").next().unwrap();
+        assert_eq!(bound, of("= sum").chain(of("or, services")).min().unwrap());
+        assert!(of("margin").next().unwrap().abs_diff(of("limit").next().unwrap() - bound) <= 1);
+        let (_, report) = json(&arguments(&example(file)));
+        let reported = flow(&report, name)["subscribers"][0]["bound_ps"].as_u64().unwrap();
+        assert_eq!(reported.div_ceil(1_000), bound);
+    }
+}
+
+#[test]
+fn an_explanation_of_what_is_not_there() {
+    let explain = |name: &str| {
+        let (code, out, told) =
+            run(&Arguments { explain: Some(name.to_owned()), ..arguments(&example("table-two.toml")) });
+        assert_eq!((code, out.as_str()), (WRONG, ""));
+        told
+    };
+    assert_eq!(explain("T9"), "there is no flow \"T9\"; flows are T1, T2, T3\n");
+}
+
+#[test]
+fn what_if_a_flow_goes_and_others_come() {
+    let folder = Folder::new("what-if");
+    let base = arguments(&example("table-two.toml"));
+    let change = folder.file("change.toml", "remove = [\"T1\"]\n");
+    let what_if = |path| json(&Arguments { what_if: Some(path), ..base.clone() });
+    let (code, report) = what_if(change);
+    assert_eq!(code, ADMITTED);
+    assert_eq!(report["what_if"]["removed"][0], "T1");
+    let changed = report["what_if"]["changed"].as_array().unwrap();
+    let t2 = changed.iter().find(|changed| changed["name"] == "T2").unwrap();
+    assert_eq!(t2["before_ps"], 2_434_160_000_u64);
+    assert!(t2["after_ps"].as_u64().unwrap() < 900_000_000, "{t2}");
+    let urgent = "[[flow]]\nname = \"urgent\"\ntopic = \"u\"\npublisher = \"recorder\"\nimportance = 1\nsize = 80000\n\
+        framing = \"udp\"\nseparation = \"8 ms\"\nsubscribers = [{ host = \"display\", limit = \"3 ms\" }]\n";
+    let (code, report) = what_if(folder.file("urgent.toml", urgent));
+    assert_eq!(code, REFUSED);
+    let added = &report["what_if"]["added"][0];
+    assert_eq!(added["admitted"], false);
+    assert_eq!(added["would_yield"].as_array().unwrap().len(), 1, "{added}");
+    let (code, _, told) =
+        run(&Arguments { what_if: Some(folder.file("no.toml", "remove = [\"T9\"]")), ..base.clone() });
+    assert_eq!(code, WRONG);
+    assert!(told.contains("no.toml:1:11: there is no flow \"T9\""), "{told}");
+}
+
+#[test]
+fn a_simulation_finds_nothing_above_a_bound() {
+    for (file, within) in [("table-two.toml", 100), ("figure-four.toml", 2)] {
+        let (code, report) = json(&Arguments { simulate: Some(1), ..arguments(&example(file)) });
+        assert_eq!(code, ADMITTED);
+        let simulation = &report["simulation"];
+        assert_eq!(simulation["violations"], 0);
+        assert!(simulation["runs"].as_u64().unwrap() > 50);
+        for found in simulation["found"].as_array().unwrap() {
+            let (bound, worst) = (found["bound_ps"].as_u64().unwrap(), found["worst_ps"].as_u64().unwrap());
+            assert!(worst <= bound && (bound - worst) * within <= bound, "{found}");
+        }
+    }
+}
+
+#[test]
+fn the_evidence_for_every_admission_holds() {
+    for file in ["table-two.toml", "figure-four.toml"] {
+        let (code, report) = json(&Arguments { certify: true, ..arguments(&example(file)) });
+        assert_eq!(code, ADMITTED);
+        assert_eq!(report["certificates"]["hold"], 3);
+    }
+    let (_, text, _) = run(&Arguments { certify: true, ..arguments(&example("table-two.toml")) });
+    assert!(text.ends_with("Certificates: the evidence for 3 flows holds\n"), "{text}");
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let folder = Folder::new("page");
+    let text = fs::read_to_string(example("table-two.toml")).unwrap();
+    let net = folder.file("net.toml", &text.replace("display", "<script>alert(1)</script>"));
+    let page = folder.path("page.html");
+    let (code, ..) = run(&Arguments { html: Some(page.clone()), ..arguments(&net) });
+    assert_eq!(code, ADMITTED);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("1631.312") && page.contains("85.2 %"));
+    for forbidden in ["<script", "http", "src=", "href=", "url(", "NaN", "inf"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    let unwritable = Arguments { html: Some(folder.path("no/page.html")), ..arguments(&net) };
+    assert_eq!(run(&unwritable).0, WRONG);
+}
+
+#[test]
+fn a_bundle_is_one_flow() {
+    let folder = Folder::new("bundle");
+    let text = fs::read_to_string(example("figure-four.toml")).unwrap();
+    let text = text.replace("model-files = [\"switches.xml\"]\n", "").replace("P-3290", "gigabit-openflow");
+    let more = |topic: &str, separation: &str| {
+        format!(
+            "[[flow]]\ntopic = \"{topic}\"\npublisher = \"c1\"\nbundle = \"foreign\"\nsize = 300\nseparation = \"{separation}\"\n\
+             subscribers = [{{ host = \"c3\", limit = \"2 ms\" }}]\n"
+        )
+    };
+    let net = folder.file("net.toml", &(text + &more("one", "3 ms") + &more("two", "5 ms")));
+    let (code, report) = json(&Arguments { simulate: Some(1), ..arguments(&net) });
+    assert_eq!(code, ADMITTED, "{report}");
+    assert_eq!(flow(&report, "foreign")["admitted"], true);
+    let found = report["simulation"]["found"].as_array().unwrap();
+    assert!(found.iter().any(|found| found["flow"] == "c1/two"));
+}
+
+/// The same file gives the same report, to the letter.
+#[test]
+fn reports_are_repeatable() {
+    let report = || run(&arguments(&example("figure-four.toml")));
+    assert_eq!(report(), report());
+}

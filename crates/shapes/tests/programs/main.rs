@@ -1,0 +1,9 @@
+//! The program against itself, each test in a network namespace of its own: the lines and exit codes that vendors' tests wait for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cases;
+mod endings;
+#[path = "../../../dds/tests/driver/namespace.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod namespace;
+mod program;
