@@ -265,7 +265,8 @@ impl<'t> Run<'t> {
                 .map(|held| held.bytes)
                 .sum::<usize>();
             for reader in application.readers() {
-                let at_once = reader.plan.reads.max_take.min(reader.plan.reads.max_samples.unwrap_or(1_000) as usize);
+                let at_once =
+                    reader.plan.reads.max_take.min(reader.plan.reads.max_samples.unwrap_or(1_000) as usize);
                 if !reader.plan.reads.eager {
                     takes = takes.max(reader.plan.reads.pause.scaled((240 / at_once.max(1)) as u32 + 2, 1));
                 }
@@ -357,7 +358,11 @@ impl<'t> Run<'t> {
                     self.world.fail(Invariant::StableMatch, what);
                 }
             }
-            Seen::Asks(_) | Seen::Refused { .. } | Seen::Taken(_) | Seen::Liveliness { .. } | Seen::Odd(..) => {}
+            Seen::Asks(_)
+            | Seen::Refused { .. }
+            | Seen::Taken(_)
+            | Seen::Liveliness { .. }
+            | Seen::Odd(..) => {}
         }
     }
 
