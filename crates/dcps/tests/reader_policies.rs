@@ -135,6 +135,22 @@ fn writers_and_ends_of_instances_count_towards_the_octets() {
 }
 
 #[test]
+fn whatever_the_limit_no_instance_is_left_without_writers() {
+    for limit in 1_024..2_500 {
+        let mut desk = Desk::new(|qos| {
+            qos.endpoint.reliability = Reliability::BEST_EFFORT;
+            qos.byte_limit = limit;
+        });
+        for id in 0..5 {
+            desk.write(1, id, 1);
+        }
+        desk.reader.unmatch_publication(desk.now, writer(1));
+        desk.take();
+        assert_eq!((desk.reader.instances(), desk.reader.held_bytes()), (0, 0), "limit {limit}");
+    }
+}
+
+#[test]
 fn the_least_byte_limit_holds_a_sample() {
     let mut desk = Desk::new(|qos| qos.byte_limit = 1_024);
     desk.write(1, 7, 1);
@@ -389,6 +405,13 @@ fn ended_instances_are_purged_after_their_delay() {
     desk.wait(ms(100));
     assert_eq!((desk.reader.instances(), desk.dropped(DropReason::Purged)), (1, 2));
     assert_eq!(desk.values(), [Some(3)]);
+    desk.unregister(1, 3);
+    desk.take();
+    assert_eq!(
+        desk.reader.held_bytes(),
+        0,
+        "those who had registered a purged instance are forgotten with it"
+    );
 }
 
 #[test]

@@ -44,7 +44,13 @@ pub fn assign(
     assign_and(server, contenders, limits, queues, true)
 }
 
-/// The same; spare levels are used only with `widen`.
+/// How many levels the contenders need at least, however many queues there are.
+pub fn fewest(server: &Server, contenders: &[Contender], limits: &[u64]) -> Result<usize, NoLevels> {
+    let levels = assign_and(server, contenders, limits, u8::MAX, false)?;
+    Ok(levels.iter().max().map_or(0, |highest| usize::from(*highest) + 1))
+}
+
+/// The same as [`assign`]; spare levels are used only with `widen`.
 fn assign_and(
     server: &Server,
     contenders: &[Contender],

@@ -151,6 +151,17 @@ fn a_simulation_finds_nothing_above_a_bound() {
 }
 
 #[test]
+fn the_evidence_for_every_admission_holds() {
+    for file in ["table-two.toml", "figure-four.toml"] {
+        let (code, report) = json(&Arguments { certify: true, ..arguments(&example(file)) });
+        assert_eq!(code, ADMITTED);
+        assert_eq!(report["certificates"]["hold"], 3);
+    }
+    let (_, text, _) = run(&Arguments { certify: true, ..arguments(&example("table-two.toml")) });
+    assert!(text.ends_with("Certificates: the evidence for 3 flows holds\n"), "{text}");
+}
+
+#[test]
 fn the_page_needs_nothing_else() {
     let folder = Folder::new("page");
     let text = fs::read_to_string(example("table-two.toml")).unwrap();
