@@ -81,6 +81,7 @@ impl Run<'_> {
     }
 
     fn crash(&mut self, node: NodeId) {
+        self.crashed.extend(self.prefixes.get(node.0).copied().flatten());
         if self.bury(node, Situation::Crash) {
             self.act(node, |node, _| node.host().kill());
             self.end(node, false);

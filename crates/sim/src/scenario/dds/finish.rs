@@ -1,5 +1,6 @@
 //! What is checked once everything has arrived, and how a run ends: silence, a last word of every writer, and good-bye.
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dds::InstanceState;
 use dds::qos::LivelinessKind;
@@ -8,6 +9,7 @@ use wire::{Duration, Guid, GuidPrefix};
 use super::judge::{ReaderRecord, WriterRecord};
 use super::run::Run;
 use super::seen::Kind;
+use crate::coverage::Situation;
 use crate::invariants::Broken;
 use crate::network::NodeId;
 use crate::sabotage::Sabotaged;
@@ -58,12 +60,15 @@ impl Run<'_> {
             for (instance, view) in &record.views {
                 let Some(last) = view.last() else { continue };
                 let is_held = self.judge.ever_accepted(*reader).any(|(writer, w)| {
-                    let registered = w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
+                    let registered =
+                        w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
                     // Of one that is not reliable the end may have been lost.
-                    self.judge.sides(writer, *reader)[1] && (registered || !w.plan.reliable || !record.plan.reliable)
+                    self.judge.sides(writer, *reader)[1]
+                        && (registered || !w.plan.reliable || !record.plan.reliable)
                 });
                 if last.state == InstanceState::Alive && !is_held {
-                    let what = format!("{reader}: instance {instance} is alive without writers, after {last:?}");
+                    let what =
+                        format!("{reader}: instance {instance} is alive without writers, after {last:?}");
                     return Err((Invariant::Generations, what));
                 }
             }
@@ -77,7 +82,8 @@ impl Run<'_> {
         for (writer, w) in self.judge.ever_accepted(reader) {
             let Some((from, _)) = self.judge.required(writer, reader) else { continue };
             for (instance, view) in &record.views {
-                let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from) else {
+                let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from)
+                else {
                     continue;
                 };
                 let older = record.plan.by_source && self.judge.is_older(reader, writer, number, change);
@@ -115,8 +121,8 @@ impl Run<'_> {
             return;
         }
         let periods = lasts.as_nanos() / self.config.announce_period.as_nanos().max(1) + 2;
-        // An announcement goes out once for each group and for each configured peer.
-        let each = if self.config.multicast { 4 } else { nodes.len() as u64 };
+        // An announcement goes out once for each group, and to each other participant, known or configured.
+        let each = if self.config.multicast { 4 } else { 0 } + nodes.len() as u64;
         // Liveliness is asserted several times in a lease to each other participant, and acknowledged.
         let plans = self.config.participants.iter().flat_map(|participant| &participant.endpoints);
         let shortest = plans.filter(|plan| plan.is_writer).filter_map(|plan| plan.lease).min();
@@ -128,7 +134,9 @@ impl Run<'_> {
                 let what = format!("n{} sends {sent} datagrams in {periods} announcement periods", node.0);
                 self.world.fail(Invariant::Quiet, what);
             }
-            if let Some(dead) = self.known(node).into_iter().find(|prefix| !self.prefixes.contains(&Some(*prefix))) {
+            if let Some(dead) =
+                self.known(node).into_iter().find(|prefix| !self.prefixes.contains(&Some(*prefix)))
+            {
                 let what = format!("n{} believes in {dead}, which has been gone for two leases", node.0);
                 self.world.fail(Invariant::Matches, what);
             }
@@ -145,15 +153,15 @@ impl Run<'_> {
 
     /// What the statuses say agrees with what is known.
     fn check_statuses(&mut self) -> Result<(), Broken> {
-        let now = self.world.now();
         for (guid, endpoint) in &self.endpoints {
             let Some(node) = self.world.node(endpoint.node).map(Sabotaged::inner) else { continue };
             node.host().set_now(self.world.clock(endpoint.node));
+            let application = Arc::clone(node.application());
             let count = |matching: &dyn Fn(Guid) -> bool| {
                 self.endpoints.keys().filter(|other| matching(**other)).count() as u64
             };
             let broken = |what: String| Err((Invariant::Statuses, format!("{guid}: {what}")));
-            if let Some(writer) = node.application().writer(endpoint.index) {
+            if let Some(writer) = application.writer(endpoint.index) {
                 let expected = count(&|reader| self.should_match(*guid, reader));
                 let matched = writer.raw.get_publication_matched_status();
                 if u64::from(matched.current.count) != expected || matched.total.count < expected {
@@ -161,6 +169,9 @@ impl Run<'_> {
                 }
                 let refused = count(&|reader| self.is_refused(*guid, reader));
                 let incompatible = writer.raw.get_offered_incompatible_qos_status().total.count;
+                if incompatible > 0 {
+                    self.world.coverage.hit(Situation::NotMatched);
+                }
                 if incompatible < refused {
                     return broken(format!("{incompatible} incompatible readers, there are {refused}"));
                 }
@@ -174,7 +185,7 @@ impl Run<'_> {
                     return broken(format!("liveliness was lost {lost} times, of {:?}", writer.plan));
                 }
             }
-            let Some(reader) = node.application().reader(endpoint.index) else { continue };
+            let Some(reader) = application.reader(endpoint.index) else { continue };
             let Some(record) = self.judge.readers().get(guid) else { continue };
             let expected = count(&|writer| self.should_match(writer, *guid));
             let matched = reader.raw.get_subscription_matched_status();
@@ -194,14 +205,13 @@ impl Run<'_> {
             }
             let missed = reader.raw.get_requested_deadline_missed_status().total.count;
             if missed > 0 {
-                self.world.coverage.hit(crate::coverage::Situation::DeadlineMissed);
+                self.world.coverage.hit(Situation::DeadlineMissed);
             }
             if record.at_once {
                 let periods = record.views.values().map(|view| &view.periods);
                 self.check_deadline(*guid, missed, record.plan.deadline, periods)?;
             }
         }
-        let _ = now;
         Ok(())
     }
 
@@ -230,7 +240,10 @@ impl Run<'_> {
         let participant = |node: NodeId| self.config.participants.get(node.0);
         let others = |node| participant(node).map(|plan| (plan.tag, plan.other_type));
         let (Some(w_plan), Some(r_plan)) = (self.plan(w), self.plan(r)) else { return false };
-        let same = w_plan.is_writer && !r_plan.is_writer && w_plan.topic == r_plan.topic && others(w.0) == others(r.0);
+        let same = w_plan.is_writer
+            && !r_plan.is_writer
+            && w_plan.topic == r_plan.topic
+            && others(w.0) == others(r.0);
         same && !w_plan.suits(r_plan)
     }
 
@@ -247,6 +260,9 @@ impl Run<'_> {
             let round = self.write_everywhere();
             rounds.push(round);
             self.let_arrive();
+            // What is not required for certain may be under way still.
+            let patience = self.backlog_time();
+            self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
             if !self.goes_on() {
                 return;
             }
@@ -293,7 +309,8 @@ impl Run<'_> {
             }
             let instances = self.config.topics.get(plan.topic).map_or(0, |topic| topic.instances);
             for instance in 0..instances {
-                let writers = self.judge.writers().iter().filter(|(guid, _)| self.should_match(**guid, *reader));
+                let writers =
+                    self.judge.writers().iter().filter(|(guid, _)| self.should_match(**guid, *reader));
                 let wrote = |guid: &Guid| {
                     first.contains_key(&(*guid, instance)) && second.contains_key(&(*guid, instance))
                 };
@@ -305,7 +322,8 @@ impl Run<'_> {
                 if !writers.iter().all(sure) {
                     continue;
                 }
-                let rank = |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
+                let rank =
+                    |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
                 let Some(owner) = writers.iter().copied().max_by_key(rank) else { continue };
                 for (guid, w) in writers {
                     let Some(number) = second.get(&(*guid, instance)).copied() else { continue };
@@ -331,8 +349,10 @@ impl Run<'_> {
             return;
         }
         self.settled = false;
-        let nodes: Vec<NodeId> =
-            (0..self.prefixes.len()).map(NodeId).filter(|node| self.prefixes.get(node.0).is_some_and(Option::is_some)).collect();
+        let nodes: Vec<NodeId> = (0..self.prefixes.len())
+            .map(NodeId)
+            .filter(|node| self.prefixes.get(node.0).is_some_and(Option::is_some))
+            .collect();
         let Some(stays) = self.random.pick(&nodes) else { return };
         for node in nodes.into_iter().filter(|node| *node != stays) {
             self.leave(node);
@@ -344,7 +364,9 @@ impl Run<'_> {
             self.leave(stays);
         }
         self.rule(|run| match run.released.iter().find(|(_, token)| token.strong_count() > 0) {
-            Some((guid, _)) => Err((Invariant::NothingHeld, format!("{guid} is deleted and still in memory"))),
+            Some((guid, _)) => {
+                Err((Invariant::NothingHeld, format!("{guid} is deleted and still in memory")))
+            }
             None => Ok(()),
         });
     }
@@ -370,7 +392,9 @@ impl Run<'_> {
         for reader in inner.application().readers() {
             let writers = reader.raw.get_matched_publications().len();
             let memory = reader.raw.held().map_err(|error| (Invariant::NoPanic, error.to_string()))?;
-            if writers == 0 && (memory.bytes, memory.waiting, memory.samples, memory.instances) != (0, 0, 0, 0) {
+            if writers == 0
+                && (memory.bytes, memory.waiting, memory.samples, memory.instances) != (0, 0, 0, 0)
+            {
                 return held(format!("{} has no writers and {memory:?}", reader.guid));
             }
         }

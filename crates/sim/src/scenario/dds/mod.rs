@@ -69,7 +69,7 @@ impl Scenario for Dds {
             Situation::Ipv6,
             Situation::WindowFull,
             Situation::HeldBack,
-            Situation::Eviction,
+            Situation::SampleLost,
             Situation::HeartbeatJump,
             Situation::History,
             Situation::Rematch,

@@ -1,5 +1,5 @@
 //! The course of a run.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
@@ -72,6 +72,8 @@ pub(super) struct Run<'t> {
     pub(super) places: BTreeMap<Guid, Place>,
     /// Endpoints that were deleted, and whether they are still there.
     pub(super) released: Vec<(Guid, Weak<()>)>,
+    /// Participants that have vanished.
+    pub(super) crashed: BTreeSet<GuidPrefix>,
     /// Changes that each writer still makes.
     pub(super) publishers: BTreeMap<Guid, u32>,
     pub(super) written: u64,
@@ -164,6 +166,7 @@ impl<'t> Run<'t> {
             endpoints: BTreeMap::new(),
             places: BTreeMap::new(),
             released: Vec::new(),
+            crashed: BTreeSet::new(),
             publishers: BTreeMap::new(),
             written: 0,
             pending: 0,
@@ -250,7 +253,7 @@ impl<'t> Run<'t> {
     }
 
     /// What is left to do: window-fulls, each of which takes a round trip, and takes of readers that are slow.
-    fn backlog_time(&mut self) -> Duration {
+    pub(super) fn backlog_time(&mut self) -> Duration {
         let nodes: Vec<NodeId> = (0..self.prefixes.len()).map(NodeId).collect();
         let (mut held, mut takes) = (0, Duration::ZERO);
         for node in nodes.into_iter().filter_map(|node| self.world.node(node)) {
@@ -262,7 +265,8 @@ impl<'t> Run<'t> {
                 .map(|held| held.bytes)
                 .sum::<usize>();
             for reader in application.readers() {
-                let at_once = reader.plan.reads.max_take.min(reader.plan.reads.max_samples.unwrap_or(1_000) as usize);
+                let at_once =
+                    reader.plan.reads.max_take.min(reader.plan.reads.max_samples.unwrap_or(1_000) as usize);
                 if !reader.plan.reads.eager {
                     takes = takes.max(reader.plan.reads.pause.scaled((240 / at_once.max(1)) as u32 + 2, 1));
                 }
@@ -345,12 +349,20 @@ impl<'t> Run<'t> {
                     self.world.fail(Invariant::Matches, what);
                 }
                 let live = self.endpoints.contains_key(writer) && self.endpoints.contains_key(reader);
+                let dead = |guid: &Guid| self.crashed.contains(&guid.prefix);
+                if !begins && (dead(writer) || dead(reader)) {
+                    self.world.coverage.hit(Situation::LeaseExpired);
+                }
                 if !begins && self.settled && live {
                     let what = format!("{writer} and {reader} have lost each other without need");
                     self.world.fail(Invariant::StableMatch, what);
                 }
             }
-            Seen::Asks(_) | Seen::Refused { .. } | Seen::Taken(_) | Seen::Liveliness { .. } | Seen::Odd(..) => {}
+            Seen::Asks(_)
+            | Seen::Refused { .. }
+            | Seen::Taken(_)
+            | Seen::Liveliness { .. }
+            | Seen::Odd(..) => {}
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) struct View {
 /// The sample taken last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
-    writer: Guid,
+    pub(super) writer: Guid,
     pub(super) number: i64,
     pub(super) has_data: bool,
     pub(super) state: InstanceState,
@@ -46,7 +46,8 @@ impl View {
 
     /// How many samples with data were taken since a time, apart from those of a writer up to a number.
     pub(super) fn taken_since(&self, at: Instant, writer: Guid, number: i64) -> usize {
-        let counts = |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
+        let counts =
+            |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
         self.data.iter().filter(counts).count()
     }
 
@@ -64,7 +65,7 @@ impl View {
             return Err((Invariant::Intact, what));
         }
         self.check_order(taken, plan, ever)?;
-        self.check_generation(taken, plan, coverage)?;
+        self.check_generation(taken, plan, ever, coverage)?;
         if let Some(deadline) = plan.deadline {
             match taken.octets {
                 Some(_) => self.periods.begin(now, deadline),
@@ -93,7 +94,8 @@ impl View {
             let is_earlier = self.position.is_some_and(|before| position < before);
             if taken.octets.is_some() {
                 if is_earlier && continues {
-                    let what = format!("{reader} was given #{number} of {writer} after one that was written later");
+                    let what =
+                        format!("{reader} was given #{number} of {writer} after one that was written later");
                     return Err((Invariant::InOrder, what));
                 }
                 self.position = Some(position);
@@ -123,15 +125,22 @@ impl View {
         Ok(())
     }
 
-    fn check_generation(&self, taken: &Taken, plan: &EndpointPlan, coverage: &mut Coverage) -> Result<(), Broken> {
+    fn check_generation(
+        &self,
+        taken: &Taken,
+        plan: &EndpointPlan,
+        ever: u32,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
         match (taken.octets.is_some(), taken.state) {
             (true, _) => {}
             (false, InstanceState::NotAliveDisposed) => coverage.hit(Situation::Disposed),
             (false, InstanceState::NotAliveNoWriters) => coverage.hit(Situation::NoWriters),
             (false, InstanceState::Alive) => {}
         }
-        // Ordered by source timestamp, what another writer wrote before may stand before what came first.
-        let comes_after = |last: &&Last| !plan.by_source || last.writer == taken.writer;
+        // Ordered by source timestamp, what came later may stand before what came first.
+        let comes_after =
+            |last: &&Last| !plan.by_source || last.writer == taken.writer && last.number < taken.number;
         let Some(last) = self.last.as_ref().filter(comes_after) else { return Ok(()) };
         let broken = |what: &str| {
             let Taken { reader, writer, number, instance, generation, .. } = taken;
@@ -140,7 +149,8 @@ impl View {
             );
             Err((Invariant::Generations, what))
         };
-        let forgotten = taken.is_new && taken.generation == 0 && last.take != taken.take;
+        // An instance that was forgotten begins anew; of history that comes again, the first generations may have been replaced.
+        let forgotten = taken.is_new && last.take != taken.take && (taken.generation == 0 || ever > 1);
         if taken.generation < last.generation && !forgotten {
             return broken("goes back behind");
         }
@@ -177,14 +187,18 @@ impl Judge {
             };
             let leaves = self.writers().get(&owner).is_none_or(|writer| {
                 let left = |kind: Kind| kind == Kind::Unregister;
-                writer.changes.iter().zip(1..).any(|(change, at)| {
-                    at > number && change.instance == instance && left(change.kind)
-                })
+                writer
+                    .changes
+                    .iter()
+                    .zip(1..)
+                    .any(|(change, at)| at > number && change.instance == instance && left(change.kind))
             });
             let is_free = leaves || record.changed_at >= since || record.plan.deadline.is_some();
             if rank(owner) > rank(taken.writer) && !is_free {
                 let Taken { reader, writer, number, .. } = taken;
-                let what = format!("{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns");
+                let what = format!(
+                    "{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns"
+                );
                 return Err((Invariant::Ownership, what));
             }
         }
