@@ -72,7 +72,11 @@ fn a_process_that_exceeds_its_limit() {
 #[test]
 fn an_application_that_breaks_rules() {
     let expected = [
-        (Sabotage::Drop, &[Invariant::NoLoss, Invariant::Converges, Invariant::Generations, Invariant::Deadlines] as &[_]),
+        (
+            Sabotage::Drop,
+            &[Invariant::NoLoss, Invariant::Converges, Invariant::Generations, Invariant::Deadlines]
+                as &[_],
+        ),
         (Sabotage::Repeat, &[Invariant::NoDuplicate]),
         (
             Sabotage::Swap,
@@ -107,7 +111,11 @@ fn an_application_that_breaks_rules() {
 fn endpoints_that_do_not_do_what_was_asked() {
     let expected = [
         (Mutation::Shallow, 10, &[Invariant::NoLoss, Invariant::Converges, Invariant::Generations] as &[_]),
-        (Mutation::NoHistory, 4, &[Invariant::Converges, Invariant::NoLoss, Invariant::Matches, Invariant::Generations]),
+        (
+            Mutation::NoHistory,
+            4,
+            &[Invariant::Converges, Invariant::NoLoss, Invariant::Matches, Invariant::Generations],
+        ),
         (Mutation::UpsideDown, 4, &[Invariant::Ownership]),
         (Mutation::Immortal, 2, &[Invariant::Lifespan]),
         (Mutation::Patient, 2, &[Invariant::Deadlines, Invariant::Matches]),

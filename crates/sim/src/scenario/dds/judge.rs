@@ -173,7 +173,12 @@ impl Judge {
     }
 
     /// Judges what an application saw or did.
-    pub(super) fn observe(&mut self, now: Instant, seen: &Seen, coverage: &mut Coverage) -> Result<(), Broken> {
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        seen: &Seen,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
         match seen {
             Seen::Asks(asked) => self.ask(now, asked)?,
             Seen::Refused { writer } => {
@@ -280,7 +285,11 @@ impl Judge {
         let Taken { reader, writer, number, .. } = *taken;
         let (Some(record), Some(source)) = (self.readers.get_mut(&reader), self.writers.get(&writer)) else {
             let what = format!("{reader} was given #{number} of {writer}, which is not known");
-            return if self.readers.contains_key(&reader) { Err((Invariant::NoPhantom, what)) } else { Ok(()) };
+            return if self.readers.contains_key(&reader) {
+                Err((Invariant::NoPhantom, what))
+            } else {
+                Ok(())
+            };
         };
         let ever = self.streams.get(&(writer, reader)).map_or(0, |stream| stream.ever);
         let Some(instance) = taken.instance else {
@@ -299,7 +308,8 @@ impl Judge {
             let times = record.taken.entry((writer, number)).or_default();
             *times += 1;
             if *times > ever {
-                let what = format!("{reader} was given #{number} of {writer} {times} times in {ever} matches");
+                let what =
+                    format!("{reader} was given #{number} of {writer} {times} times in {ever} matches");
                 return Err((Invariant::NoDuplicate, what));
             }
             self.delivered += 1;
@@ -328,7 +338,12 @@ impl Judge {
             let passed = w.after(missing, instance).any(|(later, _)| r.taken.contains_key(&(*writer, later)));
             let rule = if passed { Invariant::NoLoss } else { Invariant::Converges };
             let last = w.last();
-            Some((rule, format!("{reader} lacks #{missing} of {writer}, instance {instance} (of {last}, from {from})")))
+            Some((
+                rule,
+                format!(
+                    "{reader} lacks #{missing} of {writer}, instance {instance} (of {last}, from {from})"
+                ),
+            ))
         })
     }
 
@@ -399,7 +414,8 @@ fn check_data(source: &WriterRecord, taken: &Taken, instance: u32, octets: &[u8]
     }
     let expires = source.plan.writes.lifespan.map(|millis| taken.source.as_nanos() + millis * 1_000_000);
     if expires.is_some_and(|expires| expires <= taken.wall.as_nanos()) {
-        let what = format!("{reader} was given #{number} of {writer} at {:?}, after its lifespan", taken.wall);
+        let what =
+            format!("{reader} was given #{number} of {writer} at {:?}, after its lifespan", taken.wall);
         return Err((Invariant::Lifespan, what));
     }
     Ok(())

@@ -46,7 +46,8 @@ impl View {
 
     /// How many samples with data were taken since a time, apart from those of a writer up to a number.
     pub(super) fn taken_since(&self, at: Instant, writer: Guid, number: i64) -> usize {
-        let counts = |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
+        let counts =
+            |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
         self.data.iter().filter(counts).count()
     }
 
@@ -93,7 +94,8 @@ impl View {
             let is_earlier = self.position.is_some_and(|before| position < before);
             if taken.octets.is_some() {
                 if is_earlier && continues {
-                    let what = format!("{reader} was given #{number} of {writer} after one that was written later");
+                    let what =
+                        format!("{reader} was given #{number} of {writer} after one that was written later");
                     return Err((Invariant::InOrder, what));
                 }
                 self.position = Some(position);
@@ -185,14 +187,18 @@ impl Judge {
             };
             let leaves = self.writers().get(&owner).is_none_or(|writer| {
                 let left = |kind: Kind| kind == Kind::Unregister;
-                writer.changes.iter().zip(1..).any(|(change, at)| {
-                    at > number && change.instance == instance && left(change.kind)
-                })
+                writer
+                    .changes
+                    .iter()
+                    .zip(1..)
+                    .any(|(change, at)| at > number && change.instance == instance && left(change.kind))
             });
             let is_free = leaves || record.changed_at >= since || record.plan.deadline.is_some();
             if rank(owner) > rank(taken.writer) && !is_free {
                 let Taken { reader, writer, number, .. } = taken;
-                let what = format!("{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns");
+                let what = format!(
+                    "{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns"
+                );
                 return Err((Invariant::Ownership, what));
             }
         }
