@@ -203,6 +203,11 @@ impl Run<'_> {
             if counts != [expected - silent, silent] {
                 return broken(format!("{silent} of {expected} writers are silent, but {liveliness:?}"));
             }
+            let (untaken, dropped) = (self.judge.untaken(*guid), reader.dropped());
+            if untaken > dropped {
+                let what = format!("{guid} has not got {untaken} samples and knows the reason of {dropped}");
+                return Err((Invariant::NoLoss, what));
+            }
             let missed = reader.raw.get_requested_deadline_missed_status().total.count;
             if missed > 0 {
                 self.world.coverage.hit(Situation::DeadlineMissed);
@@ -329,7 +334,7 @@ impl Run<'_> {
                 let rank =
                     |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
                 let Some(owner) = writers.iter().copied().max_by_key(rank) else { continue };
-                for (guid, w) in writers {
+                for (guid, _) in writers {
                     let Some(number) = second.get(&(*guid, instance)).copied() else { continue };
                     let got = record.taken.contains_key(&(*guid, number));
                     let may_lack = plan.by_source || plan.depth.is_some();
