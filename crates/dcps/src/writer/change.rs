@@ -64,7 +64,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
-        self.history.prune(&self.rtps);
+        self.catch_up(now);
         let bytes = match &body {
             Body::Copy(bytes) => bytes,
             Body::Shared(payload) => payload.as_ref(),
@@ -172,6 +172,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         instance: InstanceOf<'_>,
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
+        self.catch_up(now);
         let known = self.find(instance, "dispose")?;
         let was_registered = self.is_registered(known);
         let slot = self.obtain(known, "dispose")?;
@@ -193,6 +194,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         instance: InstanceOf<'_>,
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
+        self.catch_up(now);
         let found = self.find(instance, "unregister_instance")?;
         let Some(slot) = found.filter(|slot| self.is_registered(Some(*slot))) else {
             return Err(WriteError::Refused(Error::new(
