@@ -73,7 +73,11 @@ pub(super) fn tokens(text: &str) -> Result<(Vec<Placed>, bool), IdlError> {
             '{' | '}' | '(' | ')' | '<' | '>' | '[' | ']' | ';' | ':' | ',' | '=' | '@' | '-' | '+' | '*'
             | '/' | '|' => Token::Sign(first),
             other => {
-                return Err(lexer.error(line, column, format!("the character {other:?} has no meaning here")));
+                return Err(lexer.error(
+                    line,
+                    column,
+                    format!("the character {other:?} has no meaning here"),
+                ));
             }
         };
         tokens.push(Placed { token, line, column });
