@@ -1,5 +1,5 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use latency::bundle::bundle;
@@ -123,7 +123,7 @@ impl Network {
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
         network.limit_guards(document.hosts.len(), &kinds);
-        network.flows = network.asked(source, &document.flows)?;
+        network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
     }
 
@@ -169,11 +169,17 @@ impl Network {
         }
     }
 
-    /// The flows of a file, bundles put together, the most important first, else in the order of the file.
-    pub(crate) fn asked(&self, source: Source<'_>, flows: &[document::Flow]) -> Result<Vec<Asked>, Problem> {
+    /// The flows of a file, bundles put together, the most important first, else in the order of the file. Names of flows
+    /// that are there are taken, but for those that are `leaving`.
+    pub(crate) fn asked(
+        &self,
+        source: Source<'_>,
+        flows: &[document::Flow],
+        leaving: &BTreeSet<&str>,
+    ) -> Result<Vec<Asked>, Problem> {
         let mut asked: Vec<Asked> = Vec::new();
-        let mut names: BTreeMap<String, usize> =
-            self.flows.iter().map(|flow| (flow.name.clone(), 0)).collect();
+        let there = self.flows.iter().filter(|flow| !leaving.contains(flow.name.as_str()));
+        let mut names: BTreeSet<String> = there.map(|flow| flow.name.clone()).collect();
         let mut bundles: BTreeMap<&str, Vec<(usize, Asked)>> = BTreeMap::new();
         for flow in flows {
             let at = flow.topic.span().start;
@@ -185,7 +191,7 @@ impl Network {
                 ));
             }
             let one = self.flow(source, flow)?;
-            if names.insert(one.name.clone(), at).is_some() {
+            if !names.insert(one.name.clone()) {
                 let what = format!("there are two flows \"{}\"", one.name);
                 return Err(source.problem(at, what, "give one a name of its own with name = \"...\""));
             }
