@@ -181,9 +181,9 @@ impl Network {
         let there = self.flows.iter().filter(|flow| !leaving.contains(flow.name.as_str()));
         let mut names: BTreeSet<String> = there.map(|flow| flow.name.clone()).collect();
         let mut bundles: BTreeMap<&str, Vec<(usize, Asked)>> = BTreeMap::new();
-        for flow in flows {
+        for (index, flow) in flows.iter().enumerate() {
             let at = flow.topic.span().start;
-            if asked.len() >= MOST {
+            if index >= MOST {
                 return Err(source.problem(
                     at,
                     format!("more than {MOST} flows"),
@@ -201,6 +201,15 @@ impl Network {
             }
         }
         for (name, members) in bundles {
+            let at = members.first().map_or(0, |(at, _)| *at);
+            check_name(source, at, name)?;
+            if !names.insert(name.to_owned()) {
+                return Err(source.problem(
+                    at,
+                    format!("the bundle \"{name}\" is called like a flow"),
+                    "rename one",
+                ));
+            }
             asked.push(self.bundled(source, name, members)?);
         }
         asked.sort_by_key(|flow| std::cmp::Reverse(flow.flow.importance));
@@ -247,10 +256,7 @@ impl Network {
         let topic = flow.topic.get_ref();
         let default = format!("{}/{topic}", flow.publisher.get_ref());
         let name = flow.name.as_ref().map_or(default, |name| name.get_ref().clone());
-        if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
-            let what = "the name of a flow is 1 to 256 octets of text";
-            return Err(source.problem(flow.topic.span().start, what, "choose another name"));
-        }
+        check_name(source, flow.topic.span().start, &name)?;
         let publisher = self.node(source, &flow.publisher, true)?;
         let mut subscribers = Vec::new();
         let list = flow.subscribers.get_ref();
@@ -334,6 +340,18 @@ impl Network {
         let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
         format!("{} to {}", name(from), name(to))
     }
+}
+
+/// The name of a flow or of a bundle.
+fn check_name(source: Source<'_>, at: usize, name: &str) -> Result<(), Problem> {
+    if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
+        return Err(source.problem(
+            at,
+            "the name of a flow is 1 to 256 octets of text",
+            "choose another name",
+        ));
+    }
+    Ok(())
 }
 
 /// Turns the links of a file into ports.
