@@ -15,20 +15,24 @@ use crate::span::Span;
 
 /// A participant, as people call it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Person {
-    pub(crate) prefix: GuidPrefix,
-    pub(crate) name: Option<String>,
-    pub(crate) vendor: VendorId,
-    pub(crate) address: Option<IpAddr>,
+pub struct Person {
+    /// Its GUID prefix.
+    pub prefix: GuidPrefix,
+    /// The name that it announces.
+    pub name: Option<String>,
+    /// Its maker.
+    pub vendor: VendorId,
+    /// Where it listens first.
+    pub address: Option<IpAddr>,
 }
 
 /// The participants of a domain.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct People(BTreeMap<GuidPrefix, Person>);
+pub struct People(BTreeMap<GuidPrefix, Person>);
 
 impl Person {
     /// From what it announces.
-    pub(crate) fn of(data: &ParticipantData) -> Self {
+    pub fn of(data: &ParticipantData) -> Self {
         let lists = data.metatraffic_unicast.iter().chain(&data.default_unicast);
         Self {
             prefix: data.prefix,
@@ -54,20 +58,18 @@ impl fmt::Display for Person {
 }
 
 impl People {
-    pub(crate) fn new(people: impl IntoIterator<Item = Person>) -> Self {
+    /// From all of them.
+    pub fn new(people: impl IntoIterator<Item = Person>) -> Self {
         Self(people.into_iter().map(|person| (person.prefix, person)).collect())
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Person> {
+    /// In the order of their prefixes.
+    pub fn iter(&self) -> impl Iterator<Item = &Person> {
         self.0.values()
     }
 
-    pub(crate) fn knows(&self, prefix: GuidPrefix) -> bool {
-        self.0.contains_key(&prefix)
-    }
-
-    /// `the writer of "talker" (Cyclone DDS at 192.0.2.7)`.
-    pub(crate) fn endpoint(&self, data: &EndpointData) -> String {
+    /// `writer of "talker" (Cyclone DDS at 192.0.2.7)`.
+    pub fn endpoint(&self, data: &EndpointData) -> String {
         let role = if data.guid.entity_id.is_writer() { "writer" } else { "reader" };
         match self.0.get(&data.participant) {
             Some(person) => format!("{role} of {person}"),

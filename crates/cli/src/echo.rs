@@ -1,15 +1,14 @@
 //! `punctual echo`: shows the samples of a topic.
-mod adapt;
 mod show;
 
 use clap::Args;
 use dcps::reader::{DropReason, Request};
-use dds::qos::{DataReaderQos, DataRepresentation, SubscriberQos};
+use dds::qos::{DataReaderQos, SubscriberQos};
 use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader, States, WaitSet};
 use wire::discovery::EndpointData;
 
-use self::adapt::Adapted;
 use self::show::Shower;
+use crate::adapt::Adapted;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::progress;
@@ -62,12 +61,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let adapted = Adapted::to(&writers(arguments, &participant, stop)?);
     let (form, type_name) = form(arguments, asked, &adapted)?;
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
-    let partition = if arguments.qos.partitions.is_empty() {
-        adapted.partition.clone()
-    } else {
-        arguments.qos.partitions.clone()
-    };
-    let group = SubscriberQos { partition, ..SubscriberQos::default() };
+    let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
     let reader = subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?;
@@ -115,9 +109,12 @@ fn writers(
 /// How samples are shown, and the name of their type.
 fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result<(Form, String), Failure> {
     let named = arguments.types.type_name.clone().or_else(|| adapted.type_name.clone());
+    let octets = Form::Octets { keyed: adapted.keyed };
     match (asked, named) {
-        (Some(form @ Form::Octets), Some(name)) => Ok((form, name)),
-        (Some(Form::Octets), None) => Err(nobody(arguments, "give --type-name, or start a writer first")),
+        (Some(Form::Octets { .. }), Some(name)) => Ok((octets, name)),
+        (Some(Form::Octets { .. }), None) => {
+            Err(nobody(arguments, "give --type-name, or start a writer first"))
+        }
         // The IDL need not have the modules that the domain's name has.
         (Some(form), named) => {
             let own = form.name().unwrap_or_default().to_owned();
@@ -135,7 +132,7 @@ fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result
                 eprintln!(
                     "the type {name} is not known here: octets are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
                 );
-                Ok((Form::Octets, name))
+                Ok((octets, name))
             }
         },
         (None, None) => Err(nobody(
@@ -160,15 +157,8 @@ fn nobody(arguments: &Arguments, advice: &str) -> Failure {
 
 fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
     let mut qos = DataReaderQos::default();
-    let endpoint = &mut qos.endpoint;
-    endpoint.reliability = adapted.reliability;
-    endpoint.durability = adapted.durability;
-    endpoint.ownership = adapted.ownership;
-    // Nothing of what arrives is replaced before it is shown.
-    endpoint.history = dds::qos::History::KeepAll;
-    endpoint.representation = vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2];
-    arguments.qos.apply(endpoint);
-    endpoint.time_based_filter = arguments.separation.unwrap_or(endpoint.time_based_filter);
+    adapted.ask(&arguments.qos, &mut qos.endpoint);
+    qos.endpoint.time_based_filter = arguments.separation.unwrap_or(qos.endpoint.time_based_filter);
     qos
 }
 

@@ -1,10 +1,12 @@
 //! The command `punctual`: what each verb does, in a file of its own, on the public API of Punctual.
 #![forbid(unsafe_code)]
 
+mod adapt;
 mod describe;
 mod domain;
 mod echo;
 mod exit;
+pub mod explain;
 mod hex;
 mod ls;
 mod measure;
@@ -14,11 +16,13 @@ mod qos;
 mod span;
 mod stop;
 mod types;
+mod why;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+pub use describe::{People, Person};
 pub use domain::DomainOptions;
 pub use exit::{Failure, Outcome};
 pub use output::{flush, print, progress};
@@ -51,6 +55,8 @@ enum Command {
     Echo(Box<echo::Arguments>),
     /// Lists participants, topics, and endpoints with their QoS.
     Ls(ls::Arguments),
+    /// Watches a domain, and says what is wrong and what to do.
+    Why(Box<why::Arguments>),
     /// Measures round trips to whoever runs `pong`.
     Ping(measure::ping::Arguments),
     /// Answers every `ping`.
@@ -65,6 +71,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Pub(arguments) => publish::run(arguments, &stop),
         Command::Echo(arguments) => echo::run(arguments, &stop),
         Command::Ls(arguments) => ls::run(arguments, &stop),
+        Command::Why(arguments) => why::run(arguments, &stop),
         Command::Ping(arguments) => measure::ping::run(arguments, &stop),
         Command::Pong(arguments) => measure::pong::run(arguments, &stop),
         Command::Perf(arguments) => measure::perf::run(arguments, &stop),

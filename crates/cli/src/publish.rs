@@ -142,7 +142,7 @@ fn serialize(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Fai
     let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("sample {text:?}: {error}"));
     let mut octets = Vec::new();
     match form {
-        Form::Octets => {
+        Form::Octets { .. } => {
             octets = hex::parse(text).map_err(|error| wrong(&error))?;
             if octets.len() < 4 {
                 return Err(wrong(&"give at least the four octets of the encapsulation header, as 00010000"));

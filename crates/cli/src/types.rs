@@ -2,7 +2,8 @@
 use std::sync::Arc;
 
 use clap::Args;
-use dcps::{KeylessTypeSupport, TypeSupport};
+use dcps::{KeyError, KeylessTypeSupport, TypeSupport};
+use dds::cdr::{EncodeError, EncodeFault, KeyHash, Representation};
 use dynamic::{DynamicTypeSupport, Schema, TypeIndex, idl};
 
 use crate::exit::Failure;
@@ -39,7 +40,32 @@ pub(crate) enum Form {
     /// By its description.
     Described(Arc<Schema>, TypeIndex),
     /// As octets.
-    Octets,
+    Octets {
+        /// They belong to a topic with a key. Which instance a sample is of is not known: all count as one.
+        keyed: bool,
+    },
+}
+
+/// Samples whose key cannot be read, so that all are of one instance.
+#[derive(Clone, Copy, Debug)]
+struct OpaqueKey;
+
+impl TypeSupport for OpaqueKey {
+    fn has_key(&self) -> bool {
+        true
+    }
+
+    fn key(&mut self, _: &[u8], _: bool, _: &mut Vec<u8>) -> Result<(), KeyError> {
+        Ok(())
+    }
+
+    fn key_hash(&mut self, _: &[u8], _: Representation) -> Result<KeyHash, KeyError> {
+        Ok(KeyHash::default())
+    }
+
+    fn key_payload(&mut self, _: &[u8], _: Representation, _: &mut Vec<u8>) -> Result<(), KeyError> {
+        Err(KeyError::Encode(EncodeError { fault: EncodeFault::NoKey, at: 0, member: None }))
+    }
 }
 
 impl TypeOptions {
@@ -49,7 +75,7 @@ impl TypeOptions {
     /// [`Failure::Usage`] with the place of a mistake in the IDL, or the names that there are.
     pub(crate) fn form(&self) -> Result<Option<Form>, Failure> {
         if self.hex {
-            return Ok(Some(Form::Octets));
+            return Ok(Some(Form::Octets { keyed: false }));
         }
         let (text, place, name) = match (&self.idl, &self.described) {
             (Some(path), name) => {
@@ -96,7 +122,7 @@ impl Form {
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Self::Described(schema, index) => schema.get(*index).map(dynamic::Definition::name),
-            Self::Octets => None,
+            Self::Octets { .. } => None,
         }
     }
 
@@ -104,7 +130,8 @@ impl Form {
     pub(crate) fn support(&self) -> Box<dyn TypeSupport + Send> {
         match self {
             Self::Described(schema, index) => Box::new(DynamicTypeSupport::new(Arc::clone(schema), *index)),
-            Self::Octets => Box::new(KeylessTypeSupport),
+            Self::Octets { keyed: true } => Box::new(OpaqueKey),
+            Self::Octets { keyed: false } => Box::new(KeylessTypeSupport),
         }
     }
 }

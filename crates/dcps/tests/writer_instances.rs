@@ -200,3 +200,19 @@ fn keys_are_written_in_the_first_representation() {
         assert_eq!((seen.len(), &seen[0].1[..2]), (1, &[0, encapsulation][..]), "{list:?}");
     }
 }
+
+#[test]
+fn an_instance_that_is_disposed_again_is_cleaned_up_when_it_ends() {
+    let mut link = Link::connected(|qos, reader| {
+        transient_local(qos, reader);
+        qos.endpoint.durability_service.cleanup_delay = ms(50);
+    });
+    link.write(1, 1).unwrap();
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (1, 3));
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (0, 0));
+}

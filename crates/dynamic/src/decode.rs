@@ -206,7 +206,7 @@ fn union<'a>(
 ) -> Result<Value, DecodeError> {
     let part = decoder.begin(of.extensibility)?;
     let mut slot = Slot::new(context, &of.discriminator);
-    decoder.member_of_union(&part, &info(0, of.key_is_discriminator), &mut slot)?;
+    decoder.member_of_union(&part, &info(0, true), &mut slot)?;
     let label = if slot.what.is_none() {
         label(&initial(context.schema, &of.discriminator))
     } else {
@@ -217,10 +217,9 @@ fn union<'a>(
     let value = match case {
         Some(case) if !label_alone => {
             let mut slot = Slot::new(context, &case.ty);
-            decoder.member_of_union(&part, &info(case.id, false), &mut slot).map_err(|error| {
-                context.trail.borrow_mut().push(&case.name);
-                error
-            })?;
+            decoder
+                .member_of_union(&part, &info(case.id, false), &mut slot)
+                .inspect_err(|_| context.trail.borrow_mut().push(&case.name))?;
             if slot.what.is_none() {
                 spend(context, cost(context.schema, &case.ty).values, decoder)?;
                 slot.value = initial(context.schema, &case.ty);

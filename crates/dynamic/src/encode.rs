@@ -208,7 +208,8 @@ fn union<S: Sink>(
 ) -> Result<(), EncodeError> {
     let aggregate = encoder.begin(of.extensibility)?;
     let discriminator = from_label(&of.discriminator, label);
-    let must_understand = of.key_is_discriminator;
+    // Whoever does not know it cannot read the rest.
+    let must_understand = true;
     write(encoder, schema, &aggregate, &info(0, must_understand), &of.discriminator, &discriminator, false)?;
     let case = of.case(label).and_then(|case| of.cases.get(case));
     let label_alone = of.key_is_discriminator && encoder.scope() != Scope::Data;

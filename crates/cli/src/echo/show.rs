@@ -70,7 +70,7 @@ impl Shower {
 
     fn text(&self, payload: &[u8], is_key: bool) -> String {
         match &self.form {
-            Form::Octets => hex::show(payload),
+            Form::Octets { .. } => hex::show(payload),
             Form::Described(schema, index) => match Sample::decode(schema, *index, payload, is_key) {
                 Ok(sample) => sample.to_string(),
                 Err(unreadable) => {

@@ -51,6 +51,11 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         if instance.forget_at > now.monotonic {
             return;
         }
+        // Registered again meanwhile, as by another dispose: what was said since is for late joiners too.
+        if instance.registered {
+            instance.forget_at = Instant::NEVER;
+            return;
+        }
         if instance.newest().is_none_or(|number| self.rtps.is_acknowledged(number)) {
             self.history.forget(slot, &mut self.rtps);
         } else {

@@ -1,4 +1,5 @@
 //! What a participant knows of its domain.
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dcps::{Error, InstanceHandle};
@@ -39,6 +40,15 @@ impl DomainParticipant {
             .participants()
             .map(|found| DiscoveredParticipant { data: Arc::clone(found.data()) })
             .collect()
+    }
+
+    /// The participants that announced themselves and have not proved yet that they hear us, each with the address that it was heard
+    /// from. Most of them are found within a moment; one that stays here does not get what we send to it.
+    pub fn get_unvalidated_participants(&self) -> Vec<(SocketAddr, ParticipantData)> {
+        let discovery = self.node().lock_discovery();
+        let known = |prefix| discovery.participant(prefix).is_some();
+        let strangers = discovery.strangers().filter(|(_, data)| !known(data.prefix));
+        strangers.map(|(from, data)| (from, data.clone())).collect()
     }
 
     /// All writers and readers that are known, those of this participant too.

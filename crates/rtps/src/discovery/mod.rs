@@ -23,6 +23,7 @@ mod spdp;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
+use core::net::SocketAddr;
 
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
 use wire::qos::LivelinessKind;
@@ -283,6 +284,11 @@ impl<P: Payload> Discovery<P> {
     /// A validated participant.
     pub fn participant(&self, prefix: GuidPrefix) -> Option<&RemoteParticipant> {
         self.ledger.get(prefix)
+    }
+
+    /// Those who announced themselves and have not proved yet that they hear us, each with the address that it was heard from.
+    pub fn strangers(&self) -> impl Iterator<Item = (SocketAddr, &ParticipantData)> {
+        self.ledger.strangers()
     }
 
     /// How many participants are validated, and how many announced themselves but are not.

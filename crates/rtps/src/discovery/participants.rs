@@ -156,6 +156,11 @@ impl Ledger {
         self.validated.len()
     }
 
+    /// Strangers, with the address that each was heard from.
+    pub(super) fn strangers(&self) -> impl Iterator<Item = (SocketAddr, &ParticipantData)> {
+        self.strangers.values().map(|stranger| (stranger.source, &*stranger.data))
+    }
+
     pub(super) fn stranger_count(&self) -> usize {
         self.strangers.len()
     }

@@ -1,25 +1,32 @@
 //! What a reader asks for so that it gets what the writers of a topic offer.
-use dds::qos::{Durability, Ownership, Reliability, ReliabilityKind};
+use dds::qos::{
+    DataRepresentation, Durability, EndpointQos, History, Ownership, Reliability, ReliabilityKind,
+};
+use wire::EntityKind;
 use wire::discovery::EndpointData;
+
+use crate::qos::QosOptions;
 
 /// QoS that all of some writers offer.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Adapted {
+pub(crate) struct Adapted {
     /// Reliable if all are.
-    pub(super) reliability: Reliability,
+    pub(crate) reliability: Reliability,
     /// The least of all.
-    pub(super) durability: Durability,
+    pub(crate) durability: Durability,
     /// That of the first.
-    pub(super) ownership: Ownership,
+    pub(crate) ownership: Ownership,
     /// All of their partitions.
-    pub(super) partition: Vec<String>,
+    pub(crate) partition: Vec<String>,
     /// That of the first.
-    pub(super) type_name: Option<String>,
+    pub(crate) type_name: Option<String>,
+    /// The first has a key.
+    pub(crate) keyed: bool,
 }
 
 impl Adapted {
     /// Adapts to the writers; to none: what every writer offers.
-    pub(super) fn to(writers: &[EndpointData]) -> Self {
+    pub(crate) fn to(writers: &[EndpointData]) -> Self {
         let offers = || writers.iter().map(|writer| &writer.qos);
         let reliable =
             !writers.is_empty() && offers().all(|qos| qos.reliability.kind == ReliabilityKind::Reliable);
@@ -44,7 +51,26 @@ impl Adapted {
             ownership: offers().next().map(|qos| qos.ownership).unwrap_or_default(),
             partition,
             type_name: writers.first().map(|writer| writer.type_name.clone()),
+            keyed: writers
+                .first()
+                .is_some_and(|writer| writer.guid.entity_id.kind() == EntityKind::WriterWithKey),
         }
+    }
+
+    /// The partitions of the subscriber: those that were asked for, or those of the writers.
+    pub(crate) fn partitions(&self, options: &QosOptions) -> Vec<String> {
+        if options.partitions.is_empty() { self.partition.clone() } else { options.partitions.clone() }
+    }
+
+    /// Puts into the QoS of a reader what the writers offer, and over it what was asked for.
+    pub(crate) fn ask(&self, options: &QosOptions, qos: &mut EndpointQos) {
+        qos.reliability = self.reliability;
+        qos.durability = self.durability;
+        qos.ownership = self.ownership;
+        // Nothing of what arrives is replaced before it is taken.
+        qos.history = History::KeepAll;
+        qos.representation = vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2];
+        options.apply(qos);
     }
 }
 

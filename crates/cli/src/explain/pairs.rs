@@ -1,0 +1,149 @@
+//! Writers and readers of one topic that do not match, whoever they belong to.
+use std::collections::BTreeMap;
+
+use rtps::discovery::{Mismatch, compare};
+use wire::discovery::EndpointData;
+
+use super::{Finding, Scene};
+use crate::describe::{
+    self, durability, liveliness, order, ownership, presentation, reliability, representation,
+};
+use crate::explain::names;
+use crate::span::Span;
+
+/// Most pairs of a topic that are compared: beyond that the same mistakes repeat themselves.
+const MAX_PAIRS: usize = 100_000;
+
+pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, topic) in scene.topics() {
+        if !scene.is_asked(name) {
+            continue;
+        }
+        // Pairs with the same mistake are told once.
+        let mut found: BTreeMap<(String, String), (String, usize)> = BTreeMap::new();
+        let pairs = topic
+            .writers
+            .iter()
+            .flat_map(|writer| topic.readers.iter().map(move |reader| (*writer, *reader)));
+        for (writer, reader) in pairs.take(MAX_PAIRS) {
+            let mismatches = compare(writer, reader).err().unwrap_or_default();
+            let keys = keys(writer, reader).filter(|_| mismatches.is_empty());
+            for (what, todo) in mismatches.iter().map(told).chain(keys) {
+                let both =
+                    || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
+                found.entry((what, todo)).or_insert_with(|| (both(), 0)).1 += 1;
+            }
+        }
+        for ((what, todo), (both, count)) in found {
+            let others = match count {
+                1 => String::new(),
+                2 => " (and 1 other pair)".to_owned(),
+                more => format!(" (and {} other pairs)", more - 1),
+            };
+            findings
+                .push(Finding::problem(format!("topic {name:?}: {both} do not match{others}: {what}"), todo));
+        }
+    }
+    findings
+}
+
+/// What is wrong, and what to do.
+fn told(mismatch: &Mismatch) -> (String, String) {
+    let kinds = |policy: &str, offered: &str, requested: &str| {
+        (
+            format!("{policy}: offered {offered}, requested {requested}"),
+            format!("Let the writer offer {requested}, or the reader ask for {offered}."),
+        )
+    };
+    match mismatch {
+        Mismatch::Topic { writer, reader } => {
+            (format!("topic: written as {writer:?}, read as {reader:?}"), "Use one name for both.".to_owned())
+        }
+        Mismatch::Type { writer, reader } => (
+            format!("type: written as {writer:?}, read as {reader:?}"),
+            format!("Use one name of the type for both{}.", names::type_hint(writer, reader)),
+        ),
+        Mismatch::Reliability { offered, requested } => {
+            kinds("RELIABILITY", reliability(*offered), reliability(*requested))
+        }
+        Mismatch::Durability { offered, requested } => {
+            kinds("DURABILITY", durability(*offered), durability(*requested))
+        }
+        Mismatch::Deadline { offered, requested } => (
+            format!("DEADLINE: offered {}, requested {}", Span(*offered), Span(*requested)),
+            format!(
+                "Let the writer promise a sample every {} or more often, or the reader be content with {}.",
+                Span(*requested),
+                Span(*offered)
+            ),
+        ),
+        Mismatch::LatencyBudget { offered, requested } => (
+            format!("LATENCY_BUDGET: offered {}, requested {}", Span(*offered), Span(*requested)),
+            format!(
+                "Let the writer's budget be at most {}, or the reader's at least {}.",
+                Span(*requested),
+                Span(*offered)
+            ),
+        ),
+        Mismatch::LivelinessKind { offered, requested } => {
+            kinds("LIVELINESS kind", liveliness(*offered), liveliness(*requested))
+        }
+        Mismatch::LivelinessLease { offered, requested } => (
+            format!("LIVELINESS lease: offered {}, requested {}", Span(*offered), Span(*requested)),
+            format!(
+                "Let the writer's lease be at most {}, or the reader's at least {}.",
+                Span(*requested),
+                Span(*offered)
+            ),
+        ),
+        Mismatch::Ownership { offered, requested } => {
+            let (what, _) = kinds("OWNERSHIP", ownership(*offered), ownership(*requested));
+            (what, "Give both the same kind.".to_owned())
+        }
+        Mismatch::DestinationOrder { offered, requested } => {
+            kinds("DESTINATION_ORDER", order(*offered), order(*requested))
+        }
+        Mismatch::Presentation { offered, requested } => {
+            kinds("PRESENTATION", &presentation(*offered), &presentation(*requested))
+        }
+        Mismatch::DataRepresentation { offered, accepted } => {
+            let accepted: Vec<String> = accepted.iter().map(|id| representation(*id)).collect();
+            let (offered, accepted) = (representation(*offered), accepted.join(" and "));
+            (
+                format!("DATA_REPRESENTATION: written as {offered}, read as {accepted}"),
+                format!("Let the writer write {accepted}, or the reader accept {offered} as well."),
+            )
+        }
+        Mismatch::Partition { writer, reader } => {
+            let patterns = |names: &[String]| names.iter().any(|name| name.contains(['*', '?', '[']));
+            let hint = if patterns(writer) && patterns(reader) {
+                " Patterns match names, not other patterns."
+            } else {
+                ""
+            };
+            (
+                format!(
+                    "PARTITION: written in {}, read in {}",
+                    describe::partition(writer),
+                    describe::partition(reader)
+                ),
+                format!("Give publisher and subscriber a name in common.{hint}"),
+            )
+        }
+    }
+}
+
+/// A topic with a key is another one than without; the standard's table does not say so, but instances do.
+fn keys(writer: &EndpointData, reader: &EndpointData) -> Option<(String, String)> {
+    use wire::EntityKind::{ReaderNoKey, ReaderWithKey, WriterNoKey, WriterWithKey};
+    let (written, read) = match (writer.guid.entity_id.kind(), reader.guid.entity_id.kind()) {
+        (WriterNoKey, ReaderWithKey) => ("without a key", "with a key"),
+        (WriterWithKey, ReaderNoKey) => ("with a key", "without a key"),
+        _ => return None,
+    };
+    Some((
+        format!("key: written {written}, read {read}"),
+        "Mark the same members with @key in both programs' types, or none in either.".to_owned(),
+    ))
+}

@@ -1,0 +1,94 @@
+//! Topics that only one side has.
+use rtps::discovery::compare;
+
+use super::scene::Topic;
+use super::{Finding, Scene, names};
+use crate::span::Span;
+
+pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
+    let topics = scene.topics();
+    let lonely = |topic: &Topic<'_>| topic.writers.is_empty() != topic.readers.is_empty();
+    let mut findings = Vec::new();
+    // A topic that is only written, and one that is only read.
+    for (one, topic) in topics.iter().filter(|(_, topic)| lonely(topic) && topic.readers.is_empty()) {
+        for (other, counterpart) in
+            topics.iter().filter(|(_, topic)| lonely(topic) && topic.writers.is_empty())
+        {
+            let Some(how) = names::difference(one, other) else { continue };
+            if !scene.is_asked(one) && !scene.is_asked(other) {
+                continue;
+            }
+            let first = |data: &[&wire::discovery::EndpointData]| {
+                data.first().map(|data| scene.people.endpoint(data)).unwrap_or_default()
+            };
+            findings.push(Finding::problem(
+                format!(
+                    "topic {one:?} of the {} is only written, topic {other:?} of the {} is only read: the names differ {how}",
+                    first(&topic.writers),
+                    first(&counterpart.readers),
+                ),
+                "Use one name for both; names are compared octet by octet.",
+            ));
+        }
+    }
+    if let Some(asked) = &scene.topic
+        && findings.is_empty()
+    {
+        findings.extend(asked_for(scene, asked, topics.get(asked.as_str())));
+    }
+    findings
+}
+
+/// What is missing of a topic that was asked for.
+fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Finding> {
+    let elsewhere = format!(
+        "Start it in domain {}; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s.",
+        scene.domain
+    );
+    let counted =
+        |count: usize, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
+    match topic {
+        None => {
+            let mut near = scene.endpoints.iter().map(|data| data.topic_name.as_str());
+            let near = near.find(|name| names::difference(asked, name).is_some());
+            let what = format!(
+                "topic {asked:?}: nobody writes or reads it in domain {} (heard for {})",
+                scene.domain,
+                Span(scene.time)
+            );
+            Some(match near {
+                Some(near) => Finding::problem(what, format!("There is a topic {near:?}: is that the one?")),
+                None => Finding::problem(what, elsewhere),
+            })
+        }
+        Some(topic) if topic.writers.is_empty() => Some(Finding::problem(
+            format!("topic {asked:?}: {} and no writer", counted(topic.readers.len(), "reader")),
+            elsewhere,
+        )),
+        Some(topic) if topic.readers.is_empty() => Some(Finding::problem(
+            format!("topic {asked:?}: {} and no reader", counted(topic.writers.len(), "writer")),
+            elsewhere,
+        )),
+        Some(_) => None,
+    }
+}
+
+pub(super) fn summary(scene: &Scene) -> Vec<String> {
+    let topics = scene.topics();
+    let asked = topics.iter().filter(|(name, _)| scene.is_asked(name));
+    asked
+        .map(|(name, topic)| {
+            let pairs = topic
+                .writers
+                .iter()
+                .flat_map(|writer| topic.readers.iter().map(move |reader| (writer, reader)));
+            let matched = pairs.filter(|(writer, reader)| compare(writer, reader).is_ok()).count();
+            let all = topic.writers.len() * topic.readers.len();
+            format!(
+                "topic {name:?}: {} writers, {} readers, {matched} of {all} pairs match",
+                topic.writers.len(),
+                topic.readers.len()
+            )
+        })
+        .collect()
+}

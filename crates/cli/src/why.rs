@@ -1,0 +1,155 @@
+//! `punctual why`: watches a domain for a while, and says what is wrong.
+mod neighbours;
+mod probe;
+
+use std::time::Instant;
+
+use clap::Args;
+use dds::config::Config;
+use dds::{DomainParticipant, Duration};
+
+use self::neighbours::Neighbours;
+use self::probe::Probe;
+use crate::domain::DomainOptions;
+use crate::exit::{Failure, Outcome};
+use crate::explain::{self, Finding, Scene};
+use crate::output::{print, progress};
+use crate::qos::QosOptions;
+use crate::span::{self, Span};
+use crate::stop::Stop;
+use crate::types::TypeOptions;
+
+/// Command line of `punctual why`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual why                       everything that does not match, in domain 0\n  \
+    punctual why Square                why does nobody get anything of this topic?\n  \
+    punctual why Square --reliability reliable --max-samples 10      what would a reader get that asks for this?\n  \
+    punctual why --time 35s            programs of other makers may announce themselves every 30 s only\n\n\
+    A line that begins with ! keeps data from somebody (exit code 1), one with - is worth knowing; the line below says what to do.\n\
+    With a topic it reads that topic too, and says what did not get through: lost, rejected, expired, filtered.")]
+pub(crate) struct Arguments {
+    /// The topic; without one, all of them.
+    topic: Option<String>,
+    /// How long it watches.
+    #[arg(long, default_value = "5s", value_name = "TIME", value_parser = span::parse)]
+    time: Duration,
+    /// Says what the host gave and did not give: interfaces, ports, buffers.
+    #[arg(long)]
+    host: bool,
+    /// TIME_BASED_FILTER of the reader.
+    #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
+    separation: Option<Duration>,
+    #[command(flatten)]
+    types: TypeOptions,
+    #[command(flatten)]
+    qos: QosOptions,
+    #[command(flatten)]
+    domain: DomainOptions,
+}
+
+/// How often it looks at what has come.
+const SLICE: Duration = Duration::from_millis(50);
+/// Who announced itself and has not answered for this long does not hear us.
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(1_500);
+
+/// Watches, and explains.
+pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    let config = arguments.domain.config()?;
+    let asked = arguments.types.form()?;
+    let participant = match arguments.domain.join("punctual why") {
+        Ok(participant) => participant,
+        Err(Failure::Dds(error)) => return Ok(tell(&[explain::cannot_join(&error)])),
+        Err(failure) => return Err(failure),
+    };
+    let mut watched = Watched {
+        probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
+        neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
+        early: Vec::new(),
+    };
+    watched.watch(arguments, &participant, stop)?;
+    let mut scene =
+        Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
+    scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
+    scene.received = watched.probe.as_ref().and_then(Probe::received);
+    scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;
+    progress("");
+    explain::summary(&scene).iter().for_each(|line| print(format_args!("{line}")));
+    if let Some(received) = &scene.received {
+        print(format_args!("{} samples came in {} to a reader here", received.samples, Span(arguments.time)));
+    }
+    if arguments.host {
+        scene.host.iter().for_each(|line| print(format_args!("host: {line}")));
+    }
+    let findings = explain::explain(&scene);
+    if findings.is_empty() {
+        print(format_args!(
+            "nothing is wrong that can be seen here: {} participants, {} endpoints, heard in {}",
+            scene.people.iter().count(),
+            scene.endpoints.len(),
+            Span(arguments.time)
+        ));
+    }
+    Ok(tell(&findings))
+}
+
+fn tell(findings: &[Finding]) -> Outcome {
+    findings.iter().for_each(|finding| print(format_args!("{finding}")));
+    if findings.iter().any(|finding| finding.problem) { Outcome::BadNews } else { Outcome::Done }
+}
+
+/// What is looked at while time passes.
+struct Watched {
+    probe: Option<Probe>,
+    neighbours: Neighbours,
+    /// Who was a stranger when there was still time to answer.
+    early: Vec<dds::GuidPrefix>,
+}
+
+impl Watched {
+    fn watch(
+        &mut self,
+        arguments: &Arguments,
+        participant: &DomainParticipant,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
+        let start = Instant::now();
+        let end = std::time::Duration::from_nanos(u64::try_from(arguments.time.as_nanos()).unwrap_or(0));
+        let mut looked = false;
+        while start.elapsed() < end && !stop.wait(SLICE)? {
+            self.neighbours.collect();
+            if let Some(probe) = &mut self.probe {
+                probe.look(participant)?;
+            }
+            if !looked && start.elapsed() + PATIENCE >= end {
+                looked = true;
+                self.early =
+                    participant.get_unvalidated_participants().iter().map(|(_, data)| data.prefix).collect();
+            }
+            progress(&format!(
+                "watching, {} of {} s: {} participants, {} endpoints",
+                start.elapsed().as_secs(),
+                end.as_secs(),
+                participant.get_discovered_participants().len(),
+                participant.get_discovered_endpoints().len()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// QoS of the reader that looks at a topic, and the configuration of a participant that looks into another domain.
+impl Arguments {
+    pub(super) fn reader_options(&self) -> (&QosOptions, Option<Duration>, &TypeOptions) {
+        (&self.qos, self.separation, &self.types)
+    }
+
+    /// Domain and tag are another's, everything else is as it was asked for.
+    pub(super) fn elsewhere(&self, config: &Config, tag: &str) -> Config {
+        let mut config = config.clone();
+        tag.clone_into(&mut config.discovery.domain_tag);
+        config.discovery.participant_id = dds::config::ParticipantId::FirstFree;
+        config.discovery.entity_name = Some("punctual why".to_owned());
+        config
+    }
+}

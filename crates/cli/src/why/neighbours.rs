@@ -1,0 +1,158 @@
+//! Participants of other domains and tags: their announcements to the groups of all domains are listened to, nothing is sent.
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use dds::config::{Config, Family};
+use dds::{DomainParticipantFactory, Duration, GuidPrefix, NO_STATUS, QosKind};
+use rtps::ports;
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
+use wire::EntityId;
+use wire::discovery::ParticipantData;
+use wire::message::{Message, Submessage};
+
+use super::Arguments;
+use crate::describe::Person;
+use crate::exit::Failure;
+use crate::explain::{Neighbour, Scene};
+use crate::output::progress;
+use crate::stop::Stop;
+
+/// Domains that have ports.
+const DOMAINS: std::ops::RangeInclusive<u32> = 0..=232;
+/// Most participants that are remembered: anybody can announce as many as it likes.
+const MAX_NEIGHBOURS: usize = 1_000;
+/// Datagrams that are read of one domain at a time.
+const AT_ONCE: usize = 64;
+/// Other domains that are looked into for a topic, and how long.
+const MAX_VISITS: usize = 4;
+const VISIT: Duration = Duration::from_secs(2);
+
+/// Who was heard elsewhere so far.
+pub(super) struct Neighbours {
+    own: (u32, String),
+    sockets: Vec<(u32, UdpSocket)>,
+    heard: BTreeMap<(u32, GuidPrefix), (String, Person)>,
+}
+
+impl Neighbours {
+    /// Begins to listen where that is possible: a port may be somebody else's alone. Multicast over IPv4 only.
+    pub(super) fn listen(config: &Config, domain: u32, tag: &str) -> Self {
+        let mut sockets = Vec::new();
+        if config.network.multicast && config.network.family != Family::V6 {
+            let interfaces = udp::interfaces().unwrap_or_default();
+            let indices: Vec<u32> =
+                interfaces.iter().filter(|interface| interface.up).map(|interface| interface.index).collect();
+            for domain in DOMAINS {
+                if let Some(socket) = open(domain, &indices) {
+                    sockets.push((domain, socket));
+                }
+            }
+        }
+        Self { own: (domain, tag.to_owned()), sockets, heard: BTreeMap::new() }
+    }
+
+    /// Reads what has come.
+    pub(super) fn collect(&mut self) {
+        let mut buffer = vec![0; 65_536];
+        for (domain, socket) in &self.sockets {
+            for _ in 0..AT_ONCE {
+                let Ok((len, _)) = socket.recv_from(&mut buffer) else { break };
+                for data in announcements(buffer.get(..len).unwrap_or(&[])) {
+                    let place = (data.domain_id.unwrap_or(*domain), data.domain_tag.clone());
+                    if place != self.own && self.heard.len() < MAX_NEIGHBOURS {
+                        self.heard.insert((place.0, data.prefix), (place.1, Person::of(&data)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who was heard; with a topic that is not complete here, the domains are looked into.
+    pub(super) fn found(
+        self,
+        scene: &Scene,
+        arguments: &Arguments,
+        config: &Config,
+        stop: &Stop,
+    ) -> Result<Vec<Neighbour>, Failure> {
+        let mut neighbours: Vec<Neighbour> = self
+            .heard
+            .into_iter()
+            .map(|((domain, _), (tag, person))| Neighbour { domain, tag, person, endpoints: Vec::new() })
+            .collect();
+        let Some(topic) = scene.topic.as_deref().filter(|_| scene.is_incomplete()) else {
+            return Ok(neighbours);
+        };
+        let mut places: Vec<(u32, String)> =
+            neighbours.iter().map(|neighbour| (neighbour.domain, neighbour.tag.clone())).collect();
+        places.dedup();
+        for (domain, tag) in places.into_iter().take(MAX_VISITS) {
+            if stop.requested() {
+                break;
+            }
+            progress(&format!("looking for {topic:?} in domain {domain}"));
+            visit(domain, &tag, topic, &mut neighbours, &arguments.elsewhere(config, &tag), stop)?;
+        }
+        Ok(neighbours)
+    }
+}
+
+/// Joins another domain for a moment, to see who has the topic.
+fn visit(
+    domain: u32,
+    tag: &str,
+    topic: &str,
+    neighbours: &mut [Neighbour],
+    config: &Config,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let factory = DomainParticipantFactory::get_instance();
+    let joined = factory.create_participant_with(domain, QosKind::Default, config, None, NO_STATUS);
+    // Its ports may be taken: then it is known that somebody is there, and no more.
+    let Ok(participant) = joined else { return Ok(()) };
+    stop.wait(VISIT)?;
+    let endpoints = participant.get_discovered_endpoints();
+    for neighbour in
+        neighbours.iter_mut().filter(|neighbour| neighbour.domain == domain && neighbour.tag == tag)
+    {
+        let own = endpoints
+            .iter()
+            .filter(|data| data.topic_name == topic && data.participant == neighbour.person.prefix);
+        neighbour.endpoints = own.cloned().collect();
+    }
+    factory.delete_participant(&participant)?;
+    Ok(())
+}
+
+/// A socket that hears the announcements of a domain.
+fn open(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
+    let port = ports::metatraffic_multicast(domain)?;
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).ok()?;
+    socket.set_reuse_address(true).ok()?;
+    socket.set_nonblocking(true).ok()?;
+    // Bound to the group, so that nothing but its datagrams comes here.
+    socket.bind(&SockAddr::from(SocketAddr::from((ports::GROUP_V4, port)))).ok()?;
+    for index in interfaces {
+        // One that has no multicast hears nothing, which is not worth an error here.
+        let _ = socket.join_multicast_v4_n(&ports::GROUP_V4, &InterfaceIndexOrAddress::Index(*index));
+    }
+    if interfaces.is_empty() {
+        socket.join_multicast_v4(&ports::GROUP_V4, &Ipv4Addr::UNSPECIFIED).ok()?;
+    }
+    Some(socket.into())
+}
+
+/// The announcements in a datagram.
+fn announcements(datagram: &[u8]) -> Vec<ParticipantData> {
+    let Ok(message) = Message::parse(datagram) else { return Vec::new() };
+    let submessages = message.submessages().filter_map(Result::ok);
+    submessages
+        .filter_map(|submessage| match submessage {
+            Submessage::Data(data) if data.writer_id == EntityId::SPDP_WRITER => {
+                let payload = data.payload.filter(|payload| !payload.is_key)?;
+                ParticipantData::decode(payload.bytes).ok()
+            }
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! A reader of the topic in question: what does it get?
+use dcps::reader::{Request, Sample};
+use dds::qos::{DataReaderQos, SubscriberQos};
+use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader};
+use wire::discovery::EndpointData;
+
+use super::Arguments;
+use crate::adapt::Adapted;
+use crate::exit::Failure;
+use crate::explain::Received;
+use crate::qos::QosOptions;
+use crate::types::{Form, TypeOptions};
+
+/// The reader, as soon as somebody writes.
+pub(super) struct Probe {
+    topic: String,
+    form: Option<Form>,
+    qos: QosOptions,
+    types: TypeOptions,
+    separation: Option<Duration>,
+    reader: Option<RawDataReader>,
+    samples: u64,
+    taken: Vec<Sample>,
+}
+
+impl Probe {
+    pub(super) fn new(topic: &str, form: Option<Form>, arguments: &Arguments) -> Self {
+        let (qos, separation, types) = arguments.reader_options();
+        Self {
+            topic: topic.to_owned(),
+            form,
+            qos: qos.clone(),
+            types: types.clone(),
+            separation,
+            reader: None,
+            samples: 0,
+            taken: Vec::new(),
+        }
+    }
+
+    /// Takes what has come.
+    pub(super) fn look(&mut self, participant: &DomainParticipant) -> Result<(), Failure> {
+        if let Some(reader) = &self.reader {
+            reader.access_serialized(&Request::TAKE, &mut self.taken)?;
+            let data = self.taken.iter().filter(|sample| sample.payload.is_some()).count();
+            self.samples = self.samples.saturating_add(data as u64);
+            reader.recycle(self.taken.drain(..));
+            return Ok(());
+        }
+        let endpoints = participant.get_discovered_endpoints();
+        let own = participant.prefix();
+        let writers: Vec<EndpointData> = endpoints
+            .iter()
+            .filter(|data| {
+                data.guid.entity_id.is_writer() && data.topic_name == self.topic && data.participant != own
+            })
+            .map(|data| (**data).clone())
+            .collect();
+        if !writers.is_empty() {
+            self.reader = Some(self.read(participant, &Adapted::to(&writers))?);
+        }
+        Ok(())
+    }
+
+    fn read(&self, participant: &DomainParticipant, adapted: &Adapted) -> Result<RawDataReader, Failure> {
+        let type_name =
+            self.types.type_name.clone().or_else(|| adapted.type_name.clone()).unwrap_or_default();
+        let form = self
+            .form
+            .clone()
+            .or_else(|| Form::known(&type_name))
+            .unwrap_or(Form::Octets { keyed: adapted.keyed });
+        let topic = participant.create_raw_topic(&self.topic, &type_name, QosKind::Default)?;
+        let group = SubscriberQos { partition: adapted.partitions(&self.qos), ..SubscriberQos::default() };
+        let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
+        let mut qos = DataReaderQos::default();
+        adapted.ask(&self.qos, &mut qos.endpoint);
+        qos.endpoint.time_based_filter = self.separation.unwrap_or(qos.endpoint.time_based_filter);
+        Ok(subscriber.create_raw_datareader(
+            &topic,
+            form.support(),
+            QosKind::Specific(qos),
+            None,
+            NO_STATUS,
+        )?)
+    }
+
+    /// What came, and what not; `None` if nobody writes.
+    pub(super) fn received(&self) -> Option<Received> {
+        self.reader.as_ref().map(|reader| Received::by(reader, self.samples))
+    }
+}
