@@ -1,7 +1,9 @@
 //! What the documents say about the repository is true: paths exist, decision records are complete.
 use std::collections::BTreeSet;
 
+use crate::quotes;
 use crate::report::{Outcome, Problem};
+use crate::stops;
 use crate::tree::Tree;
 
 const DECISIONS: &str = "docs/decisions/";
@@ -30,6 +32,8 @@ pub(crate) fn check(tree: &Tree) -> Outcome {
         }
     }
     decisions(tree, &mut problems);
+    quotes::check(tree, &mut problems);
+    stops::check(tree, &mut problems);
     Outcome { looked_at: format!("{count} documents"), problems, warnings: Vec::new() }
 }
 

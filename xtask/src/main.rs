@@ -4,10 +4,12 @@ mod cargo;
 mod documents;
 mod licences;
 mod purity;
+mod quotes;
 mod report;
 #[cfg(test)]
 mod sample;
 mod source;
+mod stops;
 mod tidy;
 mod tree;
 
@@ -27,7 +29,7 @@ Developer commands of Punctual.
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
     tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
-    documents  paths and links in documents exist; decision records are numbered and complete
+    documents  paths, links and stops in documents exist, quoted files are quoted right; decision records are numbered and complete
     licences   licences of third-party crates, and a decision record that explains each chosen one
     fmt        cargo fmt --check
     clippy     cargo clippy, warnings are errors

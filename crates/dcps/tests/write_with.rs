@@ -194,6 +194,51 @@ fn large_samples_take_the_way_of_large_samples() {
 }
 
 #[test]
+fn a_promise_above_the_byte_limit_does_not_stop_a_small_sample() {
+    let mut link = Link::connected(|qos, _| qos.byte_limit = 2_048);
+    let write = |link: &mut Link, len| {
+        let encode = |out: &mut Vec<u8>| {
+            let start = out.len();
+            out.extend_from_slice(&data(1, 5));
+            out.resize(start + len, 0);
+            Ok(())
+        };
+        let key = InstanceOf::CanonicalKey(&[0, 0, 0, 1]);
+        plain(link.writer.write_with(link.now, key, 10_000, encode, &WriteOptions::default()))
+    };
+    assert_eq!(write(&mut link, 12), Ok(SequenceNumber(1)));
+    match write(&mut link, 3_000) {
+        Err(WriteError::Refused(error)) => assert_eq!(error.code, ReturnCode::OutOfResources),
+        other => panic!("{other:?}"),
+    }
+    link.wait(ms(10));
+    assert_eq!(link.values(), [Some(5)]);
+}
+
+#[test]
+fn nothing_is_encoded_for_a_full_history() {
+    let mut link = Link::connected(|qos, _| qos.byte_limit = 1_024);
+    link.cut = true;
+    let (mut calls, mut written) = (0, 0);
+    let refusal = loop {
+        let encode = |out: &mut Vec<u8>| {
+            calls += 1;
+            out.extend_from_slice(&data(1, 1));
+            Ok(())
+        };
+        let key = InstanceOf::CanonicalKey(&[0, 0, 0, 1]);
+        let result = plain(link.writer.write_with(link.now, key, 12, encode, &WriteOptions::default()));
+        match result {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        link.exchange();
+    };
+    assert!(matches!(refusal, WriteError::Blocked(_)) && written > 3, "{refusal}");
+    assert_eq!(calls, written);
+}
+
+#[test]
 fn an_encoder_that_fails_or_says_too_little_writes_nothing() {
     let mut link = Link::connected(|_, _| {});
     let key = [0, 0, 0, 9];

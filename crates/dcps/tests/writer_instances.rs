@@ -135,16 +135,22 @@ fn an_instance_that_was_disposed_before_it_was_unregistered_is_cleaned_up() {
         transient_local(qos, reader);
         qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     });
-    for id in 1..=2 {
+    for id in 1..=3 {
         link.write(id, id).unwrap();
     }
-    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
-    for id in 1..=2 {
+    for id in [1, 3] {
+        link.writer.dispose(link.now, InstanceOf::Handle(handle(id)), None).unwrap();
+    }
+    link.write(3, 3).unwrap();
+    for id in 1..=3 {
         link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(id)), None).unwrap();
     }
     link.wait(ms(1_000));
     assert_eq!(link.writer.lookup_instance(&data(1, 0), false), Ok(None));
-    assert_eq!(link.writer.lookup_instance(&data(2, 0), false), Ok(Some(handle(2))), "it is not disposed");
+    for id in [2, 3] {
+        let found = link.writer.lookup_instance(&data(id, 0), false);
+        assert_eq!(found, Ok(Some(handle(id))), "it is not disposed, or not any more");
+    }
 }
 
 /// A change as it left: whether its payload is a key, its octets, and its inline QoS.
@@ -193,4 +199,20 @@ fn keys_are_written_in_the_first_representation() {
         let seen = leaving(&mut link);
         assert_eq!((seen.len(), &seen[0].1[..2]), (1, &[0, encapsulation][..]), "{list:?}");
     }
+}
+
+#[test]
+fn an_instance_that_is_disposed_again_is_cleaned_up_when_it_ends() {
+    let mut link = Link::connected(|qos, reader| {
+        transient_local(qos, reader);
+        qos.endpoint.durability_service.cleanup_delay = ms(50);
+    });
+    link.write(1, 1).unwrap();
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (1, 3));
+    link.writer.unregister_instance(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    link.wait(ms(1_000));
+    assert_eq!((link.writer.instances(), link.writer.held()), (0, 0));
 }

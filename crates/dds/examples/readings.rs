@@ -14,14 +14,12 @@ fn main() -> Result<(), dds::Error> {
     let participant = factory.create_participant(0, QosKind::Default, None, NO_STATUS)?;
     let topic =
         participant.create_topic::<Reading>("Readings", "Reading", QosKind::Default, None, NO_STATUS)?;
-
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
     let writer = publisher.create_datawriter::<Reading>(&topic, QosKind::Default, None, NO_STATUS)?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.reliability = Reliability::RELIABLE;
     let reader = subscriber.create_datareader::<Reading>(&topic, QosKind::Specific(qos), None, NO_STATUS)?;
-
     writer.write(&Reading { sensor: 1, celsius: 21.5 })?;
     writer.write(&Reading { sensor: 2, celsius: 19.0 })?;
     let arrivals = WaitSet::new();

@@ -28,6 +28,19 @@ impl<Q> QosKind<Q> {
     }
 }
 
+/// What a writer's history or a reader's cache holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    /// Octets, counted as `byte_limit` of the QoS counts them.
+    pub bytes: usize,
+    /// Of a reader: octets that the protocol keeps until what comes before them is there, fragments included; 0 of a writer.
+    pub waiting: usize,
+    /// Changes of a writer, samples with data of a reader.
+    pub samples: usize,
+    /// Instances that are known.
+    pub instances: usize,
+}
+
 /// Something that has statuses, for conditions.
 pub(crate) trait StatusSource: Send + Sync {
     /// Statuses that have changed since they were last read.

@@ -23,10 +23,10 @@ pub use config::Config;
 pub use dcps::status::StatusMask;
 pub use dcps::writer::WriteOptions;
 pub use dcps::{
-    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeylessTypeSupport, ReturnCode,
-    SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
+    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeyError, KeylessTypeSupport,
+    ReturnCode, SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
 };
-pub use entity::QosKind;
+pub use entity::{Held, QosKind};
 pub use factory::DomainParticipantFactory;
 pub use participant::{DiscoveredParticipant, DomainParticipant, DomainParticipantListener, NotMatched};
 pub use publication::{
@@ -52,6 +52,12 @@ pub mod qos {
 /// Communication statuses.
 pub mod status {
     pub use dcps::status::*;
+}
+
+/// What the untyped readers and writers take and give: samples as octets.
+pub mod serialized {
+    pub use dcps::reader::{DropCount, DropReason, Payload, Request, Sample, Which};
+    pub use dcps::writer::InstanceOf;
 }
 
 /// No status: nothing is to be called for.

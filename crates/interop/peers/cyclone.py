@@ -3,11 +3,12 @@ import sys
 import threading
 import zlib
 from dataclasses import dataclass
+from typing import Optional
 
 from cyclonedds.core import InstanceState, Listener
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.annotations import appendable, final, key
+from cyclonedds.idl.annotations import appendable, final, key, mutable
 from cyclonedds.idl.types import float64, int32, sequence, uint8
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
@@ -54,6 +55,50 @@ class Reading(IdlStruct, typename="Reading"):
 
     def name(self):
         return self.source
+
+
+@dataclass
+@final
+class Track(IdlStruct, typename="Track"):
+    id: int32
+    key("id")
+    number: int32
+    value: float64
+    payload: sequence[uint8]
+
+    @classmethod
+    def make(cls, name, number, octets):
+        return cls(int(name), number, number + 0.25, octets)
+
+    def line(self):
+        return describe(self.id, self.number, f"{self.value:.2f}", self.payload)
+
+    def name(self):
+        return self.id
+
+
+@dataclass
+@mutable
+class Report(IdlStruct, typename="Report"):
+    name_: str
+    key("name_")
+    number: int32
+    value: Optional[float64]
+    payload: sequence[uint8]
+
+    @classmethod
+    def make(cls, name, number, octets):
+        return cls(name, number, number + 0.25 if number % 2 == 0 else None, octets)
+
+    def line(self):
+        value = "none" if self.value is None else f"{self.value:.2f}"
+        return describe(self.name_, self.number, value, self.payload)
+
+    def name(self):
+        return self.name_
+
+
+KINDS = {"keyed": ShapeType, "keyless": Reading, "numbered": Track, "mutable": Report}
 
 
 def describe(name, number, value, octets):
@@ -134,7 +179,7 @@ def carry_out(writer, kind, words):
 
 def main():
     role, name, kind, encoding, reliability, durability = sys.argv[1:]
-    kind = ShapeType if kind == "keyed" else Reading
+    kind = KINDS[kind]
     qos = qos_of(encoding, reliability, durability)
     participant = DomainParticipant(0)
     topic = Topic(participant, name, kind)

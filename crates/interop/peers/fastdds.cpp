@@ -1,4 +1,5 @@
 // Fast DDS behind the language of README.md.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -49,7 +50,7 @@ static uint32_t adler32(const std::vector<uint8_t>& octets) {
     return high << 16 | low;
 }
 
-// A sample of either type; `value` travels as a long or a double.
+// A sample of any type; `name` travels as a string or a long, `value` as a long or a double.
 struct Sample {
     std::string name;
     int32_t number = 0;
@@ -57,7 +58,7 @@ struct Sample {
     std::vector<uint8_t> octets;
 };
 
-// What the two types have in common.
+// What the types have in common.
 class Type : public TopicDataType {
 public:
     Type(const char* name, bool keyed) {
@@ -71,8 +72,13 @@ public:
 
     virtual void write(Cdr& cdr, const Sample& sample) const = 0;
     virtual void read(Cdr& cdr, Sample& sample) const = 0;
-    virtual double value(int32_t number) const = 0;
-    virtual const char* value_format() const = 0;
+    // The octets of the key, big endian; how many.
+    virtual size_t write_key(Cdr& cdr, const Sample& sample) const {
+        cdr << sample.name;
+        return cdr.getSerializedDataLength();
+    }
+    virtual double value(int32_t number) const { return number + 0.25; }
+    virtual const char* value_format() const { return "%.2f"; }
 
     bool serialize(void* data, SerializedPayload_t* payload) override {
         FastBuffer buffer(reinterpret_cast<char*>(payload->data), payload->max_size);
@@ -110,8 +116,8 @@ public:
     void* createData() override { return new Sample; }
     void deleteData(void* data) override { delete static_cast<Sample*>(data); }
 
-    // A string has no greatest length, so the key hash is always the MD5 sum of the big-endian key.
-    bool getKey(void* data, InstanceHandle_t* handle, bool) override {
+    // Keys that may be longer than 16 octets are hashed, as those with a string are.
+    bool getKey(void* data, InstanceHandle_t* handle, bool force_md5) override {
         if (!m_isGetKeyDefined) {
             return false;
         }
@@ -119,16 +125,22 @@ public:
         std::vector<char> octets(64 + sample->name.size());
         FastBuffer buffer(octets.data(), octets.size());
         Cdr cdr(buffer, Cdr::BIG_ENDIANNESS);
-        cdr << sample->name;
-        MD5 md5;
-        md5.init();
-        md5.update(octets.data(), static_cast<unsigned int>(cdr.getSerializedDataLength()));
-        md5.finalize();
+        size_t length = write_key(cdr, *sample);
+        if (has_string_key() || force_md5) {
+            MD5 md5;
+            md5.init();
+            md5.update(octets.data(), static_cast<unsigned int>(length));
+            md5.finalize();
+            std::copy(md5.digest, md5.digest + 16, octets.begin());
+        }
         for (int at = 0; at < 16; ++at) {
-            handle->value[at] = md5.digest[at];
+            handle->value[at] = static_cast<uint8_t>(octets[at]);
         }
         return true;
     }
+
+protected:
+    virtual bool has_string_key() const { return true; }
 };
 
 class ShapeType : public Type {
@@ -155,9 +167,38 @@ public:
     void read(Cdr& cdr, Sample& sample) const override {
         cdr >> sample.name >> sample.number >> sample.value >> sample.octets;
     }
-    double value(int32_t number) const override { return number + 0.25; }
-    const char* value_format() const override { return "%.2f"; }
 };
+
+class Track : public Type {
+public:
+    Track() : Type("Track", true) {}
+    void write(Cdr& cdr, const Sample& sample) const override {
+        cdr << static_cast<int32_t>(std::stol(sample.name)) << sample.number << sample.value << sample.octets;
+    }
+    void read(Cdr& cdr, Sample& sample) const override {
+        int32_t id = 0;
+        cdr >> id;
+        sample.name = std::to_string(id);
+        cdr >> sample.number >> sample.value >> sample.octets;
+    }
+    size_t write_key(Cdr& cdr, const Sample& sample) const override {
+        cdr << static_cast<int32_t>(std::stol(sample.name));
+        return cdr.getSerializedDataLength();
+    }
+
+protected:
+    bool has_string_key() const override { return false; }
+};
+
+static Type* make_type(const std::string& kind) {
+    if (kind == "keyed") {
+        return new ShapeType;
+    }
+    if (kind == "keyless") {
+        return new Reading;
+    }
+    return kind == "numbered" ? new Track : nullptr;
+}
 
 class WriterEvents : public DataWriterListener {
     void on_publication_matched(DataWriter*, const PublicationMatchedStatus& status) override {
@@ -257,7 +298,8 @@ int main(int count, char** arguments) {
         std::cerr << "this version knows the first version of XCDR only\n";
         return 2;
     }
-    Type* type = kind == "keyed" ? static_cast<Type*>(new ShapeType) : new Reading;
+    Type* type = make_type(kind);
+    check(type != nullptr, "there is no such type here");
     // The support owns the type.
     TypeSupport support(type);
 

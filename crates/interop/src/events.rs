@@ -67,5 +67,5 @@ fn describe<K: Kind>(sample: &Sample<K>) -> String {
         InstanceState::NotAliveDisposed => "disposed",
         InstanceState::NotAliveNoWriters => "no-writers",
     };
-    format!("{event} {}", sample.key.as_ref().map_or("", Kind::key))
+    format!("{event} {}", sample.key.as_ref().map_or(String::new(), Kind::key))
 }

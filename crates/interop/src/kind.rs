@@ -1,12 +1,12 @@
-//! The two types of topics, as `crates/interop/peers/README.md` describes them.
+//! The types of topics, as `crates/interop/peers/README.md` describes them.
 use dds::DdsType;
 
 /// A type that samples can be made of from a key, a number and octets, and described as a line.
 pub(crate) trait Kind: DdsType + Send + Sync + 'static {
-    /// A sample with the value that goes with the number.
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self;
+    /// A sample with the value that goes with the number; `None` if this cannot be a key of the type.
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self>;
     /// The key, or what stands at its place.
-    fn key(&self) -> &str;
+    fn key(&self) -> String;
     /// Number, value and octets.
     fn contents(&self) -> (i32, String, &[u8]);
 }
@@ -33,14 +33,40 @@ pub(crate) struct Reading {
     payload: Vec<u8>,
 }
 
+/// With a number for a key.
+#[derive(DdsType)]
+#[dds(final)]
+pub(crate) struct Track {
+    #[dds(key)]
+    id: i32,
+    number: i32,
+    value: f64,
+    payload: Vec<u8>,
+}
+
+/// With a member that may be missing.
+#[derive(DdsType)]
+#[dds(mutable)]
+pub(crate) struct Report {
+    #[dds(key)]
+    name: String,
+    number: i32,
+    value: Option<f64>,
+    payload: Vec<u8>,
+}
+
+fn value(number: i32) -> f64 {
+    f64::from(number) + 0.25
+}
+
 impl Kind for ShapeType {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
         let y = number.saturating_mul(3);
-        Self { color: key.to_owned(), x: number, y, shapesize: 20, additional_payload_size: octets }
+        Some(Self { color: key.to_owned(), x: number, y, shapesize: 20, additional_payload_size: octets })
     }
 
-    fn key(&self) -> &str {
-        &self.color
+    fn key(&self) -> String {
+        self.color.clone()
     }
 
     fn contents(&self) -> (i32, String, &[u8]) {
@@ -49,16 +75,46 @@ impl Kind for ShapeType {
 }
 
 impl Kind for Reading {
-    fn new(key: &str, number: i32, octets: Vec<u8>) -> Self {
-        Self { source: key.to_owned(), number, value: f64::from(number) + 0.25, payload: octets }
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+        Some(Self { source: key.to_owned(), number, value: value(number), payload: octets })
     }
 
-    fn key(&self) -> &str {
-        &self.source
+    fn key(&self) -> String {
+        self.source.clone()
     }
 
     fn contents(&self) -> (i32, String, &[u8]) {
         (self.number, format!("{:.2}", self.value), &self.payload)
+    }
+}
+
+impl Kind for Track {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: octets })
+    }
+
+    fn key(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn contents(&self) -> (i32, String, &[u8]) {
+        (self.number, format!("{:.2}", self.value), &self.payload)
+    }
+}
+
+impl Kind for Report {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+        let value = (number % 2 == 0).then(|| value(number));
+        Some(Self { name: key.to_owned(), number, value, payload: octets })
+    }
+
+    fn key(&self) -> String {
+        self.name.clone()
+    }
+
+    fn contents(&self) -> (i32, String, &[u8]) {
+        let value = self.value.map_or("none".to_owned(), |value| format!("{value:.2}"));
+        (self.number, value, &self.payload)
     }
 }
 

@@ -13,7 +13,7 @@ use dds::qos::{
 use dds::{DataWriter, DomainParticipantFactory, Duration, NO_STATUS, QosKind, StatusMask};
 
 use events::{Events, say};
-use kind::{Kind, Reading, ShapeType};
+use kind::{Kind, Reading, Report, ShapeType, Track};
 
 /// How long a writer waits: for room, and for acknowledgements.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,8 +22,13 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        [role @ ("pub" | "sub"), topic, "keyed", terms @ ..] => run::<ShapeType>(role, topic, terms),
-        [role @ ("pub" | "sub"), topic, "keyless", terms @ ..] => run::<Reading>(role, topic, terms),
+        [role @ ("pub" | "sub"), topic, kind, terms @ ..] => match *kind {
+            "keyed" => run::<ShapeType>(role, topic, terms),
+            "keyless" => run::<Reading>(role, topic, terms),
+            "numbered" => run::<Track>(role, topic, terms),
+            "mutable" => run::<Report>(role, topic, terms),
+            other => Err(format!("{other} is no type: keyed, keyless, numbered, mutable").into()),
+        },
         _ => Err("see crates/interop/peers/README.md for the arguments".into()),
     };
     match result {
@@ -108,16 +113,20 @@ fn carry_out<K: Kind>(writer: &DataWriter<K>, command: &str) -> Result<(), Box<d
             let (number, size): (i32, usize) = (number.parse()?, size.parse()?);
             let first = usize::try_from(number)?;
             let octets: Vec<u8> = (0..=250).cycle().skip(first % 251).take(size).collect();
-            writer.write(&K::new(key, number, octets))?;
+            writer.write(&sample::<K>(key, number, octets)?)?;
         }
         ["dispose", key] => {
-            writer.dispose(&K::new(key, 0, Vec::new()))?;
+            writer.dispose(&sample::<K>(key, 0, Vec::new())?)?;
         }
         ["unregister", key] => {
-            writer.unregister_instance(&K::new(key, 0, Vec::new()))?;
+            writer.unregister_instance(&sample::<K>(key, 0, Vec::new())?)?;
         }
         ["acknowledged"] => writer.wait_for_acknowledgments(PATIENCE)?,
         _ => return Err(format!("there is no command `{command}`").into()),
     }
     Ok(())
+}
+
+fn sample<K: Kind>(key: &str, number: i32, octets: Vec<u8>) -> Result<K, String> {
+    K::new(key, number, octets).ok_or_else(|| format!("{key} is no key of {}", K::TYPE_NAME))
 }

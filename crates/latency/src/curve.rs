@@ -58,8 +58,12 @@ impl Stair {
             End::Without if x == 0 => return Some(0),
             End::Without => x - 1,
         };
-        let count = (x.checked_add(self.jitter)? / self.period).checked_add(1)?;
-        self.work.checked_mul(count)
+        let since = x.checked_add(self.jitter)?;
+        // Most windows are shorter than the period, and a comparison is much faster than a division.
+        if since < self.period {
+            return Some(self.work);
+        }
+        self.work.checked_mul((since / self.period).checked_add(1)?)
     }
 }
 

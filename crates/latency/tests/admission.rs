@@ -4,6 +4,8 @@
 mod networks;
 mod random;
 
+use latency::backlog::{backlog_from, backlog_within};
+use latency::bound::planned_bound;
 use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber};
@@ -364,4 +366,56 @@ fn admissions_and_removals_in_any_order_keep_all_shares() {
         }
         assert_eq!(ledger, empty, "seed {seed}");
     }
+}
+
+/// Ports with many flows, where running sums decide mostly: whatever is admitted keeps all shares and fits the buffers by
+/// the tests that look at every flow.
+#[test]
+fn full_ports_keep_all_shares_and_buffers() {
+    let mut admitted = 0;
+    for seed in tiers::current().seeds("property.cases").step_by(150) {
+        let mut random = Random(seed);
+        let buffer = random.range(50_000, 400_000);
+        let per_queue = random.range(0, 1) == 0;
+        let port = Port {
+            queues: random.range(1, 8) as u8,
+            buffer: if per_queue { Buffer::PerQueue(buffer) } else { Buffer::Shared(buffer) },
+            ..switch()
+        };
+        let ports: Vec<Port> = (0..10).map(|_| host()).chain([port, port]).collect();
+        let split = [Split::Last, Split::Load, Split::Even][random.range(0, 2) as usize];
+        let mut ledger = Ledger::new(ports, split);
+        for id in 0..100 {
+            let octets =
+                [random.range(10, 1_400), random.range(1_000, 20_000)][usize::from(random.range(0, 5) == 0)];
+            let (separation, limit) = (random.range(1, 50) * MILLISECOND, random.range(1, 20) * MILLISECOND);
+            let mut new = flow(octets as u32, separation, limit, &[(id % 10) as usize, 10, 11]);
+            new.jitter = random.range(0, 1) * random.range(0, 200) * MICROSECOND;
+            new.policing = [Policing::Trusted, Policing::Meter { rate_step: 1_000, burst_step: 1_000 }]
+                [usize::from(random.range(0, 3) == 0)];
+            admitted += u64::from(ledger.admit_as_asked(id, &new).is_ok());
+            if random.range(0, 9) == 0 {
+                ledger.remove(random.range(0, id));
+            }
+        }
+        for port in 0..ledger.ports().len() {
+            assert_eq!(ledger.audit(port), Ok(()), "seed {seed}, port {port}");
+            let contenders: Vec<_> = ledger.entries(port).iter().map(|entry| entry.contender).collect();
+            let server = ledger.ports()[port].planning_server();
+            let held = |level| {
+                let all = backlog_from(&server, &contenders, level);
+                let own = planned_bound(&server, &contenders, level)
+                    .and_then(|bound| backlog_within(&server, &contenders, level, bound.delay));
+                all.into_iter().chain(own.filter(|_| per_queue)).min().unwrap()
+            };
+            if port >= 10 && !contenders.is_empty() {
+                let levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
+                let lowest = *levels.iter().min().unwrap();
+                for level in levels.into_iter().filter(|level| per_queue || *level == lowest) {
+                    assert!(held(level) <= buffer * 8, "seed {seed}, port {port}, level {level}");
+                }
+            }
+        }
+    }
+    assert!(admitted > 50, "{admitted}");
 }

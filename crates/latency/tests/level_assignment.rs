@@ -87,6 +87,7 @@ fn a_grouping_is_found_whenever_one_exists() {
                 assert!(matches!(found, Err(NoLevels::Missed { .. })), "seed {seed}: {found:?}");
             }
         }
+        assert_eq!(latency::levels::fewest(&server, &contenders, &limits).ok(), fewest, "seed {seed}");
         if let Some(fewer) = fewest.filter(|fewest| *fewest > 1).map(|fewest| fewest - 1) {
             let refused = assign(&server, &contenders, &limits, fewer as u8);
             assert_eq!(refused, Err(NoLevels::TooFewQueues { needed: fewer + 1 }), "seed {seed}");

@@ -1,9 +1,10 @@
 //! Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
 //!
-//! [`run`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
+//! [`run()`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
 //! look like. Files are read in full before anything is planned, and a wrong one is told with its line and column.
 #![forbid(unsafe_code)]
 
+mod certify;
 mod change;
 mod check;
 mod document;
@@ -19,6 +20,7 @@ mod run;
 mod simulate;
 mod text;
 
+pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
 pub use problem::Problem;

@@ -194,9 +194,18 @@ impl Models {
                 "queue-buffer" => model.buffer = Buffer::PerQueue(number()?),
                 "least-multiplexing" => model.least_multiplexing = time()?,
                 "multiplexing" => model.most_multiplexing = time()?,
-                "overhead" => model.overhead = small()?.min(u32::from(u8::MAX)),
+                "overhead" => {
+                    let overhead = text.parse::<u8>();
+                    model.overhead = overhead
+                        .map(u32::from)
+                        .map_err(|_| wrong(format!("<overhead> is not 0 to 255: \"{text}\"")))?;
+                }
                 "mtu" => model.mtu = small()?,
-                "preemption" => model.preemption = text == "true",
+                "preemption" => {
+                    let preemption = text.parse();
+                    model.preemption = preemption
+                        .map_err(|_| wrong(format!("<preemption> is not true or false: \"{text}\"")))?;
+                }
                 other => return Err(unknown(source, field, other, FIELDS)),
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use latency::backlog::backlog_from;
 use latency::bound::{LevelBound, Method, level_bound};
 use latency::ledger::FlowId;
+use latency::levels::{SMALL_PORT, fewest};
 use latency::network::Buffer;
 use latency::path::{HopView, PathBound, PathMethod, path_bound};
 use latency::policing::Enforcement;
@@ -128,6 +129,10 @@ pub struct PortReport {
     pub load_ppm: u64,
     /// The levels that have flows, the highest first.
     pub levels: Vec<LevelReport>,
+    /// How many levels would do for the delays that are promised; none with more than 32 flows, or where only bounds that
+    /// plans do not use keep them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fewest_levels: Option<usize>,
     /// Most octets in all its queues; none if there is no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_octets: Option<u64>,
@@ -308,6 +313,9 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
         }
     }
     levels.sort_by_key(|level| std::cmp::Reverse(level.level));
+    let shares: Vec<u64> = entries.iter().map(|entry| entry.share).collect();
+    let small = entries.len() <= SMALL_PORT;
+    let few = small.then(|| fewest(&port.planning_server(), bounds.contenders(index), &shares).ok());
     let backlog = backlog_from(&port.server(), bounds.contenders(index), lowest);
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),
@@ -320,6 +328,7 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
         rate: port.rate,
         load_ppm: scale_up(rates, 1_000_000, port.rate).unwrap_or(u64::MAX),
         levels,
+        fewest_levels: few.flatten(),
         backlog_octets: backlog.map(|bits| bits.div_ceil(8)),
         buffer_octets,
         buffer_per_queue,

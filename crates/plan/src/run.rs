@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 
+use crate::certify::{Certificates, certify};
 use crate::change::{Changes, apply};
 use crate::document::LARGEST_FILE;
 use crate::explain::explain;
@@ -25,7 +26,7 @@ pub const ADMITTED: u8 = 0;
 pub const REFUSED: u8 = 1;
 /// A file or an argument is wrong, or a file cannot be written.
 pub const WRONG: u8 = 2;
-/// A simulated frame was above its bound: a bound is wrong.
+/// A simulated frame was above its bound, or evidence does not hold: a bound is wrong.
 pub const VIOLATED: u8 = 3;
 
 /// Work that takes longer says so this often.
@@ -48,6 +49,9 @@ pub struct Arguments {
     /// Takes flows out and adds others, as the file says, and shows what that does
     #[arg(long, value_name = "FILE")]
     pub what_if: Option<PathBuf>,
+    /// Checks the evidence for every admission with a slow, separate checker
+    #[arg(long)]
+    pub certify: bool,
     /// Looks for frames above their bound in a simulation, with so many seeds for each subscriber
     #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub simulate: Option<u64>,
@@ -60,6 +64,8 @@ struct Whole<'w> {
     report: &'w Report,
     #[serde(skip_serializing_if = "Option::is_none")]
     what_if: Option<&'w Changes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificates: Option<&'w Certificates>,
     #[serde(skip_serializing_if = "Option::is_none")]
     simulation: Option<&'w Simulation>,
 }
@@ -94,6 +100,9 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     };
     let bounds = Bounds::new(&plan);
     let report = Report::new(&plan, &bounds);
+    let planned = plan.flows.len();
+    let certificates =
+        arguments.certify.then(|| certify(&plan, |count| progress.tell("flows checked", count, planned)));
     let simulation = match arguments.simulate {
         None => None,
         Some(seeds) => {
@@ -108,18 +117,26 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     let shown = match &arguments.explain {
         Some(name) => explained(&plan, &bounds, name)?,
         None if arguments.json => {
-            let whole = Whole { report: &report, what_if: changes.as_ref(), simulation: simulation.as_ref() };
+            let whole = Whole {
+                report: &report,
+                what_if: changes.as_ref(),
+                certificates: certificates.as_ref(),
+                simulation: simulation.as_ref(),
+            };
             serde_json::to_string_pretty(&whole).map_err(|error| error.to_string())? + "\n"
         }
         None => {
             let mut shown = text::report(&report);
             shown.push_str(&changes.as_ref().map_or_else(String::new, changed));
+            shown.push_str(&certificates.as_ref().map_or_else(String::new, certified));
             shown.push_str(&simulation.as_ref().map_or_else(String::new, simulated));
             shown
         }
     };
     out.write_all(printable(&shown).as_bytes()).map_err(|error| error.to_string())?;
+    let wrong = certificates.is_some_and(|certificates| !certificates.wrong.is_empty());
     Ok(match simulation {
+        _ if wrong => VIOLATED,
         Some(simulation) if simulation.violations > 0 => VIOLATED,
         _ if report.refused > 0 => REFUSED,
         _ => ADMITTED,
@@ -160,6 +177,13 @@ fn changed(changes: &Changes) -> String {
         let (before, after) = (microseconds(changed.before_ps), microseconds(changed.after_ps));
         lines.push(format!("  {}: bound {after} instead of {before}", changed.name));
     }
+    lines.join("\n") + "\n"
+}
+
+fn certified(certificates: &Certificates) -> String {
+    let mut lines = vec![format!("\nCertificates: the evidence for {} flows holds", certificates.hold)];
+    lines.extend(certificates.too_large.iter().map(|name| format!("  {name}: beyond the checker")));
+    lines.extend(certificates.wrong.iter().map(|name| format!("  {name}: WRONG")));
     lines.join("\n") + "\n"
 }
 

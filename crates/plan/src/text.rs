@@ -86,7 +86,11 @@ fn port(out: &mut String, port: &PortReport) {
         Some(octets) if port.buffer_per_queue => format!("of {octets} octets for each queue"),
         Some(octets) => format!("of {octets} octets"),
     };
-    let _ = writeln!(out, "  {}: load {}, backlog {backlog} {buffer}", port.port, percent(port.load_ppm));
+    let levels = port.levels.len();
+    let few = port.fewest_levels.filter(|fewest| *fewest < levels);
+    let few = few.map_or_else(String::new, |fewest| format!(", {levels} levels where {fewest} would do"));
+    let load = percent(port.load_ppm);
+    let _ = writeln!(out, "  {}: load {load}, backlog {backlog} {buffer}{few}", port.port);
     for level in &port.levels {
         let bound = level.bound_ps.map_or("no bound".to_owned(), microseconds);
         let shown: Vec<&str> = level.flows.iter().take(NAMES).map(String::as_str).collect();

@@ -53,6 +53,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&usual.replace("size = 100", "size = -1")), "16:8", "invalid value", "docs"),
         (with_flow(&usual.replace("100", "100\nleast-size = 101")), "16:8", "least-size is above", "largest"),
         (with_flow(&format!("{usual}\nthrough = [\"a\"]")), "18:12", "no switch \"a\"", "[[switch]]"),
+        (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 octets", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
         ("[control]\nburst = 1".to_owned(), "1:1", "missing field `rate`", "docs"),
@@ -115,6 +116,67 @@ fn mutated_files_do_no_harm() {
         right += u64::from(check_models("m.xml", &random.mutated(&models)).is_ok());
     }
     assert!(right > 0, "some mutations are harmless");
+}
+
+/// Numbers out of all proportion are planned or refused: no sum overflows, and nothing takes long.
+#[test]
+fn wild_numbers_do_no_harm() {
+    let folder = Folder::new("wild");
+    let text = fs::read_to_string(example("figure-four.toml")).unwrap();
+    let text = text.replace("model-files = [\"switches.xml\"]\n", "").replace("P-3290", "wild");
+    let model = "[[switch-model]]\nname = \"wild\"\nports = 48\nqueues = 8\nrate = \"1 Gb/s\"\nbuffer = 500000\n\
+        multiplexing = \"5 us\"\noverhead = 4\nmtu = 1500\nmeters = { precision = \"1 kb/s\", burst-precision = 1000 }\n\
+        [control]\nburst = 1538\nrate = \"1 Mb/s\"\n";
+    let text = text + model;
+    let numbers: Vec<(usize, usize)> = number_places(&text);
+    let mut planned = 0;
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed);
+        let mut wild = text.clone();
+        // From the end, so that places stay where they are.
+        let count = 1 + random.below(4);
+        let mut chosen: Vec<usize> = (0..count).map(|_| random.below(numbers.len())).collect();
+        chosen.sort_unstable();
+        chosen.dedup();
+        for place in chosen.into_iter().rev() {
+            let (start, end) = numbers[place];
+            let digits = 1 + random.below(13);
+            let number: String = (0..digits).map(|_| char::from(b'0' + random.below(10) as u8)).collect();
+            let number = number.trim_start_matches('0');
+            wild.replace_range(start..end, if number.is_empty() { "0" } else { number });
+        }
+        let net = arguments(&folder.file("net.toml", &wild));
+        let (code, ..) =
+            run(&plan::Arguments { certify: true, html: Some(folder.path("page.html")), ..net.clone() });
+        assert!(code == 0 || code == REFUSED || code == WRONG, "seed {seed}: {code}\n{wild}");
+        planned += u64::from(code != WRONG);
+        run(&plan::Arguments { explain: Some("c2/image".to_owned()), ..net });
+    }
+    assert!(planned > 10, "{planned}");
+}
+
+/// Where numbers stand that are values.
+fn number_places(text: &str) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(equals) =
+            line.find("= ").filter(|_| !line.starts_with("name") && !line.starts_with("ends"))
+        {
+            let value = &line[equals..];
+            let digits = |c: char| c.is_ascii_digit();
+            let mut from = 0;
+            while let Some(start) = value[from..].find(digits).map(|start| start + from) {
+                let end = value[start..].find(|c| !digits(c)).map_or(value.len(), |end| start + end);
+                if !value[..start].ends_with(|c: char| c.is_ascii_alphabetic()) {
+                    places.push((at + equals + start, at + equals + end));
+                }
+                from = end;
+            }
+        }
+        at += line.len();
+    }
+    places
 }
 
 /// SplitMix64.

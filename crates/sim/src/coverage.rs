@@ -96,6 +96,34 @@ situations! {
     NotMatched => "endpoints refused each other",
     /// Liveliness was lost while the participant lived.
     LivelinessLost => "liveliness lost",
+    /// A socket had no room for a datagram.
+    SocketFull => "socket full",
+    /// A reader was at a limit and refused a sample.
+    ReaderFull => "sample rejected: reader full",
+    /// A sample made room for a newer one before it was read.
+    Replaced => "sample replaced by HISTORY",
+    /// A sample of a writer that was not the owner was kept out.
+    NotOwned => "sample kept out by OWNERSHIP",
+    /// Two samples of different writers of an exclusive instance reached one reader.
+    HandOver => "ownership changed hands",
+    /// A sample came after one that was written later.
+    OutOfOrder => "sample kept out by DESTINATION_ORDER",
+    /// A sample expired before it was read.
+    Expired => "sample expired",
+    /// A reader saw an instance disposed.
+    Disposed => "instance disposed",
+    /// A reader saw an instance without writers.
+    NoWriters => "instance without writers",
+    /// A reader saw an instance alive again.
+    Reborn => "instance alive again",
+    /// A reader missed a deadline.
+    DeadlineMissed => "deadline missed",
+    /// A callback took samples.
+    TakenInCallback => "taken in a callback",
+    /// The PARTITION of an endpoint was changed.
+    Repartition => "partition changed",
+    /// An endpoint was deleted and made anew.
+    Replacement => "endpoint replaced",
 }
 
 /// How often each situation was reached.

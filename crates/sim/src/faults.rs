@@ -48,6 +48,8 @@ pub enum Kind {
     Rematches,
     /// Announcements with forged sources.
     Spoofing,
+    /// Sockets that have no room for what is to be sent, for a while.
+    FullSockets,
 }
 
 /// Something that is done to the world at a time.
@@ -106,6 +108,10 @@ pub enum Fault {
     },
     /// An announcement with a forged source is sent to a node.
     Spoof(NodeId),
+    /// A node's sockets take nothing.
+    Fill(NodeId),
+    /// A node's sockets take datagrams again.
+    Drain(NodeId),
 }
 
 /// What a seed has drawn.
@@ -257,6 +263,12 @@ impl Mix {
             Kind::Spoofing => self.repeat(random, frame, 8, |random, at, _, add| {
                 if let Some(node) = any(random, frame.nodes) {
                     add(at, Fault::Spoof(node));
+                }
+            }),
+            Kind::FullSockets => self.repeat(random, frame, 4, |random, at, end, add| {
+                if let Some(node) = any(random, frame.nodes) {
+                    add(at, Fault::Fill(node));
+                    add(end, Fault::Drain(node));
                 }
             }),
         }

@@ -7,6 +7,8 @@ use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
 /// A datagram that a node wants sent.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing {
+    /// The port that it leaves from; that of the process if it does not say.
+    pub port: Option<u16>,
     /// Where it goes.
     pub paths: Vec<Path>,
     /// Its octets.
@@ -79,8 +81,34 @@ pub enum Observation {
     },
 }
 
+/// What can be sabotaged of what a node observes.
+pub trait Observed: Clone {
+    /// True if a sample with data was handed to the application.
+    fn is_delivery(&self) -> bool;
+
+    /// Changes an octet of the payload.
+    fn damage(&mut self);
+}
+
+impl Observed for Observation {
+    fn is_delivery(&self) -> bool {
+        matches!(self, Self::Delivered { .. })
+    }
+
+    fn damage(&mut self) {
+        if let Self::Delivered { payload, .. } = self
+            && let Some(octet) = payload.get_mut(9)
+        {
+            *octet ^= 1;
+        }
+    }
+}
+
 /// One process: datagrams, commands and the time go in; datagrams, a timeout and observations come out.
 pub trait Node {
+    /// What the judge is told.
+    type Observation: Observed;
+
     /// A datagram was read from a socket.
     fn handle_datagram(&mut self, now: Now, from: SocketAddr, to: SocketAddr, bytes: &[u8]);
 
@@ -91,7 +119,7 @@ pub trait Node {
     fn poll_timeout(&self) -> Instant;
 
     /// Hands over what was observed since the last call, in order.
-    fn take_observations(&mut self, out: &mut Vec<Observation>);
+    fn take_observations(&mut self, out: &mut Vec<Self::Observation>);
 
     /// Names what is above its limit, if anything is: checked after every event.
     fn excess(&self) -> Option<String>;

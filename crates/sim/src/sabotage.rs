@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 
 use wire::{Instant, Now};
 
-use crate::node::{Node, Observation, Outgoing};
+use crate::node::{Node, Observed as _, Outgoing};
 
 /// What a saboteur does. Those about samples happen once, at the first opportunity after `Sabotaged::after` deliveries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,18 +27,17 @@ pub enum Sabotage {
 }
 
 /// A node with or without a saboteur inside.
-#[derive(Debug)]
-pub struct Sabotaged<N> {
+pub struct Sabotaged<N: Node> {
     node: N,
     sabotage: Option<Sabotage>,
     /// Deliveries before it begins.
     after: u32,
     delivered: u32,
-    kept: Option<Observation>,
+    kept: Option<N::Observation>,
     chatter_at: Instant,
 }
 
-impl<N> Sabotaged<N> {
+impl<N: Node> Sabotaged<N> {
     /// A node that is left alone.
     pub const fn honest(node: N) -> Self {
         Self { node, sabotage: None, after: 0, delivered: 0, kept: None, chatter_at: Instant::START }
@@ -65,6 +64,8 @@ impl<N> Sabotaged<N> {
 }
 
 impl<N: Node> Node for Sabotaged<N> {
+    type Observation = N::Observation;
+
     fn handle_datagram(&mut self, now: Now, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         self.node.handle_datagram(now, from, to, bytes);
     }
@@ -94,11 +95,11 @@ impl<N: Node> Node for Sabotaged<N> {
         }
     }
 
-    fn take_observations(&mut self, out: &mut Vec<Observation>) {
+    fn take_observations(&mut self, out: &mut Vec<N::Observation>) {
         let begin = out.len();
         self.node.take_observations(out);
         for mut observation in out.split_off(begin) {
-            if !matches!(observation, Observation::Delivered { .. }) {
+            if !observation.is_delivery() {
                 out.push(observation);
                 continue;
             }
@@ -116,11 +117,7 @@ impl<N: Node> Node for Sabotaged<N> {
                 Some(Sabotage::Swap) => self.kept = Some(observation),
                 Some(Sabotage::Repeat) => out.extend([observation.clone(), observation]),
                 Some(Sabotage::Damage) => {
-                    if let Observation::Delivered { payload, .. } = &mut observation
-                        && let Some(octet) = payload.get_mut(9)
-                    {
-                        *octet ^= 1;
-                    }
+                    observation.damage();
                     out.push(observation);
                 }
                 _ => out.push(observation),

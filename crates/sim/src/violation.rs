@@ -39,6 +39,12 @@ rules! {
     NoLivelock, "no-livelock", "Polling ends, and timers lie in the future.";
     Quiet, "quiet", "When nothing happens, little is sent.";
     NoAmplification, "no-amplification", "An address that was not validated gets no more octets than came from it.";
+    Generations, "generations", "Data after the end of an instance begin a new generation, and its last state is the last that was written.";
+    Ownership, "ownership", "Of an exclusive instance only the strongest live writer gets through.";
+    Lifespan, "lifespan", "Nothing is given to the application after its LIFESPAN.";
+    Deadlines, "deadlines", "A missed deadline is counted if and only if a period passed.";
+    Statuses, "statuses", "Counts of matches, incompatible QoS and liveliness are what they should be.";
+    NothingHeld, "nothing-held", "Nothing is held for those who have left, and nothing after leaving.";
     Deterministic, "deterministic", "The same seed gives the same run.";
     NoPanic, "no-panic", "Nothing panics.";
 }

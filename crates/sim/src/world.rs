@@ -10,7 +10,7 @@ use crate::coverage::{Coverage, Situation};
 use crate::faults::Fault;
 use crate::monitor::Monitor;
 use crate::network::{Arrival, HostId, Network, NodeId};
-use crate::node::{Node, Observation, Outgoing};
+use crate::node::{Node, Outgoing};
 use crate::queue::Queue;
 use crate::trace::Trace;
 use crate::violation::{Invariant, Violation};
@@ -29,7 +29,7 @@ const SAYING: Duration = Duration::from_secs(1);
 pub struct Process {
     /// The host that it runs on.
     pub host: HostId,
-    /// The port that everything is sent from.
+    /// The port that everything is sent from, unless a datagram says otherwise.
     pub port: u16,
     /// Octets of its receive buffer.
     pub receive_buffer: usize,
@@ -216,7 +216,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
     }
 
     /// Hands over what a node observed.
-    pub fn take_observations(&mut self, id: NodeId, out: &mut Vec<Observation>) {
+    pub fn take_observations(&mut self, id: NodeId, out: &mut Vec<N::Observation>) {
         if let Some(node) = self.slots.get_mut(id.0).and_then(|slot| slot.node.as_mut()) {
             node.take_observations(out);
         }
@@ -351,6 +351,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
             let Some(slot) = self.slots.get_mut(id.0) else { return };
             let Some(node) = &mut slot.node else { return };
             let now = slot.wall.now(self.now);
+            self.out.port = None;
             self.out.paths.clear();
             self.out.bytes.clear();
             if !node.poll_transmit(now, &mut self.out) {
@@ -384,6 +385,7 @@ impl<'t, N: Node, C> World<'t, N, C> {
     fn transmit(&mut self, id: NodeId) {
         let Some(slot) = self.slots.get(id.0) else { return };
         let process = slot.process;
+        let port = self.out.port.unwrap_or(process.port);
         let bytes: Rc<[u8]> = self.out.bytes.as_slice().into();
         self.trace.fold(&[5, self.now.as_nanos(), id.0 as u64]);
         self.trace.fold_bytes(&bytes);
@@ -400,14 +402,8 @@ impl<'t, N: Node, C> World<'t, N, C> {
             }
             self.monitor.addressed(path.destination, bytes.len());
             self.listen(id, path.destination, said);
-            let arrivals = self.network.send(
-                self.now,
-                process.host,
-                process.port,
-                &path,
-                bytes.len(),
-                &mut self.coverage,
-            );
+            let arrivals =
+                self.network.send(self.now, process.host, port, &path, bytes.len(), &mut self.coverage);
             self.enqueue(arrivals, &bytes);
         }
     }

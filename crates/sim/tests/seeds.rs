@@ -6,9 +6,9 @@ use sim::report;
 use sim::runner::{self, Options};
 use sim::scenario::ALL;
 
-fn run(name: &str) {
+fn run(name: &str, number: &str) {
     let scenario = sim::scenario::by_name(name).unwrap();
-    let seeds = tiers::current().seeds("sim.seeds");
+    let seeds = tiers::current().seeds(number);
     let summary = runner::run(scenario, seeds, Options { jobs: 2, keep_going: false }, &|_, _| {});
     println!("{}", report::table(scenario, &summary));
     assert!(summary.is_good(scenario), "{}", report::table(scenario, &summary));
@@ -16,17 +16,17 @@ fn run(name: &str) {
 
 #[test]
 fn pair() {
-    run("pair");
+    run("pair", "sim.seeds");
 }
 
 #[test]
-fn domain() {
-    run("domain");
+fn dds() {
+    run("dds", "sim.dds_seeds");
 }
 
 #[test]
 fn every_scenario_has_its_test() {
-    let tested = ["pair", "domain"];
+    let tested = ["pair", "dds"];
     let names: Vec<_> = ALL.iter().map(|scenario| scenario.name()).collect();
     assert_eq!(names, tested);
 }

@@ -10,7 +10,7 @@ use dds::{
 };
 use serde_json::json;
 
-use super::pace::{Rate, Schedule};
+use super::pace::{Rate, Schedule, wake_exactly};
 use super::qos::{Arrival, QosOptions, duration, parse_seconds, parse_size};
 use super::round_trips::RoundTrips;
 use super::table::table;
@@ -191,6 +191,7 @@ impl Asker {
 
     /// The pings, the answers, and a line each second.
     fn ask(&mut self, arguments: &Arguments, stop: &Stop) -> Result<(), Failure> {
+        wake_exactly();
         let start = Instant::now();
         let mut schedule = Schedule::new(start, arguments.rate);
         let mut tick = start + SECOND;

@@ -6,7 +6,7 @@ use dds::{DataWriter, Error, NO_STATUS, QosKind, ReturnCode};
 use serde_json::{Value, json};
 
 use super::latency::Latencies;
-use super::pace::{Rate, Schedule};
+use super::pace::{Rate, Schedule, wake_exactly};
 use super::qos::{QosOptions, parse_seconds, parse_size};
 use super::table::table;
 use super::types::{AnyLoad, KeyedLoad, Load, LoadHead};
@@ -162,6 +162,7 @@ impl Written {
         stop: &Stop,
         start: Instant,
     ) -> Result<(), Failure> {
+        wake_exactly();
         let mut schedule = Schedule::new(start, arguments.rate);
         let mut tick = start + SECOND;
         let clock = clock::identity();

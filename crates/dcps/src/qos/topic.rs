@@ -116,7 +116,7 @@ impl TopicQos {
 }
 
 impl DataWriterQos {
-    /// Takes over every policy that topics and writers have in common (DDS 1.4, 2.2.2.4.1.13).
+    /// Takes over every policy that topics and writers have in common (DDS 1.4, 2.2.2.4.1).
     pub fn copy_from_topic_qos(&mut self, topic: &TopicQos) {
         topic.copy_to(&mut self.endpoint);
         self.endpoint.durability_service = topic.durability_service;
@@ -126,7 +126,7 @@ impl DataWriterQos {
 }
 
 impl DataReaderQos {
-    /// Takes over every policy that topics and readers have in common (DDS 1.4, 2.2.2.5.2.11).
+    /// Takes over every policy that topics and readers have in common (DDS 1.4, 2.2.2.5.2).
     pub fn copy_from_topic_qos(&mut self, topic: &TopicQos) {
         topic.copy_to(&mut self.endpoint);
     }

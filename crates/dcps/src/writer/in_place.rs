@@ -55,8 +55,8 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// the history, at most `max_len` of them. That many have to find room, so the size of this sample is better than
     /// the greatest size of its type. A sample that may be too large for a slab is encoded aside and copied.
     ///
-    /// `encode` is called at most once, and not at all if the writer refuses or nobody would get the sample. Readers go by the key in the
-    /// sample: one that is not of `instance` reaches them as one of another instance.
+    /// `encode` is called at most once, whether the writer then refuses or not, and not at all if nobody would get the sample.
+    /// Readers go by the key in the sample: one that is not of `instance` reaches them as one of another instance.
     ///
     /// # Errors
     /// As `write`; `Refused` with `BadParameter` also for a handle that is not known. `Encode` and `Overrun` if `encode` fails or
@@ -85,6 +85,8 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
                         return Err(Failure::Other(WriteWithError::Overrun { max_len }));
                     }
                     Err(InPlaceError::Write(HistoryError::TooLarge { .. })) => {}
+                    // What is promised never fits; what is written may.
+                    Err(InPlaceError::Write(HistoryError::Full { needed, limit, .. })) if needed > limit => {}
                     Err(InPlaceError::Write(error)) => return Err(Failure::History(error)),
                 }
             }

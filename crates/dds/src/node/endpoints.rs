@@ -159,10 +159,21 @@ impl Node {
         Ok(())
     }
 
-    /// Unmatches and forgets a writer; later calls of it say that it was deleted. What LATENCY_BUDGET holds back leaves before.
+    /// What a writer has to say before it is deleted: the end of its instances, and what LATENCY_BUDGET holds back.
+    pub(super) fn last_words(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+        {
+            let mut state = cell.lock();
+            state.machine.end_instances(self.host.now());
+            state.machine.rtps_mut().flush();
+        }
+        work.touch_writer(cell);
+    }
+
+    /// Unmatches and forgets a writer; later calls of it say that it was deleted.
     pub(crate) fn delete_writer(&self, cell: &Arc<WriterCell>) {
-        cell.lock().machine.rtps_mut().flush();
-        self.touch_writer(cell);
+        self.command(|work| self.last_words(cell, work));
+        // From here on no write gets through: without readers there would be room for it.
+        cell.lock().deleted = true;
         self.retract(cell.guid);
         self.forget_writer(cell);
     }
@@ -177,6 +188,7 @@ impl Node {
 
     /// Unmatches and forgets a reader; later calls of it say that it was deleted.
     pub(crate) fn delete_reader(&self, cell: &Arc<ReaderCell>) {
+        cell.lock().deleted = true;
         self.retract(cell.guid);
         self.forget_reader(cell);
     }

@@ -228,11 +228,8 @@ impl Node {
             return;
         }
         let now = self.host.now();
+        self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
-            for cell in self.routes().writers.values() {
-                cell.lock().machine.rtps_mut().flush();
-                self.send_of(cell, work);
-            }
             self.lock_discovery().shutdown(now);
             work.discovery = true;
         });

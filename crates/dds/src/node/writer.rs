@@ -24,6 +24,8 @@ pub(crate) struct WriterState {
     pub(crate) machine: Machine,
     /// Small samples are encoded here.
     pub(crate) scratch: Vec<u8>,
+    /// Keys are written here.
+    pub(crate) key: Vec<u8>,
     /// Large samples are encoded here.
     pub(crate) pool: Pool,
     pub(crate) deleted: bool,
@@ -78,6 +80,7 @@ impl WriterCell {
             state: Mutex::new(WriterState {
                 machine,
                 scratch: Vec::new(),
+                key: Vec::new(),
                 pool: Pool::default(),
                 deleted: false,
                 unmatched: 0,

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use dcps::qos::DataWriterQos;
 use dcps::status::StatusMask;
-use dcps::{Error, TypeSupport};
+use dcps::{Error, ReturnCode, TypeSupport};
 
 use super::listener::AnyDataWriterListener;
 use super::publisher::{Publisher, PublisherEntity};
@@ -93,7 +93,11 @@ impl WriterEntity {
         self.node.command(|work| {
             let current = lock(&self.qos);
             let Some(cell) = self.cell.get() else { return Ok(()) };
-            self.node.change_writer(cell, self.announced(current.clone()), work)
+            match self.node.change_writer(cell, self.announced(current.clone()), work) {
+                // Another thread was faster.
+                Err(error) if error.code == ReturnCode::AlreadyDeleted => Ok(()),
+                changed => changed,
+            }
         })
     }
 

@@ -14,7 +14,7 @@ use super::listener::AnyDataWriterListener;
 use super::publisher::Publisher;
 use crate::bytes::Bytes;
 use crate::condition::StatusCondition;
-use crate::entity::{QosKind, deleted, factory_not_enabled};
+use crate::entity::{Held, QosKind, deleted, factory_not_enabled};
 use crate::node::write::End;
 use crate::topic::Topic;
 
@@ -217,6 +217,19 @@ impl RawDataWriter {
                 "use a handle of get_matched_subscriptions",
             )
         })
+    }
+
+    /// What its history holds.
+    ///
+    /// # Errors
+    /// `NotEnabled`, `AlreadyDeleted`.
+    pub fn held(&self) -> Result<Held, Error> {
+        let mut state = self.entity.cell("held")?.lock();
+        if state.deleted {
+            return Err(deleted("held"));
+        }
+        let (samples, instances) = (state.machine.held(), state.machine.instances());
+        Ok(Held { bytes: state.machine.rtps().held_bytes(), waiting: 0, samples, instances })
     }
 
     /// How often something notable happened in the protocol: repairs, full windows.

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use dcps::qos::DataReaderQos;
 use dcps::status::StatusMask;
-use dcps::{Error, TypeSupport};
+use dcps::{Error, ReturnCode, TypeSupport};
 
 use super::listener::AnyDataReaderListener;
 use super::raw::RawDataReader;
@@ -93,7 +93,11 @@ impl ReaderEntity {
         self.node.command(|work| {
             let current = lock(&self.qos);
             let Some(cell) = self.cell.get() else { return Ok(()) };
-            self.node.change_reader(cell, self.announced(current.clone()), work)
+            match self.node.change_reader(cell, self.announced(current.clone()), work) {
+                // Another thread was faster.
+                Err(error) if error.code == ReturnCode::AlreadyDeleted => Ok(()),
+                changed => changed,
+            }
         })
     }
 

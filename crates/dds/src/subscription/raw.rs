@@ -17,7 +17,7 @@ use super::entity::ReaderEntity;
 use super::listener::AnyDataReaderListener;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
-use crate::entity::{QosKind, StatusSource, deleted, factory_not_enabled};
+use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled};
 use crate::topic::Topic;
 
 /// A reader of serialized samples. Clones are the same reader.
@@ -284,6 +284,24 @@ impl RawDataReader {
     /// How many samples did not reach the application for a reason, and the last of them.
     pub fn dropped(&self, reason: DropReason) -> DropCount {
         self.status(|cache| cache.dropped(reason))
+    }
+
+    /// What its cache holds.
+    ///
+    /// # Errors
+    /// `NotEnabled`, `AlreadyDeleted`.
+    pub fn held(&self) -> Result<Held, Error> {
+        let state = self.entity.cell("held")?.lock();
+        if state.deleted {
+            return Err(deleted("held"));
+        }
+        let (cache, waiting) = (&state.cache, state.rtps.held_bytes());
+        Ok(Held {
+            bytes: cache.held_bytes(),
+            waiting,
+            samples: cache.samples(),
+            instances: cache.instances(),
+        })
     }
 
     /// How often something notable happened in the protocol: duplicates, what had to wait, what is lost.

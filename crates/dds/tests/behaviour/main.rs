@@ -3,9 +3,15 @@
 
 #[path = "../desk/mod.rs"]
 mod desk;
+#[path = "../loft/mod.rs"]
+mod loft;
 
 mod access;
+mod changes;
 mod conditions;
+mod delivery;
 mod entities;
 mod fixture;
 mod listeners;
+mod presence;
+mod threads;

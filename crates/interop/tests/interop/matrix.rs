@@ -20,6 +20,10 @@ mod punctual_to_cyclone {
     use super::*;
     plays! { Punctual to Cyclone:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_xcdr2 = unregister { kind: Kind::Numbered, xcdr: 2 };
+        mutable = dispose { kind: Kind::Mutable };
+        mutable_xcdr2 = dispose { kind: Kind::Mutable, xcdr: 2 };
         keyed_xcdr2 = stream { xcdr: 2 };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
@@ -28,6 +32,7 @@ mod punctual_to_cyclone {
         large_samples = large;
         large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         disposed_xcdr2 = dispose { xcdr: 2 };
         unregistered = unregister;
@@ -44,6 +49,10 @@ mod cyclone_to_punctual {
     use super::*;
     plays! { Cyclone to Punctual:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_xcdr2 = unregister { kind: Kind::Numbered, xcdr: 2 };
+        mutable = dispose { kind: Kind::Mutable };
+        mutable_xcdr2 = dispose { kind: Kind::Mutable, xcdr: 2 };
         keyed_xcdr2 = stream { xcdr: 2 };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
@@ -52,6 +61,7 @@ mod cyclone_to_punctual {
         large_samples = large;
         large_samples_xcdr2_best_effort = large { xcdr: 2, reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         disposed_xcdr2 = dispose { xcdr: 2 };
         unregistered = unregister;
@@ -68,6 +78,8 @@ mod punctual_to_fastdds {
     use super::*;
     plays! { Punctual to FastDds:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_unregistered = unregister { kind: Kind::Numbered };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
         keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
@@ -75,6 +87,7 @@ mod punctual_to_fastdds {
         large_samples = large;
         large_samples_best_effort = large { reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         unregistered = unregister;
         late_reader = late { transient_local: true };
@@ -88,6 +101,8 @@ mod fastdds_to_punctual {
     use super::*;
     plays! { FastDds to Punctual:
         keyed = stream;
+        numbered = dispose { kind: Kind::Numbered };
+        numbered_unregistered = unregister { kind: Kind::Numbered };
         keyed_best_effort = stream { reliable: false };
         keyless = stream { kind: Kind::Keyless };
         keyless_best_effort = stream { kind: Kind::Keyless, reliable: false };
@@ -95,6 +110,7 @@ mod fastdds_to_punctual {
         large_samples = large;
         large_samples_best_effort = large { reliable: false };
         large_samples_over_a_cable = large { link: Link::Cable };
+        large_samples_in_spite_of_losses = large_with_losses { link: Link::NarrowCable };
         disposed = dispose;
         unregistered = unregister;
         late_reader = late { transient_local: true };

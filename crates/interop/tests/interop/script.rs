@@ -1,19 +1,16 @@
 //! What is played with every implementation, in both directions.
 use crate::stage::{Stage, Terms, nothing_left};
 
-/// What instances are called: each at another offset, so that what follows the string is aligned differently.
-const KEYS: [&str; 3] = ["RED", "GREEN", "ULTRAMARINE"];
-
 /// Samples of a few instances arrive once each, whole, and in order within the instance.
 pub(crate) fn stream(stage: &Stage) {
     let (mut writer, mut reader) = stage.start_both();
     for number in 1..=5 {
-        for key in KEYS {
+        for key in stage.terms.keys() {
             writer.order(&format!("write {key} {number} {}", 10 * number));
         }
     }
     for number in 1..=5 {
-        for key in KEYS {
+        for key in stage.terms.keys() {
             reader.expect(&stage.terms.sample(key, number, 10 * number));
         }
     }
@@ -25,21 +22,28 @@ pub(crate) fn stream(stage: &Stage) {
 
 /// Samples too large for a datagram arrive whole.
 pub(crate) fn large(stage: &Stage) {
+    let [key, ..] = stage.terms.keys();
     let (mut writer, mut reader) = stage.start_both();
     for number in 1..=3 {
-        writer.order(&format!("write RED {number} 100000"));
+        writer.order(&format!("write {key} {number} 100000"));
         // Two at once may be too much for the socket of a peer; then it has to ask for the rest.
         if !stage.terms.reliable {
-            reader.expect(&stage.terms.sample("RED", number, 100_000));
+            reader.expect(&stage.terms.sample(key, number, 100_000));
         }
     }
     for number in (1..=3).filter(|_| stage.terms.reliable) {
-        reader.expect(&stage.terms.sample("RED", number, 100_000));
+        reader.expect(&stage.terms.sample(key, number, 100_000));
     }
     if stage.terms.reliable {
         writer.order("acknowledged");
     }
     stage.end(writer, reader);
+}
+
+/// So they do if parts of them are lost.
+pub(crate) fn large_with_losses(stage: &Stage) {
+    large(stage);
+    assert!(stage.lost() > 0, "nothing was lost, so that nothing was shown");
 }
 
 /// An instance ends and begins again, while another goes on.
@@ -54,13 +58,14 @@ pub(crate) fn unregister(stage: &Stage) {
 
 fn end_of_instance(stage: &Stage, command: &str, event: &str) {
     let (mut writer, mut reader) = stage.start_both();
-    for key in KEYS {
+    for key in stage.terms.keys() {
         writer.order(&format!("write {key} 1 10"));
         reader.expect(&stage.terms.sample(key, 1, 10));
     }
-    writer.order(&format!("{command} GREEN"));
-    reader.expect(&format!("{event} GREEN"));
-    for key in KEYS {
+    let [_, ended, _] = stage.terms.keys();
+    writer.order(&format!("{command} {ended}"));
+    reader.expect(&format!("{event} {ended}"));
+    for key in stage.terms.keys() {
         writer.order(&format!("write {key} 2 10"));
         reader.expect(&stage.terms.sample(key, 2, 10));
     }
@@ -71,19 +76,20 @@ fn end_of_instance(stage: &Stage, command: &str, event: &str) {
 /// A reader that comes late gets what a writer has kept for it, then what is new.
 pub(crate) fn late(stage: &Stage) {
     let mut writer = stage.start_writer();
-    for key in KEYS {
+    for key in stage.terms.keys() {
         writer.order(&format!("write {key} 1 10"));
         writer.order(&format!("write {key} 2 3000"));
     }
     let mut reader = stage.start_reader();
-    for key in KEYS {
+    for key in stage.terms.keys() {
         reader.expect(&stage.terms.sample(key, 1, 10));
         reader.expect(&stage.terms.sample(key, 2, 3000));
     }
     writer.expect("matched 1");
     reader.expect("matched 1");
-    writer.order("write RED 3 10");
-    reader.expect(&stage.terms.sample("RED", 3, 10));
+    let [key, ..] = stage.terms.keys();
+    writer.order(&format!("write {key} 3 10"));
+    reader.expect(&stage.terms.sample(key, 3, 10));
     writer.order("acknowledged");
     stage.end(writer, reader);
 }

@@ -22,12 +22,17 @@ pub(crate) fn from_shape_main(stage: &Stage) {
 /// Large samples likewise; all octets of `shape_main` are 255.
 pub(crate) fn large_from_shape_main(stage: &Stage) {
     let mut reader = stage.start_reader();
-    let size = ["--additional-payload-size", "100000", "--num-iterations", "5"];
-    let mut writer = stage.start_shape_writer(&[&["-c", "RED"][..], &size[..]].concat());
+    let mut writer = stage.start_shape_writer(&["-c", "RED", "--additional-payload-size", "100000"]);
+    writer.expect("on_publication_matched()");
+    reader.expect("matched 1");
     let sum = crate::stage::adler32(std::iter::repeat_n(255, 100_000));
-    let heard = reader.wait("sample", is_sample);
-    assert!(heard.ends_with(&format!(" 100000 {sum}")), "{heard}");
-    writer.expect("Done.");
+    for _ in 0..3 {
+        let heard = reader.wait("sample", is_sample);
+        assert!(heard.ends_with(&format!(" 100000 {sum}")), "{heard}");
+    }
+    stop(writer);
+    reader.expect("matched 0");
+    reader.finish();
 }
 
 /// All that a writer which keeps its samples has written before there was a reader.
@@ -46,7 +51,8 @@ pub(crate) fn late_after_shape_main(stage: &Stage) {
 /// A disposal by `shape_main`, at its end.
 pub(crate) fn disposed_by_shape_main(stage: &Stage) {
     let mut reader = stage.start_reader();
-    let ending = ["--write-period", "10", "--num-iterations", "100", "--final-instance-state", "d"];
+    // It does not wait for readers: two seconds have to be enough to be found.
+    let ending = ["--write-period", "10", "--num-iterations", "200", "--final-instance-state", "d"];
     let writer = stage.start_shape_writer(&[&["-c", "RED"][..], &ending[..]].concat());
     reader.wait("sample", is_sample);
     reader.expect("disposed RED");

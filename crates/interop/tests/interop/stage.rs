@@ -13,6 +13,10 @@ pub(crate) enum Kind {
     Keyed,
     /// `Reading`: final, with a double, which XCDR 1 and 2 align differently.
     Keyless,
+    /// `Track`: final, with a number for a key, which is its own hash.
+    Numbered,
+    /// `Report`: mutable, with a string for a key and an optional member.
+    Mutable,
 }
 
 /// What both sides agree on.
@@ -36,7 +40,12 @@ impl Terms {
         vec![
             role,
             "Square",
-            if self.kind == Kind::Keyed { "keyed" } else { "keyless" },
+            match self.kind {
+                Kind::Keyed => "keyed",
+                Kind::Keyless => "keyless",
+                Kind::Numbered => "numbered",
+                Kind::Mutable => "mutable",
+            },
             if self.xcdr == 1 { "1" } else { "2" },
             if self.reliable { "reliable" } else { "best-effort" },
             if self.transient_local { "transient-local" } else { "volatile" },
@@ -52,11 +61,20 @@ impl Terms {
         arguments
     }
 
+    /// What instances are called: each string at another offset, so that what follows it is aligned differently.
+    pub(crate) fn keys(self) -> [&'static str; 3] {
+        match self.kind {
+            Kind::Numbered => ["1", "-2", "305419896"],
+            Kind::Keyed | Kind::Keyless | Kind::Mutable => ["RED", "GREEN", "ULTRAMARINE"],
+        }
+    }
+
     /// The line that a reader prints for a sample that was written as `write key number size`.
     pub(crate) fn sample(self, key: &str, number: u32, size: u32) -> String {
         let value = match self.kind {
             Kind::Keyed => format!("{}", 3 * number),
-            Kind::Keyless => format!("{number}.25"),
+            Kind::Mutable if number % 2 == 1 => "none".to_owned(),
+            Kind::Keyless | Kind::Numbered | Kind::Mutable => format!("{number}.25"),
         };
         let octets = (0..size).map(|at| (at + number) % 251);
         format!("sample {key} {number} {value} {size} {}", adler32(octets))
@@ -140,6 +158,11 @@ impl Stage {
         writer.expect("matched 1");
         reader.expect("matched 1");
         (writer, reader)
+    }
+
+    /// Packets of the writer's side that were lost on a narrow cable.
+    pub(crate) fn lost(&self) -> u64 {
+        self.places[0].lost()
     }
 
     /// The writer takes its leave, the reader notices; neither has said anything that was not expected.

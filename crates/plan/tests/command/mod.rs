@@ -47,6 +47,7 @@ pub(crate) fn arguments(network: &Path) -> Arguments {
         html: None,
         explain: None,
         what_if: None,
+        certify: false,
         simulate: None,
     }
 }

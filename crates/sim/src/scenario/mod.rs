@@ -1,5 +1,5 @@
 //! Scenarios: what is set up, what happens to it and what is required of it.
-pub mod domain;
+pub mod dds;
 pub mod pair;
 
 use wire::Instant;
@@ -42,7 +42,7 @@ pub struct Outcome {
 }
 
 /// Every scenario.
-pub const ALL: &[&dyn Scenario] = &[&pair::Pair, &domain::Domain];
+pub const ALL: &[&dyn Scenario] = &[&pair::Pair, &dds::Dds];
 
 /// The scenario of a name.
 pub fn by_name(name: &str) -> Option<&'static dyn Scenario> {

@@ -1,6 +1,7 @@
 //! The world keeps time and order.
 use super::*;
 use crate::network::{Attachment, Profile};
+use crate::node::Observation;
 use crate::random::Random;
 use rtps::Path;
 
@@ -27,6 +28,8 @@ impl Toy {
 }
 
 impl Node for Toy {
+    type Observation = Observation;
+
     fn handle_datagram(&mut self, _: Now, from: SocketAddr, _: SocketAddr, bytes: &[u8]) {
         self.read.push(bytes[0]);
         if self.peer.is_none() {

@@ -142,6 +142,8 @@ impl Route for ToNode<'_> {
 }
 
 impl Node for PairNode {
+    type Observation = Observation;
+
     fn handle_datagram(&mut self, now: Now, from: SocketAddr, _: SocketAddr, bytes: &[u8]) {
         let prefix = match self {
             Self::Writer(node) => node.writer.guid().prefix,

@@ -1,9 +1,11 @@
 //! What faults do to participants.
+use std::sync::Arc;
+
 use rtps::ports;
 use wire::discovery::ParticipantData;
 use wire::message::PayloadKind;
 use wire::message::encode::{self, DataHeader};
-use wire::{Duration, EntityId, GuidPrefix, Locator, SequenceNumber};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Locator, SequenceNumber};
 
 use super::run::{Control, DOMAIN, Run};
 use crate::coverage::Situation;
@@ -15,8 +17,12 @@ use crate::violation::Invariant;
 impl Run<'_> {
     pub(super) fn fault(&mut self, fault: Fault) {
         if self.world.inflict(&fault) {
+            self.note_clocks();
             if fault == Fault::Calm {
-                (0..self.prefixes.len()).for_each(|node| self.accept(NodeId(node)));
+                for node in (0..self.prefixes.len()).map(NodeId) {
+                    self.accept(node);
+                    self.set_full(node, false);
+                }
             }
             return;
         }
@@ -29,16 +35,14 @@ impl Run<'_> {
             {
                 let restarts = matches!(fault, Fault::Restart(_));
                 self.world.coverage.hit(if restarts { Situation::Restart } else { Situation::LateJoin });
-                // One that is still saying goodbye is ended first.
-                self.world.stop(node);
                 self.start(node);
             }
-            Fault::Refuse(node) => {
-                self.world.command(node, |node, _| node.inner_mut().refuse());
-            }
+            Fault::Refuse(node) => self.refuse(node),
+            Fault::Fill(node) => self.set_full(node, true),
+            Fault::Drain(node) => self.set_full(node, false),
             Fault::Accept(node) => self.accept(node),
             Fault::Renumber(node) => self.renumber(node),
-            Fault::Unmatch { node, lasts } => self.replace(node, lasts),
+            Fault::Unmatch { node, lasts } => self.unmatch(node, lasts),
             Fault::Spoof(node) => self.spoof(node),
             _ => {}
         }
@@ -60,32 +64,63 @@ impl Run<'_> {
         }
         self.world.coverage.hit(situation);
         self.count(node);
-        let gone = |place: &(NodeId, usize)| place.0 == node;
-        for (guid, _) in self.endpoints.iter().filter(|(_, place)| gone(place)) {
-            self.judge.forget(*guid);
-            self.publishers.remove(guid);
+        let of_node = self.endpoints.iter().filter(|(_, endpoint)| endpoint.node == node);
+        for guid in of_node.map(|(guid, _)| *guid).collect::<Vec<_>>() {
+            self.forget(guid);
         }
-        self.endpoints.retain(|_, place| !gone(place));
         true
     }
 
-    fn crash(&mut self, node: NodeId) {
-        if self.bury(node, Situation::Crash) {
-            self.world.stop(node);
+    /// From now on nothing is required of an endpoint.
+    fn forget(&mut self, guid: Guid) {
+        self.judge.forget(guid);
+        self.publishers.remove(&guid);
+        if let Some(endpoint) = self.endpoints.remove(&guid) {
+            self.released.push((guid, Arc::downgrade(&endpoint.token)));
         }
     }
 
-    fn leave(&mut self, node: NodeId) {
-        let Some(prefix) = self.prefixes.get(node.0).copied().flatten() else { return };
-        self.bury(node, Situation::Leave);
-        self.world.command(node, |node, now| node.inner_mut().participant_mut().shutdown(now));
-        self.pending += 1;
-        self.world.schedule(self.world.now().after(Duration::from_millis(50)), Control::End(node, prefix));
+    fn crash(&mut self, node: NodeId) {
+        self.crashed.extend(self.prefixes.get(node.0).copied().flatten());
+        if self.bury(node, Situation::Crash) {
+            self.act(node, |node, _| node.host().kill());
+            self.end(node, false);
+        }
+    }
+
+    pub(super) fn leave(&mut self, node: NodeId) {
+        if self.bury(node, Situation::Leave) {
+            let lets_go = self.config.participants.get(node.0).is_some_and(|plan| plan.lets_go);
+            self.end(node, lets_go);
+        }
+    }
+
+    /// A participant leaves, and its process ends; nothing is to be left of it.
+    fn end(&mut self, node: NodeId, lets_go: bool) {
+        let left = self.act(node, |node, _| (node.leave(lets_go), node.remains()));
+        self.world.stop(node);
+        let Some((left, remains)) = left else { return };
+        if let Err(what) = left {
+            self.world.fail(Invariant::NothingHeld, format!("n{} leaves: {what}", node.0));
+        } else if let Some(held) = remains.held() {
+            self.world.fail(Invariant::NothingHeld, format!("n{} is gone and still holds {held}", node.0));
+        }
+    }
+
+    fn refuse(&mut self, node: NodeId) {
+        self.act(node, |node, _| node.application().refuse());
+        self.world.coverage.hit(Situation::SlowReader);
+        let readers = self.endpoints.iter().filter(|(_, endpoint)| endpoint.node == node);
+        readers.for_each(|(guid, _)| self.judge.slows(*guid));
     }
 
     fn accept(&mut self, node: NodeId) {
-        self.world.command(node, |node, now| node.inner_mut().accept(now));
+        self.act(node, |node, _| node.application().accept());
         self.judge_node(node);
+    }
+
+    fn set_full(&mut self, node: NodeId, full: bool) {
+        self.act(node, |node, _| node.host().set_full(full));
     }
 
     /// The host's addresses change; each participant there learns it a little later.
@@ -104,20 +139,38 @@ impl Run<'_> {
         }
     }
 
-    /// An endpoint is deleted, and a new one of the same plan made later.
-    fn replace(&mut self, node: NodeId, lasts: Duration) {
+    /// An endpoint is deleted, and a new one of the same plan made later; or it moves to another partition for a while.
+    fn unmatch(&mut self, node: NodeId, lasts: Duration) {
         let Some(prefix) = self.prefixes.get(node.0).copied().flatten() else { return };
-        let own: Vec<_> = self.endpoints.iter().filter(|(_, place)| place.0 == node).collect();
-        let Some((guid, (_, index))) = self.random.pick(&own).map(|(guid, place)| (*guid, *place)) else {
-            return;
-        };
-        self.endpoints.remove(&guid);
-        self.publishers.remove(&guid);
-        self.judge.forget(guid);
-        self.world.command(node, |node, now| node.inner_mut().participant_mut().delete(now, guid.entity_id));
+        let own: Vec<_> = self.endpoints.iter().filter(|(_, endpoint)| endpoint.node == node).collect();
+        let own: Vec<_> = own.into_iter().map(|(guid, endpoint)| (*guid, endpoint.index)).collect();
+        let Some((guid, index)) = self.random.pick(&own) else { return };
+        let at = self.world.now().after(lasts);
+        if self.random.coin() {
+            self.repartition(guid, &["elsewhere"]);
+            self.pending += 1;
+            return self.world.schedule(at, Control::Return(guid));
+        }
+        self.world.coverage.hit(Situation::Replacement);
+        self.forget(guid);
+        let deleted = self.act(node, |node, _| node.delete(index));
+        if let Some(Err(error)) = deleted {
+            self.world.fail(Invariant::NoPanic, format!("{guid} cannot be deleted: {error}"));
+        }
         self.judge_node(node);
         self.pending += 1;
-        self.world.schedule(self.world.now().after(lasts), Control::Create(prefix, index));
+        self.world.schedule(at, Control::Create(prefix, index));
+    }
+
+    pub(super) fn repartition(&mut self, guid: Guid, partition: &[&'static str]) {
+        let Some(endpoint) = self.endpoints.get_mut(&guid) else { return };
+        self.world.coverage.hit(Situation::Repartition);
+        (endpoint.partition, endpoint.moved) = (partition.to_vec(), true);
+        let (node, index) = (endpoint.node, endpoint.index);
+        if let Some(Err(error)) = self.act(node, |node, _| node.repartition(index, partition)) {
+            self.world.fail(Invariant::NoPanic, format!("PARTITION of {guid} cannot be changed: {error}"));
+        }
+        self.judge_node(node);
     }
 
     /// Somebody announces, in the name of an address that has nothing to do with it, a participant that wants everything there.

@@ -1,16 +1,18 @@
 //! Making participants and endpoints of the plan, and what they know of their host.
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
+use dds::host::Addresses;
 use rtps::discovery::DiscoveryConfig;
 use rtps::network::{Interface as OwnInterface, Network as OwnNetwork};
-use rtps::participant::{EndpointSpec, Participant};
 use rtps::ports;
-use wire::{Guid, GuidPrefix, Instant, Locator};
+use wire::{GuidPrefix, Instant, Locator};
 
 use super::config::Families;
-use super::node::DomainNode;
-use super::run::{Control, DOMAIN, Publisher, Run};
+use super::host::VirtualHost;
+use super::make::Order;
+use super::node::DdsNode;
+use super::run::{Control, DOMAIN, Endpoint, Run};
 use crate::network::{Interface, NodeId};
 use crate::sabotage::Sabotaged;
 use crate::violation::Invariant;
@@ -44,24 +46,28 @@ impl Run<'_> {
         let others =
             (0..self.prefixes.len()).map(NodeId).filter(|other| *other != id && !self.config.multicast);
         let static_peers = others.filter_map(|other| self.locators(other).0.first()?.socket_addr()).collect();
-        let config = DiscoveryConfig {
+        let settings = DiscoveryConfig {
             domain_tag: plan.tag.to_owned(),
             announce_period: self.config.announce_period,
             initial_period: self.config.initial_period,
             lease_duration: self.config.lease,
-            metatraffic_unicast,
-            default_unicast,
-            metatraffic_multicast: as_locators(metatraffic_groups),
-            default_multicast: as_locators(data_groups),
             multicast_data: self.config.multicast_data,
             static_peers,
             ..DiscoveryConfig::new(prefix, DOMAIN, self.random.next_u64())
         };
-        let participant = match Participant::new(config, self.own_network(id)) {
-            Ok(participant) => participant,
+        let addresses = Addresses {
+            metatraffic_multicast: as_locators(metatraffic_groups),
+            default_multicast: as_locators(data_groups),
+            ..self.addresses(id)
+        };
+        let port = |locators: &[Locator]| locators.first().map_or(0, |locator| locator.port as u16);
+        let now = self.world.clock(id);
+        let host =
+            VirtualHost::new(now, port(&addresses.metatraffic_unicast), port(&addresses.default_unicast));
+        let node = match DdsNode::new(host, settings, &addresses) {
+            Ok(node) => node,
             Err(error) => return self.world.fail(Invariant::NoPanic, format!("no participant: {error}")),
         };
-        let node = DomainNode::new(participant);
         let node = match self.sabotage {
             Some((sabotage, after)) if id == NodeId(0) => Sabotaged::new(node, sabotage, after),
             _ => Sabotaged::honest(node),
@@ -78,54 +84,53 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn create(&mut self, id: NodeId, prefix: GuidPrefix, index: usize) {
+    pub(super) fn create(&mut self, id: NodeId, index: usize) {
         let Some(plan) = self.plan((id, index)).cloned() else { return };
-        let buffer = plan.tells_buffer.then_some(self.config.mix.receive_buffer as u32);
-        let spec = EndpointSpec {
-            topic_name: format!("topic{}", plan.topic),
-            type_name: format!("Type{}", plan.type_number),
-            keyed: false,
-            qos: plan.qos(),
-        };
-        let created = self.world.command(id, |node, now| {
-            let node = node.inner_mut();
-            let participant = node.participant_mut();
-            let created = match plan.is_writer {
-                true => participant.create_writer(now, spec, |config, _| {
-                    config.byte_limit = plan.byte_limit;
-                    config.batch_delay = plan.batch_delay;
-                }),
-                false => participant.create_reader(now, spec, |config, data| {
-                    config.byte_limit = plan.byte_limit;
-                    data.receive_buffer = buffer;
-                }),
-            };
-            if let Ok(entity_id) = created {
-                node.watch(entity_id);
-            }
-            created
-        });
+        let Some(topic) = self.config.topics.get(plan.topic).copied() else { return };
+        let other_type = self.config.participants.get(id.0).is_some_and(|plan| plan.other_type);
+        let (token, mutation) = (Arc::new(()), self.mutation);
+        let order = Order { index, plan: &plan, form: topic.form, other_type, token: &token, mutation };
+        // The judge has to know it before its first match is told.
+        let created = self.act(id, |node, _| node.create(&order));
         match created {
-            Some(Ok(entity_id)) => {
-                let guid = Guid::new(prefix, entity_id);
-                self.endpoints.insert(guid, (id, index));
+            Some(Ok(Some(guid))) => {
+                let partition = plan.partition.clone();
+                let endpoint = Endpoint { node: id, index, partition, moved: false, token };
+                self.endpoints.insert(guid, endpoint);
                 self.places.insert(guid, (id, index));
+                self.judge.add(guid, plan.clone());
+                let now = self.world.now();
                 if plan.is_writer {
-                    self.judge.add_writer(guid, plan.reliable, plan.durable);
-                    self.publishers.insert(guid, Publisher { left: plan.samples, kept: VecDeque::new() });
-                    self.world.schedule(self.world.now(), Control::Write(guid));
-                } else {
-                    self.judge.add_reader(guid, plan.reliable, plan.durable);
+                    self.publishers.insert(guid, plan.writes.samples);
+                    self.world.schedule(now, Control::Write(guid));
+                } else if !plan.reads.eager {
+                    self.world.schedule(now.after(plan.reads.pause), Control::Take(guid));
+                }
+                if self.world.node(id).is_some_and(|node| node.inner().application().is_refusing()) {
+                    self.judge.slows(guid);
                 }
                 self.judge_node(id);
             }
-            Some(Err(error)) => self.world.fail(Invariant::NoPanic, format!("no endpoint: {error:?}")),
-            None => {}
+            Some(Err(error)) => self.world.fail(Invariant::NoPanic, format!("no endpoint: {error}")),
+            Some(Ok(None)) | None => {}
+        }
+    }
+
+    /// Where a node can be reached, without groups.
+    pub(super) fn addresses(&self, id: NodeId) -> Addresses {
+        let (metatraffic_unicast, default_unicast) = self.locators(id);
+        let tells = self.config.participants.get(id.0).is_some_and(|plan| plan.tells_buffer);
+        Addresses {
+            network: self.own_network(id),
+            metatraffic_unicast,
+            default_unicast,
+            receive_buffer: tells.then_some(self.config.mix.receive_buffer as u32),
+            ..Addresses::default()
         }
     }
 
     /// The interfaces of a node's host as its participant sees them.
-    pub(super) fn own_network(&self, id: NodeId) -> OwnNetwork {
+    fn own_network(&self, id: NodeId) -> OwnNetwork {
         let Some(host) = self.world.process(id).map(|process| process.host) else {
             return OwnNetwork::default();
         };

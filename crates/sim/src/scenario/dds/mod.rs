@@ -1,13 +1,25 @@
-//! Two to eight participants with discovery, on hosts of one or two segments, several topics, QoS and partitions.
+//! Two to eight participants of the public API with discovery, on hosts of one or two segments: several topics with instances, and
+//! the QoS that decides what an application gets.
+mod application;
 mod config;
+mod deadline;
 mod faults;
+mod finish;
+mod host;
+mod judge;
+mod make;
 mod node;
 mod publish;
 mod run;
+mod sabotage;
+mod seen;
 mod setup;
+mod types;
+mod view;
 
-pub use config::{Config, EndpointPlan, Families, ParticipantPlan, Sizes};
-pub use node::DomainNode;
+pub use config::{Config, EndpointPlan, Families, ParticipantPlan, Reads, Sizes, TopicPlan, Writes};
+pub use node::DdsNode;
+pub use sabotage::Mutation;
 
 use super::{Outcome, Scenario};
 use crate::coverage::Situation;
@@ -16,15 +28,15 @@ use crate::sabotage::Sabotage;
 use crate::trace::Trace;
 
 /// The scenario.
-pub struct Domain;
+pub struct Dds;
 
-impl Scenario for Domain {
+impl Scenario for Dds {
     fn name(&self) -> &'static str {
-        "domain"
+        "dds"
     }
 
     fn about(&self) -> &'static str {
-        "two to eight participants with discovery: matching, leases, delivery and limits under faults"
+        "two to eight participants of the public API: discovery, instances, QoS, statuses and limits under faults"
     }
 
     fn required(&self) -> &'static [Situation] {
@@ -57,7 +69,7 @@ impl Scenario for Domain {
             Situation::Ipv6,
             Situation::WindowFull,
             Situation::HeldBack,
-            Situation::Eviction,
+            Situation::SampleLost,
             Situation::HeartbeatJump,
             Situation::History,
             Situation::Rematch,
@@ -65,6 +77,20 @@ impl Scenario for Domain {
             Situation::LeaseExpired,
             Situation::NotMatched,
             Situation::LivelinessLost,
+            Situation::SocketFull,
+            Situation::ReaderFull,
+            Situation::Replaced,
+            Situation::NotOwned,
+            Situation::HandOver,
+            Situation::OutOfOrder,
+            Situation::Expired,
+            Situation::Disposed,
+            Situation::NoWriters,
+            Situation::Reborn,
+            Situation::DeadlineMissed,
+            Situation::TakenInCallback,
+            Situation::Repartition,
+            Situation::Replacement,
         ]
     }
 
@@ -73,11 +99,16 @@ impl Scenario for Domain {
     }
 
     fn run(&self, seed: u64, trace: Trace<'_>) -> Outcome {
-        run::run(seed, trace, None)
+        run::run(seed, trace, None, None)
     }
 }
 
 /// Runs a seed in which the process of the first participant is sabotaged after so many deliveries: to test the judge.
 pub fn run_sabotaged(seed: u64, sabotage: Sabotage, after: u32) -> Outcome {
-    run::run(seed, Trace::silent(), Some((sabotage, after)))
+    run::run(seed, Trace::silent(), Some((sabotage, after)), None)
+}
+
+/// Runs a seed in which all endpoints behave otherwise than the judge is told.
+pub fn run_mutated(seed: u64, mutation: Mutation) -> Outcome {
+    run::run(seed, Trace::silent(), None, Some(mutation))
 }

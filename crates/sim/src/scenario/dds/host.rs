@@ -1,0 +1,159 @@
+//! The outside of a simulated participant: what it sends waits here for the network, and time is what the world says.
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dds::Bytes;
+use dds::host::{Channel, Engine, Host, Sent};
+use rtps::{Path, Transmit};
+use wire::{Instant, Now};
+
+use crate::node::Outgoing;
+
+/// A host of one participant.
+pub struct VirtualHost {
+    now: Mutex<Now>,
+    /// Where discovery and endpoints send from.
+    ports: (u16, u16),
+    wake_at: AtomicU64,
+    out: Mutex<VecDeque<Outgoing>>,
+    engine: Mutex<Option<Arc<dyn Engine>>>,
+    /// The engine is at work.
+    inside: AtomicBool,
+    /// The sockets take nothing now.
+    full: AtomicBool,
+    refused: AtomicU64,
+    /// The process is gone: nothing leaves any more.
+    dead: AtomicBool,
+    closed: AtomicBool,
+}
+
+impl VirtualHost {
+    /// A host that sends discovery's datagrams from one port and the endpoints' from another.
+    pub fn new(now: Now, metatraffic: u16, user: u16) -> Arc<Self> {
+        Arc::new(Self {
+            now: Mutex::new(now),
+            ports: (metatraffic, user),
+            wake_at: AtomicU64::new(u64::MAX),
+            out: Mutex::default(),
+            engine: Mutex::default(),
+            inside: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
+            dead: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    /// The engine may be called from now on.
+    pub fn start(&self, engine: Arc<dyn Engine>) {
+        *lock(&self.engine) = Some(engine);
+    }
+
+    /// Calls the engine, if there still is one.
+    pub fn call(&self, now: Now, call: impl FnOnce(&dyn Engine)) {
+        self.set_now(now);
+        let engine = lock(&self.engine).clone();
+        if let Some(engine) = engine {
+            self.inside.store(true, Ordering::Relaxed);
+            call(&*engine);
+            self.inside.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The time that whatever follows happens at.
+    pub fn set_now(&self, now: Now) {
+        *lock(&self.now) = now;
+    }
+
+    /// When the engine wants to be woken.
+    pub fn wish(&self) -> Instant {
+        Instant::from_nanos(self.wake_at.load(Ordering::Relaxed))
+    }
+
+    /// Forgets the wish: the engine is about to be woken.
+    pub fn clear_wish(&self) {
+        self.wake_at.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// The next datagram that leaves.
+    pub fn next_outgoing(&self) -> Option<Outgoing> {
+        lock(&self.out).pop_front()
+    }
+
+    /// From now on the sockets take nothing, or datagrams again.
+    pub fn set_full(&self, full: bool) {
+        self.full.store(full, Ordering::Relaxed);
+    }
+
+    /// Datagrams that found a socket full.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// The process ends without another word.
+    pub fn kill(&self) {
+        self.dead.store(true, Ordering::Relaxed);
+        lock(&self.out).clear();
+    }
+
+    /// True once the participant has let go of its host.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+}
+
+impl Host for VirtualHost {
+    fn now(&self) -> Now {
+        *lock(&self.now)
+    }
+
+    fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
+        if self.dead.load(Ordering::Relaxed) {
+            return Sent::Done;
+        }
+        if self.full.load(Ordering::Relaxed) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Sent::Full;
+        }
+        let port = match channel {
+            Channel::Metatraffic => self.ports.0,
+            Channel::User => self.ports.1,
+        };
+        let mut bytes = Vec::new();
+        datagram.copy_to(&mut bytes);
+        lock(&self.out).push_back(Outgoing { port: Some(port), paths: vec![*path], bytes });
+        Sent::Done
+    }
+
+    fn wake_at(&self, at: Instant) {
+        self.wake_at.fetch_min(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// There is one thread for all: nobody can wait here. Writers are made with a blocking time of zero.
+    fn receive(&self, _: Instant, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
+
+    fn interrupt(&self) {}
+
+    fn keep_own_thread(&self, _: bool) {}
+
+    fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        *lock(&self.engine) = None;
+    }
+
+    fn report(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// One thread has all the locks; a panic ends the run anyway.
+pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,214 @@
+//! One instance as one reader's application sees it: order, generations, deadline, owner.
+use dds::{InstanceHandle, InstanceState};
+use wire::{Guid, Instant, Timestamp};
+
+use super::config::EndpointPlan;
+use super::deadline::Periods;
+use super::judge::Judge;
+use super::seen::{Kind, Taken};
+use crate::coverage::{Coverage, Situation};
+use crate::invariants::Broken;
+use crate::violation::Invariant;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    handle: Option<InstanceHandle>,
+    /// The sample taken last.
+    last: Option<Last>,
+    /// For each writer: the greatest number taken, and how often one came after a greater one.
+    order: Vec<(Guid, i64, u32)>,
+    /// What was taken with data: when, whose, which.
+    data: Vec<(Instant, Guid, i64)>,
+    /// The last position by source timestamp.
+    position: Option<(Timestamp, Guid, i64)>,
+    pub(super) periods: Periods,
+    /// The writer whose sample was taken last, and when.
+    owner: Option<(Guid, i64, Instant)>,
+}
+
+/// The sample taken last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Last {
+    pub(super) writer: Guid,
+    pub(super) number: i64,
+    pub(super) has_data: bool,
+    pub(super) state: InstanceState,
+    generation: u32,
+    take: u64,
+}
+
+impl View {
+    /// The sample taken last.
+    pub(super) const fn last(&self) -> Option<&Last> {
+        self.last.as_ref()
+    }
+
+    /// How many samples with data were taken since a time, apart from those of a writer up to a number.
+    pub(super) fn taken_since(&self, at: Instant, writer: Guid, number: i64) -> usize {
+        let counts =
+            |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
+        self.data.iter().filter(counts).count()
+    }
+
+    /// Judges a sample that was taken; the stream has had `ever` matches.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        taken: &Taken,
+        plan: &EndpointPlan,
+        ever: u32,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
+        if *self.handle.get_or_insert(taken.handle) != taken.handle {
+            let what = format!("{}: instance {:?} has two handles", taken.reader, taken.instance);
+            return Err((Invariant::Intact, what));
+        }
+        self.check_order(taken, plan, ever)?;
+        self.check_generation(taken, plan, ever, coverage)?;
+        if let Some(deadline) = plan.deadline {
+            match taken.octets {
+                Some(_) => self.periods.begin(now, deadline),
+                None => self.periods.end(now, deadline),
+            }
+        }
+        if taken.octets.is_some() {
+            self.data.push((now, taken.writer, taken.number));
+        }
+        self.last = Some(Last {
+            writer: taken.writer,
+            number: taken.number,
+            has_data: taken.octets.is_some(),
+            state: taken.state,
+            generation: taken.generation,
+            take: taken.take,
+        });
+        Ok(())
+    }
+
+    fn check_order(&mut self, taken: &Taken, plan: &EndpointPlan, ever: u32) -> Result<(), Broken> {
+        let Taken { reader, writer, number, source, .. } = *taken;
+        let continues = !taken.is_new || self.last.is_some_and(|last| last.take == taken.take);
+        if plan.by_source {
+            let position = (source, writer, number);
+            let is_earlier = self.position.is_some_and(|before| position < before);
+            if taken.octets.is_some() {
+                if is_earlier && continues {
+                    let what =
+                        format!("{reader} was given #{number} of {writer} after one that was written later");
+                    return Err((Invariant::InOrder, what));
+                }
+                self.position = Some(position);
+            }
+            return Ok(());
+        }
+        // The end of an instance for want of writers has no number.
+        if number == 0 {
+            return Ok(());
+        }
+        let place = match self.order.iter().position(|(of, ..)| *of == writer) {
+            Some(place) => place,
+            None => {
+                self.order.push((writer, 0, 0));
+                self.order.len() - 1
+            }
+        };
+        let Some((_, greatest, falls)) = self.order.get_mut(place) else { return Ok(()) };
+        if number < *greatest {
+            *falls += 1;
+            if *falls >= ever {
+                let what = format!("{reader} was given #{number} of {writer} after #{greatest}");
+                return Err((Invariant::InOrder, what));
+            }
+        }
+        *greatest = number;
+        Ok(())
+    }
+
+    fn check_generation(
+        &self,
+        taken: &Taken,
+        plan: &EndpointPlan,
+        ever: u32,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
+        match (taken.octets.is_some(), taken.state) {
+            (true, _) => {}
+            (false, InstanceState::NotAliveDisposed) => coverage.hit(Situation::Disposed),
+            (false, InstanceState::NotAliveNoWriters) => coverage.hit(Situation::NoWriters),
+            (false, InstanceState::Alive) => {}
+        }
+        // Ordered by source timestamp, what came later may stand before what came first.
+        let comes_after =
+            |last: &&Last| !plan.by_source || last.writer == taken.writer && last.number < taken.number;
+        let Some(last) = self.last.as_ref().filter(comes_after) else { return Ok(()) };
+        let broken = |what: &str| {
+            let Taken { reader, writer, number, instance, generation, .. } = taken;
+            let what = format!(
+                "{reader}: #{number} of {writer}, instance {instance:?}, generation {generation}: {what} {last:?}"
+            );
+            Err((Invariant::Generations, what))
+        };
+        // An instance that was forgotten begins anew; of history that comes again, the first generations may have been replaced.
+        let forgotten = taken.is_new && last.take != taken.take && (taken.generation == 0 || ever > 1);
+        if taken.generation < last.generation && !forgotten {
+            return broken("goes back behind");
+        }
+        if taken.octets.is_some() && !last.has_data {
+            coverage.hit(Situation::Reborn);
+            if taken.generation <= last.generation && !forgotten {
+                return broken("is data without a new generation after");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Judge {
+    /// A sample of an exclusive instance that was taken at once is not of a weaker writer than the one before, unless something
+    /// happened since that may have set the instance free.
+    pub(super) fn check_owner(
+        &mut self,
+        taken: &Taken,
+        instance: u32,
+        now: Instant,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
+        let Some(record) = self.readers().get(&taken.reader) else { return Ok(()) };
+        if !record.plan.exclusive || !record.at_once || taken.octets.is_none() {
+            return Ok(());
+        }
+        let before = record.views.get(&instance).and_then(|view| view.owner);
+        if let Some((owner, number, since)) = before.filter(|(owner, ..)| *owner != taken.writer) {
+            coverage.hit(Situation::HandOver);
+            let rank = |guid: Guid| {
+                let writer = self.writers().get(&guid)?;
+                Some((writer.plan.writes.strength, std::cmp::Reverse(guid)))
+            };
+            let leaves = self.writers().get(&owner).is_none_or(|writer| {
+                let left = |kind: Kind| kind == Kind::Unregister;
+                writer
+                    .changes
+                    .iter()
+                    .zip(1..)
+                    .any(|(change, at)| at > number && change.instance == instance && left(change.kind))
+            });
+            let is_free = leaves || record.changed_at >= since || record.plan.deadline.is_some();
+            if rank(owner) > rank(taken.writer) && !is_free {
+                let Taken { reader, writer, number, .. } = taken;
+                let what = format!(
+                    "{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns"
+                );
+                return Err((Invariant::Ownership, what));
+            }
+        }
+        self.set_owner(taken, instance, now);
+        Ok(())
+    }
+
+    fn set_owner(&mut self, taken: &Taken, instance: u32, now: Instant) {
+        if let Some(view) = self.view_mut(taken.reader, instance) {
+            view.owner = Some((taken.writer, taken.number, now));
+        }
+    }
+}
