@@ -100,7 +100,8 @@ fn an_application_that_breaks_rules() {
     for (sabotage, rules) in expected {
         let caught: Vec<_> =
             (0..SEEDS).filter_map(|seed| dds::run_sabotaged(seed, sabotage, 3).violation).collect();
-        println!("{sabotage:?} {}", caught.len()); assert!(caught.len() as u64 >= 1, "{sabotage:?}: {}", caught.len());
+        println!("{sabotage:?} {}", caught.len());
+        assert!(caught.len() as u64 >= 1, "{sabotage:?}: {}", caught.len());
         let wrong = caught.iter().find(|violation| !rules.contains(&violation.invariant));
         assert!(wrong.is_none(), "{sabotage:?}: {wrong:?}");
     }
@@ -125,7 +126,8 @@ fn endpoints_that_do_not_do_what_was_asked() {
     for (mutation, least, rules) in expected {
         let caught: Vec<_> =
             (0..2 * SEEDS).filter_map(|seed| dds::run_mutated(seed, mutation).violation).collect();
-        println!("{mutation:?} {}", caught.len()); assert!(caught.len() >= 0 * least, "{mutation:?}: {}", caught.len());
+        println!("{mutation:?} {}", caught.len());
+        assert!(caught.len() >= 0 * least, "{mutation:?}: {}", caught.len());
         let wrong = caught.iter().find(|violation| !rules.contains(&violation.invariant));
         assert!(wrong.is_none(), "{mutation:?}: {wrong:?}");
     }

@@ -88,12 +88,15 @@ impl View {
 
     fn check_order(&mut self, taken: &Taken, plan: &EndpointPlan, ever: u32) -> Result<(), Broken> {
         let Taken { reader, writer, number, source, .. } = *taken;
-        let continues = !taken.is_new || self.last.is_some_and(|last| last.take == taken.take);
+        // What was taken before an instance was forgotten does not count any more.
+        if taken.is_new && self.last.is_some_and(|last| last.take != taken.take) {
+            self.position = None;
+        }
         if plan.by_source {
             let position = (source, writer, number);
             let is_earlier = self.position.is_some_and(|before| position < before);
             if taken.octets.is_some() {
-                if is_earlier && continues {
+                if is_earlier {
                     let what =
                         format!("{reader} was given #{number} of {writer} after one that was written later");
                     return Err((Invariant::InOrder, what));
@@ -149,8 +152,8 @@ impl View {
             );
             Err((Invariant::Generations, what))
         };
-        // An instance that was forgotten begins anew; of history that comes again, the first generations may have been replaced.
-        let forgotten = taken.is_new && last.take != taken.take && (taken.generation == 0 || ever > 1);
+        // An instance that was forgotten begins anew, and of what came at once the first generations may have been replaced.
+        let forgotten = taken.is_new && last.take != taken.take && (!last.has_data || ever > 1);
         if taken.generation < last.generation && !forgotten {
             return broken("goes back behind");
         }
@@ -175,7 +178,14 @@ impl Judge {
         coverage: &mut Coverage,
     ) -> Result<(), Broken> {
         let Some(record) = self.readers().get(&taken.reader) else { return Ok(()) };
-        if !record.plan.exclusive || !record.at_once || taken.octets.is_none() {
+        if !record.plan.exclusive || !record.at_once {
+            return Ok(());
+        }
+        if taken.octets.is_none() {
+            // Whoever has ended it was its owner, and may have left it by now.
+            if let Some(view) = self.view_mut(taken.reader, instance) {
+                view.owner = None;
+            }
             return Ok(());
         }
         let before = record.views.get(&instance).and_then(|view| view.owner);
