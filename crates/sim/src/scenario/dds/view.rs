@@ -222,3 +222,62 @@ impl Judge {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::scenario::dds::Config;
+
+    fn taken(number: i64, has_data: bool, generation: u32, is_new: bool) -> Taken {
+        Taken {
+            reader: Guid::default(),
+            writer: Guid::default(),
+            number,
+            instance: Some(0),
+            handle: InstanceHandle::KEYLESS,
+            octets: has_data.then(Vec::new),
+            state: if has_data { InstanceState::Alive } else { InstanceState::NotAliveDisposed },
+            is_new,
+            generation,
+            source: Timestamp::from_nanos(number),
+            at_once: true,
+            take: number.unsigned_abs(),
+            wall: Timestamp::from_nanos(number),
+        }
+    }
+
+    /// What becomes of samples that are taken one after the other.
+    fn see(by_source: bool, samples: &[Taken]) -> Option<Invariant> {
+        let config = Config::draw(&mut Random::new(1));
+        let plan = config.participants.iter().flat_map(|participant| &participant.endpoints).next().unwrap();
+        let plan = EndpointPlan { by_source, deadline: None, ..plan.clone() };
+        let (mut view, mut coverage) = (View::default(), Coverage::new());
+        let mut broken = samples.iter().filter_map(|sample| {
+            view.take(Instant::START, sample, &plan, 1, &mut coverage).err().map(|(invariant, _)| invariant)
+        });
+        broken.next()
+    }
+
+    #[test]
+    fn numbers_of_a_writer_rise() {
+        let data = |number, is_new| taken(number, true, 0, is_new);
+        assert_eq!(see(false, &[data(1, true), data(3, false)]), None);
+        assert_eq!(see(false, &[data(3, true), data(1, false)]), Some(Invariant::InOrder));
+        assert_eq!(see(true, &[data(3, true), data(1, false)]), Some(Invariant::InOrder));
+        assert_eq!(see(true, &[data(3, true), data(1, true)]), None, "it was forgotten meanwhile");
+        let guid = Guid::from_bytes([1; 16]);
+        let renamed = Taken { handle: InstanceHandle::from(guid), ..data(2, false) };
+        assert_eq!(see(false, &[data(1, true), renamed]), Some(Invariant::Intact));
+    }
+
+    #[test]
+    fn data_after_an_end_are_of_a_new_generation() {
+        let (first, end) = (taken(1, true, 0, true), taken(2, false, 0, false));
+        let see = |last: Taken| see(false, &[first.clone(), end.clone(), last]);
+        assert_eq!(see(taken(3, true, 1, true)), None);
+        assert_eq!(see(taken(3, true, 0, false)), Some(Invariant::Generations));
+        assert_eq!(see(taken(3, true, 0, true)), None, "it was forgotten meanwhile");
+        assert_eq!(see(Taken { take: end.take, ..taken(3, true, 0, true) }), Some(Invariant::Generations));
+    }
+}
