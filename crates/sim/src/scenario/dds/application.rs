@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use dds::serialized::{InstanceOf, Request, Sample};
+use dds::serialized::{DropReason, InstanceOf, Request, Sample};
 use dds::status::{LivelinessChanged, Matched};
 use dds::{
     AnyDataReaderListener, AnyDataWriterListener, Bytes, Error, InstanceHandle, RawDataReader, RawDataWriter,
@@ -115,6 +115,13 @@ impl OwnReader {
             matched: Mutex::default(),
             plan,
         })
+    }
+}
+
+impl OwnReader {
+    /// How many samples it did not get, as far as it knows a reason.
+    pub fn dropped(&self) -> u64 {
+        DropReason::ALL.iter().map(|reason| self.raw.dropped(*reason).count).sum()
     }
 }
 

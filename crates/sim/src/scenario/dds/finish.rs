@@ -18,11 +18,18 @@ use crate::violation::Invariant;
 impl Run<'_> {
     /// Everything from the moment that all has arrived.
     pub(super) fn finish(&mut self) {
+        self.rest();
         self.rule(Self::check_instances);
         self.quiet();
         self.rule(Self::check_statuses);
         self.last_words();
         self.part();
+    }
+
+    /// What is not required for certain may still be under way, or not be taken.
+    fn rest(&mut self) {
+        let patience = self.backlog_time();
+        self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
     }
 
     fn rule(&mut self, check: impl FnOnce(&mut Self) -> Result<(), Broken>) {
@@ -91,8 +98,10 @@ impl Run<'_> {
                     continue;
                 }
                 let Some(last) = view.last() else { continue };
-                // A writer whose liveliness was lost has left its instances.
-                let left = w.plan.lease.is_some() && last.state == InstanceState::NotAliveNoWriters;
+                // A writer whose liveliness was lost has left its instances. Ordered by source timestamp, what comes again after a
+                // match that ended was there before.
+                let may_leave = w.plan.lease.is_some() || record.plan.by_source;
+                let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {
                     Kind::Data => last.state == InstanceState::Alive && last.number == number || expires,
@@ -203,6 +212,11 @@ impl Run<'_> {
             if counts != [expected - silent, silent] {
                 return broken(format!("{silent} of {expected} writers are silent, but {liveliness:?}"));
             }
+            let (untaken, dropped) = (self.judge.untaken(*guid), reader.dropped());
+            if untaken > dropped {
+                let what = format!("{guid} has not got {untaken} samples and knows the reason of {dropped}");
+                return Err((Invariant::NoLoss, what));
+            }
             let missed = reader.raw.get_requested_deadline_missed_status().total.count;
             if missed > 0 {
                 self.world.coverage.hit(Situation::DeadlineMissed);
@@ -260,9 +274,7 @@ impl Run<'_> {
             let round = self.write_everywhere();
             rounds.push(round);
             self.let_arrive();
-            // What is not required for certain may be under way still.
-            let patience = self.backlog_time();
-            self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
+            self.rest();
             if !self.goes_on() {
                 return;
             }
@@ -315,9 +327,13 @@ impl Run<'_> {
                     first.contains_key(&(*guid, instance)) && second.contains_key(&(*guid, instance))
                 };
                 let writers: Vec<_> = writers.collect();
-                // One that could not write, may be silent or is not heard for certain may own as well as not.
+                // One that could not write, may be silent, is not heard for certain, or whose samples may expire on the way, may own
+                // as well as not.
                 let sure = |(guid, w): &(&Guid, &WriterRecord)| {
-                    wrote(guid) && w.plan.reliable && (w.plan.lease.is_none() || !self.is_silent(**guid))
+                    wrote(guid)
+                        && w.plan.reliable
+                        && w.plan.writes.lifespan.is_none()
+                        && !self.is_silent(**guid)
                 };
                 if !writers.iter().all(sure) {
                     continue;
@@ -325,10 +341,10 @@ impl Run<'_> {
                 let rank =
                     |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
                 let Some(owner) = writers.iter().copied().max_by_key(rank) else { continue };
-                for (guid, w) in writers {
+                for (guid, _) in writers {
                     let Some(number) = second.get(&(*guid, instance)).copied() else { continue };
                     let got = record.taken.contains_key(&(*guid, number));
-                    let may_lack = w.plan.writes.lifespan.is_some() || plan.by_source || plan.depth.is_some();
+                    let may_lack = plan.by_source || plan.depth.is_some();
                     let is_owner = guid == owner.0;
                     if got && !is_owner || !got && is_owner && !may_lack {
                         let what = format!(
