@@ -174,6 +174,10 @@ fn mistakes_in_values_are_told_with_their_place() {
     ] {
         assert_eq!(read(READING, text).unwrap_err(), told, "{text}");
     }
+    for idl in ["struct S { string s; };", "struct S { wstring s; };"] {
+        let error = read(idl, r#"{"s": "a\u0000b"}"#).unwrap_err();
+        assert!(error.ends_with("member s: a string of DDS contains no NUL"), "{error}");
+    }
     let inner = "struct In { octet x[2]; string<2> s; }; struct Out { In in; };";
     for (text, told) in [
         ("{in: {x: [1]}}", "member in.x: the array has 2 elements, and here are 1"),

@@ -128,7 +128,7 @@ pub const READER_CACHE: Target = Target {
 };
 
 /// How many times the budget of the network types that are described at run time may take: a boolean becomes a value, and a text.
-const DYNAMIC_HUNGER: usize = 96;
+const DYNAMIC_HUNGER: usize = 32;
 
 /// Samples of types that are described at run time, as octets.
 pub const DYNAMIC_SAMPLE: Target = Target {
