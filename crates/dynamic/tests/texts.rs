@@ -146,6 +146,15 @@ fn values_are_written_as_json_or_as_people_type_them() {
         read(READING, r#"note: "\u20ac \ud83d\ude00 \u0007""#).unwrap(),
         "{\"sensor\": 0, \"celsius\": 0.0, \"note\": \"€ 😀 \\u0007\"}"
     );
+    // What comes from the network does not turn a terminal's text around.
+    assert_eq!(
+        read("struct S { string s; };", "s: a\u{202e}b\u{1b}[2J").unwrap_err(),
+        "line 1, column 8: expected a comma, found '['"
+    );
+    assert_eq!(
+        read("struct S { string s; };", "s: 'a\u{202e}b\u{1b}[2J'").unwrap(),
+        r#"{"s": "a\u202eb\u001b[2J"}"#
+    );
     let union =
         "enum Kind { OFF, ON }; union U switch (Kind) { case ON: long level; default: string text; };";
     assert_eq!(read(union, "{level: 3}").unwrap(), r#"{"_d": "ON", "level": 3}"#);
