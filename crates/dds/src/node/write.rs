@@ -141,6 +141,7 @@ impl Node {
                     let liveliness = state.machine.qos().endpoint.liveliness;
                     drop(state);
                     self.command(|work| {
+                        work.set_time(Some(now));
                         if liveliness.kind == LivelinessKind::ManualByParticipant {
                             self.assert_by(cell, liveliness.lease_duration, now, work);
                         }

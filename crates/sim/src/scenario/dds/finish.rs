@@ -18,11 +18,18 @@ use crate::violation::Invariant;
 impl Run<'_> {
     /// Everything from the moment that all has arrived.
     pub(super) fn finish(&mut self) {
+        self.rest();
         self.rule(Self::check_instances);
         self.quiet();
         self.rule(Self::check_statuses);
         self.last_words();
         self.part();
+    }
+
+    /// What is not required for certain may still be under way, or not be taken.
+    fn rest(&mut self) {
+        let patience = self.backlog_time();
+        self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
     }
 
     fn rule(&mut self, check: impl FnOnce(&mut Self) -> Result<(), Broken>) {
@@ -91,8 +98,10 @@ impl Run<'_> {
                     continue;
                 }
                 let Some(last) = view.last() else { continue };
-                // A writer whose liveliness was lost has left its instances.
-                let left = w.plan.lease.is_some() && last.state == InstanceState::NotAliveNoWriters;
+                // A writer whose liveliness was lost has left its instances. Ordered by source timestamp, what comes again after a
+                // match that ended was there before.
+                let may_leave = w.plan.lease.is_some() || record.plan.by_source;
+                let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {
                     Kind::Data => last.state == InstanceState::Alive && last.number == number || expires,
@@ -265,9 +274,7 @@ impl Run<'_> {
             let round = self.write_everywhere();
             rounds.push(round);
             self.let_arrive();
-            // What is not required for certain may be under way still.
-            let patience = self.backlog_time();
-            self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
+            self.rest();
             if !self.goes_on() {
                 return;
             }

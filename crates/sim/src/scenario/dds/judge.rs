@@ -103,6 +103,15 @@ impl WriterRecord {
         newer >= depth as usize || later().count() > 2 * depth as usize
     }
 
+    /// True if the instance of a sample was disposed and unregistered after it.
+    fn has_cleaned(&self, number: i64, instance: u32) -> bool {
+        let mut disposed = self.plan.writes.autodispose;
+        self.after(number, instance).any(|(_, change)| {
+            disposed |= change.kind == Kind::Dispose;
+            disposed && change.kind == Kind::Unregister
+        })
+    }
+
     /// The last change of an instance, with its number.
     pub(super) fn last_of(&self, instance: u32) -> Option<(i64, &Written)> {
         self.after(0, instance).last()
@@ -398,9 +407,7 @@ impl Judge {
             change.source.as_nanos().saturating_add(millis * 1_000_000) <= clocks.latest().as_nanos()
         });
         // DURABILITY_SERVICE: what was disposed and unregistered is not kept for those who come later.
-        let cleaned = number <= before
-            && w.plan.writes.autodispose
-            && w.after(number, instance).any(|(_, later)| later.kind == Kind::Unregister);
+        let cleaned = number <= before && w.has_cleaned(number, instance);
         replaced
             || overtaken
             || expired
