@@ -38,6 +38,8 @@ pub use types::TypeOptions;
     propagate_version = true,
     after_help = "Examples:\n  \
     punctual ls                    who is there, and what is written and read\n  \
+    punctual echo Square           the samples of a topic\n  \
+    punctual why Square            why none come, and what to do\n  \
     punctual help ls               what a command can do, with examples\n\n\
     Exit code: 0 done; 1 done, and the answer is bad news (a problem was found, too little came in time);\n\
     2 wrong command line; 3 it could not be done. Ctrl-C ends every command cleanly."

@@ -133,6 +133,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 fn writer_qos(arguments: &Arguments) -> DataWriterQos {
     let mut qos = DataWriterQos::default();
     arguments.qos.apply(&mut qos.endpoint);
+    // That the command ends says nothing about what the samples are about: --dispose does.
+    qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     qos.endpoint.ownership_strength = arguments.strength.unwrap_or(qos.endpoint.ownership_strength);
     qos.endpoint.lifespan = arguments.lifespan.unwrap_or(qos.endpoint.lifespan);
     qos

@@ -27,7 +27,7 @@ pub struct Unreadable {
 }
 
 /// Values that any payload may become, whatever its size.
-const FREE_VALUES: usize = 65_536;
+const FREE_VALUES: usize = 16_384;
 /// Values for each octet.
 const VALUES_PER_OCTET: usize = 8;
 

@@ -79,7 +79,8 @@ fn scoped(
         }
         Err(error) => {
             out.truncate(start);
-            Err(error)
+            // The encoder was told no names.
+            Err(EncodeError { member: None, ..error })
         }
     }
 }

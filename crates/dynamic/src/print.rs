@@ -183,6 +183,11 @@ fn list_in<T>(
     write!(f, "{close}")
 }
 
+/// Characters that turn the direction of what follows, so that something else is seen than is there.
+const fn turns_text(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
 fn quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
     for character in text.chars() {
@@ -193,7 +198,9 @@ fn quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
             '\r' => f.write_str("\\r")?,
             '\t' => f.write_str("\\t")?,
             // Also the controls of a terminal above ASCII: what is printed may come from anybody.
-            control if control.is_control() => write!(f, "\\u{:04x}", u32::from(control))?,
+            control if control.is_control() || turns_text(control) => {
+                write!(f, "\\u{:04x}", u32::from(control))?
+            }
             other => write!(f, "{other}")?,
         }
     }

@@ -65,15 +65,12 @@ impl Reader<'_> {
         match ty {
             Type::Primitive(kind) => primitive(cursor, *kind),
             Type::Text(bound) => {
-                let text = cursor.text()?;
-                if text.contains('\0') {
-                    return Err(cursor.error("a string of DDS contains no NUL".to_string()));
-                }
+                let text = without_nul(cursor)?;
                 within(cursor, *bound, text.len(), "octets")?;
                 Ok(Value::Text(text))
             }
             Type::WideText(bound) => {
-                let units: Vec<u16> = cursor.text()?.encode_utf16().collect();
+                let units: Vec<u16> = without_nul(cursor)?.encode_utf16().collect();
                 within(cursor, *bound, units.len(), "UTF-16 code units")?;
                 Ok(Value::WideText(units))
             }
@@ -296,6 +293,15 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// NUL ends strings on the wire, so that none can contain it.
+fn without_nul(cursor: &mut Cursor<'_>) -> Result<String> {
+    let text = cursor.text()?;
+    if text.contains('\0') {
+        return Err(cursor.error("a string of DDS contains no NUL".to_string()));
+    }
+    Ok(text)
 }
 
 fn collected(element: &Type, items: Vec<Value>) -> Value {

@@ -146,6 +146,15 @@ fn values_are_written_as_json_or_as_people_type_them() {
         read(READING, r#"note: "\u20ac \ud83d\ude00 \u0007""#).unwrap(),
         "{\"sensor\": 0, \"celsius\": 0.0, \"note\": \"€ 😀 \\u0007\"}"
     );
+    // What comes from the network does not turn a terminal's text around.
+    assert_eq!(
+        read("struct S { string s; };", "s: a\u{202e}b\u{1b}[2J").unwrap_err(),
+        "line 1, column 8: expected a comma, found '['"
+    );
+    assert_eq!(
+        read("struct S { string s; };", "s: 'a\u{202e}b\u{1b}[2J'").unwrap(),
+        r#"{"s": "a\u202eb\u001b[2J"}"#
+    );
     let union =
         "enum Kind { OFF, ON }; union U switch (Kind) { case ON: long level; default: string text; };";
     assert_eq!(read(union, "{level: 3}").unwrap(), r#"{"_d": "ON", "level": 3}"#);
@@ -173,6 +182,10 @@ fn mistakes_in_values_are_told_with_their_place() {
         ("{note: \"x}", "line 1, column 11: member note: the string does not end; put \" at its end"),
     ] {
         assert_eq!(read(READING, text).unwrap_err(), told, "{text}");
+    }
+    for idl in ["struct S { string s; };", "struct S { wstring s; };"] {
+        let error = read(idl, r#"{"s": "a\u0000b"}"#).unwrap_err();
+        assert!(error.ends_with("member s: a string of DDS contains no NUL"), "{error}");
     }
     let inner = "struct In { octet x[2]; string<2> s; }; struct Out { In in; };";
     for (text, told) in [

@@ -65,3 +65,14 @@ fn network_files() {
 fn files_with_models_of_switches() {
     withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
 }
+
+#[test]
+fn samples_of_types_described_at_run_time() {
+    withstands(&targets::DYNAMIC_SAMPLE, "fuzz.stateless_executions", 10);
+    withstands(&targets::DYNAMIC_TEXT, "fuzz.stateless_executions", 5);
+}
+
+#[test]
+fn descriptions_of_types() {
+    withstands(&targets::IDL_TEXT, "fuzz.stateless_executions", 5);
+}

@@ -5,7 +5,7 @@ use super::{Finding, Scene};
 const TROUBLE: [(&str, &str); 6] = [
     (
         "datagrams unreachable",
-        "There is no route: `ip route add 224.0.0.0/4 dev NAME` makes one for multicast; --peer finds participants without multicast.",
+        "There is no route: `ip route` shows those that there are; `ip route add 224.0.0.0/4 dev NAME` makes one for multicast, --peer names hosts.",
     ),
     (
         "the receive buffer was full",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use rtps::discovery::Rejection;
 
 use super::{Finding, Neighbour, Scene};
+use crate::span::Span;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let mut findings: Vec<Finding> = scene
@@ -19,9 +20,28 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             )
         })
         .collect();
+    findings.extend(nobody(scene));
     findings.extend(neighbours(scene));
     findings.extend(scene.rejections.iter().filter_map(|(reason, count)| rejected(scene, *reason, *count)));
     findings
+}
+
+/// Nobody at all is heard.
+fn nobody(scene: &Scene) -> Option<Finding> {
+    let heard = scene.people.iter().next().is_some()
+        || !scene.strangers.is_empty()
+        || !scene.neighbours.is_empty()
+        || scene.rejections.iter().any(|(reason, _)| *reason == Rejection::OtherDomain);
+    // Whoever asks about a topic is told about that.
+    (!heard && scene.topic.is_none()).then(|| {
+        Finding::problem(
+            format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, Span(scene.time)),
+            format!(
+                "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --time 35s.",
+                rtps::ports::metatraffic_multicast(scene.domain).unwrap_or(7400)
+            ),
+        )
+    })
 }
 
 /// Other domains and tags, each once.

@@ -167,3 +167,53 @@ fn no_multicast() {
         );
     });
 }
+
+#[test]
+fn no_route() {
+    alone(|| {
+        ip("link add eth7 type veth peer name eth8");
+        ip("link set eth8 up");
+        ip("addr add 10.9.0.1/24 dev eth7");
+        ip("link set eth7 up");
+        let (code, said) = run(&["why", "--time", "2s", "--no-multicast", "--peer", "192.0.2.7:7410"]);
+        assert_eq!(code, Some(1));
+        let line = said.lines().find(|line| line.contains("unreachable")).expect(&said);
+        let rest = line.trim_start_matches("! this host: discovery 0.0.0.0:7410: ");
+        let (count, rest) = rest.split_once(' ').unwrap();
+        assert!(count.parse::<u32>().unwrap() > 0, "{line}");
+        assert_eq!(rest, "datagrams unreachable");
+        assert!(said.contains("\n  There is no route: `ip route` shows those that there are; "), "{said}");
+    });
+}
+
+#[test]
+fn lines_of_standard_input_are_published_and_octets_are_shown() {
+    use std::io::Write as _;
+    alone(|| {
+        let echo = Background::start(&[
+            "echo",
+            "Square",
+            "--hex",
+            "--type-name",
+            "ShapeType",
+            "--count",
+            "2",
+            "--timeout",
+            "60s",
+        ]);
+        let mut publish = punctual(&["pub", "Square", "--type", "ShapeType", "--wait-time", "60s"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = publish.stdin.take().unwrap();
+        input.write_all(b"{\"color\": \"RED\", \"x\": 1}\n\ncolor: BLUE\n").unwrap();
+        drop(input);
+        assert_eq!(publish.wait().unwrap().code(), Some(0));
+        let (code, shown) = echo.end();
+        assert_eq!(code, Some(0), "{shown}");
+        assert_eq!(
+            shown,
+            "000100000400000052454400010000000000000000000000\n0001000005000000424c554500000000000000000000000000000000\n"
+        );
+    });
+}

@@ -32,9 +32,9 @@ fn resource_limits() {
     let _other = complete(&stage);
     let (writer, reader) = pair(&stage, |_| {}, |qos| qos.endpoint.resource_limits.max_samples = Some(3));
     stage.desk.run(Duration::from_secs(1));
-    (0..5).for_each(|sensor| {
+    for sensor in 0..5 {
         writer.write(&reading(sensor)).unwrap();
-    });
+    }
     assert_eq!(
         stage.told_of(&reader, 0),
         "! topic \"Readings\": 2 samples did not get through to a reader here: RESOURCE_LIMITS: too many samples or octets\n  Raise RESOURCE_LIMITS max_samples of the reader, or take samples more often."
@@ -47,9 +47,9 @@ fn lifespan() {
     let _other = complete(&stage);
     let (writer, reader) = pair(&stage, |qos| qos.endpoint.lifespan = Duration::from_millis(10), |_| {});
     stage.desk.run(Duration::from_secs(1));
-    (0..4).for_each(|sensor| {
+    for sensor in 0..4 {
         writer.write(&reading(sensor)).unwrap();
-    });
+    }
     stage.desk.run(Duration::from_secs(1));
     assert_eq!(reader.take(10, States::ANY).unwrap().len(), 0);
     assert_eq!(
@@ -89,9 +89,9 @@ fn lost_samples() {
     stage.desk.run(Duration::from_millis(1));
     // Host 0 is the talker's, host 2 the watcher's.
     stage.desk.cut(0, 2);
-    (0..3).for_each(|_| {
+    for _ in 0..3 {
         writer.write(&reading(1)).unwrap();
-    });
+    }
     stage.desk.run(Duration::from_millis(1));
     stage.desk.heal();
     writer.write(&reading(1)).unwrap();

@@ -1,6 +1,7 @@
 //! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
 mod cdr;
 mod discovery;
+mod dynamic;
 mod files;
 mod messages;
 mod participant;
@@ -12,6 +13,7 @@ use crate::structure::Structure;
 
 pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
+pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 
@@ -125,8 +127,44 @@ pub const READER_CACHE: Target = Target {
     hunger: 1,
 };
 
+/// How many times the budget of the network types that are described at run time may take: a boolean becomes a value, and a text.
+const DYNAMIC_HUNGER: usize = 32;
+
+/// Samples of types that are described at run time, as octets.
+pub const DYNAMIC_SAMPLE: Target = Target {
+    name: "dynamic_sample",
+    structure: Structure::Plain,
+    seeds: dynamic::sample_seeds,
+    session: || Box::new(dynamic::samples()),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: DYNAMIC_HUNGER,
+};
+
+/// The same as text.
+pub const DYNAMIC_TEXT: Target = Target {
+    name: "dynamic_text",
+    structure: Structure::Plain,
+    seeds: dynamic::text_seeds,
+    session: || Box::new(dynamic::texts()),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: DYNAMIC_HUNGER,
+};
+
+/// Descriptions of types.
+pub const IDL_TEXT: Target = Target {
+    name: "idl_text",
+    structure: Structure::Plain,
+    seeds: dynamic::idl_seeds,
+    session: || Box::new(idl_text),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: DYNAMIC_HUNGER,
+};
+
 /// All targets.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 11] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -135,7 +173,20 @@ pub const ALL: [Target; 8] = [
     READER_CACHE,
     NETWORK_FILE,
     SWITCH_MODELS,
+    DYNAMIC_SAMPLE,
+    DYNAMIC_TEXT,
+    IDL_TEXT,
 ];
+
+/// Runs bytes as one input of [`DYNAMIC_SAMPLE`].
+pub fn dynamic_sample(bytes: &[u8]) {
+    dynamic::samples()(bytes);
+}
+
+/// Runs bytes as one input of [`DYNAMIC_TEXT`].
+pub fn dynamic_text(bytes: &[u8]) {
+    dynamic::texts()(bytes);
+}
 
 /// The target of this name.
 pub fn find(name: &str) -> Option<&'static Target> {

@@ -1,0 +1,167 @@
+//! Wrong use of the command gets an answer that says what is wrong and what to do, and the exit code that says whose fault it is.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../../dds/tests/driver/namespace.rs"]
+mod namespace;
+
+use std::process::{Child, Command, Stdio};
+
+use namespace::{alone, bare};
+
+/// Exit code and everything that was said.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+/// A wrong command line, and what is said of it; nothing is opened for it, so that no namespace is needed.
+fn wrong(arguments: &[&str], said: &str) {
+    let (code, all) = run(arguments);
+    assert_eq!(code, Some(2), "{arguments:?}: {all}");
+    assert!(all.contains(said), "{arguments:?}: {all}");
+}
+
+#[test]
+fn options_and_values_that_do_not_exist() {
+    wrong(&["echo", "Square", "--relyable"], "unexpected argument '--relyable' found");
+    wrong(&["echoo"], "unrecognized subcommand 'echoo'");
+    wrong(&["ls", "--domain", "233"], "233 is not in 0..=232");
+    wrong(
+        &["ls", "--peer", "nowhere"],
+        "give an address, as 192.0.2.7, 192.0.2.7:7410 or [2001:db8::7]:7410",
+    );
+    wrong(&["echo", "Square", "--reliability", "sometimes"], "[possible values: best-effort, reliable]");
+    wrong(
+        &["echo", "Square", "--deadline", "soon"],
+        "\"soon\" is no duration; give one as 100ms, 1.5s, 2min or infinite",
+    );
+    wrong(&["echo", "Square", "--history", "0"], "\"0\" is no depth; give 1 or more, or all");
+    wrong(
+        &["pub", "Square", "x: 1", "--type", "ShapeType", "--rate", "0"],
+        "\"0\" is no rate; give samples per second",
+    );
+    wrong(&["ls", "--interface", "eth0", "--loopback"], "cannot be used with");
+    wrong(&["ls", "--interface", "eth0", "--interface", "192.0.2.7"], "give names alone, or addresses alone");
+}
+
+#[test]
+fn types_and_samples_that_do_not_fit() {
+    wrong(&["pub", "Square", "x: 1"], "pub: which type? Give --type 'struct Name { … };'");
+    wrong(
+        &["pub", "Square", "x: 1", "--type", "Circle"],
+        "no struct or union with the name Circle; there are: ShapeType, Reading,",
+    );
+    wrong(
+        &["pub", "Square", "x: 1", "--type", "struct A { lung x; };"],
+        "--type: line 1, column 12: the type lung is not known",
+    );
+    wrong(&["pub", "Square", "x: 1", "--idl", "/nowhere.idl"], "--idl /nowhere.idl: No such file");
+    wrong(
+        &["pub", "Square", "x: red", "--type", "ShapeType"],
+        "sample \"x: red\": line 1, column 7: member x: expected a number from -2147483648 to 2147483647, found \"red\"",
+    );
+    wrong(
+        &["pub", "Square", "0001", "--hex", "--type-name", "A"],
+        "give at least the four octets of the encapsulation header",
+    );
+    wrong(&["pub", "Square", "0001", "--hex"], "give the name of the type by --type-name");
+}
+
+#[test]
+fn qos_that_contradicts_itself() {
+    let publish = |more: &[&str], said: &str| {
+        wrong(&[&["pub", "Square", "x: 1", "--type", "ShapeType"], more].concat(), said);
+    };
+    publish(
+        &["--history", "10", "--max-samples-per-instance", "5"],
+        "INCONSISTENT_POLICY: HISTORY: depth 10 is more than max_samples_per_instance 5; make the depth at most max_samples_per_instance",
+    );
+    publish(&["--deadline", "0"], "BAD_PARAMETER: DEADLINE");
+    wrong(
+        &["echo", "Square", "--type", "ShapeType", "--deadline", "10ms", "--separation", "1s"],
+        "INCONSISTENT_POLICY: DEADLINE: period 10000000 ns is shorter than TIME_BASED_FILTER minimum_separation 1000000000 ns",
+    );
+}
+
+/// A process that ends with this value.
+struct Background(Child);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    alone(|| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+        let first = command.args(["ls", "--participant-id", "4", "--time", "60s"]).stdin(Stdio::null());
+        let _first = Background(first.spawn().unwrap());
+        // Until the first one has its port.
+        let mut tries = (0..200).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            run(&["ls", "--participant-id", "4", "--time", "1ms"])
+        });
+        let (_, said) = tries.find(|(code, _)| *code == Some(3)).expect("the port is taken in ten seconds");
+        assert!(
+            said.starts_with(
+                "punctual: OUT_OF_RESOURCES: participant_id: participant 4 of domain 0 is there already"
+            ),
+            "{said}"
+        );
+        assert!(
+            said.contains(
+                "choose another id, or ParticipantId::FirstFree; the command ss -ulpn says who has the port"
+            ),
+            "{said}"
+        );
+        // Without a wish the next one is taken.
+        assert_eq!(run(&["ls", "--time", "1ms"]).0.map(|code| code < 2), Some(true));
+    });
+}
+
+#[test]
+fn no_usable_interface() {
+    bare(|| {
+        let (code, said) = run(&["ls", "--time", "1s"]);
+        assert_eq!(code, Some(3));
+        assert!(said.starts_with("punctual: PRECONDITION_NOT_MET: interfaces: no usable interface; interface lo: not used: it is off"), "{said}");
+        assert!(said.contains("switch one on (ip link set NAME up)"), "{said}");
+    });
+}
+
+#[test]
+fn no_multicast_and_nobody_named() {
+    alone(|| {
+        let (code, said) = run(&["ls", "--time", "10ms", "--no-multicast"]);
+        assert_eq!(code, Some(1));
+        assert!(said.contains("nobody else is there; `punctual why` says what may be in the way"), "{said}");
+        let (code, said) = run(&["why", "--time", "10ms", "--no-multicast"]);
+        assert_eq!(code, Some(1));
+        assert!(said.contains("! nobody else is heard in domain 0, nor in another, in 10 ms\n  Let multicast and UDP ports from 7400 on through"), "{said}");
+        assert!(
+            said.contains(
+                "no interface that is used has multicast: only participants that are named are found"
+            ),
+            "{said}"
+        );
+        assert!(said.contains("Name hosts with --peer"), "{said}");
+    });
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    for command in ["pub", "echo", "ls", "why"] {
+        let (code, help) = run(&["help", command]);
+        assert_eq!(code, Some(0));
+        assert!(help.contains("Examples:") && help.contains(&format!("punctual {command} ")), "{help}");
+    }
+    let (_, help) = run(&["--help"]);
+    assert!(help.contains("Exit code:"), "{help}");
+}
