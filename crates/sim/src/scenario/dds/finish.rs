@@ -67,11 +67,12 @@ impl Run<'_> {
             for (instance, view) in &record.views {
                 let Some(last) = view.last() else { continue };
                 let is_held = self.judge.ever_accepted(*reader).any(|(writer, w)| {
-                    let registered =
-                        w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
-                    // Of one that is not reliable the end may have been lost.
-                    self.judge.sides(writer, *reader)[1]
-                        && (registered || !w.plan.reliable || !record.plan.reliable)
+                    let Some((number, change)) = w.last_of(*instance) else { return false };
+                    // Of one that is not reliable, or that had lost sight of the reader meanwhile, the end may not have come.
+                    let may_lack_end = !w.plan.reliable
+                        || !record.plan.reliable
+                        || self.judge.before_service(writer, *reader).is_none_or(|before| number <= before);
+                    self.judge.sides(writer, *reader)[1] && (change.kind != Kind::Unregister || may_lack_end)
                 });
                 if last.state == InstanceState::Alive && !is_held {
                     let what =

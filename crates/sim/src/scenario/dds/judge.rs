@@ -183,6 +183,11 @@ impl Judge {
         stream.map_or([false; 2], |stream| [stream.service.is_some(), stream.acceptance.is_some()])
     }
 
+    /// How many changes there were when the service that lasts began.
+    pub(super) fn before_service(&self, writer: Guid, reader: Guid) -> Option<i64> {
+        Some(self.streams.get(&(writer, reader))?.service?.1)
+    }
+
     /// Writers that a reader has ever accepted.
     pub(super) fn ever_accepted(&self, reader: Guid) -> impl Iterator<Item = (Guid, &WriterRecord)> {
         let streams = self.streams.iter().filter(move |((_, of), stream)| *of == reader && stream.ever > 0);
