@@ -88,14 +88,16 @@ impl Run<'_> {
     /// Of an instance with one writer, the last state is the one that it has said last.
     fn check_last_states(&self, reader: Guid, record: &ReaderRecord) -> Result<(), Broken> {
         for (writer, w) in self.judge.ever_accepted(reader) {
-            let Some((from, _)) = self.judge.required(writer, reader) else { continue };
+            let Some((from, before)) = self.judge.required(writer, reader) else { continue };
             for (instance, view) in &record.views {
                 let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from)
                 else {
                     continue;
                 };
                 let older = record.plan.by_source && self.judge.is_older(reader, writer, number, change);
-                if self.judge.writers_of(reader, *instance) > 1 || older {
+                // Its end may have been cleaned up before the match.
+                let cleaned = number <= before && w.has_cleaned(0, *instance);
+                if self.judge.writers_of(reader, *instance) > 1 || older || cleaned {
                     continue;
                 }
                 let Some(last) = view.last() else { continue };

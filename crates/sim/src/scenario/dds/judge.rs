@@ -104,7 +104,7 @@ impl WriterRecord {
     }
 
     /// True if the instance of a sample was disposed and unregistered after it.
-    fn has_cleaned(&self, number: i64, instance: u32) -> bool {
+    pub(super) fn has_cleaned(&self, number: i64, instance: u32) -> bool {
         let mut disposed = self.plan.writes.autodispose;
         self.after(number, instance).any(|(_, change)| {
             disposed |= change.kind == Kind::Dispose;
