@@ -70,6 +70,33 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             Body::Shared(payload) => payload.as_ref(),
         };
         self.read_key(bytes, false, "write")?;
+        self.write_of_key(now, body, options)
+    }
+
+    /// As [`DataWriter::write`], of a sample whose canonical key (see [`TypeSupport`]) is known: it is not read from the octets.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`].
+    pub fn write_keyed(
+        &mut self,
+        now: Now,
+        key: &[u8],
+        body: Body<'_, P>,
+        options: &WriteOptions,
+    ) -> Result<SequenceNumber, WriteError> {
+        self.history.prune(&self.rtps);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.write_of_key(now, body, options)
+    }
+
+    /// Writes a sample whose key is in `self.key`.
+    fn write_of_key(
+        &mut self,
+        now: Now,
+        body: Body<'_, P>,
+        options: &WriteOptions,
+    ) -> Result<SequenceNumber, WriteError> {
         let known = self.history.table.by_key(&self.key);
         self.write_to(now, known, options, |rtps, change| {
             rtps.write(now, change, body.clone()).map_err(Failure::History)
