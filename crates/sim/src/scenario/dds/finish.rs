@@ -107,7 +107,11 @@ impl Run<'_> {
                 let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {
-                    Kind::Data => last.state == InstanceState::Alive && last.number == number || expires,
+                    // By source timestamp the notice of an end may stand behind what came after it.
+                    Kind::Data => {
+                        last.state == InstanceState::Alive && (last.number == number || record.plan.by_source)
+                            || expires
+                    }
                     Kind::Dispose => last.state == InstanceState::NotAliveDisposed || expires,
                     Kind::Unregister => last.state != InstanceState::Alive,
                 };
