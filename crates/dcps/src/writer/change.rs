@@ -84,7 +84,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
-        self.history.prune(&self.rtps);
+        self.catch_up(now);
         self.key.clear();
         self.key.extend_from_slice(key);
         self.write_of_key(now, body, options)

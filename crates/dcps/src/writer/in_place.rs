@@ -69,6 +69,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         encode: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteWithError<E>> {
+        self.catch_up(now);
         let known = self.find(instance, "write").map_err(WriteError::from)?;
         let mut aside = core::mem::take(&mut self.aside);
         aside.clear();

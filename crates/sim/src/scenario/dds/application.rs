@@ -43,7 +43,7 @@ pub struct OwnWriter {
     last: Mutex<i64>,
     /// A change is being made.
     busy: AtomicBool,
-    matched: Mutex<BTreeSet<InstanceHandle>>,
+    matched: Mutex<Matches>,
 }
 
 /// One of its readers.
@@ -61,7 +61,15 @@ pub struct OwnReader {
     at_once: AtomicBool,
     /// A take is under way: what a callback within it took would seem to come first.
     taking: AtomicBool,
-    matched: Mutex<BTreeSet<InstanceHandle>>,
+    matched: Mutex<Matches>,
+}
+
+/// The matches of an endpoint as they were seen last.
+#[derive(Default)]
+struct Matches {
+    handles: BTreeSet<InstanceHandle>,
+    /// All that ever were.
+    total: u64,
 }
 
 /// What became of a change.
@@ -143,13 +151,13 @@ impl Application {
     /// Has a writer from now on; its matches until now are looked at.
     pub fn add_writer(&self, index: usize, writer: Arc<OwnWriter>) {
         lock(&self.writers).insert(index, Arc::clone(&writer));
-        self.look_at_writer(&writer);
+        self.look_at_writer(&writer, &writer.raw.get_publication_matched_status());
     }
 
     /// Has a reader from now on; its matches until now are looked at, and its samples.
     pub fn add_reader(&self, index: usize, reader: Arc<OwnReader>) {
         lock(&self.readers).insert(index, Arc::clone(&reader));
-        self.look_at_reader(&reader);
+        self.look_at_reader(&reader, &reader.raw.get_subscription_matched_status());
         if reader.plan.reads.eager {
             self.take(&reader);
         }
@@ -356,30 +364,38 @@ impl Application {
     }
 
     /// Notes what a writer serves now and did not before, and the other way round.
-    pub fn look_at_writer(&self, writer: &OwnWriter) {
-        let now: BTreeSet<_> = writer.raw.get_matched_subscriptions().into_iter().collect();
-        let before = std::mem::replace(&mut *lock(&writer.matched), now.clone());
-        for (handle, begins) in changes(&before, &now) {
+    fn look_at_writer(&self, writer: &OwnWriter, status: &Matched) {
+        let handles = writer.raw.get_matched_subscriptions();
+        for (handle, begins) in lock(&writer.matched).follow(handles, status) {
             let reader = Guid::from_bytes(handle.to_bytes());
             self.note(Seen::Service { writer: writer.guid, reader, begins });
         }
     }
 
     /// Notes what a reader accepts now and did not before, and the other way round.
-    pub fn look_at_reader(&self, reader: &OwnReader) {
-        let now: BTreeSet<_> = reader.raw.get_matched_publications().into_iter().collect();
-        let before = std::mem::replace(&mut *lock(&reader.matched), now.clone());
-        for (handle, begins) in changes(&before, &now) {
+    fn look_at_reader(&self, reader: &OwnReader, status: &Matched) {
+        let handles = reader.raw.get_matched_publications();
+        for (handle, begins) in lock(&reader.matched).follow(handles, status) {
             let writer = Guid::from_bytes(handle.to_bytes());
             self.note(Seen::Acceptance { writer, reader: reader.guid, begins });
         }
     }
 }
 
-/// What is gone and what is new.
-fn changes(before: &BTreeSet<InstanceHandle>, now: &BTreeSet<InstanceHandle>) -> Vec<(InstanceHandle, bool)> {
-    let gone = before.difference(now).map(|handle| (*handle, false));
-    gone.chain(now.difference(before).map(|handle| (*handle, true))).collect()
+impl Matches {
+    /// What ends and what begins, in this order. If there were more matches than are new, some ended and began again between two looks.
+    fn follow(&mut self, handles: Vec<InstanceHandle>, status: &Matched) -> Vec<(InstanceHandle, bool)> {
+        let now: BTreeSet<_> = handles.into_iter().collect();
+        let new: Vec<_> = now.difference(&self.handles).copied().collect();
+        let again = status.total.count > self.total + new.len() as u64;
+        let stays = |handle: &&InstanceHandle| now.contains(handle);
+        let gone = self.handles.iter().filter(|handle| again || !stays(handle));
+        let mut changes: Vec<_> = gone.map(|handle| (*handle, false)).collect();
+        changes.extend(self.handles.iter().filter(stays).filter(|_| again).map(|handle| (*handle, true)));
+        changes.extend(new.into_iter().map(|handle| (handle, true)));
+        (self.handles, self.total) = (now, status.total.count);
+        changes
+    }
 }
 
 /// The listener of one endpoint.
@@ -415,19 +431,19 @@ impl AnyDataReaderListener for Ears {
         application.note(Seen::Liveliness { reader: reader.guid, not_alive: status.not_alive.count });
     }
 
-    fn on_subscription_matched(&self, _: &RawDataReader, _: Matched) {
+    fn on_subscription_matched(&self, _: &RawDataReader, status: Matched) {
         if let Some((application, reader)) = self.reader() {
-            application.look_at_reader(&reader);
+            application.look_at_reader(&reader, &status);
         }
     }
 }
 
 impl AnyDataWriterListener for Ears {
-    fn on_publication_matched(&self, _: &RawDataWriter, _: Matched) {
+    fn on_publication_matched(&self, _: &RawDataWriter, status: Matched) {
         if let Some(application) = self.application.upgrade()
             && let Some(writer) = application.writer(self.index)
         {
-            application.look_at_writer(&writer);
+            application.look_at_writer(&writer, &status);
         }
     }
 }

@@ -67,11 +67,12 @@ impl Run<'_> {
             for (instance, view) in &record.views {
                 let Some(last) = view.last() else { continue };
                 let is_held = self.judge.ever_accepted(*reader).any(|(writer, w)| {
-                    let registered =
-                        w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
-                    // Of one that is not reliable the end may have been lost.
-                    self.judge.sides(writer, *reader)[1]
-                        && (registered || !w.plan.reliable || !record.plan.reliable)
+                    let Some((number, change)) = w.last_of(*instance) else { return false };
+                    // Of one that is not reliable, or that had lost sight of the reader meanwhile, the end may not have come.
+                    let may_lack_end = !w.plan.reliable
+                        || !record.plan.reliable
+                        || self.judge.before_service(writer, *reader).is_none_or(|before| number <= before);
+                    self.judge.sides(writer, *reader)[1] && (change.kind != Kind::Unregister || may_lack_end)
                 });
                 if last.state == InstanceState::Alive && !is_held {
                     let what =
@@ -87,14 +88,16 @@ impl Run<'_> {
     /// Of an instance with one writer, the last state is the one that it has said last.
     fn check_last_states(&self, reader: Guid, record: &ReaderRecord) -> Result<(), Broken> {
         for (writer, w) in self.judge.ever_accepted(reader) {
-            let Some((from, _)) = self.judge.required(writer, reader) else { continue };
+            let Some((from, before)) = self.judge.required(writer, reader) else { continue };
             for (instance, view) in &record.views {
                 let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from)
                 else {
                     continue;
                 };
                 let older = record.plan.by_source && self.judge.is_older(reader, writer, number, change);
-                if self.judge.writers_of(reader, *instance) > 1 || older {
+                // Its end may have been cleaned up before the match.
+                let cleaned = number <= before && w.has_cleaned(0, *instance);
+                if self.judge.writers_of(reader, *instance) > 1 || older || cleaned {
                     continue;
                 }
                 let Some(last) = view.last() else { continue };
@@ -104,7 +107,11 @@ impl Run<'_> {
                 let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {
-                    Kind::Data => last.state == InstanceState::Alive && last.number == number || expires,
+                    // By source timestamp the notice of an end may stand behind what came after it.
+                    Kind::Data => {
+                        last.state == InstanceState::Alive && (last.number == number || record.plan.by_source)
+                            || expires
+                    }
                     Kind::Dispose => last.state == InstanceState::NotAliveDisposed || expires,
                     Kind::Unregister => last.state != InstanceState::Alive,
                 };

@@ -104,7 +104,7 @@ impl WriterRecord {
     }
 
     /// True if the instance of a sample was disposed and unregistered after it.
-    fn has_cleaned(&self, number: i64, instance: u32) -> bool {
+    pub(super) fn has_cleaned(&self, number: i64, instance: u32) -> bool {
         let mut disposed = self.plan.writes.autodispose;
         self.after(number, instance).any(|(_, change)| {
             disposed |= change.kind == Kind::Dispose;
@@ -181,6 +181,11 @@ impl Judge {
     pub(super) fn sides(&self, writer: Guid, reader: Guid) -> [bool; 2] {
         let stream = self.streams.get(&(writer, reader));
         stream.map_or([false; 2], |stream| [stream.service.is_some(), stream.acceptance.is_some()])
+    }
+
+    /// How many changes there were when the service that lasts began.
+    pub(super) fn before_service(&self, writer: Guid, reader: Guid) -> Option<i64> {
+        Some(self.streams.get(&(writer, reader))?.service?.1)
     }
 
     /// Writers that a reader has ever accepted.
@@ -400,7 +405,7 @@ impl Judge {
         let view = r.views.get(&instance);
         let overtaken = r.plan.depth.zip(view).is_some_and(|(depth, view)| {
             let taken = view.taken_since(change.at, writer, number);
-            taken + self.mortal_since(reader, writer, change) >= depth as usize
+            taken + self.mortal(reader, writer, instance) >= depth as usize
         });
         // LIFESPAN.
         let expired = w.plan.writes.lifespan.is_some_and(|millis| {
@@ -416,14 +421,12 @@ impl Judge {
             || r.plan.exclusive && self.writers_of(reader, instance) > 1
     }
 
-    /// Samples of an instance that others wrote since a change, and that may have replaced it at a reader and expired themselves.
-    fn mortal_since(&self, reader: Guid, writer: Guid, change: &Written) -> usize {
+    /// Samples of an instance by other writers, of whatever time, that may have replaced one at a reader and expired themselves.
+    fn mortal(&self, reader: Guid, writer: Guid, instance: u32) -> usize {
         let others = self.ever_accepted(reader).filter(|(other, _)| *other != writer);
         let mortal = others.filter(|(_, record)| record.plan.writes.lifespan.is_some());
-        mortal
-            .flat_map(|(_, record)| record.after(0, change.instance))
-            .filter(|(_, by)| by.kind == Kind::Data && by.at >= change.at)
-            .count()
+        let changes = mortal.flat_map(|(_, record)| record.after(0, instance));
+        changes.filter(|(_, change)| change.kind == Kind::Data).count()
     }
 
     /// Whether a change of an instance with a later source timestamp may have come before this one.

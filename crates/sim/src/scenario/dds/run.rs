@@ -262,7 +262,9 @@ impl<'t> Run<'t> {
                 (octets, samples) = (octets + held.bytes, samples + held.samples);
             }
             for reader in application.readers().iter().filter(|reader| !reader.plan.reads.eager) {
-                samples += reader.raw.held().map_or(0, |held| held.samples);
+                let held = reader.raw.held().unwrap_or_default();
+                // What waits below the cache is counted nowhere; no sample is shorter.
+                samples += held.samples + held.waiting / 32 + self.judge.untaken(reader.guid) as usize;
                 slowest = slowest.max(reader.plan.reads.pause);
             }
         }
