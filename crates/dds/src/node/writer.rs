@@ -156,7 +156,7 @@ impl WriterCell {
                 out.spare.push(datagram);
             }
             polls = polls.wrapping_add(1);
-            if polls % SAME_TIME == 0 {
+            if polls.is_multiple_of(SAME_TIME) {
                 *now = host.now();
             }
             let mut state = self.lock();
