@@ -12,7 +12,7 @@ use crate::explain::names;
 use crate::span::Span;
 
 /// Most pairs of a topic that are compared: beyond that the same mistakes repeat themselves.
-const MAX_PAIRS: usize = 100_000;
+pub(super) const MAX_PAIRS: usize = 100_000;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,6 +1,7 @@
 //! Topics that only one side has.
 use rtps::discovery::compare;
 
+use super::pairs::MAX_PAIRS;
 use super::scene::Topic;
 use super::{Finding, Scene, names};
 use crate::describe::counted;
@@ -81,13 +82,13 @@ pub(super) fn summary(scene: &Scene) -> Vec<String> {
                 .writers
                 .iter()
                 .flat_map(|writer| topic.readers.iter().map(move |reader| (writer, reader)));
-            let matched = pairs.filter(|(writer, reader)| compare(writer, reader).is_ok()).count();
-            let all = topic.writers.len() * topic.readers.len();
+            let matched =
+                pairs.take(MAX_PAIRS).filter(|(writer, reader)| compare(writer, reader).is_ok()).count();
+            let all = topic.writers.len().saturating_mul(topic.readers.len()).min(MAX_PAIRS);
             format!(
-                "topic {name:?}: {}, {}, {matched} of {} match",
+                "topic {name:?}: {}, {}, {matched} of {all} pairs match",
                 counted(topic.writers.len(), "writer"),
-                counted(topic.readers.len(), "reader"),
-                counted(all, "pair")
+                counted(topic.readers.len(), "reader")
             )
         })
         .collect()

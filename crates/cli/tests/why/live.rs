@@ -132,7 +132,7 @@ fn a_mismatch_is_seen_from_outside() {
         assert_eq!(code, Some(1));
         assert_eq!(
             said,
-            "topic \"Readings\": 1 writer, 1 reader, 0 of 1 pair match\n! topic \"Readings\": writer of \"punctual pub\" (Punctual at 127.0.0.1) and reader of \"punctual echo\" (Punctual at 127.0.0.1) do not match: RELIABILITY: offered BEST_EFFORT, requested RELIABLE\n  Let the writer offer RELIABLE, or the reader ask for BEST_EFFORT.\n"
+            "topic \"Readings\": 1 writer, 1 reader, 0 of 1 pairs match\n! topic \"Readings\": writer of \"punctual pub\" (Punctual at 127.0.0.1) and reader of \"punctual echo\" (Punctual at 127.0.0.1) do not match: RELIABILITY: offered BEST_EFFORT, requested RELIABLE\n  Let the writer offer RELIABLE, or the reader ask for BEST_EFFORT.\n"
         );
         assert_eq!((talker.interrupt().0, listener.interrupt().0), (Some(0), Some(0)));
     });
