@@ -65,3 +65,13 @@ fn network_files() {
 fn files_with_models_of_switches() {
     withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
 }
+
+#[test]
+fn messages_of_openflow() {
+    withstands(&targets::OPENFLOW_MESSAGE, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn a_switch_that_lies() {
+    withstands(&targets::OPENFLOW_STREAM, "fuzz.stateless_executions", 5);
+}

@@ -3,6 +3,7 @@ mod cdr;
 mod discovery;
 mod files;
 mod messages;
+mod openflow;
 mod participant;
 mod reader_cache;
 
@@ -14,6 +15,7 @@ pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
+pub use openflow::{openflow_message, openflow_stream};
 
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
@@ -114,6 +116,28 @@ pub const SWITCH_MODELS: Target = Target {
     hunger: FILE_HUNGER,
 };
 
+/// Messages of OpenFlow.
+pub const OPENFLOW_MESSAGE: Target = Target {
+    name: "openflow_message",
+    structure: Structure::Plain,
+    seeds: openflow::message_seeds,
+    session: || Box::new(openflow_message),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
+};
+
+/// What a switch says to its controller.
+pub const OPENFLOW_STREAM: Target = Target {
+    name: "openflow_stream",
+    structure: Structure::OpenFlow,
+    seeds: openflow::stream_seeds,
+    session: || Box::new(openflow_stream),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
+};
+
 /// Samples of matched writers, to DataReaders with most policies between them.
 pub const READER_CACHE: Target = Target {
     name: "reader_cache",
@@ -126,7 +150,7 @@ pub const READER_CACHE: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 8] = [
+pub const ALL: [Target; 10] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -135,6 +159,8 @@ pub const ALL: [Target; 8] = [
     READER_CACHE,
     NETWORK_FILE,
     SWITCH_MODELS,
+    OPENFLOW_MESSAGE,
+    OPENFLOW_STREAM,
 ];
 
 /// The target of this name.
