@@ -3,9 +3,9 @@ mod cdr;
 mod discovery;
 mod files;
 mod messages;
-mod openflow;
 mod participant;
 mod reader_cache;
+mod switches;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -15,7 +15,7 @@ pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
-pub use openflow::{openflow_message, openflow_stream};
+pub use switches::{openflow_message, openflow_stream};
 
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
@@ -120,7 +120,7 @@ pub const SWITCH_MODELS: Target = Target {
 pub const OPENFLOW_MESSAGE: Target = Target {
     name: "openflow_message",
     structure: Structure::Plain,
-    seeds: openflow::message_seeds,
+    seeds: switches::message_seeds,
     session: || Box::new(openflow_message),
     batch: STATELESS_BATCH,
     keeps: 0,
@@ -131,7 +131,7 @@ pub const OPENFLOW_MESSAGE: Target = Target {
 pub const OPENFLOW_STREAM: Target = Target {
     name: "openflow_stream",
     structure: Structure::OpenFlow,
-    seeds: openflow::stream_seeds,
+    seeds: switches::stream_seeds,
     session: || Box::new(openflow_stream),
     batch: STATELESS_BATCH,
     keeps: 0,
