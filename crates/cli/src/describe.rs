@@ -78,6 +78,11 @@ impl People {
     }
 }
 
+/// A number of things.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
 /// The maker of an implementation.
 pub(crate) fn vendor(id: VendorId) -> String {
     let known = match id {

@@ -49,6 +49,15 @@ pub struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    #[command(flatten)]
+    InDomain(InDomain),
+    /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
+    Plan(plan::Arguments),
+}
+
+/// What takes part in a domain, and ends cleanly on Ctrl-C.
+#[derive(Subcommand, Debug)]
+enum InDomain {
     /// Writes samples that are given as text.
     Pub(Box<publish::Arguments>),
     /// Shows the samples of a topic.
@@ -67,14 +76,21 @@ enum Command {
 
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let done = Stop::on_signals().and_then(|stop| match &arguments.command {
-        Command::Pub(arguments) => publish::run(arguments, &stop),
-        Command::Echo(arguments) => echo::run(arguments, &stop),
-        Command::Ls(arguments) => ls::run(arguments, &stop),
-        Command::Why(arguments) => why::run(arguments, &stop),
-        Command::Ping(arguments) => measure::ping::run(arguments, &stop),
-        Command::Pong(arguments) => measure::pong::run(arguments, &stop),
-        Command::Perf(arguments) => measure::perf::run(arguments, &stop),
+    let command = match &arguments.command {
+        Command::Plan(arguments) => {
+            let (mut out, mut told) = (std::io::stdout().lock(), std::io::stderr());
+            return ExitCode::from(plan::run(arguments, &mut out, &mut told));
+        }
+        Command::InDomain(command) => command,
+    };
+    let done = Stop::on_signals().and_then(|stop| match command {
+        InDomain::Pub(arguments) => publish::run(arguments, &stop),
+        InDomain::Echo(arguments) => echo::run(arguments, &stop),
+        InDomain::Ls(arguments) => ls::run(arguments, &stop),
+        InDomain::Why(arguments) => why::run(arguments, &stop),
+        InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
+        InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),
+        InDomain::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
 }

@@ -10,6 +10,7 @@ use dds::{DomainParticipant, Duration};
 
 use self::neighbours::Neighbours;
 use self::probe::Probe;
+use crate::describe::counted;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::explain::{self, Finding, Scene};
@@ -76,7 +77,11 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     progress("");
     explain::summary(&scene).iter().for_each(|line| print(format_args!("{line}")));
     if let Some(received) = &scene.received {
-        print(format_args!("{} samples came in {} to a reader here", received.samples, Span(arguments.time)));
+        print(format_args!(
+            "{} came in {} to a reader here",
+            counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
+            Span(arguments.time)
+        ));
     }
     if arguments.host {
         scene.host.iter().for_each(|line| print(format_args!("host: {line}")));
@@ -84,9 +89,9 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let findings = explain::explain(&scene);
     if findings.is_empty() {
         print(format_args!(
-            "nothing is wrong that can be seen here: {} participants, {} endpoints, heard in {}",
-            scene.people.iter().count(),
-            scene.endpoints.len(),
+            "nothing is wrong that can be seen here: {}, {}, heard in {}",
+            counted(scene.people.iter().count(), "participant"),
+            counted(scene.endpoints.len(), "endpoint"),
             Span(arguments.time)
         ));
     }

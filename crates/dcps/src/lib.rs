@@ -28,4 +28,4 @@ pub use sample_info::{
     InstanceState, InstanceStates, SampleInfo, SampleState, SampleStates, States, ViewState, ViewStates,
 };
 pub use topic::Topic;
-pub use type_support::{CdrTypeSupport, KeyError, KeylessTypeSupport, TypeSupport};
+pub use type_support::{CdrTypeSupport, KeyError, KeylessTypeSupport, TypeSupport, canonical_key};

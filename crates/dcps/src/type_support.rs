@@ -120,6 +120,18 @@ impl TypeSupport for KeylessTypeSupport {
 
 const CANONICAL: Encoding = Encoding { representation: Representation::Xcdr2, endianness: Endianness::Big };
 
+/// Appends the canonical key of a sample, see [`TypeSupport`]; nothing if its type has no key.
+///
+/// # Errors
+/// The sample breaks a bound of its type.
+pub fn canonical_key<T: DdsType>(sample: &T, key: &mut Vec<u8>) -> Result<(), KeyError> {
+    if !T::HAS_KEY {
+        return Ok(());
+    }
+    let mut encoder = Encoder::new(VecSink::new(key), CANONICAL, Scope::KeyHash);
+    sample.encode(&mut encoder).map_err(KeyError::Encode)
+}
+
 /// The keys of a Rust type.
 #[derive(Debug)]
 pub struct CdrTypeSupport<T> {
@@ -129,7 +141,8 @@ pub struct CdrTypeSupport<T> {
 }
 
 impl<T: DdsType> CdrTypeSupport<T> {
-    /// Octets of a sample whose memory is used again. That of a larger one is given back, or the largest ever seen would stay.
+    /// Octets that may be read of a sample so that its memory is used again. That of a larger one is given back, or the largest ever
+    /// seen would stay.
     const REUSED: usize = 64 << 10;
 
     /// The keys of `T`.
@@ -137,12 +150,13 @@ impl<T: DdsType> CdrTypeSupport<T> {
         Self { value: T::initial(), scratch: Vec::new() }
     }
 
-    fn read_payload(&mut self, payload: &[u8], is_key: bool) -> Result<(), KeyError> {
+    /// Reads what the key needs, and says how many octets that took.
+    fn read_payload(&mut self, payload: &[u8], is_key: bool) -> Result<usize, KeyError> {
         if is_key {
             self.value = T::decode_key_payload(payload).map_err(KeyError::Decode)?;
-            return Ok(());
+            return Ok(payload.len());
         }
-        self.value.decode_payload_into(payload).map_err(KeyError::Decode)
+        self.value.decode_payload_to_key(payload).map_err(KeyError::Decode)
     }
 
     fn read_key(&mut self, key: &[u8]) -> Result<(), KeyError> {
@@ -165,14 +179,13 @@ impl<T: DdsType> TypeSupport for CdrTypeSupport<T> {
         if !T::HAS_KEY {
             return Ok(());
         }
-        let read = self.read_payload(payload, is_key).and_then(|()| {
-            let mut encoder = Encoder::new(VecSink::new(key), CANONICAL, Scope::KeyHash);
-            self.value.encode(&mut encoder).map_err(KeyError::Encode)
-        });
-        if payload.len() > Self::REUSED {
+        let read = self.read_payload(payload, is_key);
+        let written = read.and_then(|_| canonical_key(&self.value, key));
+        // After an error nobody knows how much was read before it.
+        if read.unwrap_or(payload.len()) > Self::REUSED {
             self.value = T::initial();
         }
-        read
+        written
     }
 
     fn key_hash(&mut self, key: &[u8], representation: Representation) -> Result<KeyHash, KeyError> {

@@ -73,13 +73,25 @@ fn every_status_has_a_row() {
 }
 
 #[test]
+fn every_policy_and_status_is_tested_through_the_public_api() {
+    let document = read("docs/qos.md");
+    let mut expected = announced_policies();
+    expected.extend(AT_HOME.map(str::to_owned));
+    expected.extend(statuses());
+    let rows = table(&document, "Tests through the public API");
+    assert_eq!(rows.iter().map(|row| row[0].to_owned()).collect::<BTreeSet<_>>(), expected);
+}
+
+#[test]
 fn the_tests_that_are_named_exist() {
     let document = read("docs/qos.md");
     let mut rows = table(&document, "Tests");
     rows.extend(table(&document, "Statuses"));
-    for row in rows {
+    let machines = rows.iter().map(|row| ("crates/dcps/tests", row));
+    let composed = table(&document, "Tests through the public API");
+    for (folder, row) in machines.chain(composed.iter().map(|row| ("crates/dds/tests/behaviour", row))) {
         let [.., file, test] = row.as_slice() else { panic!("{row:?}") };
-        let source = read(&format!("crates/dcps/tests/{file}.rs"));
-        assert!(source.contains(&format!("#[test]\nfn {test}()")), "no test {test} in {file}.rs");
+        let source = read(&format!("{folder}/{file}.rs"));
+        assert!(source.contains(&format!("#[test]\nfn {test}()")), "no test {test} in {folder}/{file}.rs");
     }
 }

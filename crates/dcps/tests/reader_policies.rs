@@ -361,6 +361,35 @@ fn deadlines_are_per_instance_and_counted_by_period() {
 }
 
 #[test]
+fn a_sample_that_is_handled_before_the_clock_does_not_hide_what_was_missed() {
+    let mut desk = Desk::new(|qos| {
+        qos.endpoint.deadline = ms(100);
+        qos.endpoint.ownership = Ownership::Exclusive;
+    });
+    desk.write(2, 7, 1);
+    desk.now.monotonic = desk.now.monotonic.after(ms(250));
+    desk.write(1, 7, 2);
+    assert_eq!(desk.reader.requested_deadline_missed().total.count, 2);
+    assert_eq!(desk.values(), [Some(1), Some(2)], "the owner that missed its deadline has handed over");
+}
+
+#[test]
+fn the_end_of_an_instance_does_not_hide_what_was_missed() {
+    let ends: [fn(&mut Desk); 3] = [
+        |desk| assert_eq!(desk.dispose(1, 7), Accept::Taken),
+        |desk| desk.reader.set_liveliness(desk.now, writer(1), false),
+        |desk| assert!(desk.reader.unmatch_publication(desk.now, writer(1))),
+    ];
+    for end in ends {
+        let mut desk = Desk::new(|qos| qos.endpoint.deadline = ms(100));
+        desk.write(1, 7, 1);
+        desk.now.monotonic = desk.now.monotonic.after(ms(250));
+        end(&mut desk);
+        assert_eq!(desk.reader.requested_deadline_missed().total.count, 2);
+    }
+}
+
+#[test]
 fn ended_instances_miss_no_deadline() {
     let mut desk = Desk::new(|qos| qos.endpoint.deadline = ms(100));
     for id in 1..=3 {

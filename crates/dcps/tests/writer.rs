@@ -237,6 +237,23 @@ fn offered_deadlines_are_per_instance() {
 }
 
 #[test]
+fn a_write_before_the_clock_is_looked_at_does_not_hide_what_was_missed() {
+    let mut link = Link::connected(|qos, _| {
+        qos.endpoint.deadline = ms(100);
+        qos.endpoint.liveliness.kind = LivelinessKind::ManualByTopic;
+        qos.endpoint.liveliness.lease_duration = ms(200);
+    });
+    link.write(1, 1).unwrap();
+    link.now.monotonic = link.now.monotonic.after(ms(250));
+    link.write(1, 2).unwrap();
+    assert_eq!(link.writer.offered_deadline_missed().total.count, 2);
+    assert_eq!(link.writer.liveliness_lost().total.count, 1);
+    link.now.monotonic = link.now.monotonic.after(ms(150));
+    link.writer.dispose(link.now, InstanceOf::Handle(handle(1)), None).unwrap();
+    assert_eq!(link.writer.offered_deadline_missed().total.count, 3);
+}
+
+#[test]
 fn a_writer_that_is_silent_loses_its_liveliness_once() {
     for kind in [LivelinessKind::ManualByTopic, LivelinessKind::ManualByParticipant] {
         let mut link = Link::connected(|qos, _| {

@@ -32,6 +32,11 @@ pub trait Host: Send + Sync + 'static {
     /// The time.
     fn now(&self) -> Now;
 
+    /// The monotonic part of [`Host::now`] alone.
+    fn monotonic(&self) -> Instant {
+        self.now().monotonic
+    }
+
     /// Sends a datagram along one path, in the class that it names. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 

@@ -23,8 +23,8 @@ pub use config::Config;
 pub use dcps::status::StatusMask;
 pub use dcps::writer::WriteOptions;
 pub use dcps::{
-    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeyError, KeylessTypeSupport, ReturnCode,
-    SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
+    CdrTypeSupport, Error, InstanceHandle, InstanceState, InstanceStates, KeyError, KeylessTypeSupport,
+    ReturnCode, SampleInfo, SampleState, SampleStates, States, TypeSupport, ViewState, ViewStates,
 };
 pub use entity::{Held, QosKind};
 pub use factory::DomainParticipantFactory;

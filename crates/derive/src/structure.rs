@@ -29,6 +29,7 @@ pub(crate) fn expand(
         _ => structure.by_scope(cdr, &quote!(decoder), |members| structure.decode(cdr, members)),
     };
     let (name, has_key) = (&attributes.name, structure.has_key());
+    let to_key = structure.decode_to_key(cdr, attributes.extensibility, &extensibility);
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
@@ -69,6 +70,7 @@ pub(crate) fn expand(
             const TYPE_NAME: &'static str = #name;
             const EXTENSIBILITY: #cdr::Extensibility = #extensibility;
             const HAS_KEY: bool = #has_key;
+            #to_key
         }
     })
 }
@@ -206,15 +208,38 @@ impl Structure {
         quote!(#(#each)*)
     }
 
-    fn decode(&self, cdr: &Tokens, members: &[&Member]) -> Tokens {
-        let each = members.iter().map(|member| {
-            let (field, info) = (&member.ident, member.info(cdr));
-            if member.optional {
-                quote!(decoder.optional(&part, #info, &mut self.#field)?;)
-            } else {
-                quote!(decoder.member(&part, #info, &mut self.#field)?;)
+    /// The method that reads up to the last member of the key, if others follow; nothing where members come in any order.
+    fn decode_to_key(&self, cdr: &Tokens, extensibility: Extensibility, expression: &Tokens) -> Tokens {
+        let last = self.members.iter().rposition(|member| member.key);
+        let needed = last.and_then(|last| self.members.get(..=last)).unwrap_or_default();
+        if needed.is_empty() || needed.len() == self.members.len() || extensibility == Extensibility::Mutable
+        {
+            return Tokens::new();
+        }
+        let each = needed.iter().map(|member| Self::decode_member(cdr, member));
+        quote! {
+            fn decode_to_key(
+                &mut self,
+                decoder: &mut #cdr::Decoder<'_>,
+            ) -> ::core::result::Result<(), #cdr::DecodeError> {
+                let part = decoder.begin(#expression)?;
+                #(#each)*
+                ::core::result::Result::Ok(())
             }
-        });
+        }
+    }
+
+    fn decode_member(cdr: &Tokens, member: &Member) -> Tokens {
+        let (field, info) = (&member.ident, member.info(cdr));
+        if member.optional {
+            quote!(decoder.optional(&part, #info, &mut self.#field)?;)
+        } else {
+            quote!(decoder.member(&part, #info, &mut self.#field)?;)
+        }
+    }
+
+    fn decode(&self, cdr: &Tokens, members: &[&Member]) -> Tokens {
+        let each = members.iter().map(|member| Self::decode_member(cdr, member));
         let missing = self.members.iter().filter(|member| members.iter().all(|read| read.id != member.id));
         let missing = missing.map(|member| {
             let (field, initial) = (&member.ident, member.initial(cdr));

@@ -95,7 +95,9 @@ impl Flow {
         let number = self.tree.get(link.hop).and_then(|hop| u32::try_from(hop.port).ok());
         let link = number.ok_or(FlowError::Port { hop: link.hop })?;
         let ingress = (port.tag <= before.tag).then_some(Ingress { link, rate: before.rate, variation });
-        Ok((spread, Contender { level: 0, arrival, smallest_frame: frames.smallest, largest_frame, ingress }))
+        // The share is kept for whatever the guard lets through, because the arrivals at the next hop rest on it.
+        let smallest_frame = if policed { frames.smallest.min(LEAST_BITS) } else { frames.smallest };
+        Ok((spread, Contender { level: 0, arrival, smallest_frame, largest_frame, ingress }))
     }
 }
 

@@ -106,10 +106,11 @@ fn highest(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8
 }
 
 /// Whether the last flow may have the level it has, which is not above [`highest`]. Levels above count with the smallest
-/// frame of the port, so that they are tested again if that has changed.
+/// frame of the port and with the largest below them, so that they are tested again if one of these may have changed.
 fn may_have(server: &Server, placed: &[Contender], limits: &[u64], queues: u8) -> bool {
     let Some((last, others)) = placed.split_last() else { return false };
-    let changed = others.iter().all(|flow| flow.smallest_frame > last.smallest_frame);
+    let changed = others.iter().all(|flow| flow.smallest_frame > last.smallest_frame)
+        || placed.iter().any(|flow| flow.largest_frame > server.best_effort);
     let top = if changed { queues.saturating_sub(1).max(last.level) } else { last.level };
     (last.level..=top).all(|level| {
         let at_level = placed.iter().zip(limits).filter(|(flow, _)| flow.level == level);

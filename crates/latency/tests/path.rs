@@ -111,6 +111,23 @@ fn jitter_grows_by_what_varies() {
     assert_eq!(bursts[1] / 1_000, bursts[2] / 1_000);
 }
 
+/// Behind its guard a flow may consist of the smallest frames, whatever it has promised: its share has to hold for them,
+/// too, because the next hop rests on it. (A small frame that waits is not protected from as much of higher levels as a
+/// large one.)
+#[test]
+fn a_share_holds_for_whatever_a_guard_lets_through() {
+    let ports = [host(), switch(), switch()];
+    let large = flow(14_720, MILLISECOND, MILLISECOND, &[0, 1, 2]);
+    let shares = [200 * MICROSECOND, 200 * MICROSECOND];
+    let smallest = |policing| -> Vec<u64> {
+        let flow = Flow { policing, ..large.clone() };
+        flow.contenders(&ports, &shares).unwrap().iter().map(|contender| contender.smallest_frame).collect()
+    };
+    assert_eq!(smallest(Policing::Trusted), [12_304, 12_304, 12_304]);
+    assert_eq!(smallest(Policing::Gate { tick: 1 }), [12_304, 672, 672]);
+    assert_eq!(smallest(Policing::Meter { rate_step: 1, burst_step: 1 }), [12_304, 672, 672]);
+}
+
 /// Large messages over several hops: each hop of the sum takes what has gone ahead off, and does not pay for the
 /// message again.
 #[test]

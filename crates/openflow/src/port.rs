@@ -69,9 +69,11 @@ flags! {
     }
 }
 
-/// Octets of a text of fixed length, up to the first zero.
-pub(crate) fn text(bytes: &[u8]) -> Vec<u8> {
-    bytes.split(|octet| *octet == 0).next().unwrap_or_default().to_vec()
+/// Octets of a text in a place of fixed length, up to the first zero. A place without any has its last octet cut off, so that
+/// what is read can be written.
+pub(crate) fn text(place: &[u8]) -> Vec<u8> {
+    let place = place.split_last().map_or(place, |(_, rest)| rest);
+    place.split(|octet| *octet == 0).next().unwrap_or_default().to_vec()
 }
 
 /// Writes a text into `room` octets; one that is too long is cut, and the last octet is always zero.
@@ -233,5 +235,20 @@ impl PortMod {
             out.u32(word);
         }
         out.zeros(4);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_with_a_zero() {
+        assert_eq!(text(b"ab\0cd\0"), b"ab");
+        assert_eq!(text(b"abcd"), b"abc", "there is no zero");
+        let mut out = Vec::new();
+        put_text(&mut out, b"abcd", 4);
+        put_text(&mut out, b"a\0b", 4);
+        assert_eq!(out, b"abc\0a\0\0\0");
     }
 }

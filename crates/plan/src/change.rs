@@ -59,7 +59,8 @@ pub struct Changed {
 /// Reads a change and does it to the plan. Nothing is done if the file is wrong.
 pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, Problem> {
     let change: Change = document::read(source)?;
-    let flows = plan.network.asked(source, &change.flows)?;
+    let names = change.remove.iter().map(|name| name.get_ref().as_str()).collect();
+    let flows = plan.network.asked(source, &change.flows, &names)?;
     let mut leaving: Vec<FlowId> = Vec::new();
     for name in &change.remove {
         let id = plan.find(name.get_ref()).ok_or_else(|| {

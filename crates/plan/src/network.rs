@@ -1,5 +1,5 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use latency::bundle::bundle;
@@ -123,7 +123,7 @@ impl Network {
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
         network.limit_guards(document.hosts.len(), &kinds);
-        network.flows = network.asked(source, &document.flows)?;
+        network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
     }
 
@@ -169,15 +169,21 @@ impl Network {
         }
     }
 
-    /// The flows of a file, bundles put together, the most important first, else in the order of the file.
-    pub(crate) fn asked(&self, source: Source<'_>, flows: &[document::Flow]) -> Result<Vec<Asked>, Problem> {
+    /// The flows of a file, bundles put together, the most important first, else in the order of the file. Names of flows
+    /// that are there are taken, but for those that are `leaving`.
+    pub(crate) fn asked(
+        &self,
+        source: Source<'_>,
+        flows: &[document::Flow],
+        leaving: &BTreeSet<&str>,
+    ) -> Result<Vec<Asked>, Problem> {
         let mut asked: Vec<Asked> = Vec::new();
-        let mut names: BTreeMap<String, usize> =
-            self.flows.iter().map(|flow| (flow.name.clone(), 0)).collect();
+        let there = self.flows.iter().filter(|flow| !leaving.contains(flow.name.as_str()));
+        let mut names: BTreeSet<String> = there.map(|flow| flow.name.clone()).collect();
         let mut bundles: BTreeMap<&str, Vec<(usize, Asked)>> = BTreeMap::new();
-        for flow in flows {
+        for (index, flow) in flows.iter().enumerate() {
             let at = flow.topic.span().start;
-            if asked.len() >= MOST {
+            if index >= MOST {
                 return Err(source.problem(
                     at,
                     format!("more than {MOST} flows"),
@@ -185,7 +191,7 @@ impl Network {
                 ));
             }
             let one = self.flow(source, flow)?;
-            if names.insert(one.name.clone(), at).is_some() {
+            if !names.insert(one.name.clone()) {
                 let what = format!("there are two flows \"{}\"", one.name);
                 return Err(source.problem(at, what, "give one a name of its own with name = \"...\""));
             }
@@ -195,6 +201,15 @@ impl Network {
             }
         }
         for (name, members) in bundles {
+            let at = members.first().map_or(0, |(at, _)| *at);
+            check_name(source, at, name)?;
+            if !names.insert(name.to_owned()) {
+                return Err(source.problem(
+                    at,
+                    format!("the bundle \"{name}\" is called like a flow"),
+                    "rename one",
+                ));
+            }
             asked.push(self.bundled(source, name, members)?);
         }
         asked.sort_by_key(|flow| std::cmp::Reverse(flow.flow.importance));
@@ -241,10 +256,7 @@ impl Network {
         let topic = flow.topic.get_ref();
         let default = format!("{}/{topic}", flow.publisher.get_ref());
         let name = flow.name.as_ref().map_or(default, |name| name.get_ref().clone());
-        if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
-            let what = "the name of a flow is 1 to 256 octets of text";
-            return Err(source.problem(flow.topic.span().start, what, "choose another name"));
-        }
+        check_name(source, flow.topic.span().start, &name)?;
         let publisher = self.node(source, &flow.publisher, true)?;
         let mut subscribers = Vec::new();
         let list = flow.subscribers.get_ref();
@@ -328,6 +340,18 @@ impl Network {
         let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
         format!("{} to {}", name(from), name(to))
     }
+}
+
+/// The name of a flow or of a bundle.
+fn check_name(source: Source<'_>, at: usize, name: &str) -> Result<(), Problem> {
+    if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
+        return Err(source.problem(
+            at,
+            "the name of a flow is 1 to 256 octets of text",
+            "choose another name",
+        ));
+    }
+    Ok(())
 }
 
 /// Turns the links of a file into ports.

@@ -81,9 +81,11 @@ impl<'n> Plan<'n> {
         }
     }
 
-    /// The identity of a flow.
+    /// The identity of a flow that has not been taken out.
     pub(crate) fn find(&self, name: &str) -> Option<FlowId> {
-        let at = self.flows.iter().position(|(asked, _)| asked.name == name)?;
+        let is =
+            |(asked, verdict): &(Asked, Verdict)| asked.name == name && !matches!(verdict, Verdict::Removed);
+        let at = self.flows.iter().position(is)?;
         FlowId::try_from(at).ok()
     }
 

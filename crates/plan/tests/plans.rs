@@ -122,6 +122,11 @@ fn what_if_a_flow_goes_and_others_come() {
     let t2 = changed.iter().find(|changed| changed["name"] == "T2").unwrap();
     assert_eq!(t2["before_ps"], 2_434_160_000_u64);
     assert!(t2["after_ps"].as_u64().unwrap() < 900_000_000, "{t2}");
+    let other = "remove = [\"T1\"]\n[[flow]]\nname = \"T1\"\ntopic = \"T1\"\npublisher = \"camera\"\nsize = 1000\n\
+        framing = \"udp\"\nseparation = \"3 ms\"\nsubscribers = [{ host = \"display\", limit = \"2 ms\" }]\n";
+    let (code, report) = what_if(folder.file("other.toml", other));
+    assert_eq!((code, report["flows"].as_array().unwrap().len()), (ADMITTED, 3));
+    assert!(flow(&report, "T1")["subscribers"][0]["bound_ps"].as_u64().unwrap() < 100_000_000);
     let urgent = "[[flow]]\nname = \"urgent\"\ntopic = \"u\"\npublisher = \"recorder\"\nimportance = 1\nsize = 80000\n\
         framing = \"udp\"\nseparation = \"8 ms\"\nsubscribers = [{ host = \"display\", limit = \"3 ms\" }]\n";
     let (code, report) = what_if(folder.file("urgent.toml", urgent));

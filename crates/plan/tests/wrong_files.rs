@@ -53,6 +53,7 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&usual.replace("size = 100", "size = -1")), "16:8", "invalid value", "docs"),
         (with_flow(&usual.replace("100", "100\nleast-size = 101")), "16:8", "least-size is above", "largest"),
         (with_flow(&format!("{usual}\nthrough = [\"a\"]")), "18:12", "no switch \"a\"", "[[switch]]"),
+        (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 octets", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
         ("[control]\nburst = 1".to_owned(), "1:1", "missing field `rate`", "docs"),

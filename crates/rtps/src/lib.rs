@@ -18,6 +18,7 @@ pub mod reader;
 pub mod receiver;
 pub mod route;
 mod slab;
+pub mod spare;
 pub mod transmit;
 pub mod writer;
 

@@ -137,21 +137,6 @@ impl Judge {
         })
     }
 
-    /// True if writer and reader have matched each other.
-    pub fn is_matched(&self, writer: Guid, reader: Guid) -> bool {
-        self.streams
-            .get(&(writer, reader))
-            .is_some_and(|stream| stream.service.is_some() && stream.acceptance.is_some())
-    }
-
-    /// Pairs of writer and reader that at least one side has matched.
-    pub fn matches(&self) -> impl Iterator<Item = (Guid, Guid)> + '_ {
-        self.streams
-            .iter()
-            .filter(|(_, stream)| stream.service.is_some() || stream.acceptance.is_some())
-            .map(|(pair, _)| *pair)
-    }
-
     /// Judges what a node observed.
     pub fn observe(&mut self, observation: &Observation, coverage: &mut Coverage) -> Result<(), Broken> {
         match observation {
@@ -164,7 +149,6 @@ impl Judge {
             Observation::WriterMatched { reader, writer } => {
                 self.begin_acceptance(*writer, *reader, coverage);
             }
-            Observation::LivelinessLost { .. } => coverage.hit(Situation::LivelinessLost),
             Observation::WriterUnmatched { reader, writer } => {
                 if let Some(stream) = self.streams.get_mut(&(*writer, *reader)) {
                     stream.acceptance = None;

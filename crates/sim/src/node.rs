@@ -44,13 +44,6 @@ pub enum Observation {
         /// How many.
         count: u64,
     },
-    /// A reader holds a matched writer for dead, because its liveliness lease has expired.
-    LivelinessLost {
-        /// The reader.
-        reader: Guid,
-        /// The writer.
-        writer: Guid,
-    },
     /// A writer begins to serve a reader.
     ReaderMatched {
         /// The writer.

@@ -402,14 +402,8 @@ impl<'t, N: Node, C> World<'t, N, C> {
             }
             self.monitor.addressed(path.destination, bytes.len());
             self.listen(id, path.destination, said);
-            let arrivals = self.network.send(
-                self.now,
-                process.host,
-                port,
-                &path,
-                bytes.len(),
-                &mut self.coverage,
-            );
+            let arrivals =
+                self.network.send(self.now, process.host, port, &path, bytes.len(), &mut self.coverage);
             self.enqueue(arrivals, &bytes);
         }
     }

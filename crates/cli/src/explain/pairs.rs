@@ -70,14 +70,20 @@ fn told(mismatch: &Mismatch) -> (String, String) {
         Mismatch::Durability { offered, requested } => {
             kinds("DURABILITY", durability(*offered), durability(*requested))
         }
-        Mismatch::Deadline { offered, requested } => (
-            format!("DEADLINE: offered {}, requested {}", Span(*offered), Span(*requested)),
-            format!(
-                "Let the writer promise a sample every {} or more often, or the reader be content with {}.",
-                Span(*requested),
-                Span(*offered)
-            ),
-        ),
+        Mismatch::Deadline { offered, requested } => {
+            let content = if offered.is_infinite() {
+                "ask for no DEADLINE".to_owned()
+            } else {
+                format!("be content with {}", Span(*offered))
+            };
+            (
+                format!("DEADLINE: offered {}, requested {}", Span(*offered), Span(*requested)),
+                format!(
+                    "Let the writer promise a sample every {} or more often, or the reader {content}.",
+                    Span(*requested)
+                ),
+            )
+        }
         Mismatch::LatencyBudget { offered, requested } => (
             format!("LATENCY_BUDGET: offered {}, requested {}", Span(*offered), Span(*requested)),
             format!(

@@ -2,19 +2,23 @@
 use dcps::reader::DropReason;
 
 use super::{Finding, Scene};
+use crate::describe::counted;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let (Some(received), Some(topic)) = (&scene.received, &scene.topic) else { return Vec::new() };
     let mut findings = Vec::new();
     for (reason, count) in &received.dropped {
         let (problem, todo) = advice(*reason);
-        let samples = if *count == 1 { "1 sample".to_owned() } else { format!("{count} samples") };
+        let samples = counted(usize::try_from(*count).unwrap_or(usize::MAX), "sample");
         let what = format!("topic {topic:?}: {samples} did not get through to a reader here: {reason}");
         findings.push(if problem { Finding::problem(what, todo) } else { Finding::note(what, todo) });
     }
     if received.writers > 0 && received.samples == 0 && received.dropped.is_empty() {
         findings.push(Finding::note(
-            format!("topic {topic:?}: a reader here is matched with {} writers, and nothing was written in this time", received.writers),
+            format!(
+                "topic {topic:?}: a reader here is matched with {}, and nothing was written in this time",
+                counted(received.writers as usize, "writer")
+            ),
             "Watch longer with --time, or see whether the writer writes at all.",
         ));
     }

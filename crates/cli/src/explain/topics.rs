@@ -3,6 +3,7 @@ use rtps::discovery::compare;
 
 use super::scene::Topic;
 use super::{Finding, Scene, names};
+use crate::describe::counted;
 use crate::span::Span;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
@@ -42,11 +43,9 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
 /// What is missing of a topic that was asked for.
 fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Finding> {
     let elsewhere = format!(
-        "Start it in domain {}; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s.",
+        "Start one in domain {}; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s.",
         scene.domain
     );
-    let counted =
-        |count: usize, word: &str| if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") };
     match topic {
         None => {
             let mut near = scene.endpoints.iter().map(|data| data.topic_name.as_str());
@@ -85,9 +84,10 @@ pub(super) fn summary(scene: &Scene) -> Vec<String> {
             let matched = pairs.filter(|(writer, reader)| compare(writer, reader).is_ok()).count();
             let all = topic.writers.len() * topic.readers.len();
             format!(
-                "topic {name:?}: {} writers, {} readers, {matched} of {all} pairs match",
-                topic.writers.len(),
-                topic.readers.len()
+                "topic {name:?}: {}, {}, {matched} of {} match",
+                counted(topic.writers.len(), "writer"),
+                counted(topic.readers.len(), "reader"),
+                counted(all, "pair")
             )
         })
         .collect()

@@ -1,16 +1,16 @@
 //! A census for people.
 use super::Census;
-use crate::describe::policies;
+use crate::describe::{counted, policies};
 use crate::span::Span;
 
 /// Its lines.
 pub(super) fn lines(census: &Census) -> Vec<String> {
     let mut lines = vec![format!(
-        "domain {}: {} participants, {} topics, {} endpoints (heard in {})",
+        "domain {}: {}, {}, {} (heard in {})",
         census.domain,
-        census.participants.len(),
-        census.topics.len(),
-        census.topics.values().map(Vec::len).sum::<usize>(),
+        counted(census.participants.len(), "participant"),
+        counted(census.topics.len(), "topic"),
+        counted(census.topics.values().map(Vec::len).sum(), "endpoint"),
         Span(census.time)
     )];
     if census.participants.is_empty() {

@@ -8,7 +8,7 @@ mod namespace;
 
 use std::process::{Child, Command, Output, Stdio};
 
-use namespace::alone;
+use namespace::{alone, bare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -122,6 +122,29 @@ fn a_load_arrives_whole_with_and_without_instances() {
                 ["taken", "lost", "out_of_order", "writers"].map(|name| taken[name].as_u64().unwrap());
             assert_eq!(counts, [1000, 0, 0, 1], "{publish}");
             assert_eq!((&taken["latency_us"]["count"], &taken["other_clock"]), (&1000.into(), &0.into()));
+        }
+    });
+}
+
+#[test]
+fn the_demo_shows_samples_and_latencies() {
+    bare(|| {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/demo");
+        let command = env!("CARGO_BIN_EXE_punctual");
+        let output = Command::new(script).arg("inside").env("PUNCTUAL_COMMAND", command).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let count = |wanted: &str| text.lines().filter(|line| line.contains(wanted)).count();
+        for (wanted, lines) in [
+            (r#"reader| {"sensor": 1, "celsius": 21.5}"#, 2),
+            (r#"reader| {"sensor": 2, "celsius": 19.0}"#, 2),
+            ("reader| 4000 samples from 1 writers", 1),
+            ("reader| latency ", 1),
+            ("writer| 4000 written", 1),
+            ("ping| round trip ", 1),
+            ("demo: done", 1),
+        ] {
+            assert_eq!(count(wanted), lines, "{wanted}: {text}");
         }
     });
 }

@@ -52,6 +52,7 @@ enum Refusal {
 
 impl<T: TypeSupport> DataReader<T> {
     fn deliver(&mut self, now: Now, sample: &mut Received<'_>) -> Accept {
+        self.catch_up(now);
         let Some(writer) = self.publication(sample.writer).copied() else {
             return self.drop_sample(now, sample, DropReason::NotMatched);
         };

@@ -108,6 +108,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// What [`DataReaderQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&mut self, now: Now, qos: DataReaderQos) -> Result<(), Error> {
         self.qos.check_change(&qos)?;
+        self.catch_up(now);
         let restarts = self.qos.endpoint.deadline != qos.endpoint.deadline;
         self.qos = qos;
         for slot in 0..self.cache.table.end() {

@@ -1,8 +1,10 @@
 //! Octets of received samples: shared handles, used again when nobody holds them.
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use rtps::reader::SamplePayload;
+use rtps::spare::fitting;
 
 /// The octets of a sample, encapsulation header included; up to three octets of padding may follow. Clones share them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -29,7 +31,8 @@ impl AsRef<[u8]> for Payload {
 /// Payloads that nobody holds any more.
 #[derive(Debug)]
 pub(super) struct Pool {
-    free: Vec<Payload>,
+    /// In the order in which they came back.
+    free: VecDeque<Payload>,
     bytes: usize,
     /// Most octets of all together.
     limit: usize,
@@ -38,12 +41,12 @@ pub(super) struct Pool {
 impl Pool {
     /// Most payloads that idle, the most octets of each, and of all together in the largest cache.
     const COUNT: usize = 4_096;
-    const LEN: usize = 1 << 20;
-    const BYTES: usize = 1 << 20;
+    const LEN: usize = 4 << 20;
+    const BYTES: usize = 8 << 20;
 
     /// The pool of a cache of at most `limit` octets.
     pub(super) fn new(limit: usize) -> Self {
-        Self { free: Vec::new(), bytes: 0, limit: limit.min(Self::BYTES) }
+        Self { free: VecDeque::new(), bytes: 0, limit: limit.min(Self::BYTES) }
     }
 
     /// Takes a received payload: octets that lie in a datagram are copied, a buffer of their own is exchanged for an idle one.
@@ -51,7 +54,7 @@ impl Pool {
         match payload {
             SamplePayload::None => Payload::default(),
             SamplePayload::Datagram(bytes) => {
-                let mut kept = self.idle(|capacity| capacity <= bytes.len().saturating_mul(2).max(256));
+                let mut kept = self.idle(bytes.len());
                 if let Some(buffer) = Arc::get_mut(&mut kept.0) {
                     buffer.reserve_exact(bytes.len());
                     buffer.extend_from_slice(bytes);
@@ -59,7 +62,7 @@ impl Pool {
                 kept
             }
             SamplePayload::Owned(buffer) => {
-                let mut kept = self.idle(|_| true);
+                let mut kept = self.idle(buffer.len());
                 if let Some(idle) = Arc::get_mut(&mut kept.0) {
                     core::mem::swap(idle, buffer);
                 }
@@ -76,23 +79,30 @@ impl Pool {
         self.give(kept);
     }
 
-    /// Takes a payload back; one that somebody still holds is left to them.
+    /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
     pub(super) fn give(&mut self, mut payload: Payload) {
         let Some(buffer) = Arc::get_mut(&mut payload.0) else { return };
         buffer.clear();
         let capacity = buffer.capacity();
-        let fits = self.free.len() < Self::COUNT && self.bytes.saturating_add(capacity) <= self.limit;
-        if fits && capacity <= Self::LEN {
-            self.bytes += capacity;
-            self.free.push(payload);
+        if capacity > Self::LEN.min(self.limit) {
+            return;
+        }
+        self.bytes += capacity;
+        self.free.push_back(payload);
+        while self.free.len() > Self::COUNT || self.bytes > self.limit {
+            let Some(oldest) = self.free.pop_front() else { return };
+            self.bytes = self.bytes.saturating_sub(oldest.capacity());
         }
     }
 
-    /// An empty payload that nobody else holds.
-    fn idle(&mut self, fits: impl FnOnce(usize) -> bool) -> Payload {
-        let Some(payload) = self.free.pop() else { return Payload::default() };
+    /// An empty payload for so many octets that nobody else holds.
+    fn idle(&mut self, len: usize) -> Payload {
+        let index = fitting(self.free.iter().map(Payload::capacity), len);
+        let Some(payload) = index.and_then(|index| self.free.swap_remove_back(index)) else {
+            return Payload::default();
+        };
         self.bytes = self.bytes.saturating_sub(payload.capacity());
-        if fits(payload.capacity()) { payload } else { Payload::default() }
+        payload
     }
 }
 
@@ -127,7 +137,7 @@ mod tests {
         let large = pool.keep(&mut SamplePayload::Datagram(&[1; 10_000]));
         pool.give(large);
         assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 10])).capacity(), 10);
-        assert_eq!(pool.bytes, 0);
+        assert_eq!(pool.bytes, 10_000);
     }
 
     #[test]

@@ -26,6 +26,14 @@ impl<T: TypeSupport> DataReader<T> {
         }
     }
 
+    /// What was due before something else happens has happened before it: a period that a sample, or the end of its instance, does
+    /// not save, an owner that a sample may follow.
+    pub(super) fn catch_up(&mut self, now: Now) {
+        if self.poll_timeout() <= now.monotonic {
+            self.on_timeout(now);
+        }
+    }
+
     pub(super) fn schedule(&mut self, slot: Slot, now: Now) {
         let opens = self.filter_opens(slot);
         self.cache.schedule(slot, now, opens);

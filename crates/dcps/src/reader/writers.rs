@@ -55,6 +55,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// A writer is gone: it has nothing registered any more. False if it was not matched.
     pub fn unmatch_publication(&mut self, now: Now, writer: Guid) -> bool {
         let Ok(index) = self.position(writer) else { return false };
+        self.catch_up(now);
         let publication = self.publications.remove(index);
         let handle = writer.into();
         self.matched.down(handle);
@@ -71,6 +72,7 @@ impl<T: TypeSupport> DataReader<T> {
     /// A matched writer has gone silent for as long as its lease, or is heard again.
     pub fn set_liveliness(&mut self, now: Now, writer: Guid, alive: bool) {
         let Ok(index) = self.position(writer) else { return };
+        self.catch_up(now);
         let Some(publication) = self.publications.get_mut(index) else { return };
         if core::mem::replace(&mut publication.alive, alive) == alive {
             return;

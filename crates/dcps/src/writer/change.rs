@@ -64,12 +64,39 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
-        self.history.prune(&self.rtps);
+        self.catch_up(now);
         let bytes = match &body {
             Body::Copy(bytes) => bytes,
             Body::Shared(payload) => payload.as_ref(),
         };
         self.read_key(bytes, false, "write")?;
+        self.write_of_key(now, body, options)
+    }
+
+    /// As [`DataWriter::write`], of a sample whose canonical key (see [`TypeSupport`]) is known: it is not read from the octets.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`].
+    pub fn write_keyed(
+        &mut self,
+        now: Now,
+        key: &[u8],
+        body: Body<'_, P>,
+        options: &WriteOptions,
+    ) -> Result<SequenceNumber, WriteError> {
+        self.history.prune(&self.rtps);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.write_of_key(now, body, options)
+    }
+
+    /// Writes a sample whose key is in `self.key`.
+    fn write_of_key(
+        &mut self,
+        now: Now,
+        body: Body<'_, P>,
+        options: &WriteOptions,
+    ) -> Result<SequenceNumber, WriteError> {
         let known = self.history.table.by_key(&self.key);
         self.write_to(now, known, options, |rtps, change| {
             rtps.write(now, change, body.clone()).map_err(Failure::History)
@@ -145,6 +172,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         instance: InstanceOf<'_>,
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
+        self.catch_up(now);
         let known = self.find(instance, "dispose")?;
         let was_registered = self.is_registered(known);
         let slot = self.obtain(known, "dispose")?;
@@ -166,6 +194,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         instance: InstanceOf<'_>,
         source_timestamp: Option<Timestamp>,
     ) -> Result<SequenceNumber, WriteError> {
+        self.catch_up(now);
         let found = self.find(instance, "unregister_instance")?;
         let Some(slot) = found.filter(|slot| self.is_registered(Some(*slot))) else {
             return Err(WriteError::Refused(Error::new(

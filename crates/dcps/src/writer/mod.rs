@@ -129,6 +129,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// What [`DataWriterQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&mut self, now: Now, qos: DataWriterQos) -> Result<(), Error> {
         self.qos.check_change(&qos)?;
+        self.catch_up(now);
         let restarts = self.qos.endpoint.deadline != qos.endpoint.deadline;
         self.qos = qos;
         self.rtps.set_class(class(&self.qos));

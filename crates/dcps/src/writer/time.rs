@@ -33,6 +33,14 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         }
     }
 
+    /// Does what was due before a change: a period that it does not save has passed, and liveliness that was lost is lost.
+    pub(super) fn catch_up(&mut self, now: Now) {
+        if self.history.timers.next().min(self.lost_at) <= now.monotonic {
+            self.on_timeout(now);
+        }
+        self.history.prune(&self.rtps);
+    }
+
     /// Counts the periods that have passed without a sample (DDS 1.4, 2.2.3.7).
     fn miss_deadline(&mut self, slot: Slot, now: Now) {
         let period = self.qos.endpoint.deadline;

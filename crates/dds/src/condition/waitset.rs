@@ -234,18 +234,19 @@ impl WaitSet {
     pub(crate) fn wait_until_true(&self, timeout: Duration, mut is_true: impl FnMut() -> bool) -> bool {
         let signal = &self.inner.signal;
         let clock = self.clock();
-        let until = clock.now().after(timeout);
+        let mut end = None;
         loop {
             let generation = signal.generation.load(Ordering::SeqCst);
             if is_true() {
                 return true;
             }
             let now = clock.now();
+            let until = *end.get_or_insert_with(|| now.after(timeout));
             if until <= now {
                 return false;
             }
             let changed = || signal.generation.load(Ordering::SeqCst) != generation;
-            if !self.receive(until.since(now), &changed) {
+            if !self.receive(&clock, until, until.since(now), &changed) {
                 signal.sleep(until.since(now), changed);
             }
         }
@@ -256,12 +257,17 @@ impl WaitSet {
         host.map_or_else(|| Clock::System(std::time::Instant::now()), Clock::Host)
     }
 
-    /// Receives for the one participant that all conditions are of, until something has changed.
-    fn receive(&self, left: Duration, changed: &dyn Fn() -> bool) -> bool {
+    /// Receives for the one participant that all conditions are of, until something has changed or the clock says `until`, which
+    /// is in the time `left`.
+    fn receive(&self, clock: &Clock, until: Instant, left: Duration, changed: &dyn Fn() -> bool) -> bool {
         let signal = &self.inner.signal;
         let Some(host) = self.host() else { return false };
         *lock(&signal.led) = Some(Arc::clone(&host));
-        let until = host.now().monotonic.after(left);
+        let until = match clock {
+            Clock::Host(_) => until,
+            // The condition with a host came later.
+            Clock::System(_) => host.monotonic().after(left),
+        };
         let led = changed() || host.receive(until, changed);
         *lock(&signal.led) = None;
         led
@@ -316,7 +322,7 @@ enum Clock {
 impl Clock {
     fn now(&self) -> Instant {
         match self {
-            Self::Host(host) => host.now().monotonic,
+            Self::Host(host) => host.monotonic(),
             Self::System(start) => {
                 Instant::from_nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
             }

@@ -326,6 +326,10 @@ impl Host for Driver {
         clock::now()
     }
 
+    fn monotonic(&self) -> Instant {
+        clock::monotonic()
+    }
+
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
         let open = self.state();
         let Some(open) = open.as_ref() else { return Sent::Done };

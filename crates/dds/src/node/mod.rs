@@ -266,6 +266,7 @@ impl Node {
                 news.iter().for_each(|watch| watch.changed(StatusMask::INCONSISTENT_TOPIC, work));
             } else if let Some(watch) = work.calls.pop_front() {
                 watch.call();
+                work.set_time(None);
             } else {
                 return;
             }
@@ -304,7 +305,7 @@ impl Node {
     fn serve_reader(&self, cell: &Arc<ReaderCell>, work: &mut Work) {
         let mut news = StatusMask::NONE;
         loop {
-            let now = self.host.now();
+            let now = work.now(self.host());
             let mut transmit = std::mem::take(&mut work.transmit);
             let looked = cell.look(now, &mut transmit);
             news |= looked.news;
@@ -331,7 +332,7 @@ impl Node {
     }
 
     fn serve_writer(&self, cell: &Arc<WriterCell>, work: &mut Work) {
-        let now = self.host.now();
+        let now = work.now(self.host());
         let news = {
             let mut state = cell.lock();
             if state.deleted {
@@ -349,7 +350,8 @@ impl Node {
 
     /// Sends what a writer has to send, and sets its alarm.
     fn send_of(&self, cell: &Arc<WriterCell>, work: &mut Work) {
-        let looked = cell.send(self.host(), |own| self.deliver_own(own, work));
+        let now = work.now(self.host());
+        let looked = cell.send(self.host(), now, |own| self.deliver_own(own, work));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };
@@ -389,6 +391,7 @@ impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
         let (now, routes) = (self.host.now(), self.routes());
         self.command(|work| {
+            work.set_time(Some(now));
             if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }

@@ -2,7 +2,7 @@
 //!
 //! An alarm that is set already is only ever moved forward, so that a write whose heartbeat is due later than the last one's costs
 //! one atomic load. Looking too early is harmless.
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -30,10 +30,25 @@ impl Alarm {
     }
 }
 
+/// An alarm that is set.
+#[derive(Debug)]
+struct Entry {
+    at: Instant,
+    id: EntityId,
+    alarm: Arc<Alarm>,
+}
+
+impl Entry {
+    const fn key(&self) -> Reverse<(Instant, EntityId)> {
+        Reverse((self.at, self.id))
+    }
+}
+
 /// All alarms of a participant.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    queue: Mutex<BTreeMap<(Instant, EntityId), Arc<Alarm>>>,
+    /// Sorted, the earliest last: a list takes nothing from the heap where a tree would.
+    queue: Mutex<Vec<Entry>>,
 }
 
 impl Timers {
@@ -47,10 +62,12 @@ impl Timers {
         if at >= old {
             return;
         }
-        queue.remove(&(old, id));
-        queue.insert((at, id), Arc::clone(alarm));
+        remove(&mut queue, old, id);
+        let entry = Entry { at, id, alarm: Arc::clone(alarm) };
+        let index = queue.partition_point(|other| other.key() < entry.key());
+        let is_first = index == queue.len();
+        queue.insert(index, entry);
         alarm.set(at);
-        let is_first = queue.first_key_value().is_some_and(|(key, _)| *key == (at, id));
         drop(queue);
         if is_first {
             host.wake_at(at);
@@ -60,8 +77,7 @@ impl Timers {
     /// The next part whose time has come; its alarm is off.
     pub(crate) fn pop(&self, now: Instant) -> Option<EntityId> {
         let mut queue = lock(&self.queue);
-        let entry = queue.first_entry().filter(|entry| entry.key().0 <= now)?;
-        let ((_, id), alarm) = entry.remove_entry();
+        let Entry { id, alarm, .. } = queue.pop_if(|earliest| earliest.at <= now)?;
         alarm.set(Instant::NEVER);
         Some(id)
     }
@@ -69,13 +85,19 @@ impl Timers {
     /// Turns an alarm off.
     pub(crate) fn forget(&self, id: EntityId, alarm: &Alarm) {
         let mut queue = lock(&self.queue);
-        queue.remove(&(alarm.at(), id));
+        remove(&mut queue, alarm.at(), id);
         // Nobody sets it again.
         alarm.set(Instant::START);
     }
 
     /// When the next alarm is due.
     pub(crate) fn next(&self) -> Instant {
-        lock(&self.queue).first_key_value().map_or(Instant::NEVER, |((at, _), _)| *at)
+        lock(&self.queue).last().map_or(Instant::NEVER, |earliest| earliest.at)
+    }
+}
+
+fn remove(queue: &mut Vec<Entry>, at: Instant, id: EntityId) {
+    if let Ok(index) = queue.binary_search_by_key(&Reverse((at, id)), Entry::key) {
+        queue.remove(index);
     }
 }

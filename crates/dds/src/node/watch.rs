@@ -99,7 +99,9 @@ impl Watch {
         if news.intersects(StatusMask::DATA_AVAILABLE)
             && let Some(above) = &self.above
         {
-            above.has_data.store(true, SeqCst);
+            if !above.has_data() {
+                above.has_data.store(true, SeqCst);
+            }
             // Its callback comes before those of its readers (DDS 1.4, 2.2.4.2.2).
             above.changed(StatusMask::DATA_ON_READERS, work);
         }

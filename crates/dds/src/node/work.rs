@@ -9,12 +9,13 @@ use std::sync::Arc;
 use rtps::Transmit;
 use rtps::discovery::Mismatch;
 use wire::discovery::EndpointData;
-use wire::{Guid, GuidPrefix};
+use wire::{Guid, GuidPrefix, Now};
 
 use super::reader::ReaderCell;
 use super::watch::Watch;
 use super::writer::WriterCell;
 use crate::bytes::Bytes;
+use crate::host::Host;
 
 /// See the module. Its buffers are used again by the next call on the thread.
 #[derive(Default)]
@@ -27,6 +28,8 @@ pub(crate) struct Work {
     pub(crate) lost: Vec<GuidPrefix>,
     /// Endpoints that do not match, and why.
     pub(crate) not_matched: Vec<(Arc<EndpointData>, Vec<Mismatch>)>,
+    /// The time of this pass, so that it is read once; nobody keeps it over a callback.
+    time: Option<Now>,
     /// Discovery has something to do.
     pub(crate) discovery: bool,
     /// Writers that discovery believed silent and that were heard.
@@ -48,8 +51,19 @@ impl Work {
     }
 
     /// Gives it back when all is done.
-    pub(crate) fn give(self) {
+    pub(crate) fn give(mut self) {
+        self.time = None;
         SPARE.with_borrow_mut(|spare| spare.push(self));
+    }
+
+    /// The time of this pass.
+    pub(crate) fn now(&mut self, host: &dyn Host) -> Now {
+        *self.time.get_or_insert_with(|| host.now())
+    }
+
+    /// It is `now`, or time may have passed.
+    pub(crate) fn set_time(&mut self, now: Option<Now>) {
+        self.time = now;
     }
 
     pub(crate) fn touch_reader(&mut self, reader: &Arc<ReaderCell>) {

@@ -18,6 +18,8 @@ use crate::bytes::Bytes;
 pub(crate) trait Encode {
     /// Octets, encapsulation header and padding included; or more. Above 16 KiB the sample is kept by handle.
     fn size(&self, representation: Representation) -> Result<usize, Error>;
+    /// Appends the canonical key, see [`dcps::TypeSupport`].
+    fn key(&self, out: &mut Vec<u8>) -> Result<(), Error>;
     /// Appends the octets.
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error>;
 }
@@ -38,15 +40,17 @@ impl Node {
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
         self.change(cell, |state, now| {
-            let WriterState { machine, scratch, pool, .. } = state;
+            let WriterState { machine, scratch, key, pool, .. } = state;
             let representation = machine.representation();
+            key.clear();
+            sample.key(key)?;
             if sample.size(representation)? <= machine.rtps().config().copy_limit {
                 scratch.clear();
                 sample.encode(representation, scratch)?;
-                return machine.write(now, Body::Copy(scratch), options);
+                return machine.write_keyed(now, key, Body::Copy(scratch), options);
             }
             let bytes = pool.fill(|buffer| sample.encode(representation, buffer))?;
-            machine.write(now, Body::Shared(bytes), options)
+            machine.write_keyed(now, key, Body::Shared(bytes), options)
         })
     }
 
@@ -137,6 +141,7 @@ impl Node {
                     let liveliness = state.machine.qos().endpoint.liveliness;
                     drop(state);
                     self.command(|work| {
+                        work.set_time(Some(now));
                         if liveliness.kind == LivelinessKind::ManualByParticipant {
                             self.assert_by(cell, liveliness.lease_duration, now, work);
                         }

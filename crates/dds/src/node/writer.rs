@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use dcps::TypeSupport;
 use dcps::writer::DataWriter;
 use rtps::{Path, Transmit};
-use wire::{Guid, Instant};
+use wire::{Guid, Instant, Now};
 
 use super::timers::Alarm;
 use super::watch::Watch;
@@ -24,6 +24,8 @@ pub(crate) struct WriterState {
     pub(crate) machine: Machine,
     /// Small samples are encoded here.
     pub(crate) scratch: Vec<u8>,
+    /// Keys are written here.
+    pub(crate) key: Vec<u8>,
     /// Large samples are encoded here.
     pub(crate) pool: Pool,
     pub(crate) deleted: bool,
@@ -59,6 +61,9 @@ pub(crate) struct WriterCell {
     blocked: AtomicUsize,
 }
 
+/// Datagrams that are sent with one look at the clock: it costs as much as the rest of a poll.
+const SAME_TIME: u32 = 8;
+
 /// What a look at a writer has found.
 pub(crate) struct Looked {
     /// When to look again.
@@ -78,6 +83,7 @@ impl WriterCell {
             state: Mutex::new(WriterState {
                 machine,
                 scratch: Vec::new(),
+                key: Vec::new(),
                 pool: Pool::default(),
                 deleted: false,
                 unmatched: 0,
@@ -107,15 +113,23 @@ impl WriterCell {
         self.priority.store(priority, Ordering::Relaxed);
     }
 
-    /// Sends what the machine has to send. Datagrams for readers of our own participant go to `deliver`, in order. `None`
+    /// Sends what the machine has to send; it is `now` at the beginning. Datagrams for readers of our own participant go to `deliver`, in order. `None`
     /// if another thread is at it: it sees what is new.
-    pub(crate) fn send(&self, host: &dyn Host, mut deliver: impl FnMut(&[u8])) -> Option<Looked> {
+    pub(crate) fn send(
+        &self,
+        host: &dyn Host,
+        mut now: Now,
+        mut deliver: impl FnMut(&[u8]),
+    ) -> Option<Looked> {
         let mut looked = None;
         loop {
             self.left.store(true, Ordering::SeqCst);
             let Some(mut out) = try_lock(&self.token) else { return looked };
             while self.left.swap(false, Ordering::SeqCst) {
-                looked = Some(self.send_all(host, &mut out, &mut deliver));
+                if looked.is_some() {
+                    now = host.now();
+                }
+                looked = Some(self.send_all(host, &mut now, &mut out, &mut deliver));
             }
             drop(out);
             // Left between the last look and the end of holding?
@@ -125,7 +139,14 @@ impl WriterCell {
         }
     }
 
-    fn send_all(&self, host: &dyn Host, out: &mut Outgoing, deliver: &mut impl FnMut(&[u8])) -> Looked {
+    fn send_all(
+        &self,
+        host: &dyn Host,
+        now: &mut Now,
+        out: &mut Outgoing,
+        deliver: &mut impl FnMut(&[u8]),
+    ) -> Looked {
+        let mut polls = 0_u32;
         loop {
             if !out.finish(host) {
                 return Looked { timeout: Instant::NEVER, stuck: true };
@@ -134,12 +155,15 @@ impl WriterCell {
                 deliver(&datagram);
                 out.spare.push(datagram);
             }
-            let now = host.now();
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(SAME_TIME) {
+                *now = host.now();
+            }
             let mut state = self.lock();
             if state.deleted {
                 return Looked { timeout: Instant::NEVER, stuck: false };
             }
-            if !state.machine.rtps_mut().poll_transmit(now, &mut out.transmit) {
+            if !state.machine.rtps_mut().poll_transmit(*now, &mut out.transmit) {
                 return Looked { timeout: state.machine.poll_timeout(), stuck: false };
             }
             out.stuck = Some(0);

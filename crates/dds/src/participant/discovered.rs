@@ -3,13 +3,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dcps::{Error, InstanceHandle};
-use rtps::discovery::{Mismatch, Rejection};
+use rtps::discovery::{Ignore, Mismatch, Rejection};
 use wire::discovery::{EndpointData, ParticipantData};
-use wire::{Duration, Guid};
+use wire::{Duration, Guid, GuidPrefix};
 
 use super::DomainParticipant;
 use crate::condition::{StatusCondition, WaitSet};
-use crate::entity::StatusSource;
+use crate::entity::{StatusSource, deleted};
 use crate::host::Host;
 use crate::node::Node;
 use crate::node::watch::Watch;
@@ -33,11 +33,59 @@ pub struct NotMatched {
 }
 
 impl DomainParticipant {
-    /// The participants that were found, without this one.
+    /// Ignores a participant for good, as if nothing of it were there: its writers and readers are unmatched and never match again. It is
+    /// not told of that; a reliable writer of it goes on to wait for acknowledgements, until its own limits. To ignore this participant
+    /// itself parts its writers from its readers.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn ignore_participant(&self, prefix: GuidPrefix) -> Result<(), Error> {
+        self.ignore("ignore_participant", Ignore::Participant(prefix))
+    }
+
+    /// As [`DomainParticipant::ignore_participant`], for one writer.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn ignore_publication(&self, writer: InstanceHandle) -> Result<(), Error> {
+        self.ignore("ignore_publication", Ignore::Endpoint(Guid::from_bytes(writer.to_bytes())))
+    }
+
+    /// As [`DomainParticipant::ignore_participant`], for one reader.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn ignore_subscription(&self, reader: InstanceHandle) -> Result<(), Error> {
+        self.ignore("ignore_subscription", Ignore::Endpoint(Guid::from_bytes(reader.to_bytes())))
+    }
+
+    /// As [`DomainParticipant::ignore_participant`], for all writers and readers of other participants with a topic of this name. The
+    /// standard ignores a topic of one type here; types are compared by name when endpoints are matched.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn ignore_topic(&self, name: &str) -> Result<(), Error> {
+        self.ignore("ignore_topic", Ignore::Topic(name.to_owned()))
+    }
+
+    fn ignore(&self, operation: &'static str, what: Ignore) -> Result<(), Error> {
+        let node = self.node();
+        if node.is_closed() {
+            return Err(deleted(operation));
+        }
+        node.command(|work| {
+            node.lock_discovery().ignore(node.host().now(), what);
+            work.discovery = true;
+        });
+        Ok(())
+    }
+
+    /// The participants that were found, without this one and those that are ignored.
     pub fn get_discovered_participants(&self) -> Vec<DiscoveredParticipant> {
         let discovery = self.node().lock_discovery();
         discovery
             .participants()
+            .filter(|found| !discovery.is_participant_ignored(found.data().prefix))
             .map(|found| DiscoveredParticipant { data: Arc::clone(found.data()) })
             .collect()
     }
@@ -51,9 +99,10 @@ impl DomainParticipant {
         strangers.map(|(from, data)| (from, data.clone())).collect()
     }
 
-    /// All writers and readers that are known, those of this participant too.
+    /// All writers and readers that are known and not ignored, those of this participant too.
     pub fn get_discovered_endpoints(&self) -> Vec<Arc<EndpointData>> {
-        self.node().lock_discovery().endpoints().cloned().collect()
+        let discovery = self.node().lock_discovery();
+        discovery.endpoints().filter(|data| !discovery.is_ignored(data)).cloned().collect()
     }
 
     /// What one of our endpoints is matched with.

@@ -147,6 +147,10 @@ impl<T: DdsType> Encode for Sample<'_, T> {
         Ok(size.saturating_add(ENCAPSULATION_SIZE + PADDING))
     }
 
+    fn key(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        dcps::canonical_key(self.0, out).map_err(|error| not_encoded("write", &error))
+    }
+
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error> {
         self.0.encode_payload(encoding(representation), out).map_err(|error| not_encoded("write", &error))
     }

@@ -296,7 +296,12 @@ impl RawDataReader {
             return Err(deleted("held"));
         }
         let (cache, waiting) = (&state.cache, state.rtps.held_bytes());
-        Ok(Held { bytes: cache.held_bytes(), waiting, samples: cache.samples(), instances: cache.instances() })
+        Ok(Held {
+            bytes: cache.held_bytes(),
+            waiting,
+            samples: cache.samples(),
+            instances: cache.instances(),
+        })
     }
 
     /// How often something notable happened in the protocol: duplicates, what had to wait, what is lost.

@@ -271,7 +271,9 @@ impl<T: DdsType> DataReader<T> {
         }
         let mut octets = LIST.take();
         let result = access(&mut octets);
-        self.raw.recycle(octets.drain(..));
+        if !octets.is_empty() {
+            self.raw.recycle(octets.drain(..));
+        }
         LIST.set(octets);
         result
     }

@@ -229,3 +229,46 @@ fn what_is_fixed_is_refused_and_nothing_changes() {
     let seen = reader.get_matched_publication_data(writer.guid().unwrap().into()).unwrap();
     assert_eq!(seen.qos.user_data, [0; 0]);
 }
+
+#[test]
+fn what_is_ignored_is_as_if_it_were_not_there() {
+    let (mut desk, here, there) = two();
+    let third = desk.participant();
+    let reader = reader(&here, |_| {});
+    let own = writer(&here, |_| {});
+    let (one, other) = (writer(&there, |_| {}), writer(&there, |_| {}));
+    let last = writer(&third, |_| {});
+    settle(&mut desk);
+    let mut matched = || {
+        desk.run(millis(10));
+        for (writer, value) in [(&own, 0), (&one, 1), (&other, 2), (&last, 3)] {
+            writer.write(&reading(1, value)).unwrap();
+        }
+        desk.run(millis(10));
+        let mut seen = values(&reader);
+        seen.sort_unstable();
+        assert_eq!(reader.get_subscription_matched_status().current.count as usize, seen.len());
+        seen
+    };
+    assert_eq!(matched(), [0, 1, 2, 3]);
+    here.ignore_publication(one.guid().unwrap().into()).unwrap();
+    assert_eq!(matched(), [0, 2, 3]);
+    here.ignore_participant(there.prefix()).unwrap();
+    assert_eq!(matched(), [0, 3]);
+    assert_eq!(here.get_discovered_participants().len(), 1);
+    assert!(here.get_discovered_endpoints().iter().all(|data| data.guid.prefix != there.prefix()));
+    here.ignore_topic("Readings").unwrap();
+    assert_eq!(matched(), [0], "our own are not meant");
+    here.ignore_subscription(reader.guid().unwrap().into()).unwrap();
+    assert_eq!(matched(), [0; 0]);
+    assert_eq!(own.get_publication_matched_status().current.count, 0, "both sides are here");
+    own.wait_for_acknowledgments(Duration::ZERO).unwrap();
+    // It stays so, whatever they announce.
+    let mut qos = one.get_qos();
+    qos.endpoint.user_data = vec![1];
+    one.set_qos(QosKind::Specific(qos)).unwrap();
+    let _late = writer(&there, |_| {});
+    desk.run(Duration::from_secs(60));
+    assert_eq!(reader.get_subscription_matched_status().current.count, 0);
+    assert_eq!(reader.get_requested_incompatible_qos_status().total.count, 0);
+}

@@ -175,7 +175,7 @@ fn a_deleted_endpoint_is_unmatched_and_what_it_wrote_arrives_before() {
     settle(&mut desk);
     writer.write(&reading(1, 1)).unwrap();
     writer.get_publisher().delete_datawriter(&writer).unwrap();
-    desk.run(millis(10));
+    part(&mut desk);
     assert_eq!(values(&reader), [1], "what waited for company left");
     assert_eq!(reader.get_subscription_matched_status().current.count, 0);
     assert_eq!(reader.get_matched_publications(), []);
@@ -215,6 +215,32 @@ fn a_topic_is_for_one_type() {
 }
 
 #[test]
+fn what_is_not_supported_is_refused() {
+    let (_desk, here, _there) = two();
+    let mut group = PublisherQos::default();
+    group.presentation.coherent_access = true;
+    let refused = here.create_publisher(QosKind::Specific(group.clone()), None, NO_STATUS);
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    let publisher = publisher(&here);
+    assert_eq!(code(publisher.set_qos(QosKind::Specific(group))), ReturnCode::ImmutablePolicy);
+    let mut qos = DataReaderQos::default();
+    qos.endpoint.type_consistency.prevent_type_widening = true;
+    let refused = subscriber(&here).create_datareader::<Reading>(
+        &topic(&here),
+        QosKind::Specific(qos),
+        None,
+        NO_STATUS,
+    );
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    let mut qos = DataWriterQos::default();
+    qos.endpoint.durability = dds::qos::Durability::Persistent;
+    let refused =
+        publisher.create_datawriter::<Reading>(&topic(&here), QosKind::Specific(qos), None, NO_STATUS);
+    assert_eq!(code(refused), ReturnCode::Unsupported);
+    assert!(publisher.lookup_datawriter("Readings").is_none(), "nothing is left of it");
+}
+
+#[test]
 fn defaults_are_those_of_the_factory_until_it_is_told_others() {
     let (_desk, here, _there) = two();
     let publisher = publisher(&here);
@@ -251,7 +277,7 @@ fn a_participant_leaves_with_the_last_handle_of_anything_in_it() {
     drop(writer);
     weak.write(&reading(1, 1)).unwrap();
     drop(weak);
-    desk.run(millis(10));
+    part(&mut desk);
     assert_eq!(reader.get_subscription_matched_status().current.count, 0, "it has said goodbye");
     assert_eq!(there.get_discovered_participants().len(), 0);
     assert!(desk.is_closed(0) && !desk.is_closed(1));

@@ -44,6 +44,11 @@ pub(crate) fn settle(desk: &mut Desk) {
     desk.run(Duration::from_secs(1));
 }
 
+/// Long enough for who says goodbye to be gone: writers are kept for a moment, so that their last samples are read.
+pub(crate) fn part(desk: &mut Desk) {
+    desk.run(millis(60));
+}
+
 /// The topic "Readings" of a participant.
 pub(crate) fn topic(participant: &DomainParticipant) -> Topic {
     named_topic(participant, "Readings")

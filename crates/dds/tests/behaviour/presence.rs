@@ -172,7 +172,7 @@ fn the_strongest_writer_that_is_alive_owns_an_instance() {
     assert_eq!(values(&reader), [11]);
     // It leaves.
     strong.get_publisher().delete_datawriter(&strong).unwrap();
-    desk.run(millis(10));
+    part(&mut desk);
     weak.write(&reading(1, 7)).unwrap();
     desk.run(millis(10));
     assert_eq!(values(&reader), [7]);
@@ -201,7 +201,7 @@ fn instances_end_as_the_lifecycle_of_the_writer_says() {
         assert_eq!(told.last().unwrap().info.instance_state, ended);
         assert_eq!(state(&reader), Some(InstanceState::Alive));
         writer.get_publisher().delete_datawriter(&writer).unwrap();
-        desk.run(millis(10));
+        part(&mut desk);
         assert_eq!(state(&reader), Some(ended), "deleting a writer unregisters what it wrote");
     }
 }

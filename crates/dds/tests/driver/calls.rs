@@ -10,13 +10,13 @@ use crate::namespace::alone;
 use crate::node::{Node, transmit};
 use crate::process::{is_alone, system_calls};
 
-const ROUNDS: u64 = 2_000;
+pub(crate) const ROUNDS: u64 = 2_000;
 
 /// One send and one receive call at each side, and nothing else: waking another thread would be a call too. A call more in each round
 /// trip would leave none as it should be. When the machine is slow, some are otherwise: the own thread takes the socket back
 /// meanwhile and has to be asked again.
-fn check(test: &str) {
-    let Some(threads) = system_calls(&format!("calls::{test}")) else { return };
+pub(crate) fn check(test: &str) {
+    let Some(threads) = system_calls(test) else { return };
     let sends = |calls: &[String]| calls.iter().filter(|name| *name == "sendto").count() as u64;
     let sides: Vec<_> = threads.iter().filter(|calls| sends(calls) > ROUNDS / 2).collect();
     assert_eq!(sides.len(), 2, "threads that send once for each round trip");
@@ -43,7 +43,7 @@ fn bouncing(left: Arc<AtomicU64>) -> Arc<Node> {
 #[test]
 fn by_callbacks() {
     if !is_alone() {
-        return check("by_callbacks");
+        return check("calls::by_callbacks");
     }
     alone(|| {
         let left = [(); 2].map(|()| Arc::new(AtomicU64::new(ROUNDS)));
@@ -58,7 +58,7 @@ fn by_callbacks() {
 #[test]
 fn by_leaders() {
     if !is_alone() {
-        return check("by_leaders");
+        return check("calls::by_leaders");
     }
     alone(|| {
         let got = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));

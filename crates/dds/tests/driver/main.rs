@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod opening;
 mod process;
+mod samples;
 mod traffic;
 
 use std::time::Duration;

@@ -39,7 +39,10 @@ struct ThreadHost {
     loft: Loft,
     address: SocketAddr,
     inbox: Mutex<Inbox>,
+    /// Something came in, or somebody is to look at what he waits for.
     news: Condvar,
+    /// There is something earlier to be woken for.
+    earlier: Condvar,
     engine: Mutex<Option<Arc<dyn Engine>>>,
     keeps_thread: AtomicBool,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
@@ -64,6 +67,7 @@ impl Loft {
             address,
             inbox: Mutex::default(),
             news: Condvar::new(),
+            earlier: Condvar::new(),
             engine: Mutex::default(),
             keeps_thread: AtomicBool::new(false),
             threads: Mutex::default(),
@@ -148,8 +152,8 @@ impl ThreadHost {
                     self.inside(|engine| engine.on_timeout());
                     inbox = self.inbox();
                 }
-                Some(at) => inbox = self.news.wait_timeout(inbox, span(now, at)).unwrap().0,
-                None => inbox = self.news.wait(inbox).unwrap(),
+                Some(at) => inbox = self.earlier.wait_timeout(inbox, span(now, at)).unwrap().0,
+                None => inbox = self.earlier.wait(inbox).unwrap(),
             }
         }
     }
@@ -209,7 +213,7 @@ impl Host for ThreadHost {
         let mut inbox = self.inbox();
         if inbox.wake_at.is_none_or(|known| at < known) {
             inbox.wake_at = Some(at);
-            self.news.notify_all();
+            self.earlier.notify_all();
         }
     }
 
@@ -249,6 +253,7 @@ impl Host for ThreadHost {
     fn close(&self) {
         self.inbox().closed = true;
         self.news.notify_all();
+        self.earlier.notify_all();
         self.loft.hosts.lock().unwrap().remove(&self.address);
         if !self.is_inside() {
             let threads = std::mem::take(&mut *self.threads.lock().unwrap());

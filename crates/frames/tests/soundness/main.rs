@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod analysis;
+mod babblers;
 mod bundles;
 mod ledger;
 mod mutants;

@@ -42,30 +42,68 @@ pub(crate) fn attack(
     Some((flow, hop, Search::new(network, bounds, flow, hop, EFFORT).worst(seed)))
 }
 
-#[test]
-fn no_frame_is_above_its_bound() {
-    let (mut with_bound, mut without, mut runs, mut checked) = (0, 0, 0, 0);
-    let mut ratios = Ratios::default();
-    let mut wrong = Vec::new();
-    for seed in tiers::current().seeds("latency.networks") {
+/// What became of some of the seeds.
+#[derive(Default)]
+struct Tally {
+    with_bound: u64,
+    without: u64,
+    runs: u64,
+    checked: u64,
+    ratios: Ratios,
+    wrong: Vec<(u64, generate::Topology, Vec<String>)>,
+}
+
+impl Tally {
+    fn judge(&mut self, seed: u64) {
         let (generated, policing) = generated(seed);
         let model = Model::new(&generated.network, &policing);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else {
-            without += 1;
-            continue;
+            self.without += 1;
+            return;
         };
-        with_bound += 1;
+        self.with_bound += 1;
         let network = analysis.guarded(&generated.network);
         let bounds = analysis.bounds(&network);
-        let Some((flow, hop, found)) = attack(seed, &network, &bounds) else { continue };
-        runs += found.runs;
-        checked += found.outcome.received.iter().flatten().sum::<u64>();
-        if !wrong_with(&analysis, &network, &found).is_empty() {
-            wrong.push((seed, generated.topology, wrong_with(&analysis, &network, &found)));
+        let Some((flow, hop, found)) = attack(seed, &network, &bounds) else { return };
+        self.runs += found.runs;
+        self.checked += found.outcome.received.iter().flatten().sum::<u64>();
+        let wrong = wrong_with(&analysis, &network, &found);
+        if !wrong.is_empty() {
+            self.wrong.push((seed, generated.topology, wrong));
         }
         let bound = analysis.paths[flow][hop].latency;
-        ratios.add(analysis.methods(flow, hop), network.path(flow, hop).len(), bound, found.latency);
+        self.ratios.add(analysis.methods(flow, hop), network.path(flow, hop).len(), bound, found.latency);
     }
+
+    fn add(&mut self, other: Self) {
+        self.with_bound += other.with_bound;
+        self.without += other.without;
+        self.runs += other.runs;
+        self.checked += other.checked;
+        self.ratios.merge(other.ratios);
+        self.wrong.extend(other.wrong);
+    }
+}
+
+/// On all cores: no seed depends on another.
+#[test]
+fn no_frame_is_above_its_bound() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = |first: usize| {
+        let mut tally = Tally::default();
+        tiers::current()
+            .seeds("latency.soundness")
+            .skip(first)
+            .step_by(threads)
+            .for_each(|seed| tally.judge(seed));
+        tally
+    };
+    let mut tally = Tally::default();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+        parts.into_iter().for_each(|part| tally.add(part.join().unwrap()));
+    });
+    let Tally { with_bound, without, runs, checked, ratios, wrong } = tally;
     println!(
         "{with_bound} networks with bounds, {without} without; {runs} runs; {checked} frames at ends of hops"
     );

@@ -11,6 +11,12 @@ impl Ratios {
         self.0.entry((method, hops)).or_default().push(bound as f64 / seen as f64);
     }
 
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (key, mut ratios) in other.0 {
+            self.0.entry(key).or_default().append(&mut ratios);
+        }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }

@@ -127,6 +127,9 @@ pub const OPENFLOW_MESSAGE: Target = Target {
     hunger: 1,
 };
 
+/// How many times the usual budget a channel may take: a message of eight octets is an event, which is drained after the input.
+const EVENT_HUNGER: usize = 8;
+
 /// What a switch says to its controller.
 pub const OPENFLOW_STREAM: Target = Target {
     name: "openflow_stream",
@@ -135,7 +138,7 @@ pub const OPENFLOW_STREAM: Target = Target {
     session: || Box::new(openflow_stream),
     batch: STATELESS_BATCH,
     keeps: 0,
-    hunger: 1,
+    hunger: EVENT_HUNGER,
 };
 
 /// Samples of matched writers, to DataReaders with most policies between them.

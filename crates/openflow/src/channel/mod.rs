@@ -139,7 +139,8 @@ impl Channel {
         }
     }
 
-    /// Octets have come in, in any pieces.
+    /// Octets have come in, in any pieces. Every eight of them may become an event, which takes some 200 octets: hand in at
+    /// most 64 KiB at a time, and drain the events between.
     pub fn handle_input(&mut self, now: Duration, bytes: &[u8]) {
         let mut framer = core::mem::replace(&mut self.framer, Framer::new(0));
         let mut input = bytes;

@@ -10,6 +10,7 @@ use wire::{EntityId, Guid, GuidPrefix, Instant};
 
 use super::config::Limits;
 use super::events::{Event, Events};
+use super::ignored::{Ignore, Ignored};
 use super::liveliness::Leases;
 use super::matching::{Mismatch, compare};
 use super::participants::Ledger;
@@ -66,10 +67,11 @@ pub(super) struct Endpoints {
     matched: BTreeSet<(EntityId, Guid)>,
     /// A local endpoint and one of the same topic that it does not match.
     unmatched: BTreeSet<(EntityId, Guid)>,
+    ignored: Ignored,
 }
 
 impl Endpoints {
-    pub(super) const fn new(prefix: GuidPrefix) -> Self {
+    pub(super) fn new(prefix: GuidPrefix) -> Self {
         Self {
             prefix,
             all: BTreeMap::new(),
@@ -78,6 +80,7 @@ impl Endpoints {
             usage: BTreeMap::new(),
             matched: BTreeSet::new(),
             unmatched: BTreeSet::new(),
+            ignored: Ignored::default(),
         }
     }
 
@@ -127,6 +130,31 @@ impl Endpoints {
             let other = self.get(*other)?;
             Some((*local, other, pair(own, other).err()?))
         })
+    }
+
+    /// Ignores something from now on, and unmatches what is matched with it. Peers are not told.
+    pub(super) fn ignore(&mut self, what: Ignore, around: &mut Surroundings<'_>) {
+        self.ignored.add(what);
+        let pairs: Vec<(EntityId, Guid)> = self.matched.iter().chain(&self.unmatched).copied().collect();
+        for (local, other) in pairs {
+            let own = self.get(Guid::new(self.prefix, local));
+            let is_ignored =
+                |data: Option<&Arc<EndpointData>>| data.is_some_and(|data| self.is_ignored(data));
+            if is_ignored(own) || is_ignored(self.get(other)) {
+                self.unmatch(local, other, around);
+            }
+        }
+        self.revision = self.revision.wrapping_add(1);
+    }
+
+    /// True if the application wants to know nothing of an endpoint.
+    pub(super) fn is_ignored(&self, endpoint: &EndpointData) -> bool {
+        self.ignored.has(self.prefix, endpoint)
+    }
+
+    /// True if the application wants to know nothing of a participant.
+    pub(super) fn is_participant_ignored(&self, prefix: GuidPrefix) -> bool {
+        self.ignored.has_participant(prefix)
     }
 
     /// Takes a local endpoint, new or changed, and matches it.
@@ -280,6 +308,9 @@ impl Endpoints {
         let (Some(own), Some(data)) = (self.get(Guid::new(self.prefix, local)), self.get(other)) else {
             return;
         };
+        if self.is_ignored(own) || self.is_ignored(data) {
+            return;
+        }
         match pair(own, data) {
             Ok(()) => {
                 around.announce_match(local, data, self.prefix);

@@ -11,6 +11,7 @@ mod config;
 mod endpoints;
 mod events;
 mod farewell;
+mod ignored;
 mod input;
 mod liveliness;
 mod matching;
@@ -36,6 +37,7 @@ use crate::writer::WriteError;
 
 pub use config::{ConfigError, DiscoveryConfig, Limits};
 pub use events::{Event, LossReason};
+pub use ignored::Ignore;
 pub use matching::{Mismatch, PolicyId, compare};
 pub use participants::RemoteParticipant;
 pub use rejection::Rejection;
@@ -189,6 +191,23 @@ impl<P: Payload> Discovery<P> {
             self.config.user_data = user_data.to_vec();
             self.announcer.change(&participant_data(&self.config));
         }
+    }
+
+    /// Ignores a participant, an endpoint or a topic for good: its matches end, and it never matches again. It goes on to be discovered,
+    /// and is not told: a reliable writer that is ignored waits in vain for an acknowledgement.
+    pub fn ignore(&mut self, now: Now, what: Ignore) {
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.ignore(what, &mut around);
+    }
+
+    /// True for an endpoint that is ignored: on its own, with its participant, or with its topic.
+    pub fn is_ignored(&self, endpoint: &EndpointData) -> bool {
+        self.endpoints.is_ignored(endpoint)
+    }
+
+    /// True for a participant that is ignored.
+    pub fn is_participant_ignored(&self, prefix: GuidPrefix) -> bool {
+        self.endpoints.is_participant_ignored(prefix)
     }
 
     /// Asserts the liveliness of our MANUAL_BY_PARTICIPANT writers.

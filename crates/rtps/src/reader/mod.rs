@@ -8,6 +8,7 @@ mod order;
 mod reassembly;
 mod writer_proxy;
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wire::message::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag};
@@ -15,6 +16,7 @@ use wire::parameter::InlineQos;
 use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, VendorId};
 
 use crate::path::Path;
+use crate::spare::fitting;
 use order::Held;
 use reassembly::Run;
 use writer_proxy::WriterProxy;
@@ -178,7 +180,8 @@ pub struct Reader {
 struct Store {
     config: ReaderConfig,
     held_bytes: usize,
-    spare: Vec<Vec<u8>>,
+    /// In the order in which they came back.
+    spare: VecDeque<Vec<u8>>,
     spare_bytes: usize,
     spare_runs: Vec<Vec<Run>>,
     counters: ReaderCounters,
@@ -187,27 +190,41 @@ struct Store {
 }
 
 impl Store {
-    /// Most spare buffers that are kept, most octets of each, and most of all together.
+    /// Most spare buffers that are kept, and most octets of each.
     const SPARE: usize = 4_096;
-    const SPARE_LEN: usize = 1 << 17;
-    const SPARE_BYTES: usize = 1 << 20;
+    const SPARE_LEN: usize = 4 << 20;
 
-    /// A buffer for `len` octets. What is held counts with its capacity, so a spare one that is far too large is given up.
-    fn buffer(&mut self, len: usize) -> Vec<u8> {
-        let buffer = self.spare.pop().unwrap_or_default();
-        self.spare_bytes = self.spare_bytes.saturating_sub(buffer.capacity());
-        let fits = buffer.capacity() <= len.saturating_mul(2).max(256) && self.has_room(buffer.capacity());
-        if fits { buffer } else { Vec::new() }
+    /// Most octets of all spare buffers together.
+    fn spare_limit(&self) -> usize {
+        self.config.byte_limit / 4
     }
 
+    /// A buffer for `len` octets. What is held counts with its capacity, so a spare one that is far too large is not used.
+    fn buffer(&mut self, len: usize) -> Vec<u8> {
+        let index = fitting(self.spare.iter().map(Vec::capacity), len);
+        let Some(buffer) = index.and_then(|index| self.spare.swap_remove_back(index)) else {
+            return Vec::new();
+        };
+        if !self.has_room(buffer.capacity()) {
+            self.spare.push_back(buffer);
+            return Vec::new();
+        }
+        self.spare_bytes = self.spare_bytes.saturating_sub(buffer.capacity());
+        buffer
+    }
+
+    /// Keeps a buffer for later; those that came back longest ago make room for it.
     fn recycle(&mut self, mut buffer: Vec<u8>) {
         let len = buffer.capacity();
-        let fits =
-            self.spare.len() < Self::SPARE && self.spare_bytes.saturating_add(len) <= Self::SPARE_BYTES;
-        if fits && (1..=Self::SPARE_LEN).contains(&len) {
-            buffer.clear();
-            self.spare.push(buffer);
-            self.spare_bytes += len;
+        if !(1..=Self::SPARE_LEN.min(self.spare_limit())).contains(&len) {
+            return;
+        }
+        buffer.clear();
+        self.spare.push_back(buffer);
+        self.spare_bytes += len;
+        while self.spare.len() > Self::SPARE || self.spare_bytes > self.spare_limit() {
+            let Some(oldest) = self.spare.pop_front() else { return };
+            self.spare_bytes = self.spare_bytes.saturating_sub(oldest.capacity());
         }
     }
 
@@ -233,7 +250,7 @@ impl Reader {
         let store = Store {
             config,
             held_bytes: 0,
-            spare: Vec::new(),
+            spare: VecDeque::new(),
             spare_bytes: 0,
             spare_runs: Vec::new(),
             counters: ReaderCounters::default(),

@@ -1,4 +1,8 @@
 //! Puts changes of the history together into one datagram.
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
 use wire::message::encode::{
     self, DATA_FRAG_HEADER_LEN, DATA_HEADER_LEN, DataFragHeader, DataHeader, HEARTBEAT_LEN,
     INFO_DESTINATION_LEN, INFO_TIMESTAMP_LEN, MAX_GAP_LEN,
@@ -101,14 +105,14 @@ impl<'t, P: Payload> Datagram<'t, P> {
                         self.timestamp(record.timestamp);
                     }
                 }
-                self.out.slab(slab, start..data.end as usize);
+                self.slab(slab, start, data);
             }
             (_, Source::Handle(payload)) => {
                 self.timestamp(record.timestamp);
                 let len = payload.as_ref().len();
                 let padding = len.wrapping_neg() % 4;
                 let header = DataHeader {
-                    reader_id: EntityId::UNKNOWN,
+                    reader_id: self.reader_id,
                     writer_id: self.writer_id,
                     sequence_number: record.number,
                     inline_qos: (!inline_qos.is_empty()).then_some(inline_qos),
@@ -133,6 +137,24 @@ impl<'t, P: Payload> Datagram<'t, P> {
         Added::Whole
     }
 
+    /// Adds a DATA submessage of a slab, with what stands before it from `start` on. In a slab it is for every reader; what is sent
+    /// to one alone must not reach others of its participant, which may not be entitled to it.
+    fn slab(&mut self, slab: &Arc<Vec<u8>>, start: usize, data: &Range<u32>) {
+        const READER_ID: usize = 8;
+        let end = data.end as usize;
+        if self.reader_id == EntityId::UNKNOWN {
+            return self.out.slab(slab, start..end);
+        }
+        let reader_id = self.reader_id.0;
+        self.out.scratch(|bytes| {
+            let at = bytes.len() + (data.start as usize).saturating_sub(start) + READER_ID;
+            bytes.extend_from_slice(slab.get(start..end).unwrap_or_default());
+            if let Some(field) = bytes.get_mut(at..at + reader_id.len()) {
+                field.copy_from_slice(&reader_id);
+            }
+        });
+    }
+
     /// Octets of a fragment of this change in this datagram's size, if it goes in fragments.
     pub(crate) fn fragment_of(&self, history: &History<P>, record: &Record) -> Option<u32> {
         fragments_of(history, record, self.limit as u32).map(|(size, _)| size)
@@ -150,7 +172,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
         self.timestamp(record.timestamp);
         let padding = (end - start).wrapping_neg() % 4;
         let header = DataFragHeader {
-            reader_id: EntityId::UNKNOWN,
+            reader_id: self.reader_id,
             writer_id: self.writer_id,
             sequence_number: record.number,
             first_fragment: FragmentNumber(index.saturating_add(1)),

@@ -1,6 +1,7 @@
 //! The world keeps time and order.
 use super::*;
 use crate::network::{Attachment, Profile};
+use crate::node::Observation;
 use crate::random::Random;
 use rtps::Path;
 

@@ -82,6 +82,21 @@ pub trait DdsType: CdrType {
         self.decode_into(&mut Decoder::new(body, encoding, Scope::Data))
     }
 
+    /// Reads the members of a value in [`Scope::Data`] up to the last one of the key; what follows stays unread. Derived where that is
+    /// less than all.
+    fn decode_to_key(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {
+        self.decode_into(decoder)
+    }
+
+    /// Reads of a serialized payload what its key needs, into this value, and says how many octets that took. The value is good for its
+    /// key alone then.
+    fn decode_payload_to_key(&mut self, payload: &[u8]) -> Result<usize, DecodeError> {
+        let (encoding, body) = Encoding::open(payload, Self::EXTENSIBILITY)?;
+        let mut decoder = Decoder::new(body, encoding, Scope::Data);
+        self.decode_to_key(&mut decoder)?;
+        Ok(decoder.position())
+    }
+
     /// Reads a serialized payload with the key members alone; the others have their initial values.
     fn decode_key_payload(payload: &[u8]) -> Result<Self, DecodeError> {
         if !Self::HAS_KEY {

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use dds::serialized::{InstanceOf, Request, Sample};
+use dds::serialized::{DropReason, InstanceOf, Request, Sample};
 use dds::status::{LivelinessChanged, Matched};
 use dds::{
     AnyDataReaderListener, AnyDataWriterListener, Bytes, Error, InstanceHandle, RawDataReader, RawDataWriter,
@@ -118,6 +118,13 @@ impl OwnReader {
     }
 }
 
+impl OwnReader {
+    /// How many samples it did not get, as far as it knows a reason.
+    pub fn dropped(&self) -> u64 {
+        DropReason::ALL.iter().map(|reason| self.raw.dropped(*reason).count).sum()
+    }
+}
+
 impl Application {
     /// Everything seen since the last call, in order.
     pub fn drain(&self, out: &mut Vec<Seen>) {
@@ -183,7 +190,10 @@ impl Application {
     /// Takes again, at first what waits.
     pub fn accept(&self) {
         if self.refuses.swap(false, Ordering::Relaxed) {
-            self.readers().iter().filter(|reader| reader.plan.reads.eager).for_each(|reader| self.take(reader));
+            self.readers()
+                .iter()
+                .filter(|reader| reader.plan.reads.eager)
+                .for_each(|reader| self.take(reader));
         }
     }
 
@@ -238,7 +248,12 @@ impl Application {
             (None, None) => ((reader.form == Form::Keyless).then_some(0), None),
         };
         if info.valid_data != octets.is_some() {
-            return Err(format!("{}: valid_data is {}, data {}", reader.guid, info.valid_data, octets.is_some()));
+            return Err(format!(
+                "{}: valid_data is {}, data {}",
+                reader.guid,
+                info.valid_data,
+                octets.is_some()
+            ));
         }
         Ok(Taken {
             reader: reader.guid,
@@ -269,7 +284,14 @@ impl Application {
     }
 
     /// Makes a change, if the writer is not about to make one.
-    pub fn change(&self, writer: &OwnWriter, kind: Kind, instance: u32, len: usize, serialized: bool) -> Made {
+    pub fn change(
+        &self,
+        writer: &OwnWriter,
+        kind: Kind,
+        instance: u32,
+        len: usize,
+        serialized: bool,
+    ) -> Made {
         if writer.busy.swap(true, Ordering::Relaxed) {
             return Made::Nothing;
         }
@@ -278,7 +300,14 @@ impl Application {
         made
     }
 
-    fn make_change(&self, writer: &OwnWriter, kind: Kind, instance: u32, len: usize, serialized: bool) -> Made {
+    fn make_change(
+        &self,
+        writer: &OwnWriter,
+        kind: Kind,
+        instance: u32,
+        len: usize,
+        serialized: bool,
+    ) -> Made {
         let number = *lock(&writer.last) + 1;
         let source = writer.raw.get_publisher().get_participant().get_current_time().wall;
         let sample = || writer.form.encode(instance, &[], writer.plan.writes.xcdr2);
@@ -286,7 +315,9 @@ impl Application {
             match writer.raw.lookup_serialized(&sample(), false) {
                 Ok(Some(_)) => {}
                 Ok(None) => return Made::Nothing,
-                Err(error) => self.odd(Invariant::NoPanic, format!("{} cannot look up: {error}", writer.guid)),
+                Err(error) => {
+                    self.odd(Invariant::NoPanic, format!("{} cannot look up: {error}", writer.guid))
+                }
             }
         }
         self.note(Seen::Asks(Asked { writer: writer.guid, number, kind, instance, source }));
@@ -346,10 +377,7 @@ impl Application {
 }
 
 /// What is gone and what is new.
-fn changes(
-    before: &BTreeSet<InstanceHandle>,
-    now: &BTreeSet<InstanceHandle>,
-) -> Vec<(InstanceHandle, bool)> {
+fn changes(before: &BTreeSet<InstanceHandle>, now: &BTreeSet<InstanceHandle>) -> Vec<(InstanceHandle, bool)> {
     let gone = before.difference(now).map(|handle| (*handle, false));
     gone.chain(now.difference(before).map(|handle| (*handle, true))).collect()
 }

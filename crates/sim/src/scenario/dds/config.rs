@@ -220,7 +220,9 @@ impl Config {
                 tells_buffer: random.chance(700_000),
                 lets_go: random.coin(),
                 endpoints: (0..random.within(1..=4))
-                    .map(|_| EndpointPlan::draw(random, &topics, partitions, strict, writers_share, frame.until))
+                    .map(|_| {
+                        EndpointPlan::draw(random, &topics, partitions, strict, writers_share, frame.until)
+                    })
                     .collect(),
             })
             .collect();
@@ -274,8 +276,14 @@ impl EndpointPlan {
             (true, _) => random.pick(&[48 << 10, 128 << 10, 1 << 20]),
         };
         let kinds: &[_] = match (strict, is_writer) {
-            (true, true) => &[LivelinessKind::Automatic, LivelinessKind::ManualByParticipant, LivelinessKind::ManualByTopic],
-            (true, false) => &[LivelinessKind::Automatic, LivelinessKind::Automatic, LivelinessKind::ManualByParticipant],
+            (true, true) => &[
+                LivelinessKind::Automatic,
+                LivelinessKind::ManualByParticipant,
+                LivelinessKind::ManualByTopic,
+            ],
+            (true, false) => {
+                &[LivelinessKind::Automatic, LivelinessKind::Automatic, LivelinessKind::ManualByParticipant]
+            }
             (false, _) => &[LivelinessKind::Automatic],
         };
         let depth = random.coin().then(|| random.within(1..=8) as u32);
@@ -303,7 +311,8 @@ impl EndpointPlan {
                 eager,
                 pause: Duration::from_millis(random.within(1..=300) as i64),
                 max_take: random.pick(&[1, 3, 1_000, 1_000]).unwrap_or(1_000),
-                max_samples: (depth.is_none() && random.chance(400_000)).then(|| random.within(1..=20) as u32),
+                max_samples: (depth.is_none() && random.chance(400_000))
+                    .then(|| random.within(1..=20) as u32),
                 echoes: if eager && random.chance(300_000) { 10 } else { 0 },
             },
         }
@@ -425,7 +434,16 @@ mod tests {
             let until = Instant::from_nanos(1_000);
             let plan = EndpointPlan::draw(&mut random, &topics, false, false, 10, until);
             let (durable, exclusive, by_source) = (false, false, false);
-            EndpointPlan { is_writer, reliable: true, durable, exclusive, by_source, deadline: None, lease: None, ..plan }
+            EndpointPlan {
+                is_writer,
+                reliable: true,
+                durable,
+                exclusive,
+                by_source,
+                deadline: None,
+                lease: None,
+                ..plan
+            }
         };
         let (writer, reader) = (draw(true), draw(false));
         assert!(writer.suits(&reader) && !reader.suits(&writer));
@@ -435,7 +453,10 @@ mod tests {
         assert!(!suits(&writer, &EndpointPlan { durable: true, ..reader.clone() }));
         assert!(!suits(&writer, &EndpointPlan { by_source: true, ..reader.clone() }));
         assert!(!suits(&writer, &EndpointPlan { deadline: Some(1), ..reader.clone() }));
-        assert!(!suits(&writer, &EndpointPlan { liveliness: LivelinessKind::ManualByTopic, ..reader.clone() }));
+        assert!(!suits(
+            &writer,
+            &EndpointPlan { liveliness: LivelinessKind::ManualByTopic, ..reader.clone() }
+        ));
         assert!(!suits(&writer, &EndpointPlan { topic: 9, ..reader.clone() }));
         assert!(suits(&EndpointPlan { deadline: Some(1), ..writer }, &reader));
     }

@@ -18,11 +18,18 @@ use crate::violation::Invariant;
 impl Run<'_> {
     /// Everything from the moment that all has arrived.
     pub(super) fn finish(&mut self) {
+        self.rest();
         self.rule(Self::check_instances);
         self.quiet();
         self.rule(Self::check_statuses);
         self.last_words();
         self.part();
+    }
+
+    /// What is not required for certain may still be under way, or not be taken.
+    fn rest(&mut self) {
+        let patience = self.backlog_time();
+        self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
     }
 
     fn rule(&mut self, check: impl FnOnce(&mut Self) -> Result<(), Broken>) {
@@ -60,12 +67,15 @@ impl Run<'_> {
             for (instance, view) in &record.views {
                 let Some(last) = view.last() else { continue };
                 let is_held = self.judge.ever_accepted(*reader).any(|(writer, w)| {
-                    let registered = w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
+                    let registered =
+                        w.last_of(*instance).is_some_and(|(_, last)| last.kind != Kind::Unregister);
                     // Of one that is not reliable the end may have been lost.
-                    self.judge.sides(writer, *reader)[1] && (registered || !w.plan.reliable || !record.plan.reliable)
+                    self.judge.sides(writer, *reader)[1]
+                        && (registered || !w.plan.reliable || !record.plan.reliable)
                 });
                 if last.state == InstanceState::Alive && !is_held {
-                    let what = format!("{reader}: instance {instance} is alive without writers, after {last:?}");
+                    let what =
+                        format!("{reader}: instance {instance} is alive without writers, after {last:?}");
                     return Err((Invariant::Generations, what));
                 }
             }
@@ -79,7 +89,8 @@ impl Run<'_> {
         for (writer, w) in self.judge.ever_accepted(reader) {
             let Some((from, _)) = self.judge.required(writer, reader) else { continue };
             for (instance, view) in &record.views {
-                let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from) else {
+                let Some((number, change)) = w.last_of(*instance).filter(|(number, _)| *number >= from)
+                else {
                     continue;
                 };
                 let older = record.plan.by_source && self.judge.is_older(reader, writer, number, change);
@@ -87,8 +98,10 @@ impl Run<'_> {
                     continue;
                 }
                 let Some(last) = view.last() else { continue };
-                // A writer whose liveliness was lost has left its instances.
-                let left = w.plan.lease.is_some() && last.state == InstanceState::NotAliveNoWriters;
+                // A writer whose liveliness was lost has left its instances. Ordered by source timestamp, what comes again after a
+                // match that ended was there before.
+                let may_leave = w.plan.lease.is_some() || record.plan.by_source;
+                let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {
                     Kind::Data => last.state == InstanceState::Alive && last.number == number || expires,
@@ -130,7 +143,9 @@ impl Run<'_> {
                 let what = format!("n{} sends {sent} datagrams in {periods} announcement periods", node.0);
                 self.world.fail(Invariant::Quiet, what);
             }
-            if let Some(dead) = self.known(node).into_iter().find(|prefix| !self.prefixes.contains(&Some(*prefix))) {
+            if let Some(dead) =
+                self.known(node).into_iter().find(|prefix| !self.prefixes.contains(&Some(*prefix)))
+            {
                 let what = format!("n{} believes in {dead}, which has been gone for two leases", node.0);
                 self.world.fail(Invariant::Matches, what);
             }
@@ -197,6 +212,11 @@ impl Run<'_> {
             if counts != [expected - silent, silent] {
                 return broken(format!("{silent} of {expected} writers are silent, but {liveliness:?}"));
             }
+            let (untaken, dropped) = (self.judge.untaken(*guid), reader.dropped());
+            if untaken > dropped {
+                let what = format!("{guid} has not got {untaken} samples and knows the reason of {dropped}");
+                return Err((Invariant::NoLoss, what));
+            }
             let missed = reader.raw.get_requested_deadline_missed_status().total.count;
             if missed > 0 {
                 self.world.coverage.hit(Situation::DeadlineMissed);
@@ -234,7 +254,10 @@ impl Run<'_> {
         let participant = |node: NodeId| self.config.participants.get(node.0);
         let others = |node| participant(node).map(|plan| (plan.tag, plan.other_type));
         let (Some(w_plan), Some(r_plan)) = (self.plan(w), self.plan(r)) else { return false };
-        let same = w_plan.is_writer && !r_plan.is_writer && w_plan.topic == r_plan.topic && others(w.0) == others(r.0);
+        let same = w_plan.is_writer
+            && !r_plan.is_writer
+            && w_plan.topic == r_plan.topic
+            && others(w.0) == others(r.0);
         same && !w_plan.suits(r_plan)
     }
 
@@ -251,9 +274,7 @@ impl Run<'_> {
             let round = self.write_everywhere();
             rounds.push(round);
             self.let_arrive();
-            // What is not required for certain may be under way still.
-            let patience = self.backlog_time();
-            self.advance(self.world.now().after(patience).after(Duration::from_millis(500)));
+            self.rest();
             if !self.goes_on() {
                 return;
             }
@@ -300,24 +321,30 @@ impl Run<'_> {
             }
             let instances = self.config.topics.get(plan.topic).map_or(0, |topic| topic.instances);
             for instance in 0..instances {
-                let writers = self.judge.writers().iter().filter(|(guid, _)| self.should_match(**guid, *reader));
+                let writers =
+                    self.judge.writers().iter().filter(|(guid, _)| self.should_match(**guid, *reader));
                 let wrote = |guid: &Guid| {
                     first.contains_key(&(*guid, instance)) && second.contains_key(&(*guid, instance))
                 };
                 let writers: Vec<_> = writers.collect();
-                // One that could not write, may be silent or is not heard for certain may own as well as not.
+                // One that could not write, may be silent, is not heard for certain, or whose samples may expire on the way, may own
+                // as well as not.
                 let sure = |(guid, w): &(&Guid, &WriterRecord)| {
-                    wrote(guid) && w.plan.reliable && (w.plan.lease.is_none() || !self.is_silent(**guid))
+                    wrote(guid)
+                        && w.plan.reliable
+                        && w.plan.writes.lifespan.is_none()
+                        && !self.is_silent(**guid)
                 };
                 if !writers.iter().all(sure) {
                     continue;
                 }
-                let rank = |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
+                let rank =
+                    |(guid, w): &(&Guid, &WriterRecord)| (w.plan.writes.strength, std::cmp::Reverse(**guid));
                 let Some(owner) = writers.iter().copied().max_by_key(rank) else { continue };
-                for (guid, w) in writers {
+                for (guid, _) in writers {
                     let Some(number) = second.get(&(*guid, instance)).copied() else { continue };
                     let got = record.taken.contains_key(&(*guid, number));
-                    let may_lack = w.plan.writes.lifespan.is_some() || plan.by_source || plan.depth.is_some();
+                    let may_lack = plan.by_source || plan.depth.is_some();
                     let is_owner = guid == owner.0;
                     if got && !is_owner || !got && is_owner && !may_lack {
                         let what = format!(
@@ -338,8 +365,10 @@ impl Run<'_> {
             return;
         }
         self.settled = false;
-        let nodes: Vec<NodeId> =
-            (0..self.prefixes.len()).map(NodeId).filter(|node| self.prefixes.get(node.0).is_some_and(Option::is_some)).collect();
+        let nodes: Vec<NodeId> = (0..self.prefixes.len())
+            .map(NodeId)
+            .filter(|node| self.prefixes.get(node.0).is_some_and(Option::is_some))
+            .collect();
         let Some(stays) = self.random.pick(&nodes) else { return };
         for node in nodes.into_iter().filter(|node| *node != stays) {
             self.leave(node);
@@ -351,7 +380,9 @@ impl Run<'_> {
             self.leave(stays);
         }
         self.rule(|run| match run.released.iter().find(|(_, token)| token.strong_count() > 0) {
-            Some((guid, _)) => Err((Invariant::NothingHeld, format!("{guid} is deleted and still in memory"))),
+            Some((guid, _)) => {
+                Err((Invariant::NothingHeld, format!("{guid} is deleted and still in memory")))
+            }
             None => Ok(()),
         });
     }
@@ -377,7 +408,9 @@ impl Run<'_> {
         for reader in inner.application().readers() {
             let writers = reader.raw.get_matched_publications().len();
             let memory = reader.raw.held().map_err(|error| (Invariant::NoPanic, error.to_string()))?;
-            if writers == 0 && (memory.bytes, memory.waiting, memory.samples, memory.instances) != (0, 0, 0, 0) {
+            if writers == 0
+                && (memory.bytes, memory.waiting, memory.samples, memory.instances) != (0, 0, 0, 0)
+            {
                 return held(format!("{} has no writers and {memory:?}", reader.guid));
             }
         }

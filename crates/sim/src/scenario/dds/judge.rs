@@ -95,6 +95,23 @@ impl WriterRecord {
         numbered.filter(move |(_, change)| change.instance == instance)
     }
 
+    /// True if HISTORY lets go of a sample by now.
+    fn has_replaced(&self, number: i64) -> bool {
+        let (Some(depth), Some(change)) = (self.plan.depth, self.change(number)) else { return false };
+        let later = || self.after(number, change.instance);
+        let newer = later().filter(|(_, change)| change.kind == Kind::Data).count();
+        newer >= depth as usize || later().count() > 2 * depth as usize
+    }
+
+    /// True if the instance of a sample was disposed and unregistered after it.
+    fn has_cleaned(&self, number: i64, instance: u32) -> bool {
+        let mut disposed = self.plan.writes.autodispose;
+        self.after(number, instance).any(|(_, change)| {
+            disposed |= change.kind == Kind::Dispose;
+            disposed && change.kind == Kind::Unregister
+        })
+    }
+
     /// The last change of an instance, with its number.
     pub(super) fn last_of(&self, instance: u32) -> Option<(i64, &Written)> {
         self.after(0, instance).last()
@@ -173,7 +190,12 @@ impl Judge {
     }
 
     /// Judges what an application saw or did.
-    pub(super) fn observe(&mut self, now: Instant, seen: &Seen, coverage: &mut Coverage) -> Result<(), Broken> {
+    pub(super) fn observe(
+        &mut self,
+        now: Instant,
+        seen: &Seen,
+        coverage: &mut Coverage,
+    ) -> Result<(), Broken> {
         match seen {
             Seen::Asks(asked) => self.ask(now, asked)?,
             Seen::Refused { writer } => {
@@ -280,7 +302,11 @@ impl Judge {
         let Taken { reader, writer, number, .. } = *taken;
         let (Some(record), Some(source)) = (self.readers.get_mut(&reader), self.writers.get(&writer)) else {
             let what = format!("{reader} was given #{number} of {writer}, which is not known");
-            return if self.readers.contains_key(&reader) { Err((Invariant::NoPhantom, what)) } else { Ok(()) };
+            return if self.readers.contains_key(&reader) {
+                Err((Invariant::NoPhantom, what))
+            } else {
+                Ok(())
+            };
         };
         let ever = self.streams.get(&(writer, reader)).map_or(0, |stream| stream.ever);
         let Some(instance) = taken.instance else {
@@ -299,7 +325,8 @@ impl Judge {
             let times = record.taken.entry((writer, number)).or_default();
             *times += 1;
             if *times > ever {
-                let what = format!("{reader} was given #{number} of {writer} {times} times in {ever} matches");
+                let what =
+                    format!("{reader} was given #{number} of {writer} {times} times in {ever} matches");
                 return Err((Invariant::NoDuplicate, what));
             }
             self.delivered += 1;
@@ -328,8 +355,32 @@ impl Judge {
             let passed = w.after(missing, instance).any(|(later, _)| r.taken.contains_key(&(*writer, later)));
             let rule = if passed { Invariant::NoLoss } else { Invariant::Converges };
             let last = w.last();
-            Some((rule, format!("{reader} lacks #{missing} of {writer}, instance {instance} (of {last}, from {from})")))
+            Some((
+                rule,
+                format!(
+                    "{reader} lacks #{missing} of {writer}, instance {instance} (of {last}, from {from})"
+                ),
+            ))
         })
+    }
+
+    /// How many samples of those written during the matches that last have not been taken by a reader, whatever the reason. Streams
+    /// whose samples expire are left out: one that expires before it is sent is told of by nobody.
+    pub(super) fn untaken(&self, reader: Guid) -> u64 {
+        let Some(record) = self.readers.get(&reader) else { return 0 };
+        let streams = self.streams.keys().filter(|(_, of)| *of == reader);
+        let counts = streams.filter_map(|(writer, _)| {
+            let ((from, before), w) = (self.required(*writer, reader)?, self.writers.get(writer)?);
+            // What HISTORY of the writer has replaced is irrelevant to the reader, which is a reason that is not counted.
+            let untaken = |number: &i64| {
+                w.change(*number).is_some_and(|change| change.kind == Kind::Data)
+                    && !record.taken.contains_key(&(*writer, *number))
+                    && !w.has_replaced(*number)
+            };
+            let counts = w.plan.writes.lifespan.is_none();
+            counts.then(|| (from.max(before + 1)..=w.last()).filter(untaken).count() as u64)
+        });
+        counts.sum()
     }
 
     /// Whether a policy may have kept a sample from a reader.
@@ -343,30 +394,36 @@ impl Judge {
     ) -> bool {
         let Some(change) = w.change(number) else { return true };
         let instance = change.instance;
-        let newer = w.after(number, instance).filter(|(_, later)| later.kind == Kind::Data).count();
-        let all = w.after(number, instance).count();
-        let depth_of = |plan: &EndpointPlan| plan.depth.map(|depth| depth as usize);
         // HISTORY of the writer.
-        let replaced = depth_of(&w.plan).is_some_and(|depth| newer >= depth || all > 2 * depth);
+        let replaced = w.has_replaced(number);
         // HISTORY of the reader.
         let view = r.views.get(&instance);
-        let overtaken = depth_of(&r.plan)
-            .zip(view)
-            .is_some_and(|(depth, view)| view.taken_since(change.at, writer, number) >= depth);
+        let overtaken = r.plan.depth.zip(view).is_some_and(|(depth, view)| {
+            let taken = view.taken_since(change.at, writer, number);
+            taken + self.mortal_since(reader, writer, change) >= depth as usize
+        });
         // LIFESPAN.
         let expired = w.plan.writes.lifespan.is_some_and(|millis| {
             change.source.as_nanos().saturating_add(millis * 1_000_000) <= clocks.latest().as_nanos()
         });
         // DURABILITY_SERVICE: what was disposed and unregistered is not kept for those who come later.
-        let cleaned = number <= before
-            && w.plan.writes.autodispose
-            && w.after(number, instance).any(|(_, later)| later.kind == Kind::Unregister);
+        let cleaned = number <= before && w.has_cleaned(number, instance);
         replaced
             || overtaken
             || expired
             || cleaned
             || r.plan.by_source && self.is_older(reader, writer, number, change)
             || r.plan.exclusive && self.writers_of(reader, instance) > 1
+    }
+
+    /// Samples of an instance that others wrote since a change, and that may have replaced it at a reader and expired themselves.
+    fn mortal_since(&self, reader: Guid, writer: Guid, change: &Written) -> usize {
+        let others = self.ever_accepted(reader).filter(|(other, _)| *other != writer);
+        let mortal = others.filter(|(_, record)| record.plan.writes.lifespan.is_some());
+        mortal
+            .flat_map(|(_, record)| record.after(0, change.instance))
+            .filter(|(_, by)| by.kind == Kind::Data && by.at >= change.at)
+            .count()
     }
 
     /// Whether a change of an instance with a later source timestamp may have come before this one.
@@ -399,7 +456,8 @@ fn check_data(source: &WriterRecord, taken: &Taken, instance: u32, octets: &[u8]
     }
     let expires = source.plan.writes.lifespan.map(|millis| taken.source.as_nanos() + millis * 1_000_000);
     if expires.is_some_and(|expires| expires <= taken.wall.as_nanos()) {
-        let what = format!("{reader} was given #{number} of {writer} at {:?}, after its lifespan", taken.wall);
+        let what =
+            format!("{reader} was given #{number} of {writer} at {:?}, after its lifespan", taken.wall);
         return Err((Invariant::Lifespan, what));
     }
     Ok(())

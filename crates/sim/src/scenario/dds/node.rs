@@ -48,7 +48,11 @@ impl DdsNode {
     ///
     /// # Errors
     /// As `create_participant_on`.
-    pub fn new(host: Arc<VirtualHost>, config: DiscoveryConfig, addresses: &Addresses) -> Result<Self, Error> {
+    pub fn new(
+        host: Arc<VirtualHost>,
+        config: DiscoveryConfig,
+        addresses: &Addresses,
+    ) -> Result<Self, Error> {
         let prefix = config.prefix;
         let (starting, (give, get)) = (Arc::clone(&host), std::sync::mpsc::channel());
         let start = move |engine: Arc<dyn Engine>| {
@@ -147,7 +151,8 @@ impl DdsNode {
             let most = plan.reads.max_samples.map_or(usize::MAX, |most| most as usize);
             let (limit, samples) = (plan.byte_limit + NOTICES, held.samples);
             let is_over = held.bytes > limit || samples > most || held.waiting > 32 << 20;
-            is_over.then(|| format!("{}: {held:?}, the limits are {limit} octets, {most} samples", reader.guid))
+            is_over
+                .then(|| format!("{}: {held:?}, the limits are {limit} octets, {most} samples", reader.guid))
         });
         writers.chain(readers).next()
     }
@@ -162,7 +167,12 @@ fn is_deleted(answer: &Result<(), Error>) -> bool {
 
 fn not_enabled() -> Error {
     let advice = "leave ENTITY_FACTORY of the factory as it is";
-    Error::new(dds::ReturnCode::NotEnabled, "create_participant_on", "the participant was not enabled", advice)
+    Error::new(
+        dds::ReturnCode::NotEnabled,
+        "create_participant_on",
+        "the participant was not enabled",
+        advice,
+    )
 }
 
 impl Node for DdsNode {

@@ -24,7 +24,8 @@ impl Run<'_> {
             6..10 => Kind::Unregister,
             _ => Kind::Data,
         };
-        let (len, serialized, flushes) = (plan.writes.sample_len(&mut draws), draws.coin(), draws.chance(50_000));
+        let (len, serialized, flushes) =
+            (plan.writes.sample_len(&mut draws), draws.coin(), draws.chance(50_000));
         let made = self.act(node, |node, _| {
             let application = node.application();
             let writer = application.writer(index)?;
@@ -68,7 +69,9 @@ impl Run<'_> {
             });
             self.judge_node(node);
         }
-        let wait = Duration::from_nanos(self.random.within(1_000_000..=pause.as_nanos().max(1_000_001) as u64) as i64);
+        let wait = Duration::from_nanos(
+            self.random.within(1_000_000..=pause.as_nanos().max(1_000_001) as u64) as i64,
+        );
         self.world.schedule(self.world.now().after(wait), Control::Take(reader));
     }
 }

@@ -253,27 +253,24 @@ impl<'t> Run<'t> {
     }
 
     /// What is left to do: window-fulls, each of which takes a round trip, and takes of readers that are slow.
-    pub(super) fn backlog_time(&mut self) -> Duration {
+    pub(super) fn backlog_time(&self) -> Duration {
         let nodes: Vec<NodeId> = (0..self.prefixes.len()).map(NodeId).collect();
-        let (mut held, mut takes) = (0, Duration::ZERO);
+        let (mut octets, mut samples, mut slowest) = (0, 0, Duration::ZERO);
         for node in nodes.into_iter().filter_map(|node| self.world.node(node)) {
             let application = node.inner().application();
-            held += application
-                .writers()
-                .iter()
-                .filter_map(|writer| writer.raw.held().ok())
-                .map(|held| held.bytes)
-                .sum::<usize>();
-            for reader in application.readers() {
-                let at_once = reader.plan.reads.max_take.min(reader.plan.reads.max_samples.unwrap_or(1_000) as usize);
-                if !reader.plan.reads.eager {
-                    takes = takes.max(reader.plan.reads.pause.scaled((240 / at_once.max(1)) as u32 + 2, 1));
-                }
+            for held in application.writers().iter().filter_map(|writer| writer.raw.held().ok()) {
+                (octets, samples) = (octets + held.bytes, samples + held.samples);
+            }
+            for reader in application.readers().iter().filter(|reader| !reader.plan.reads.eager) {
+                samples += reader.raw.held().map_or(0, |held| held.samples);
+                slowest = slowest.max(reader.plan.reads.pause);
             }
         }
+        // One that takes one at a time takes as often as there are samples.
+        let takes = slowest.scaled(samples.min(1_000) as u32 + 2, 1);
         let profile = &self.config.mix.profile;
         let trip = profile.delay.saturating_add(profile.jitter).saturating_add(Duration::from_millis(25));
-        trip.scaled((held / (16 << 10)) as u32 * 6, 1).saturating_add(takes)
+        trip.scaled((octets / (16 << 10)) as u32 * 6, 1).saturating_add(takes)
     }
 
     fn missing(&mut self) -> Option<Broken> {
@@ -357,7 +354,11 @@ impl<'t> Run<'t> {
                     self.world.fail(Invariant::StableMatch, what);
                 }
             }
-            Seen::Asks(_) | Seen::Refused { .. } | Seen::Taken(_) | Seen::Liveliness { .. } | Seen::Odd(..) => {}
+            Seen::Asks(_)
+            | Seen::Refused { .. }
+            | Seen::Taken(_)
+            | Seen::Liveliness { .. }
+            | Seen::Odd(..) => {}
         }
     }
 

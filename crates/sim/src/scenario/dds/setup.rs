@@ -62,7 +62,8 @@ impl Run<'_> {
         };
         let port = |locators: &[Locator]| locators.first().map_or(0, |locator| locator.port as u16);
         let now = self.world.clock(id);
-        let host = VirtualHost::new(now, port(&addresses.metatraffic_unicast), port(&addresses.default_unicast));
+        let host =
+            VirtualHost::new(now, port(&addresses.metatraffic_unicast), port(&addresses.default_unicast));
         let node = match DdsNode::new(host, settings, &addresses) {
             Ok(node) => node,
             Err(error) => return self.world.fail(Invariant::NoPanic, format!("no participant: {error}")),

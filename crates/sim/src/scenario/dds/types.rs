@@ -65,7 +65,8 @@ impl Datum for Named {
     }
 
     fn parts(self) -> (Option<u32>, Vec<u8>) {
-        let number = self.name.strip_prefix("instance with the number ").and_then(|number| number.parse().ok());
+        let number =
+            self.name.strip_prefix("instance with the number ").and_then(|number| number.parse().ok());
         (number, self.octets)
     }
 }

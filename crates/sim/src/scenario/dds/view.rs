@@ -46,7 +46,8 @@ impl View {
 
     /// How many samples with data were taken since a time, apart from those of a writer up to a number.
     pub(super) fn taken_since(&self, at: Instant, writer: Guid, number: i64) -> usize {
-        let counts = |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
+        let counts =
+            |(when, of, taken): &&(Instant, Guid, i64)| *when >= at && (*of != writer || *taken > number);
         self.data.iter().filter(counts).count()
     }
 
@@ -87,13 +88,17 @@ impl View {
 
     fn check_order(&mut self, taken: &Taken, plan: &EndpointPlan, ever: u32) -> Result<(), Broken> {
         let Taken { reader, writer, number, source, .. } = *taken;
-        let continues = !taken.is_new || self.last.is_some_and(|last| last.take == taken.take);
+        // What was taken before an instance was forgotten does not count any more.
+        if taken.is_new && self.last.is_some_and(|last| last.take != taken.take) {
+            self.position = None;
+        }
         if plan.by_source {
             let position = (source, writer, number);
             let is_earlier = self.position.is_some_and(|before| position < before);
             if taken.octets.is_some() {
-                if is_earlier && continues {
-                    let what = format!("{reader} was given #{number} of {writer} after one that was written later");
+                if is_earlier {
+                    let what =
+                        format!("{reader} was given #{number} of {writer} after one that was written later");
                     return Err((Invariant::InOrder, what));
                 }
                 self.position = Some(position);
@@ -147,8 +152,8 @@ impl View {
             );
             Err((Invariant::Generations, what))
         };
-        // An instance that was forgotten begins anew; of history that comes again, the first generations may have been replaced.
-        let forgotten = taken.is_new && last.take != taken.take && (taken.generation == 0 || ever > 1);
+        // An instance that was forgotten begins anew, and of what came at once the first generations may have been replaced.
+        let forgotten = taken.is_new && last.take != taken.take && (!last.has_data || ever > 1);
         if taken.generation < last.generation && !forgotten {
             return broken("goes back behind");
         }
@@ -173,7 +178,14 @@ impl Judge {
         coverage: &mut Coverage,
     ) -> Result<(), Broken> {
         let Some(record) = self.readers().get(&taken.reader) else { return Ok(()) };
-        if !record.plan.exclusive || !record.at_once || taken.octets.is_none() {
+        if !record.plan.exclusive || !record.at_once {
+            return Ok(());
+        }
+        if taken.octets.is_none() {
+            // Whoever has ended it was its owner, and may have left it by now.
+            if let Some(view) = self.view_mut(taken.reader, instance) {
+                view.owner = None;
+            }
             return Ok(());
         }
         let before = record.views.get(&instance).and_then(|view| view.owner);
@@ -185,14 +197,18 @@ impl Judge {
             };
             let leaves = self.writers().get(&owner).is_none_or(|writer| {
                 let left = |kind: Kind| kind == Kind::Unregister;
-                writer.changes.iter().zip(1..).any(|(change, at)| {
-                    at > number && change.instance == instance && left(change.kind)
-                })
+                writer
+                    .changes
+                    .iter()
+                    .zip(1..)
+                    .any(|(change, at)| at > number && change.instance == instance && left(change.kind))
             });
             let is_free = leaves || record.changed_at >= since || record.plan.deadline.is_some();
             if rank(owner) > rank(taken.writer) && !is_free {
                 let Taken { reader, writer, number, .. } = taken;
-                let what = format!("{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns");
+                let what = format!(
+                    "{reader} was given #{number} of {writer}, instance {instance} of which {owner} owns"
+                );
                 return Err((Invariant::Ownership, what));
             }
         }
@@ -204,5 +220,64 @@ impl Judge {
         if let Some(view) = self.view_mut(taken.reader, instance) {
             view.owner = Some((taken.writer, taken.number, now));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::scenario::dds::Config;
+
+    fn taken(number: i64, has_data: bool, generation: u32, is_new: bool) -> Taken {
+        Taken {
+            reader: Guid::default(),
+            writer: Guid::default(),
+            number,
+            instance: Some(0),
+            handle: InstanceHandle::KEYLESS,
+            octets: has_data.then(Vec::new),
+            state: if has_data { InstanceState::Alive } else { InstanceState::NotAliveDisposed },
+            is_new,
+            generation,
+            source: Timestamp::from_nanos(number),
+            at_once: true,
+            take: number.unsigned_abs(),
+            wall: Timestamp::from_nanos(number),
+        }
+    }
+
+    /// What becomes of samples that are taken one after the other.
+    fn see(by_source: bool, samples: &[Taken]) -> Option<Invariant> {
+        let config = Config::draw(&mut Random::new(1));
+        let plan = config.participants.iter().flat_map(|participant| &participant.endpoints).next().unwrap();
+        let plan = EndpointPlan { by_source, deadline: None, ..plan.clone() };
+        let (mut view, mut coverage) = (View::default(), Coverage::new());
+        let mut broken = samples.iter().filter_map(|sample| {
+            view.take(Instant::START, sample, &plan, 1, &mut coverage).err().map(|(invariant, _)| invariant)
+        });
+        broken.next()
+    }
+
+    #[test]
+    fn numbers_of_a_writer_rise() {
+        let data = |number, is_new| taken(number, true, 0, is_new);
+        assert_eq!(see(false, &[data(1, true), data(3, false)]), None);
+        assert_eq!(see(false, &[data(3, true), data(1, false)]), Some(Invariant::InOrder));
+        assert_eq!(see(true, &[data(3, true), data(1, false)]), Some(Invariant::InOrder));
+        assert_eq!(see(true, &[data(3, true), data(1, true)]), None, "it was forgotten meanwhile");
+        let guid = Guid::from_bytes([1; 16]);
+        let renamed = Taken { handle: InstanceHandle::from(guid), ..data(2, false) };
+        assert_eq!(see(false, &[data(1, true), renamed]), Some(Invariant::Intact));
+    }
+
+    #[test]
+    fn data_after_an_end_are_of_a_new_generation() {
+        let (first, end) = (taken(1, true, 0, true), taken(2, false, 0, false));
+        let see = |last: Taken| see(false, &[first.clone(), end.clone(), last]);
+        assert_eq!(see(taken(3, true, 1, true)), None);
+        assert_eq!(see(taken(3, true, 0, false)), Some(Invariant::Generations));
+        assert_eq!(see(taken(3, true, 0, true)), None, "it was forgotten meanwhile");
+        assert_eq!(see(Taken { take: end.take, ..taken(3, true, 0, true) }), Some(Invariant::Generations));
     }
 }

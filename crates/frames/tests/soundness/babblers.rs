@@ -1,0 +1,80 @@
+//! Behind its guard a babbler may send the smallest frames: its share at later ports has to hold for them, because what
+//! comes to the next port rests on it.
+use frames::{Bounds, Contract, Flow, Hop, Network, Node, Policer, Port, Random, Search};
+use latency::network::Policing;
+
+use crate::analysis::Model;
+use crate::networks::{EFFORT, wrong_with};
+
+/// Picoseconds of an octet at 1 Gb/s and at 100 Mb/s.
+const GIGABIT: u64 = 8_000;
+const SLOW: u64 = 80_000;
+
+/// A babbler and one or two urgent flows with short separations, each with a fast link to a switch, and a slow one to the
+/// subscriber.
+fn random_network(seed: u64) -> Network {
+    let mut random = Random::new(seed);
+    let count = random.index(2) + 2;
+    let (switch, subscriber) = (count, count + 1);
+    let mut nodes = vec![Node::Host; count];
+    nodes.extend([Node::Switch { fastest: 0, slowest: 0 }, Node::Host]);
+    let best_effort = [0, 1538][random.index(2)];
+    let port = |from, to, picoseconds_per_octet, best_effort| Port {
+        from,
+        to,
+        picoseconds_per_octet,
+        propagation: 0,
+        best_effort,
+        buffer: u64::MAX,
+    };
+    let mut ports: Vec<Port> = (0..count).map(|host| port(host, switch, GIGABIT, 0)).collect();
+    ports.push(port(switch, subscriber, SLOW, best_effort));
+    let mut flow = |host: usize| {
+        let level = if host == 0 { 1 } else { 2 };
+        let tree = vec![Hop { port: host, level }, Hop { port: count, level }];
+        let frames = vec![1538; if host == 0 { random.index(4) + 1 } else { 1 }];
+        let octets: u64 = frames.iter().sum();
+        let separation = octets * SLOW * count as u64 * random.between(110, 200) / 100;
+        let contract = Contract::Gated { separation, jitter: random.below(separation), emission: 0 };
+        // A policer makes it a babbler; which one it is the analysis says.
+        let policer = Policer::Meter { burst: octets, octets, period: separation };
+        Flow {
+            tree,
+            frames,
+            shortest: 0,
+            contract,
+            policer: (host == 0).then_some(policer),
+            babbles: host == 0,
+        }
+    };
+    let flows = (0..count).map(&mut flow).collect();
+    Network::new(nodes, ports, flows).unwrap()
+}
+
+#[test]
+fn a_babbler_of_small_frames_keeps_its_share() {
+    let (mut judged, mut refuted) = (0, 0);
+    for seed in tiers::current().seeds("latency.networks") {
+        let network = random_network(seed);
+        let mut policing = vec![Policing::Trusted; network.flows().len()];
+        policing[0] = [Policing::Gate { tick: 1 }, Policing::Meter { rate_step: 1_000, burst_step: 1_000 }]
+            [Random::new(seed).index(2)];
+        let model = Model::new(&network, &policing);
+        let Some(shares) = model.shares() else { continue };
+        let Some(analysis) = model.analyse(&shares) else { continue };
+        let network = analysis.guarded(&network);
+        let found = Search::new(&network, &Bounds::default(), 0, 1, EFFORT).worst(seed);
+        judged += 1;
+        let wrong = wrong_with(&analysis, &network, &found);
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+        // With the frames that it has promised the share would be too short.
+        let mut promised = model.contenders(&shares).unwrap();
+        for (flow, _, contender) in promised.iter_mut().flatten() {
+            contender.smallest_frame = network.flows()[*flow].frames.iter().min().unwrap() * 8;
+        }
+        let short = model.delays(&promised).unwrap()[0][1].delay;
+        refuted += u64::from(found.outcome.delay[0][1] > short);
+    }
+    println!("{judged} networks, in {refuted} of which promised frames would be wrong");
+    assert!(refuted > 0);
+}
