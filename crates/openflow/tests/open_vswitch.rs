@@ -14,10 +14,13 @@ use openflow::instruction::Instruction;
 use openflow::matching::Match;
 use openflow::message::MessageType;
 use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
-use openflow::multipart::{FlowFilter, MultipartRequest, MultipartType};
+use openflow::multipart::{
+    FlowFilter, GroupStats, MeterStats, MultipartReply, MultipartRequest, MultipartType, PortStats,
+    QueueStats, Traffic,
+};
 use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::switch::{ControllerRole, Role};
-use openflow::words::{GroupId, MeterId, PortNo, QueueId, TableId};
+use openflow::words::{Age, GroupId, MeterId, PortNo, QueueId, TableId};
 use openflow::{Message, Xid};
 
 fn available() -> bool {
@@ -258,4 +261,46 @@ fn meters_groups_and_questions_are_read_with_their_values() {
     );
     let filter = FlowFilter { table: TableId(3), cookie: 1, cookie_mask: u64::MAX, ..FlowFilter::ALL };
     reads(&Message::ask(MultipartRequest::Flow(filter)), "OFPST_FLOW request (OF1.3) (xid=0x1b): table=3");
+}
+
+#[test]
+fn counters_are_read_with_their_values() {
+    let traffic = |packets, octets| Traffic { packets, octets };
+    let age = Age { seconds: 9, nanoseconds: 500_000_000 };
+    let reply = |reply| Message::MultipartReply { more: false, reply };
+    let queue = QueueStats { port: PortNo(2), queue: QueueId(1), sent: traffic(3, 4), errors: 5, age };
+    reads(
+        &reply(MultipartReply::Queue(vec![queue])),
+        "OFPST_QUEUE reply (OF1.3) (xid=0x1b): 1 queues\n  port 2 queue 1: bytes=4, pkts=3, errors=5, duration=9.500s",
+    );
+    let port = PortStats {
+        port: PortNo(2),
+        received: traffic(1, 2),
+        sent: traffic(3, 4),
+        receive_dropped: 5,
+        send_dropped: 6,
+        receive_errors: 7,
+        send_errors: 8,
+        frame_errors: 9,
+        overruns: 10,
+        crc_errors: 11,
+        collisions: 12,
+        age,
+    };
+    reads(
+        &reply(MultipartReply::PortStats(vec![port])),
+        "OFPST_PORT reply (OF1.3) (xid=0x1b): 1 ports\n  port  2: rx pkts=1, bytes=2, drop=5, errs=7, frame=9, over=10, crc=11\n           tx pkts=3, bytes=4, drop=6, errs=8, coll=12\n           duration=9.500s",
+    );
+    let bands = vec![traffic(5, 6)];
+    let meter = MeterStats { meter: MeterId(1), flows: 2, traffic: traffic(3, 4), age, bands };
+    reads(
+        &reply(MultipartReply::Meter(vec![meter])),
+        "OFPST_METER reply (OF1.3) (xid=0x1b):\nmeter:1 flow_count:2 packet_in_count:3 byte_in_count:4 duration:9.500s bands:\n0: packet_count:5 byte_count:6",
+    );
+    let buckets = vec![traffic(5, 6)];
+    let group = GroupStats { group: GroupId(1), references: 2, traffic: traffic(3, 4), age, buckets };
+    reads(
+        &reply(MultipartReply::Group(vec![group])),
+        "OFPST_GROUP reply (OF1.3) (xid=0x1b):\n group_id=1,duration=9.500s,ref_count=2,packet_count=3,byte_count=4,bucket0:packet_count=5,byte_count=6",
+    );
 }
