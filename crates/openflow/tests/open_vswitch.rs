@@ -304,3 +304,76 @@ fn counters_are_read_with_their_values() {
         "OFPST_GROUP reply (OF1.3) (xid=0x1b):\n group_id=1,duration=9.500s,ref_count=2,packet_count=3,byte_count=4,bucket0:packet_count=5,byte_count=6",
     );
 }
+
+/// Fields and values of a match, and how Open vSwitch prints it.
+type MatchCase = (&'static [(OxmField, u128)], &'static str);
+
+const MATCHES: [MatchCase; 9] = {
+    use OxmField::*;
+    [
+        (
+            &[(EthType, 0x0800), (IpProto, 6), (TcpSrc, 1), (TcpDst, 2), (Ipv4Src, 3), (Ipv4Dst, 4)],
+            "tcp,nw_src=0.0.0.3,nw_dst=0.0.0.4,tp_src=1,tp_dst=2",
+        ),
+        (
+            &[(EthType, 0x0800), (IpProto, 17), (UdpSrc, 1), (UdpDst, 2), (IpDscp, 46), (IpEcn, 1)],
+            "udp,nw_tos=184,nw_ecn=1,tp_src=1,tp_dst=2",
+        ),
+        (&[(EthType, 0x0800), (IpProto, 132), (SctpSrc, 1), (SctpDst, 2)], "sctp,tp_src=1,tp_dst=2"),
+        (
+            &[(EthType, 0x0800), (IpProto, 1), (Icmpv4Type, 8), (Icmpv4Code, 2)],
+            "icmp,icmp_type=8,icmp_code=2",
+        ),
+        (
+            &[(EthType, 0x0806), (ArpOp, 1), (ArpSpa, 2), (ArpTpa, 3), (ArpSha, 4), (ArpTha, 5)],
+            "arp,arp_spa=0.0.0.2,arp_tpa=0.0.0.3,arp_op=1,arp_sha=00:00:00:00:00:04,arp_tha=00:00:00:00:00:05",
+        ),
+        (
+            &[
+                (EthType, 0x86dd),
+                (IpProto, 58),
+                (Ipv6Src, 1),
+                (Ipv6Dst, 2),
+                (Ipv6Flabel, 3),
+                (Icmpv6Type, 135),
+                (Icmpv6Code, 0),
+                (Ipv6NdTarget, 6),
+                (Ipv6NdSll, 7),
+            ],
+            "icmp6,ipv6_src=::1,ipv6_dst=::2,ipv6_label=0x00003,icmp_type=135,icmp_code=0,nd_target=::6,nd_sll=00:00:00:00:00:07",
+        ),
+        (
+            &[(EthType, 0x86dd), (IpProto, 58), (Icmpv6Type, 136), (Icmpv6Code, 0), (Ipv6NdTll, 7)],
+            "icmp6,icmp_type=136,icmp_code=0,nd_tll=00:00:00:00:00:07",
+        ),
+        (
+            &[(EthType, 0x8847), (MplsLabel, 100), (MplsTc, 5), (MplsBos, 1)],
+            "mpls,mpls_label=100,mpls_tc=5,mpls_bos=1",
+        ),
+        (
+            &[
+                (InPort, 1),
+                (Metadata, 2),
+                (EthDst, 3),
+                (EthSrc, 4),
+                (VlanVid, 0x1005),
+                (VlanPcp, 6),
+                (TunnelId, 7),
+            ],
+            "tun_id=0x7,metadata=0x2,in_port=1,dl_vlan=5,dl_vlan_pcp=6,dl_src=00:00:00:00:00:04,dl_dst=00:00:00:00:00:03",
+        ),
+    ]
+};
+
+#[test]
+fn fields_are_read_with_their_names_and_values() {
+    for (fields, expected) in MATCHES {
+        let mut matching = Match::new();
+        for (field, value) in fields {
+            matching.push(Oxm::exact(*field, *value).unwrap()).unwrap();
+        }
+        let change = FlowMod::add(1, matching, Vec::new());
+        let expected = format!("OFPT_FLOW_MOD (OF1.3) (xid=0x1b): ADD priority=1,{expected} actions=drop");
+        reads(&Message::FlowMod(change), &expected);
+    }
+}
