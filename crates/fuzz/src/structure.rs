@@ -7,11 +7,13 @@ pub enum Structure {
     Message,
     /// Four octets of encapsulation header, then parameters with id and length.
     ParameterList,
+    /// Messages of OpenFlow, one after the other: version and type, then the length of all of it, big endian.
+    OpenFlow,
     /// Nothing but octets.
     Plain,
 }
 
-/// A part: a submessage or a parameter.
+/// A part: a submessage, a parameter or a message of OpenFlow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
     /// Where its header begins.
@@ -35,7 +37,7 @@ impl Structure {
         match self {
             Self::Message => 20,
             Self::ParameterList => 4,
-            Self::Plain => 0,
+            Self::OpenFlow | Self::Plain => 0,
         }
     }
 
@@ -48,11 +50,20 @@ impl Structure {
         let list_is_little = bytes.get(1).is_some_and(|octet| octet & 1 == 1);
         let mut start = self.header_len();
         while let Some([_, flags, low, high]) = bytes.get(start..).and_then(|rest| rest.first_chunk()) {
-            let little = if self == Self::Message { flags & 1 == 1 } else { list_is_little };
+            let little = match self {
+                Self::Message => flags & 1 == 1,
+                Self::OpenFlow => false,
+                _ => list_is_little,
+            };
             let len = if little { [*low, *high] } else { [*high, *low] };
             let len = usize::from(u16::from_le_bytes(len));
             // Length 0 of a submessage means: to the end.
-            let end = if self == Self::Message && len == 0 { bytes.len() } else { start + 4 + len };
+            let end = match self {
+                Self::Message if len == 0 => bytes.len(),
+                // The length counts the header too, which has eight octets.
+                Self::OpenFlow => start + len.max(8),
+                _ => start + 4 + len,
+            };
             if end > bytes.len() {
                 parts.push(Part { start, end: bytes.len(), little });
                 return;
@@ -87,6 +98,8 @@ mod tests {
         let bytes = [0, 3, 0, 0, 5, 0, 4, 0, 1, 2, 3, 4, 6, 0, 200, 0, 1];
         assert_eq!(parts(Structure::ParameterList, &bytes), [(4, 12), (12, 17)]);
         assert_eq!(parts(Structure::Plain, &bytes), []);
+        let openflow = [4, 2, 0, 8, 0, 0, 0, 1, 4, 2, 0, 9, 0, 0, 0, 1, 7, 4, 2, 0, 2];
+        assert_eq!(parts(Structure::OpenFlow, &openflow), [(0, 8), (8, 17), (17, 21)]);
         assert_eq!(parts(Structure::Message, &[1, 2]), []);
     }
 }

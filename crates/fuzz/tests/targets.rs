@@ -76,3 +76,13 @@ fn samples_of_types_described_at_run_time() {
 fn descriptions_of_types() {
     withstands(&targets::IDL_TEXT, "fuzz.stateless_executions", 5);
 }
+
+#[test]
+fn messages_of_openflow() {
+    withstands(&targets::OPENFLOW_MESSAGE, "fuzz.stateless_executions", 10);
+}
+
+#[test]
+fn a_switch_that_lies() {
+    withstands(&targets::OPENFLOW_STREAM, "fuzz.stateless_executions", 5);
+}

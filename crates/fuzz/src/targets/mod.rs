@@ -6,6 +6,7 @@ mod files;
 mod messages;
 mod participant;
 mod reader_cache;
+mod switches;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -16,6 +17,7 @@ pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
+pub use switches::{openflow_message, openflow_stream};
 
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
@@ -116,6 +118,31 @@ pub const SWITCH_MODELS: Target = Target {
     hunger: FILE_HUNGER,
 };
 
+/// Messages of OpenFlow.
+pub const OPENFLOW_MESSAGE: Target = Target {
+    name: "openflow_message",
+    structure: Structure::Plain,
+    seeds: switches::message_seeds,
+    session: || Box::new(openflow_message),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
+};
+
+/// How many times the usual budget a channel may take: a message of eight octets is an event, which is drained after the input.
+const EVENT_HUNGER: usize = 8;
+
+/// What a switch says to its controller.
+pub const OPENFLOW_STREAM: Target = Target {
+    name: "openflow_stream",
+    structure: Structure::OpenFlow,
+    seeds: switches::stream_seeds,
+    session: || Box::new(openflow_stream),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: EVENT_HUNGER,
+};
+
 /// Samples of matched writers, to DataReaders with most policies between them.
 pub const READER_CACHE: Target = Target {
     name: "reader_cache",
@@ -164,7 +191,7 @@ pub const IDL_TEXT: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 11] = [
+pub const ALL: [Target; 13] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -176,6 +203,8 @@ pub const ALL: [Target; 11] = [
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,
+    OPENFLOW_MESSAGE,
+    OPENFLOW_STREAM,
 ];
 
 /// Runs bytes as one input of [`DYNAMIC_SAMPLE`].
