@@ -168,11 +168,9 @@ impl Asker {
     }
 
     /// Waits for the other side; an outcome if it did not come.
-    fn meet(&self, arguments: &Arguments, stop: &Stop) -> Result<Option<Outcome>, Failure> {
+    fn meet(&mut self, arguments: &Arguments, stop: &Stop) -> Result<Option<Outcome>, Failure> {
         let mut waiting = Waiting::new("punctual pong");
-        while self.writer.get_matched_subscriptions().is_empty()
-            || self.reader.get_matched_publications().is_empty()
-        {
+        while !self.is_answered()? {
             if arguments.wait.is_some_and(|wait| waiting.time() >= wait) {
                 waiting.end();
                 let domain = arguments.domain.domain;
@@ -187,6 +185,23 @@ impl Asker {
         }
         waiting.end();
         Ok(None)
+    }
+
+    /// Sends a greeting, and looks whether an earlier one was answered. That the other side is matched here does not say that it knows
+    /// our reader yet: its answers would be lost.
+    fn is_answered(&mut self) -> Result<bool, Error> {
+        {
+            let mut trips = self.trips.lock().unwrap_or_else(PoisonError::into_inner);
+            trips.take(&self.reader)?;
+            if trips.is_greeted() {
+                return Ok(true);
+            }
+        }
+        if !self.writer.get_matched_subscriptions().is_empty() {
+            self.probe.number = Probe::GREETING;
+            self.write()?;
+        }
+        Ok(false)
     }
 
     /// The pings, the answers, and a line each second.
@@ -251,6 +266,10 @@ impl Asker {
             let mut trips = self.trips.lock().unwrap_or_else(PoisonError::into_inner);
             trips.sent(number, due, sent);
         }
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), Error> {
         match self.writer.write(&self.probe) {
             Err(error) if error.code != ReturnCode::Timeout => Err(error),
             _ => Ok(()),

@@ -64,7 +64,7 @@ impl Answerer {
             state.probe.clock = self.clock;
             state.probe.answered = clock::wall();
             match self.writer.write(&state.probe) {
-                Ok(_) => state.answered += 1,
+                Ok(_) => state.answered += u64::from(state.probe.number != Probe::GREETING),
                 Err(error) if error.code == ReturnCode::Timeout => state.refused += 1,
                 Err(error) => return Err(error),
             }

@@ -30,6 +30,8 @@ pub(super) struct RoundTrips {
     before: (u64, u64),
     /// Counts since due in the lines of seconds.
     has_schedule: bool,
+    /// A greeting was answered.
+    is_greeted: bool,
     answer: Probe,
 }
 
@@ -56,6 +58,7 @@ impl RoundTrips {
             second: Latencies::new()?,
             before: (0, 0),
             has_schedule,
+            is_greeted: false,
             answer: Probe::default(),
         })
     }
@@ -71,9 +74,14 @@ impl RoundTrips {
         let mut count = 0;
         while let Some(info) = reader.take_into(&mut self.answer)? {
             let back = Instant::now();
-            if info.valid_data && self.answer.asker == self.asker {
+            if !info.valid_data || self.answer.asker != self.asker {
+                continue;
+            }
+            count += 1;
+            if self.answer.number == Probe::GREETING {
+                self.is_greeted = true;
+            } else {
                 self.answered(back, clock::wall());
-                count += 1;
             }
         }
         Ok(count)
@@ -121,6 +129,11 @@ impl RoundTrips {
     /// When the oldest ping under way will be lost.
     pub(super) fn lost_at(&self) -> Option<Instant> {
         Some(self.under_way.front()?.sent + self.timeout)
+    }
+
+    /// True once a greeting was answered.
+    pub(super) const fn is_greeted(&self) -> bool {
+        self.is_greeted
     }
 
     pub(super) const fn answered_count(&self) -> u64 {

@@ -21,6 +21,11 @@ pub(super) struct Probe {
     pub(super) data: Vec<u8>,
 }
 
+impl Probe {
+    /// The number of a ping that only asks whether answers arrive; nobody counts it.
+    pub(super) const GREETING: u64 = u64::MAX;
+}
+
 /// A sample of a load without instances.
 #[derive(DdsType, Clone, Default, Debug)]
 #[dds(final)]
