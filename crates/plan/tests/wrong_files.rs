@@ -194,6 +194,9 @@ impl Random {
     fn mutated(&mut self, bytes: &[u8]) -> String {
         let mut bytes = bytes.to_vec();
         for _ in 0..=self.below(4) {
+            if bytes.is_empty() {
+                break;
+            }
             let at = self.below(bytes.len());
             match self.below(5) {
                 0 => bytes[at] = b"0123456789-\"[]{}=<>/&;\n "[self.below(25) % 24],
