@@ -153,12 +153,12 @@ impl RawDataReader {
         self.entity.status_changes()
     }
 
-    /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until every matched reliable writer has
-    /// said what it holds, and that was delivered or will never come. A writer of Punctual says it piece by piece as it sends its
-    /// history, so that the wait ends when the first piece has come.
+    /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until at least one writer is matched, and
+    /// every matched reliable writer has said what it held at the match, and all of that was delivered or will never come. What is
+    /// written later is not waited for. Returns at once for DURABILITY of VOLATILE.
     ///
     /// # Errors
-    /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.
+    /// `Timeout`, also if no writer was matched in time; `NotEnabled`, `AlreadyDeleted`.
     pub fn wait_for_historical_data(&self, max_wait: Duration) -> Result<(), Error> {
         let cell = self.entity.cell("wait_for_historical_data")?;
         if self.get_qos().endpoint.durability < Durability::TransientLocal {
