@@ -81,41 +81,24 @@ pub enum Action {
     Dispose(Pair),
 }
 
-/// A flow as a gate knows it: UDP over IPv4.
+/// A flow at the gate of a port of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct GateKey {
     /// Number of the switch's port that the flow comes in by.
     pub port: u32,
-    /// Where it comes from.
-    pub source: Socket,
-    /// Where it goes.
-    pub destination: Socket,
-}
-
-/// What a gate lets through; see `docs/decisions/0003-gate.md`. Times in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct GateContract {
-    /// Octets of a message, each frame counted as at least 60, and 24 more.
-    pub octets: u32,
-    /// Least time between messages.
-    pub separation: u64,
-    /// By how much a message may be early.
-    pub tolerance: u64,
-    /// From the first frame of a message to its last.
-    pub window: u64,
-    /// DSCP that the gate gives the flow.
-    pub dscp: u8,
+    /// The flow.
+    pub flow: gate::Key,
 }
 
 /// A change of a switch's gates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum GateChange {
     /// This contract for this flow, in place of any it had.
-    Set(GateKey, GateContract),
+    Set(GateKey, gate::Contract),
     /// No contract for this flow.
     Remove(GateKey),
     /// These and no others; contracts that are there already are not touched.
-    Replace(Vec<(GateKey, GateContract)>),
+    Replace(Vec<(GateKey, gate::Contract)>),
 }
 
 /// A change of what is stored.

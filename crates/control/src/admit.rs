@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -17,13 +17,13 @@ use openflow::Message;
 use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
 use openflow::words::MeterId;
 
-use crate::action::{GateChange, GateContract, GateKey, StoreChange};
+use crate::action::{GateChange, GateKey, StoreChange};
 use crate::entries::FlowEntry;
 use crate::manager::ResourceManager;
 use crate::network::Network;
 use crate::requests::{Obstacle, Wish};
 use crate::said;
-use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Phase, Progress, Site, Step, Task};
+use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Phase, Progress, Site, Step, Task, dscp};
 
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
@@ -339,17 +339,23 @@ impl ResourceManager {
             Enforcement::Trust => {}
             Enforcement::Gate(limits) => {
                 let back = self.network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
-                let (source, destination) = (wish.source, wish.destination);
-                let key = GateKey { port: back.number, source, destination };
+                let flow = gate::Key {
+                    source: wish.source.address.into(),
+                    source_port: wish.source.port,
+                    destination: wish.destination.address.into(),
+                    destination_port: wish.destination.port,
+                };
+                let key = GateKey { port: back.number, flow };
                 // Steps of gates are whole nanoseconds, so that only a separation may have to be rounded: against us
                 // the gate would open earlier than the analysis knows, so it opens later.
-                let contract = GateContract {
+                let contract = gate::Contract {
                     octets: u32::try_from(limits.octets).map_err(|_| numbers())?,
                     separation: limits.separation.div_ceil(NANOSECOND),
                     tolerance: limits.tolerance / NANOSECOND,
                     window: limits.window / NANOSECOND,
-                    dscp: self.config.classes.dscp(first.level),
+                    dscp: dscp(first.level),
                 };
+                contract.check().map_err(|error| error.to_string())?;
                 gate = Some((key, contract));
             }
             Enforcement::Meter(_) => {
@@ -400,7 +406,7 @@ impl ResourceManager {
                 in_port: entry.number,
                 source: grant.source,
                 destination: grant.destination,
-                dscp: self.config.classes.dscp(hop.level),
+                dscp: dscp(hop.level),
                 out_port: link.number,
                 meter: grant.meter.filter(|_| index == 0),
             };

@@ -58,12 +58,10 @@ impl ResourceManager {
     /// A manager of a network of which nothing is connected yet. `epoch` is larger than that of every manager before.
     ///
     /// # Errors
-    /// What is wrong with the network or the classes of the configuration.
+    /// What is wrong with the network.
     pub fn new(config: Config, network: Network, epoch: u64) -> Result<Self, NetworkError> {
         network.check()?;
-        config.classes.check()?;
-        let most = u8::try_from(config.classes.levels.len()).unwrap_or(u8::MAX);
-        let port = |port: Port| Port { queues: port.queues.min(most), ..port };
+        let port = |port: Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..port };
         let ports = network.links.iter().map(|link| port(link.port)).collect();
         let mut ledger = Ledger::new(ports, network.split);
         for (index, switch) in network.switches.iter().enumerate() {

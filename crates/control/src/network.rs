@@ -71,8 +71,6 @@ pub enum NetworkError {
     Host(String),
     /// The gates of this switch keep time in steps that are no whole nanoseconds.
     Tick(String),
-    /// There is no class for assured flows, or two classes have the same code, or one is above 63 or is 0.
-    Classes,
 }
 
 impl fmt::Display for NetworkError {
@@ -98,9 +96,6 @@ impl fmt::Display for NetworkError {
             }
             Self::Tick(name) => {
                 write!(f, "the gates of switch \"{name}\" need a precision of whole nanoseconds")
-            }
-            Self::Classes => {
-                f.write_str("classes need different codes from 1 to 63, one at least for assured flows")
             }
         }
     }

@@ -12,7 +12,7 @@ use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
 use crate::manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work};
+use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work, dscp};
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -202,7 +202,7 @@ impl ResourceManager {
             bound: grant.promised,
             source: grant.source,
             destination: grant.destination,
-            dscp: self.config.classes.dscp(level),
+            dscp: dscp(level),
             octets: grant.octets,
             separation: grant.contract.minimum_separation,
             ..self.verdict_of(request)

@@ -9,7 +9,7 @@ use latency::ledger::Plan;
 use wire::Guid;
 use wire::admission::{Contract, Measured, Request, Socket, Verdict};
 
-use crate::action::{Facts, GateChange, GateContract, GateKey, Pair, StoreChange, Token};
+use crate::action::{Facts, GateChange, GateKey, Pair, StoreChange, Token};
 use crate::learning::Addresses;
 use crate::table::Table;
 
@@ -40,7 +40,7 @@ pub(crate) struct SwitchState {
     /// Changes whenever `table` does while the switch is not ready.
     pub(crate) version: u64,
     pub(crate) gates_phase: Phase,
-    pub(crate) gates: BTreeMap<GateKey, GateContract>,
+    pub(crate) gates: BTreeMap<GateKey, gate::Contract>,
     pub(crate) gates_version: u64,
     /// Numbers of meters in use.
     pub(crate) meters: BTreeSet<u32>,
@@ -89,7 +89,7 @@ pub(crate) struct Granted {
     pub(crate) serials: BTreeMap<Pair, u64>,
     pub(crate) hops: Vec<GrantedHop>,
     pub(crate) meter: Option<u32>,
-    pub(crate) gate: Option<(GateKey, GateContract)>,
+    pub(crate) gate: Option<(GateKey, gate::Contract)>,
     /// Octets of a message on the wire.
     pub(crate) octets: u32,
     /// Nanoseconds.
@@ -209,4 +209,9 @@ pub(crate) enum Kind {
     Prepare { switch: usize, version: u64 },
     /// Gates are put right.
     PrepareGates { switch: usize, version: u64 },
+}
+
+/// The DSCP of a level.
+pub(crate) fn dscp(level: u8) -> u8 {
+    gate::class::of_level(level).unwrap_or(gate::class::BEST_EFFORT)
 }

@@ -11,7 +11,7 @@ use crate::entries;
 use crate::manager::ResourceManager;
 use crate::report::{HopReport, HostStatus, MeasuredReport, PairReport, Report, SwitchStatus};
 use crate::requests::dotted;
-use crate::state::{Asked, Phase, Site};
+use crate::state::{Asked, Phase, Site, dscp};
 
 impl ResourceManager {
     /// What there is now.
@@ -35,7 +35,7 @@ impl ResourceManager {
         let hops = grant.map(|grant| grant.hops.as_slice()).unwrap_or_default().iter().map(|hop| HopReport {
             port: self.network.port_name(hop.link),
             level: hop.level,
-            dscp: self.config.classes.dscp(hop.level),
+            dscp: dscp(hop.level),
             share: hop.share.div_ceil(NANOSECOND),
         });
         PairReport {

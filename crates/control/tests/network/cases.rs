@@ -28,6 +28,11 @@ fn pair(number: u8) -> Pair {
     (guid(number, 1), guid(100 + number, 1))
 }
 
+/// As for a message that leaves in one segmented send.
+fn at_once(octets: u32, separation: u64) -> Contract {
+    Contract { emission: 0, ..contract(octets, separation) }
+}
+
 fn one_switch() -> Network {
     network(&open_vswitch(GATES), 1, &[0, 0, 0, 0], &[])
 }
@@ -79,7 +84,7 @@ fn table_two(world: &mut World) -> Vec<(State, String)> {
             index,
             3,
             (5000, 6000 + u16::from(number)),
-            contract(octets + 4, separation),
+            at_once(octets + 4, separation),
             limit,
         );
         world.ask(asked);

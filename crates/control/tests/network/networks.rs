@@ -16,7 +16,7 @@ pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
         buffer: Buffer::Shared(400_000),
         guard,
         least_multiplexing: 10 * MICROSECOND,
-        most_multiplexing: 200 * MICROSECOND,
+        most_multiplexing: 50 * MICROSECOND,
         overhead: 0,
         preemption: false,
         mtu: 1_500,

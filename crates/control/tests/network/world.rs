@@ -3,9 +3,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use control::ResourceManager;
-use control::action::{
-    Action, Done, Facts, GateChange, GateContract, GateKey, StoreChange, SwitchReport, Token,
-};
+use control::action::{Action, Done, Facts, GateChange, GateKey, StoreChange, SwitchReport, Token};
 use control::config::Config;
 use control::grant::Grant;
 use control::network::Network;
@@ -32,7 +30,7 @@ pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) manager: ResourceManager,
     pub(crate) switches: Vec<Switch>,
-    pub(crate) gates: Vec<BTreeMap<GateKey, GateContract>>,
+    pub(crate) gates: Vec<BTreeMap<GateKey, gate::Contract>>,
     /// Whether switch and agent are connected.
     pub(crate) connected: Vec<bool>,
     pub(crate) agents: Vec<bool>,
