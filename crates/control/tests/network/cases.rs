@@ -9,7 +9,7 @@ use crate::switch::Packet;
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
 /// Nanoseconds in a millisecond.
-const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 pub(crate) fn contract(octets: u32, separation: u64) -> Contract {
     Contract {
@@ -24,16 +24,16 @@ pub(crate) fn contract(octets: u32, separation: u64) -> Contract {
     }
 }
 
-fn pair(number: u8) -> Pair {
+pub(crate) fn pair(number: u8) -> Pair {
     (guid(number, 1), guid(100 + number, 1))
 }
 
 /// As for a message that leaves in one segmented send.
-fn at_once(octets: u32, separation: u64) -> Contract {
+pub(crate) fn at_once(octets: u32, separation: u64) -> Contract {
     Contract { emission: 0, ..contract(octets, separation) }
 }
 
-fn one_switch() -> Network {
+pub(crate) fn one_switch() -> Network {
     network(&open_vswitch(GATES), 1, &[0, 0, 0, 0], &[])
 }
 
