@@ -254,10 +254,7 @@ mod tests {
     const SENDING: Sending = Sending { type_bound: None, has_key: false, datagram: 1_472, segmented: true };
 
     fn offered(size: u32) -> OfferedAssurance {
-        OfferedAssurance {
-            maximum_size: Some(size),
-            ..OfferedAssurance::every(Duration::from_millis(5))
-        }
+        OfferedAssurance { maximum_size: Some(size), ..OfferedAssurance::every(Duration::from_millis(5)) }
     }
 
     #[test]

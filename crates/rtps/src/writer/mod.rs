@@ -150,7 +150,10 @@ impl fmt::Display for WriteError {
                 write!(f, "a sample of {len} octets is larger than the limit of {limit}")
             }
             Self::AboveContract { len, limit } => {
-                write!(f, "a message of {len} octets is larger than the {limit} that the writer's contract allows")
+                write!(
+                    f,
+                    "a message of {len} octets is larger than the {limit} that the writer's contract allows"
+                )
             }
         }
     }
