@@ -1,5 +1,6 @@
 //! The resource manager.
 #![forbid(unsafe_code)]
 mod connection;
+mod gates;
 mod topics;
 pub mod store;
