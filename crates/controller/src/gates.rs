@@ -17,15 +17,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The most octets of an answer: a list of all contracts.
 const LONGEST_ANSWER: u64 = 4 << 20;
 
-/// What an agent tells the daemon; the switch is an index of the network's.
+/// What an agent tells the daemon; the switch is named by its datapath id.
 #[derive(Debug)]
 pub(crate) enum GateHeard {
     /// The agent can be reached.
-    Up { switch: usize },
+    Up { switch: u64 },
     /// It cannot be reached any more; what was asked and not answered has failed.
-    Down { switch: usize, why: String },
+    Down { switch: u64, why: String },
     /// What has become of a request.
-    Done { switch: usize, token: u64, answer: Result<Answer, String> },
+    Done { switch: u64, token: u64, answer: Result<Answer, String> },
 }
 
 /// Where requests for one agent go.
@@ -36,7 +36,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Connects, and connects again when that ends, as long as this lives.
-    pub(crate) fn new(switch: usize, address: SocketAddr, told: Sender<GateHeard>) -> Self {
+    pub(crate) fn new(switch: u64, address: SocketAddr, told: Sender<GateHeard>) -> Self {
         let (requests, wanted) = unbounded_channel();
         tokio::spawn(serve(switch, address, wanted, told));
         Self { requests }
@@ -50,7 +50,7 @@ impl Agent {
 }
 
 async fn serve(
-    switch: usize,
+    switch: u64,
     address: SocketAddr,
     mut wanted: UnboundedReceiver<(u64, Request)>,
     told: Sender<GateHeard>,
@@ -91,7 +91,7 @@ async fn serve(
 
 /// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
 async fn talk(
-    switch: usize,
+    switch: u64,
     stream: TcpStream,
     wanted: &mut UnboundedReceiver<(u64, Request)>,
     told: &Sender<GateHeard>,

@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-/// A writer's GUID followed by a reader's.
-pub type PairKey = [u8; 32];
-
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
-const GRANTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("grants");
+const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 const EPOCH: &str = "epoch";
 /// What the tables mean; another number is refused.
 const FORMAT: u64 = 1;
@@ -26,23 +23,23 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn next_epoch(&mut self) -> Result<u64, StoreError>;
 
-    /// All grants.
+    /// All grants, by number.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn grants(&self) -> Result<Vec<(PairKey, Vec<u8>)>, StoreError>;
+    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
 
-    /// Keeps a grant, in place of the pair's former one.
+    /// Keeps a grant, in place of the former one of its number.
     ///
     /// # Errors
     /// [`StoreError`]; nothing has changed then.
-    fn put(&mut self, pair: &PairKey, grant: &[u8]) -> Result<(), StoreError>;
+    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError>;
 
-    /// Forgets a pair's grant, if there is one.
+    /// Forgets the grant of a number, if there is one.
     ///
     /// # Errors
     /// [`StoreError`]; nothing has changed then.
-    fn remove(&mut self, pair: &PairKey) -> Result<(), StoreError>;
+    fn remove(&mut self, number: u64) -> Result<(), StoreError>;
 }
 
 /// Why the store does not work.
@@ -100,7 +97,7 @@ impl FileStore {
         &self,
         change: impl FnOnce(
             &mut redb::Table<'_, &'static str, u64>,
-            &mut redb::Table<'_, &'static [u8], &'static [u8]>,
+            &mut redb::Table<'_, u64, &'static [u8]>,
         ) -> Result<R, redb::StorageError>,
     ) -> Result<R, StoreError> {
         let transaction = self.database.begin_write().map_err(|error| self.failed(error))?;
@@ -123,33 +120,30 @@ impl Store for FileStore {
         })
     }
 
-    fn grants(&self) -> Result<Vec<(PairKey, Vec<u8>)>, StoreError> {
+    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
         let transaction = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = transaction.open_table(GRANTS).map_err(|error| self.failed(error))?;
         let mut grants = Vec::new();
         for entry in table.iter().map_err(|error| self.failed(error))? {
-            let (pair, grant) = entry.map_err(|error| self.failed(error))?;
-            // A key of another length is of nobody: it is left where it is.
-            if let Ok(pair) = pair.value().try_into() {
-                grants.push((pair, grant.value().to_vec()));
-            }
+            let (number, grant) = entry.map_err(|error| self.failed(error))?;
+            grants.push((number.value(), grant.value().to_vec()));
         }
         Ok(grants)
     }
 
-    fn put(&mut self, pair: &PairKey, grant: &[u8]) -> Result<(), StoreError> {
-        self.change(|_, grants| grants.insert(pair.as_slice(), grant).map(|_| ()))
+    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError> {
+        self.change(|_, grants| grants.insert(number, grant).map(|_| ()))
     }
 
-    fn remove(&mut self, pair: &PairKey) -> Result<(), StoreError> {
-        self.change(|_, grants| grants.remove(pair.as_slice()).map(|_| ()))
+    fn remove(&mut self, number: u64) -> Result<(), StoreError> {
+        self.change(|_, grants| grants.remove(number).map(|_| ()))
     }
 }
 
 /// A store that forgets: after a restart all grants are asked for again, and the epoch is the time.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    grants: BTreeMap<PairKey, Vec<u8>>,
+    grants: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Store for MemoryStore {
@@ -158,17 +152,17 @@ impl Store for MemoryStore {
         Ok(since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    fn grants(&self) -> Result<Vec<(PairKey, Vec<u8>)>, StoreError> {
-        Ok(self.grants.iter().map(|(pair, grant)| (*pair, grant.clone())).collect())
+    fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
     }
 
-    fn put(&mut self, pair: &PairKey, grant: &[u8]) -> Result<(), StoreError> {
-        self.grants.insert(*pair, grant.to_vec());
+    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError> {
+        self.grants.insert(number, grant.to_vec());
         Ok(())
     }
 
-    fn remove(&mut self, pair: &PairKey) -> Result<(), StoreError> {
-        self.grants.remove(pair);
+    fn remove(&mut self, number: u64) -> Result<(), StoreError> {
+        self.grants.remove(&number);
         Ok(())
     }
 }

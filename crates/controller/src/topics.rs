@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use dds::qos::{Durability, History, Reliability};
 use dds::{
-    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Error, InstanceState, NO_STATUS,
+    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Duration, Error, InstanceState, NO_STATUS,
     Publisher, QosKind, Sample, States, StatusMask, Subscriber,
 };
 use tokio::sync::Notify;
@@ -87,6 +87,16 @@ impl Topics {
     pub(crate) fn forget(&self, verdict: &Verdict) -> Result<(), Error> {
         self.verdicts.dispose(verdict)?;
         self.verdicts.unregister_instance(verdict).map(|_| ())
+    }
+
+    /// True if all who read verdicts have acknowledged all of them.
+    pub(crate) fn verdicts_are_acknowledged(&self) -> bool {
+        self.verdicts.wait_for_acknowledgments(Duration::ZERO).is_ok()
+    }
+
+    /// True if somebody reads the manager's view.
+    pub(crate) fn report_is_wanted(&self) -> bool {
+        !self.reports.get_matched_subscriptions().is_empty()
     }
 
     /// Shows the manager's view.
