@@ -146,3 +146,82 @@ async fn exchange(
         Err(error) => Err(error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader as LineReader, Write as _};
+    use std::net::TcpListener;
+    use tokio::sync::mpsc::{Receiver, channel};
+
+    /// An agent that answers each line with what `script` has next; the end of a script closes the connection.
+    fn agent(scripts: Vec<Vec<&'static str>>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for script in scripts {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = LineReader::new(stream.try_clone().unwrap());
+                for answer in script {
+                    let mut line = String::new();
+                    lines.read_line(&mut line).unwrap();
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            }
+        });
+        address
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    async fn next(heard: &mut Receiver<GateHeard>) -> GateHeard {
+        timeout(Duration::from_secs(20), heard.recv()).await.unwrap().unwrap()
+    }
+
+    const CLEARED: &str = "{\"answer\":\"cleared\",\"contracts\":3}\n";
+
+    #[test]
+    fn answers_find_their_requests_and_a_connection_that_ends_is_made_again() {
+        run(async {
+            let address = agent(vec![vec![CLEARED], vec![CLEARED]]);
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(5, address, told);
+            for token in [11, 12] {
+                assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
+                agent.ask(token, Request::Clear);
+                let GateHeard::Done { switch: 5, token: named, answer } = next(&mut heard).await else { panic!() };
+                assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
+                assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
+            }
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_read_fails_and_ends_the_connection() {
+        for bad in ["hello\n", "{\"answer\":\"cleared\"}\n", "{\"answer\":\"cleared\",\"contracts\":3}"] {
+            run(async {
+                let address = agent(vec![vec![bad]]);
+                let (told, mut heard) = channel(8);
+                let agent = Agent::new(1, address, told);
+                assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
+                agent.ask(1, Request::Clear);
+                let GateHeard::Done { token: 1, answer: Err(_), .. } = next(&mut heard).await else { panic!("{bad}") };
+                assert!(matches!(next(&mut heard).await, GateHeard::Down { .. }), "{bad}");
+            });
+        }
+    }
+
+    #[test]
+    fn without_an_agent_requests_fail_at_once() {
+        run(async {
+            let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(1, address, told);
+            agent.ask(3, Request::List);
+            let GateHeard::Done { token: 3, answer: Err(why), .. } = next(&mut heard).await else { panic!() };
+            assert!(why.contains("cannot be reached"), "{why}");
+        });
+    }
+}
