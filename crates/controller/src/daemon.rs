@@ -114,7 +114,7 @@ impl<'d> Daemon<'d> {
         let Settings { network, config, agents, mut store, .. } = settings;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
-        let mut manager = ResourceManager::new(config, network, epoch, Duration::ZERO)?;
+        let mut manager = ResourceManager::new(config, network, epoch)?;
         let mut grants = Vec::new();
         for (number, grant) in store.grants()? {
             match serde_json::from_slice::<Grant>(&grant) {
@@ -238,7 +238,7 @@ impl<'d> Daemon<'d> {
                 if let Some(former) = former.map(|(former, _)| *former) {
                     self.close(former, "it has connected again");
                 }
-                match self.manager.switch_up(now, *report) {
+                match self.manager.switch_up(now, &report) {
                     Ok(()) => (self.log)(&format!("switch {datapath:#x} at {peer} is up")),
                     Err(refusal) => {
                         (self.log)(&format!("switch {datapath:#x} at {peer} is refused: {refusal}"));
@@ -247,12 +247,13 @@ impl<'d> Daemon<'d> {
                 }
             }
             (News::Packet(packet), Some(datapath)) => self.manager.packet_in(now, datapath, &packet),
+            (News::Removed(removed), Some(datapath)) => self.manager.flow_removed(datapath, &removed),
             (News::Port(status), Some(datapath)) => self.manager.port_status(now, datapath, &status),
             (News::Installed(token, done), _) => self.manager.installed(now, token, done),
             (News::Read(token, content), _) => self.manager.has_read(now, token, content),
             (News::Odd(what), _) => (self.log)(&format!("{peer}: {what}")),
             (News::Down(why), _) => self.close(id, &why),
-            (News::Up(_) | News::Packet(_) | News::Port(_), None) => {}
+            (News::Up(_) | News::Packet(_) | News::Removed(_) | News::Port(_), None) => {}
         }
     }
 
@@ -273,7 +274,10 @@ impl<'d> Daemon<'d> {
         match heard {
             GateHeard::Up { switch } => {
                 (self.log)(&format!("the gates of switch {switch:#x} can be reached"));
-                self.manager.gates_up(now, switch, Some(gate::protocol::MOST_CONTRACTS));
+                let room = Some(gate::protocol::MOST_CONTRACTS);
+                if let Err(refusal) = self.manager.gates_up(now, switch, room) {
+                    (self.log)(&format!("the gates of switch {switch:#x} are refused: {refusal}"));
+                }
             }
             GateHeard::Down { switch, why } => {
                 (self.log)(&format!("the gates of switch {switch:#x} cannot be reached: {why}"));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use control::action::{Done, SwitchContent, SwitchReport, Token};
 use openflow::channel::install::{Installation, Outcome};
 use openflow::channel::{DownReason, Event};
+use openflow::flow::FlowRemoved;
 use openflow::message::Message;
 use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
 use openflow::packet::PacketIn;
@@ -20,6 +21,8 @@ pub(crate) enum News {
     Up(Box<SwitchReport>),
     /// A packet.
     Packet(PacketIn),
+    /// A flow has gone.
+    Removed(FlowRemoved),
     /// A port has changed.
     Port(PortStatus),
     /// A change ended.
@@ -196,6 +199,7 @@ impl Session {
     fn unasked(&mut self, message: Message, news: &mut Vec<News>) {
         let news_of = match message {
             Message::PacketIn(packet) => News::Packet(packet),
+            Message::FlowRemoved(removed) => News::Removed(removed),
             Message::PortStatus(status) => News::Port(status),
             _ => return,
         };
