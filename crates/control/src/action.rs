@@ -4,9 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use openflow::Message;
-use openflow::multipart::{
-    FlowStats, GroupDescription, GroupFeatures, MeterConfig, MeterFeatures,
-};
+use openflow::multipart::{FlowStats, GroupDescription, GroupFeatures, MeterConfig, MeterFeatures};
 use openflow::port::Port;
 use openflow::switch::Features;
 use wire::Guid;

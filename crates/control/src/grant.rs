@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// A stored grant. Nodes and ports are named, so that it can be told when the network is another one.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Grant {
-    /// Its number: never used twice.
+    /// Its number, which no other stored grant has.
     pub number: u64,
     /// The pairs of writer and reader that it serves, and what they asked for.
     pub pairs: Vec<StoredPair>,
@@ -45,7 +45,7 @@ pub struct StoredPair {
 }
 
 /// A contract as it is stored; the fields are those of [`wire::admission::Contract`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct StoredContract {
     pub largest_message: u32,
@@ -65,6 +65,8 @@ pub struct StoredHop {
     pub from: String,
     /// The node that it leads to.
     pub to: String,
+    /// The number that a switch gives the port; 0 at a host.
+    pub number: u32,
     /// The delay that no frame exceeds there, in picoseconds.
     pub share: u64,
     /// The level there.

@@ -8,7 +8,24 @@
 extern crate alloc;
 
 pub mod action;
+mod admit;
 pub mod config;
+mod entries;
 pub mod grant;
+mod learning;
+mod manager;
 pub mod network;
+mod operation;
+mod release;
 pub mod report;
+mod requests;
+mod restore;
+mod said;
+mod spanning;
+mod state;
+mod switches;
+mod table;
+mod view;
+
+pub use manager::ResourceManager;
+pub use switches::SwitchRefusal;

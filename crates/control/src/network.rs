@@ -78,7 +78,9 @@ pub enum NetworkError {
 impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Name(name) => write!(f, "a node needs a name of its own: \"{name}\" is empty or there twice"),
+            Self::Name(name) => {
+                write!(f, "a node needs a name of its own: \"{name}\" is empty or there twice")
+            }
             Self::Datapath(number) => {
                 write!(f, "two switches have the datapath id {number:#x}: give each its own")
             }
@@ -97,7 +99,9 @@ impl fmt::Display for NetworkError {
             Self::Tick(name) => {
                 write!(f, "the gates of switch \"{name}\" need a precision of whole nanoseconds")
             }
-            Self::Classes => f.write_str("classes need different codes from 1 to 63, one at least for assured flows"),
+            Self::Classes => {
+                f.write_str("classes need different codes from 1 to 63, one at least for assured flows")
+            }
         }
     }
 }
@@ -163,7 +167,8 @@ impl Network {
         names.extend(self.switches.iter().map(|switch| switch.name.as_str()));
         names.sort_unstable();
         let twice = names.iter().zip(names.iter().skip(1)).find(|(one, other)| one == other);
-        if let Some(name) = twice.map(|(name, _)| *name).or(names.first().copied().filter(|name| name.is_empty()))
+        if let Some(name) =
+            twice.map(|(name, _)| *name).or(names.first().copied().filter(|name| name.is_empty()))
         {
             return Err(NetworkError::Name(name.into()));
         }
