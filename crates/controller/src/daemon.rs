@@ -208,7 +208,9 @@ impl<'d> Daemon<'d> {
     fn heard(&mut self, heard: Heard) {
         let now = self.now();
         match heard {
-            Heard::Input(id, octets) => self.with_session(id, |session, news| session.input(now, &octets, news)),
+            Heard::Input(id, octets) => {
+                self.with_session(id, |session, news| session.input(now, &octets, news))
+            }
             Heard::Closed(id) => self.with_session(id, |session, news| session.closed(now, news)),
             // Room was made; what waits leaves when all is settled.
             Heard::Sent(_) => {}
@@ -231,9 +233,10 @@ impl<'d> Daemon<'d> {
         let (peer, datapath) = (session.connection.peer, session.datapath);
         match (news, datapath) {
             (News::Up(report), Some(datapath)) => {
-                let former = self.sessions.iter().find(|(other, session)| {
-                    **other != id && session.datapath == Some(datapath)
-                });
+                let former = self
+                    .sessions
+                    .iter()
+                    .find(|(other, session)| **other != id && session.datapath == Some(datapath));
                 // A switch that comes again has lost its former connection, whether or not we have seen that.
                 if let Some(former) = former.map(|(former, _)| *former) {
                     self.close(former, "it has connected again");

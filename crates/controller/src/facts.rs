@@ -13,10 +13,14 @@ pub(crate) fn of(participant: &DomainParticipant, request: &Request) -> Facts {
         let participants = participant.get_discovered_participants();
         let found = participants.iter().find(|found| found.data.prefix == prefix);
         let locators = found.map(|found| found.data.default_unicast.as_slice()).unwrap_or_default();
-        locators.iter().filter_map(Locator::socket_addr).filter_map(|address| match address.ip() {
-            IpAddr::V4(v4) if !v4.is_loopback() => Some(v4.octets()),
-            _ => None,
-        }).collect()
+        locators
+            .iter()
+            .filter_map(Locator::socket_addr)
+            .filter_map(|address| match address.ip() {
+                IpAddr::V4(v4) if !v4.is_loopback() => Some(v4.octets()),
+                _ => None,
+            })
+            .collect()
     };
     Facts {
         contract: None,

@@ -139,9 +139,8 @@ async fn exchange(
     line.clear();
     let read = from.take(LONGEST_ANSWER).read_until(b'\n', &mut line).await;
     match read {
-        Ok(_) if line.ends_with(b"\n") => {
-            serde_json::from_slice(&line).map_err(|error| format!("the agent's answer cannot be read: {error}"))
-        }
+        Ok(_) if line.ends_with(b"\n") => serde_json::from_slice(&line)
+            .map_err(|error| format!("the agent's answer cannot be read: {error}")),
         Ok(_) => Err("the agent's answer did not come whole".to_owned()),
         Err(error) => Err(error.to_string()),
     }
@@ -191,7 +190,9 @@ mod tests {
             for token in [11, 12] {
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
                 agent.ask(token, Request::Clear);
-                let GateHeard::Done { switch: 5, token: named, answer } = next(&mut heard).await else { panic!() };
+                let GateHeard::Done { switch: 5, token: named, answer } = next(&mut heard).await else {
+                    panic!()
+                };
                 assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
             }
@@ -207,7 +208,9 @@ mod tests {
                 let agent = Agent::new(1, address, told);
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
                 agent.ask(1, Request::Clear);
-                let GateHeard::Done { token: 1, answer: Err(_), .. } = next(&mut heard).await else { panic!("{bad}") };
+                let GateHeard::Done { token: 1, answer: Err(_), .. } = next(&mut heard).await else {
+                    panic!("{bad}")
+                };
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { .. }), "{bad}");
             });
         }

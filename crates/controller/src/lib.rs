@@ -81,7 +81,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Listen(address, why) => {
-                write!(f, "switches cannot connect at {address}: {why}; give an address of this host with --listen")
+                write!(
+                    f,
+                    "switches cannot connect at {address}: {why}; give an address of this host with --listen"
+                )
             }
             Self::Network(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),

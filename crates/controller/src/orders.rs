@@ -42,10 +42,9 @@ impl GateOrder {
             Err(why) => return failed(why),
         };
         let fits = match (&self.under_way, &answer) {
-            (
-                Request::Set { port, key, contract },
-                Answer::Set { port: at, key: named, contract: has },
-            ) => port == at && key == named && contract == has,
+            (Request::Set { port, key, contract }, Answer::Set { port: at, key: named, contract: has }) => {
+                port == at && key == named && contract == has
+            }
             (Request::Remove { port, key }, Answer::Removed { port: at, key: named, .. }) => {
                 port == at && key == named
             }

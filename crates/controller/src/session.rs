@@ -168,7 +168,9 @@ impl Session {
             }
             Event::Reply { xid, message } => self.reply(xid, message, news),
             Event::Message { message, .. } => self.unasked(message, news),
-            Event::Refused { xid, request, error } if !self.unanswered(xid, &error.code().to_string(), news) => {
+            Event::Refused { xid, request, error }
+                if !self.unanswered(xid, &error.code().to_string(), news) =>
+            {
                 // What belongs to an installation was told by it.
                 if request.is_none() {
                     news.push(News::Odd(format!("an error that names nothing we sent: {}", error.code())));

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use dds::qos::{Durability, History, Reliability};
 use dds::{
-    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Duration, Error, InstanceState, NO_STATUS,
-    Publisher, QosKind, Sample, States, StatusMask, Subscriber,
+    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Duration, Error, InstanceState,
+    NO_STATUS, Publisher, QosKind, Sample, States, StatusMask, Subscriber,
 };
 use tokio::sync::Notify;
 use wire::admission::{

@@ -27,8 +27,13 @@ pub(super) struct Arguments {
 /// Waits for the report of a manager, and prints it.
 pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual grm status")?;
-    let topic =
-        participant.create_topic::<Report>(REPORT_TOPIC, Report::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<Report>(
+        REPORT_TOPIC,
+        Report::TYPE_NAME,
+        QosKind::Default,
+        None,
+        NO_STATUS,
+    )?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.reliability = Reliability::RELIABLE;
@@ -68,7 +73,8 @@ fn wait(reader: &DataReader<Report>, time: Duration, stop: &Stop) -> Result<Opti
 fn text(view: &Value) -> Vec<String> {
     let pairs = list(view, "pairs");
     let admitted = pairs.iter().filter(|pair| words(pair, "state") == "admitted").count();
-    let mut lines = vec![format!("epoch {}: {} requests, {admitted} admitted", number(view, "epoch"), pairs.len())];
+    let mut lines =
+        vec![format!("epoch {}: {} requests, {admitted} admitted", number(view, "epoch"), pairs.len())];
     if !pairs.is_empty() {
         lines.push(String::new());
         lines.push("Flows (times in microseconds)".to_owned());
@@ -111,7 +117,11 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
     let ends = format!("{} to {}", words(pair, "source"), words(pair, "destination"));
     let topic = words(pair, "topic");
     if state != "admitted" {
-        lines.push(format!("  {} {topic}: {ends}, asked for {}", state.to_uppercase(), micros(pair, "maximum_latency")));
+        lines.push(format!(
+            "  {} {topic}: {ends}, asked for {}",
+            state.to_uppercase(),
+            micros(pair, "maximum_latency")
+        ));
         lines.push(format!("    {}", words(pair, "reason")));
         for (key, what) in [("offered_latency", "a limit"), ("offered_separation", "a separation")] {
             if number(pair, key) > 0 {
