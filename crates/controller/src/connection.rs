@@ -23,8 +23,8 @@ const QUEUED: usize = 1 << 20;
 pub(crate) enum Heard {
     /// Octets came in.
     Input(ConnectionId, Vec<u8>),
-    /// Octets have left, and there is room for more.
-    Sent(ConnectionId),
+    /// Octets have left, and there is room for more: what waits in channels may be handed over.
+    Sent,
     /// The connection has ended.
     Closed(ConnectionId),
 }
@@ -104,7 +104,7 @@ async fn write_all(
         let done = to.write_all(&piece).await;
         let before = queued.fetch_sub(piece.len(), Ordering::AcqRel);
         let heard = match done {
-            Ok(()) if before >= QUEUED => Heard::Sent(id),
+            Ok(()) if before >= QUEUED => Heard::Sent,
             Ok(()) => continue,
             Err(_) => Heard::Closed(id),
         };

@@ -213,7 +213,7 @@ impl<'d> Daemon<'d> {
             }
             Heard::Closed(id) => self.with_session(id, |session, news| session.closed(now, news)),
             // Room was made; what waits leaves when all is settled.
-            Heard::Sent(_) => {}
+            Heard::Sent => {}
         }
     }
 
@@ -286,7 +286,7 @@ impl<'d> Daemon<'d> {
                 (self.log)(&format!("the gates of switch {switch:#x} cannot be reached: {why}"));
                 self.manager.gates_down(now, switch);
             }
-            GateHeard::Done { token, answer, .. } => {
+            GateHeard::Done { token, answer } => {
                 let token = Token(token);
                 let Some((switch, order)) = self.orders.get_mut(&token) else { return };
                 match (order.answer(answer), self.agents.get(switch)) {

@@ -4,11 +4,13 @@ use std::net::IpAddr;
 use control::action::Facts;
 use dds::DomainParticipant;
 use wire::admission::Request;
-use wire::{GuidPrefix, Locator};
+use wire::{Guid, GuidPrefix, Locator};
 
 /// What is known of the pair of a request.
 pub(crate) fn of(participant: &DomainParticipant, request: &Request) -> Facts {
     let (writer, reader) = request.pair();
+    let endpoints = participant.get_discovered_endpoints();
+    let announced = |guid: Guid| endpoints.iter().find(|endpoint| endpoint.guid == guid);
     let addresses = |prefix: GuidPrefix| {
         let participants = participant.get_discovered_participants();
         let found = participants.iter().find(|found| found.data.prefix == prefix);
@@ -23,9 +25,13 @@ pub(crate) fn of(participant: &DomainParticipant, request: &Request) -> Facts {
             .collect()
     };
     Facts {
-        contract: None,
+        contract: announced(writer)
+            .and_then(|writer| writer.offered_assurance)
+            .map(|offered| offered.contract),
         writer_addresses: addresses(writer.prefix),
         reader_addresses: addresses(reader.prefix),
-        maximum_latency: None,
+        maximum_latency: announced(reader)
+            .and_then(|reader| reader.requested_assurance)
+            .map(|requested| requested.maximum_latency),
     }
 }

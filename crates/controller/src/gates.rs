@@ -25,7 +25,7 @@ pub(crate) enum GateHeard {
     /// It cannot be reached any more; what was asked and not answered has failed.
     Down { switch: u64, why: String },
     /// What has become of a request.
-    Done { switch: u64, token: u64, answer: Result<Answer, String> },
+    Done { token: u64, answer: Result<Answer, String> },
 }
 
 /// Where requests for one agent go.
@@ -80,7 +80,7 @@ async fn serve(
                 request = wanted.recv() => {
                     let Some((token, _)) = request else { return };
                     let answer = Err(format!("the agent of the gates cannot be reached: {why}"));
-                    if told.send(GateHeard::Done { switch, token, answer }).await.is_err() {
+                    if told.send(GateHeard::Done { token, answer }).await.is_err() {
                         return;
                     }
                 }
@@ -115,7 +115,7 @@ async fn talk(
         match timeout(PATIENCE, exchange(&mut from, &mut to, &request)).await {
             Ok(Ok(answer)) => {
                 asked.pop_front();
-                told.send(GateHeard::Done { switch, token, answer: Ok(answer) }).await.ok()?;
+                told.send(GateHeard::Done { token, answer: Ok(answer) }).await.ok()?;
             }
             Ok(Err(why)) => break why,
             Err(_) => break format!("no answer in {} s", PATIENCE.as_secs()),
@@ -123,7 +123,7 @@ async fn talk(
     };
     for token in asked {
         let answer = Err(format!("nobody knows what the gate has: {why}"));
-        told.send(GateHeard::Done { switch, token, answer }).await.ok()?;
+        told.send(GateHeard::Done { token, answer }).await.ok()?;
     }
     Some(why)
 }
@@ -190,9 +190,7 @@ mod tests {
             for token in [11, 12] {
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
                 agent.ask(token, Request::Clear);
-                let GateHeard::Done { switch: 5, token: named, answer } = next(&mut heard).await else {
-                    panic!()
-                };
+                let GateHeard::Done { token: named, answer } = next(&mut heard).await else { panic!() };
                 assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
             }
@@ -208,7 +206,7 @@ mod tests {
                 let agent = Agent::new(1, address, told);
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
                 agent.ask(1, Request::Clear);
-                let GateHeard::Done { token: 1, answer: Err(_), .. } = next(&mut heard).await else {
+                let GateHeard::Done { token: 1, answer: Err(_) } = next(&mut heard).await else {
                     panic!("{bad}")
                 };
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { .. }), "{bad}");
@@ -223,7 +221,7 @@ mod tests {
             let (told, mut heard) = channel(8);
             let agent = Agent::new(1, address, told);
             agent.ask(3, Request::List);
-            let GateHeard::Done { token: 3, answer: Err(why), .. } = next(&mut heard).await else { panic!() };
+            let GateHeard::Done { token: 3, answer: Err(why) } = next(&mut heard).await else { panic!() };
             assert!(why.contains("cannot be reached"), "{why}");
         });
     }

@@ -8,7 +8,8 @@ use dds::{
 };
 use tokio::sync::Notify;
 use wire::admission::{
-    MEASURED_TOPIC, Measured, REPORT_TOPIC, REQUEST_TOPIC, Report, Request, VERDICT_TOPIC, Verdict,
+    MEASURED_TOPIC, MEASURED_TYPE, Measured, REPORT_TOPIC, REPORT_TYPE, REQUEST_TOPIC, REQUEST_TYPE, Report,
+    Request, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
 };
 
 /// Samples that are taken at a time.
@@ -51,10 +52,10 @@ impl Topics {
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         Ok(Self {
-            requests: reader(participant, &subscriber, REQUEST_TOPIC, true, waker)?,
-            measured: reader(participant, &subscriber, MEASURED_TOPIC, false, waker)?,
-            verdicts: writer(participant, &publisher, VERDICT_TOPIC)?,
-            reports: writer(participant, &publisher, REPORT_TOPIC)?,
+            requests: reader(participant, &subscriber, (REQUEST_TOPIC, REQUEST_TYPE), true, waker)?,
+            measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), false, waker)?,
+            verdicts: writer(participant, &publisher, (VERDICT_TOPIC, VERDICT_TYPE))?,
+            reports: writer(participant, &publisher, (REPORT_TOPIC, REPORT_TYPE))?,
         })
     }
 
@@ -119,11 +120,11 @@ fn request(sample: &mut Sample<Request>) -> Option<Arrived> {
 fn reader<T: DdsType + Send + Sync + 'static>(
     participant: &DomainParticipant,
     subscriber: &Subscriber,
-    name: &str,
+    (name, kind): (&str, &str),
     reliable: bool,
     waker: &Arc<Notify>,
 ) -> Result<DataReader<T>, Error> {
-    let topic = participant.create_topic::<T>(name, T::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<T>(name, kind, QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.history = History::KeepLast(1);
     if reliable {
@@ -138,9 +139,9 @@ fn reader<T: DdsType + Send + Sync + 'static>(
 fn writer<T: DdsType + Send + Sync + 'static>(
     participant: &DomainParticipant,
     publisher: &Publisher,
-    name: &str,
+    (name, kind): (&str, &str),
 ) -> Result<DataWriter<T>, Error> {
-    let topic = participant.create_topic::<T>(name, T::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
+    let topic = participant.create_topic::<T>(name, kind, QosKind::Default, None, NO_STATUS)?;
     let mut qos = publisher.get_default_datawriter_qos();
     qos.endpoint.reliability = Reliability::RELIABLE;
     qos.endpoint.durability = Durability::TransientLocal;

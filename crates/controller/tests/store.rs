@@ -1,4 +1,6 @@
 //! What the store keeps, and what it says when it cannot.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::path::PathBuf;
 
 use controller::store::{FileStore, MemoryStore, Store};

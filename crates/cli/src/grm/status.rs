@@ -1,9 +1,9 @@
 //! `punctual grm status`: what a manager has promised, to whom, and what was measured.
 use clap::Args;
 use dds::qos::{Durability, Reliability};
-use dds::{Condition, DataReader, DdsType as _, Duration, NO_STATUS, QosKind, States, WaitSet};
+use dds::{Condition, DataReader, Duration, NO_STATUS, QosKind, States, WaitSet};
 use serde_json::Value;
-use wire::admission::{REPORT_TOPIC, Report};
+use wire::admission::{REPORT_TOPIC, REPORT_TYPE, Report};
 
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
@@ -27,13 +27,8 @@ pub(super) struct Arguments {
 /// Waits for the report of a manager, and prints it.
 pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual grm status")?;
-    let topic = participant.create_topic::<Report>(
-        REPORT_TOPIC,
-        Report::TYPE_NAME,
-        QosKind::Default,
-        None,
-        NO_STATUS,
-    )?;
+    let topic =
+        participant.create_topic::<Report>(REPORT_TOPIC, REPORT_TYPE, QosKind::Default, None, NO_STATUS)?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.reliability = Reliability::RELIABLE;
