@@ -4,9 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Ties};
+use crate::attack::{Attack, BestEffort, Multiplexing, Release, Ties};
 use crate::network::{LEVELS, Network, Node};
-use crate::outcome::{Bounds, Excess, Outcome};
+use crate::outcome::{Bounds, Delivery, Excess, Outcome};
 use crate::policer::Guard;
 use crate::random::{Random, mix};
 
@@ -138,6 +138,12 @@ impl<'a> Engine<'a> {
             let releases = self.attack.releases(self.network, flow);
             if self.attack.target == Some(flow) {
                 self.outcome.arrivals = vec![vec![(u64::MAX, 0); releases.len()]; source.tree.len()];
+                let delivery = |release: &Release| Delivery {
+                    released: release.at,
+                    frames: release.count as u64,
+                    ..Delivery::default()
+                };
+                self.outcome.deliveries = releases.iter().map(delivery).collect();
             }
             let mut number = 0;
             for (message, release) in (0..).zip(releases) {
@@ -305,6 +311,14 @@ impl<'a> Engine<'a> {
             outcome.disordered += 1;
         }
         self.expected[frame.edge] = frame.number + 1;
+        let to = self.network.ports()[self.network.edges()[frame.edge].port].to;
+        if self.attack.target == Some(flow)
+            && matches!(self.network.nodes()[to], Node::Host)
+            && let Some(delivery) = outcome.deliveries.get_mut(frame.message as usize)
+        {
+            delivery.delivered += 1;
+            delivery.last = now;
+        }
         let latency = now - frame.released;
         if latency > outcome.latency[flow][hop] {
             outcome.latency[flow][hop] = latency;

@@ -14,6 +14,7 @@ mod explain;
 mod models;
 mod network;
 mod picture;
+mod planned;
 mod planning;
 mod problem;
 mod quantity;
