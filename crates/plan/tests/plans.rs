@@ -33,7 +33,7 @@ fn table_two_with_our_framing_and_with_meters() {
     let text = fs::read_to_string(example("table-two.toml")).unwrap();
     let rtps = folder.file("rtps.toml", &text.replace("framing = \"udp\"\n", ""));
     let (code, report) = json(&arguments(&rtps));
-    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_768_928, 2_640_336, 5_837_984]));
+    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_732_576, 2_586_320, 5_717_920]));
     let metered = text.replace(
         "gates = { precision = \"1 ns\" }",
         "meters = { precision = \"1 b/s\", burst-precision = 1 }",
