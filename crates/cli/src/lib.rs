@@ -10,6 +10,7 @@ pub mod explain;
 mod hex;
 mod ls;
 mod measure;
+mod midas;
 mod output;
 mod publish;
 mod qos;
@@ -55,6 +56,8 @@ enum Command {
     InDomain(InDomain),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
+    /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
+    Midas(midas::Midas),
 }
 
 /// What takes part in a domain, and ends cleanly on Ctrl-C.
@@ -83,6 +86,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             let (mut out, mut told) = (std::io::stdout().lock(), std::io::stderr());
             return ExitCode::from(plan::run(arguments, &mut out, &mut told));
         }
+        Command::Midas(arguments) => return midas::run(arguments),
         Command::InDomain(command) => command,
     };
     let done = Stop::on_signals().and_then(|stop| match command {

@@ -4,11 +4,19 @@
 mod judge;
 mod member;
 mod orders;
+mod page;
+mod phases;
+mod plot;
 mod publisher;
 mod record;
+mod report;
+mod run;
 mod sample;
 mod setting;
+mod simulated;
 mod subscriber;
+mod text;
 
 pub use publisher::{PublisherArguments, publish};
+pub use run::{Arguments, BROKEN, HELD, VOID, run};
 pub use subscriber::{SubscriberArguments, subscribe};
