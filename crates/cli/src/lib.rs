@@ -58,6 +58,10 @@ enum Command {
     Plan(plan::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
     Midas(midas::Midas),
+    /// Builds and removes real test networks on this machine.
+    Lab(lab::command::LabArguments),
+    /// Holds flows to their contracts where they enter a switch.
+    Gate(lab::command::GateArguments),
 }
 
 /// What takes part in a domain, and ends cleanly on Ctrl-C.
@@ -81,12 +85,12 @@ enum InDomain {
 
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
+    let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
-        Command::Plan(arguments) => {
-            let (mut out, mut told) = (std::io::stdout().lock(), std::io::stderr());
-            return ExitCode::from(plan::run(arguments, &mut out, &mut told));
-        }
         Command::Midas(arguments) => return midas::run(arguments),
+        Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
+        Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
+        Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
         Command::InDomain(command) => command,
     };
     let done = Stop::on_signals().and_then(|stop| match command {
