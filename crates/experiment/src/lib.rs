@@ -1,12 +1,15 @@
 //! The experiment of the MIDAS paper (its section VI), measured and judged.
 #![forbid(unsafe_code)]
 
+mod conduct;
 mod judge;
+mod live;
 mod member;
 mod orders;
 mod page;
 mod phases;
 mod plot;
+mod program;
 mod publisher;
 mod record;
 mod report;

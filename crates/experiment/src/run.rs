@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::live::{Wishes, measure, obstacle};
 use crate::report::{Conclusion, Report};
 use crate::setting::Setting;
 use crate::simulated::simulate;
@@ -50,12 +51,20 @@ pub fn run(
 
 fn attempt(
     arguments: &Arguments,
-    _stopped: &dyn Fn() -> bool,
+    stopped: &dyn Fn() -> bool,
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> Result<u8, String> {
     let setting = Setting::new()?;
-    let report = simulate(&setting, "it was asked for", &mut |phase| progress(&format!("simulating: {phase}")))?;
+    let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
+    let report = match why {
+        Some(why) => simulate(&setting, &why, &mut |phase| progress(&format!("simulating: {phase}")))?,
+        None => {
+            // Each phase is shown as soon as it is over, because all of them take minutes.
+            let told = |phase: &str| eprintln!("{phase}");
+            measure(&setting, &Wishes { short: arguments.short, stopped, progress, told: &told })?
+        }
+    };
     progress("");
     show(&report, arguments, out)
 }
