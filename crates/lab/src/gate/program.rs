@@ -85,7 +85,8 @@ impl Program {
     /// # Errors
     /// What the kernel says.
     pub fn attach(&mut self, interface: u32, pin: &Path) -> Result<(), Error> {
-        if self.counts.get(&interface.to_ne_bytes(), 0).is_err() {
+        // Asked for by key, because a value of zeros is also what aya 0.13 gives for one that is not there.
+        if !self.counts.keys().flatten().any(|key| key == interface.to_ne_bytes()) {
             let cpus = aya::util::nr_cpus().map_err(|(what, error)| Error::system(what)(error))?;
             let zero = PerCpuValues::try_from(vec![[0; 56]; cpus]).map_err(Error::system("counts"))?;
             self.counts.insert(interface.to_ne_bytes(), zero, 0).map_err(refused("counts"))?;
