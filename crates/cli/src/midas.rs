@@ -1,11 +1,16 @@
 //! `punctual midas`: the experiment of the MIDAS paper, and the programs that it starts on the hosts of its network.
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, Subcommand};
 
 use crate::exit;
 use crate::output::progress;
 use crate::stop::Stop;
+
+/// How often the wish for an end is looked at, at least.
+const LOOK: dds::Duration = dds::Duration::from_secs(1);
 
 /// Command line of `punctual midas`.
 #[derive(Args, Debug)]
@@ -39,7 +44,12 @@ pub(crate) fn run(arguments: &Midas) -> ExitCode {
                 Err(failure) => return exit::code(Err(failure)),
             };
             let mut out = std::io::stdout().lock();
-            let stopped = || stop.requested();
+            let stopped = Arc::new(AtomicBool::new(false));
+            let told = Arc::clone(&stopped);
+            std::thread::spawn(move || {
+                while !matches!(stop.wait(LOOK), Ok(true) | Err(_)) {}
+                told.store(true, Ordering::Relaxed);
+            });
             return ExitCode::from(experiment::run(&arguments.experiment, &stopped, &progress, &mut out));
         }
     };

@@ -3,7 +3,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use lab::{Lab, Options};
 use plan::Network;
@@ -21,13 +20,16 @@ const LAB: &str = "midas-";
 const SECONDS: f64 = 15.0;
 const SHORT: f64 = 4.0;
 
+/// Hears a text.
+pub(crate) type Told<'t> = dyn FnMut(&str) -> Result<(), String> + 't;
+
 /// What the user asked for, and who hears of it.
 pub(crate) struct Wishes<'w> {
     pub(crate) short: bool,
     pub(crate) stopped: Stopped<'w>,
     pub(crate) progress: &'w dyn Fn(&str),
     /// Hears of each phase once it is over.
-    pub(crate) told: &'w dyn Fn(&str),
+    pub(crate) told: &'w mut Told<'w>,
 }
 
 /// Why it cannot be measured here; `None` if it can.
@@ -40,7 +42,7 @@ pub(crate) fn obstacle() -> Option<String> {
 ///
 /// # Errors
 /// In words: what could not be built or started, or that the user wants an end. Nothing is left then.
-pub(crate) fn measure(setting: &Setting, wishes: &Wishes<'_>) -> Result<Report, String> {
+pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Report, String> {
     clear();
     let folder = Folder::new()?;
     let mut report = Report {
@@ -53,14 +55,10 @@ pub(crate) fn measure(setting: &Setting, wishes: &Wishes<'_>) -> Result<Report, 
         broken: Vec::new(),
         remarks: Vec::new(),
     };
-    let stage = |lab| Stage {
-        lab,
-        folder: &folder,
-        topics: &setting.topics,
-        seconds: if wishes.short { SHORT } else { SECONDS },
-        stopped: wishes.stopped,
-        progress: wishes.progress,
-    };
+    (wishes.told)(&text::head(&report))?;
+    let (stopped, progress) = (wishes.stopped, wishes.progress);
+    let seconds = if wishes.short { SHORT } else { SECONDS };
+    let stage = |lab| Stage { lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
     let alone = NETWORK.replace("\nmanager = true\n", "\n");
     let lab = up(&alone, wishes)?;
     for scene in [
@@ -77,13 +75,14 @@ pub(crate) fn measure(setting: &Setting, wishes: &Wishes<'_>) -> Result<Report, 
             managed: false,
         },
     ] {
-        add(&mut report, stage(&lab).play(&scene)?, wishes);
+        let played = stage(&lab).play(&scene)?;
+        add(&mut report, played, wishes.told)?;
     }
     lab.down().map_err(|error| error.to_string())?;
     Ok(report)
 }
 
-fn add(report: &mut Report, played: Played, wishes: &Wishes<'_>) {
+fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), String> {
     let Played { phase, real_time, stalls: (stalls, longest) } = played;
     if !real_time {
         let remark = "Real-time priority was not granted to everything that is measured: other programs of this machine are in the latencies.";
@@ -100,8 +99,7 @@ fn add(report: &mut Report, played: Played, wishes: &Wishes<'_>) {
     }
     let shown = text::phase(report.phases.len() + 1, &phase, &report.topics);
     report.phases.push(phase);
-    (wishes.progress)("");
-    (wishes.told)(&shown);
+    told(&shown)
 }
 
 fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
@@ -109,7 +107,7 @@ fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
     let none = |_: &Path| Err("the experiment's network file names no other".to_owned());
     let network = Network::parse(FILE, text, none).map_err(|problem| problem.to_string())?;
     let name = format!("{LAB}{}", std::process::id());
-    let options = Options { interrupted: Arc::new(AtomicBool::new((wishes.stopped)())), ..Options::default() };
+    let options = Options { interrupted: Arc::clone(wishes.stopped), ..Options::default() };
     Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
 }
 

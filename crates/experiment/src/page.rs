@@ -72,7 +72,8 @@ fn conclusion(out: &mut String, conclusion: &Conclusion) {
     };
     let said = crate::text::conclusion(conclusion);
     let mut lines = said.lines();
-    let _ = write!(out, "<div class=\"verdict {class}\"><span>{}</span>", escaped(lines.next().unwrap_or("")));
+    let _ =
+        write!(out, "<div class=\"verdict {class}\"><span>{}</span>", escaped(lines.next().unwrap_or("")));
     let items: String = lines.map(|line| format!("<li>{}</li>", escaped(line.trim()))).collect();
     if !items.is_empty() {
         let _ = write!(out, "<ul>{items}</ul>");
@@ -88,7 +89,8 @@ fn promises(out: &mut String, report: &Report) {
     );
     let time = |nanoseconds: u64| crate::text::milliseconds(nanoseconds.cast_signed());
     for topic in &report.topics {
-        let planned = topic.planned.as_ref().map_or_else(|reason| format!("refused: {reason}"), |bound| time(*bound));
+        let planned =
+            topic.planned.as_ref().map_or_else(|reason| format!("refused: {reason}"), |bound| time(*bound));
         let _ = write!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",

@@ -3,7 +3,8 @@
 pub(crate) const BEST_EFFORT: &str = "Nobody manages the network: the port to the subscriber is one queue, first in, first out (the paper's \
     switch shared the port fairly among its inputs). A message of many frames is lost if one frame of it is.";
 pub(crate) const BABBLE: &str = "The same network, and the publishers of video and ECG have gone mad: they send as fast as their links carry.";
-pub(crate) const MANAGED: &str = "The subscribers ask for a latency, the manager admits them with a bound and programs the switch.";
+pub(crate) const MANAGED: &str =
+    "The subscribers ask for a latency, the manager admits them with a bound and programs the switch.";
 pub(crate) const HELD: &str = "The hosts of video and ECG have gone mad and send with the addresses, ports and class of their own admitted \
     flows. The gates at the switch let through what was promised, and no more.";
 
@@ -43,9 +44,9 @@ impl Asked {
                 flow = name.trim_matches('"').to_owned();
             }
             if flow == self.topic && line.starts_with("subscribers") {
-                let separation = self.separation.map_or_else(String::new, |most| {
-                    format!(", maximum-separation = \"{} ns\"", most)
-                });
+                let separation = self
+                    .separation
+                    .map_or_else(String::new, |most| format!(", maximum-separation = \"{} ns\"", most));
                 out.push_str(&format!(
                     "subscribers = [{{ host = \"display\", limit = \"{} ns\"{separation} }}]\nmaximum-separation = \"{PROMISED_SEPARATION} ns\"\n",
                     self.latency

@@ -30,7 +30,8 @@ pub(crate) struct Plot<'j> {
 impl Plot<'_> {
     /// The picture.
     pub(crate) fn svg(&self) -> String {
-        let greatest = self.judged.points.iter().map(|point| point.latency).max().unwrap_or(0).max(self.limit);
+        let greatest =
+            self.judged.points.iter().map(|point| point.latency).max().unwrap_or(0).max(self.limit);
         let (step, top) = scale(greatest as f64 / MS * 1.08);
         let y = |milliseconds: f64| HEIGHT - BELOW - milliseconds / top * (HEIGHT - BELOW - ABOVE);
         let x = |seconds: f64| LEFT + seconds / self.seconds.max(1e-3) * (WIDTH - LEFT - RIGHT);
@@ -122,7 +123,8 @@ mod tests {
 
     #[test]
     fn scales_have_a_few_round_steps() {
-        for (greatest, step, top) in [(5.4, 1.0, 6.0), (21.6, 5.0, 25.0), (0.9, 0.2, 1.0), (15.0, 2.0, 16.0)] {
+        for (greatest, step, top) in [(5.4, 1.0, 6.0), (21.6, 5.0, 25.0), (0.9, 0.2, 1.0), (15.0, 2.0, 16.0)]
+        {
             let (found, end) = scale(greatest);
             assert!((found - step).abs() < 1e-9 && (end - top).abs() < 1e-9, "{greatest}: {found} {end}");
         }

@@ -3,6 +3,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Whether the user wants an end.
-pub(crate) type Stopped<'s> = &'s dyn Fn() -> bool;
+pub(crate) type Stopped<'s> = &'s Arc<AtomicBool>;
 
 /// What is said if the user wants an end.
 pub(crate) const INTERRUPTED: &str = "interrupted; nothing is left of the experiment";
@@ -104,13 +106,14 @@ impl Program {
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => {
                     if let Some(said) = line.strip_prefix(word) {
-                        return serde_json::from_str(said.trim()).map_err(|error| format!("{}: {error}", self.name));
+                        return serde_json::from_str(said.trim())
+                            .map_err(|error| format!("{}: {error}", self.name));
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.complaint("has ended")),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if stopped() {
+            if stopped.load(Ordering::Relaxed) {
                 return Err(INTERRUPTED.to_owned());
             }
             if Instant::now() > end {

@@ -55,8 +55,9 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
     qos.endpoint.reliability = Reliability::BEST_EFFORT;
     qos.endpoint.history = History::KeepLast(1);
     qos.byte_limit = qos.byte_limit.max(arguments.size as usize * SAMPLES);
-    let writer =
-        publisher.create_datawriter::<Sample>(&topic, QosKind::Specific(qos), None, NO_STATUS).map_err(said)?;
+    let writer = publisher
+        .create_datawriter::<Sample>(&topic, QosKind::Specific(qos), None, NO_STATUS)
+        .map_err(said)?;
     meet(&writer, &arguments.topic)?;
     let real_time = !arguments.babbles && run_at_once();
     tell("ready", &json!({ "real_time": real_time }))?;

@@ -92,8 +92,13 @@ impl Report {
             }
             void.extend(disturbed);
         }
+        if !self.phases.iter().any(|phase| phase.promised) {
+            broken.push("no phase with promises was measured".to_owned());
+        }
         let answered = self.refusals.iter().filter(|refusal| refusal.verdict.is_none());
-        broken.extend(answered.map(|refusal| format!("the subscriber that asks for {} was not refused", refusal.asked)));
+        broken.extend(
+            answered.map(|refusal| format!("the subscriber that asks for {} was not refused", refusal.asked)),
+        );
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
             (true, false) => Conclusion::Void(void),
@@ -161,8 +166,10 @@ pub(crate) mod tests {
 
     /// A report of one phase with promises, whose samples took these milliseconds; 0 is lost. A stall met the first `disturbed` samples.
     pub(crate) fn report(latencies: &[i64], disturbed: i64) -> Report {
-        let sent: Vec<Record> =
-            (0..).zip(latencies).map(|(number, _)| Record { number, at: number.cast_signed() * 10 * MS }).collect();
+        let sent: Vec<Record> = (0..)
+            .zip(latencies)
+            .map(|(number, _)| Record { number, at: number.cast_signed() * 10 * MS })
+            .collect();
         let received: Vec<Record> = sent
             .iter()
             .zip(latencies)
@@ -237,6 +244,10 @@ pub(crate) mod tests {
         assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
         unanswered.refusals.clear();
         unanswered.broken.push("the verdict differs".to_owned());
+        assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
+        unanswered.broken.clear();
+        assert_eq!(unanswered.conclusion(), Conclusion::Held);
+        unanswered.phases.clear();
         assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
     }
 }

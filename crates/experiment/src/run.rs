@@ -2,11 +2,13 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
 use crate::live::{Wishes, measure, obstacle};
-use crate::report::{Conclusion, Report};
+use crate::report::Conclusion;
 use crate::setting::Setting;
 use crate::simulated::simulate;
 use crate::text;
@@ -32,11 +34,11 @@ pub struct Arguments {
     pub html: PathBuf,
 }
 
-/// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. `progress` shows what is being done; `stopped` says
-/// whether the user has asked for an end.
+/// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. It ends early once `stopped` is true; `progress`
+/// shows what is being done.
 pub fn run(
     arguments: &Arguments,
-    stopped: &dyn Fn() -> bool,
+    stopped: &Arc<AtomicBool>,
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> u8 {
@@ -51,29 +53,26 @@ pub fn run(
 
 fn attempt(
     arguments: &Arguments,
-    stopped: &dyn Fn() -> bool,
+    stopped: &Arc<AtomicBool>,
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> Result<u8, String> {
     let setting = Setting::new()?;
     let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
+    // Each phase is shown as soon as it is over, because all of them take minutes.
+    let mut told = |text: &str| {
+        progress("");
+        writeln!(out, "{text}").map_err(|error| format!("standard output: {error}"))
+    };
     let report = match why {
-        Some(why) => simulate(&setting, &why, &mut |phase| progress(&format!("simulating: {phase}")))?,
+        Some(why) => simulate(&setting, &why, progress, &mut told)?,
         None => {
-            // Each phase is shown as soon as it is over, because all of them take minutes.
-            let told = |phase: &str| eprintln!("{phase}");
-            measure(&setting, &Wishes { short: arguments.short, stopped, progress, told: &told })?
+            measure(&setting, &mut Wishes { short: arguments.short, stopped, progress, told: &mut told })?
         }
     };
-    progress("");
-    show(&report, arguments, out)
-}
-
-fn show(report: &Report, arguments: &Arguments, out: &mut dyn Write) -> Result<u8, String> {
-    let said = |error: io::Error| format!("{}: {error}", arguments.html.display());
-    fs::write(&arguments.html, crate::page::page(report)).map_err(said)?;
-    let written = writeln!(out, "{}\nThe page with the plots: {}", text::report(report), arguments.html.display());
-    written.map_err(|error| format!("standard output: {error}"))?;
+    let page = &arguments.html;
+    fs::write(page, crate::page::page(&report)).map_err(|error| format!("{}: {error}", page.display()))?;
+    told(&format!("{}\nThe page with the plots: {}", text::tail(&report), page.display()))?;
     Ok(match report.conclusion() {
         Conclusion::Held => HELD,
         Conclusion::Broken(_) => BROKEN,

@@ -54,7 +54,8 @@ impl Setting {
             let limit = asked.flow.subscribers.first().ok_or_else(incomplete)?.limit;
             let planned = report.flows.iter().find(|flow| flow.name == asked.name).ok_or_else(incomplete)?;
             let bound = planned.subscribers.first().and_then(|subscriber| subscriber.bound_ps);
-            let link = network.cables().iter().find(|link| link.ends.iter().any(|end| end.node == asked.publisher));
+            let link =
+                network.cables().iter().find(|link| link.ends.iter().any(|end| end.node == asked.publisher));
             topics.push(Topic {
                 name: asked.topic.clone(),
                 publisher: host(asked.publisher)?,

@@ -2,14 +2,17 @@
 use std::time::Duration;
 
 use frames::{
-    Attack, BestEffort, Bounds, Contract, Flow, Multiplexing, Network, Node, Outcome, Pattern, Ties, Timing, run,
+    Attack, BestEffort, Bounds, Contract, Flow, Multiplexing, Network, Node, Outcome, Pattern, Ties, Timing,
+    run,
 };
 use plan::Network as Planned;
 
 use crate::judge::judge;
+use crate::live::Told;
 use crate::record::Record;
 use crate::report::{Phase, Refusal, Report, Row};
 use crate::setting::{FILE, NETWORK, Setting};
+use crate::text;
 
 /// Simulated time of a phase: the simulator releases at most 65,536 frames of a flow, and a babbler's link carries 8,127 a second.
 const SECONDS: u64 = 7;
@@ -32,38 +35,51 @@ struct Scene {
     babblers: usize,
 }
 
-/// Simulates all phases; `told` hears of each.
+/// Simulates all phases; `told` hears of each once it is over.
 ///
 /// # Errors
 /// What cannot be simulated, in words.
-pub(crate) fn simulate(setting: &Setting, why: &str, told: &mut dyn FnMut(&str)) -> Result<Report, String> {
+pub(crate) fn simulate(
+    setting: &Setting,
+    why: &str,
+    progress: &dyn Fn(&str),
+    told: &mut Told<'_>,
+) -> Result<Report, String> {
     let (network, _) = setting.network.simulated()?.ok_or("the plan admits no flow of the experiment")?;
     if network.flows().len() != setting.topics.len() {
         return Err("the plan does not admit all flows of the experiment".to_owned());
     }
-    let mut phases = Vec::new();
-    for scene in &SCENES {
-        told(scene.title);
-        phases.push(phase(scene, setting, &network)?);
-    }
-    told("Subscribers that ask for too much");
-    Ok(Report {
+    let mut report = Report {
         place: format!("SIMULATED, frame by frame, because {why}. Nothing was measured on this machine."),
         machine: vec![
             ("simulated", "hosts, links, the switch with its queues and gates, every frame and its place in each queue".to_owned()),
             ("not simulated", "processors and operating systems; the manager's conversations: its decisions are those of the plan".to_owned()),
         ],
         topics: setting.topics.clone(),
-        phases,
-        refusals: refusals()?,
+        phases: Vec::new(),
+        refusals: Vec::new(),
         broken: Vec::new(),
         remarks: Vec::new(),
-    })
+    };
+    told(&text::head(&report))?;
+    for scene in &SCENES {
+        progress(&format!("simulating: {}", scene.title));
+        let phase = phase(scene, setting, &network)?;
+        told(&text::phase(report.phases.len() + 1, &phase, &report.topics))?;
+        report.phases.push(phase);
+    }
+    report.refusals = refusals()?;
+    Ok(report)
 }
 
 const SCENES: [Scene; 4] = [
     Scene { title: "Best effort", about: crate::phases::BEST_EFFORT, managed: false, babblers: 0 },
-    Scene { title: "Best effort, video and ECG babble", about: crate::phases::BABBLE, managed: false, babblers: 2 },
+    Scene {
+        title: "Best effort, video and ECG babble",
+        about: crate::phases::BABBLE,
+        managed: false,
+        babblers: 2,
+    },
     Scene { title: "Managed", about: crate::phases::MANAGED, managed: true, babblers: 0 },
     Scene { title: "Managed, video and ECG babble", about: crate::phases::HELD, managed: true, babblers: 2 },
 ];
@@ -118,7 +134,8 @@ fn network(scene: &Scene, planned: &Network) -> Result<Network, String> {
 }
 
 fn attack(network: &Network, target: usize) -> Attack {
-    let timing = |index: usize| Timing { pivot: OFFSET * (index as u64 + 1), before: 0, pattern: Pattern::Steady };
+    let timing =
+        |index: usize| Timing { pivot: OFFSET * (index as u64 + 1), before: 0, pattern: Pattern::Steady };
     Attack {
         timings: (0..network.flows().len()).map(timing).collect(),
         end: SECONDS * SECOND,
@@ -133,7 +150,8 @@ fn attack(network: &Network, target: usize) -> Attack {
 fn babbled(outcome: &Outcome, flow: usize) -> String {
     let count = |counts: &[u64]| counts.get(flow).copied().unwrap_or(0);
     let (sent, policed, lost) = (count(&outcome.released), count(&outcome.policed), count(&outcome.lost));
-    let held = if policed > 0 { format!("the gate stopped {policed}") } else { "nothing stopped it".to_owned() };
+    let held =
+        if policed > 0 { format!("the gate stopped {policed}") } else { "nothing stopped it".to_owned() };
     format!("it sent {sent} frames; {held}, {lost} found no room in a queue")
 }
 
@@ -147,7 +165,7 @@ fn refusals() -> Result<Vec<Refusal>, String> {
         let verdict = report.flows.iter().find(|flow| flow.name == asked.topic).and_then(|flow| {
             let reason = flow.reason.as_deref()?;
             let offer = flow.offered_latency_ps.map(|offer| {
-                format!("; {} ms would be admitted", crate::text::milliseconds((offer / PICOSECONDS).cast_signed()))
+                format!("; {} ms would be admitted", text::milliseconds((offer / PICOSECONDS).cast_signed()))
             });
             Some(format!("refused: {reason}{}", offer.unwrap_or_default()))
         });
@@ -174,9 +192,13 @@ mod tests {
     #[test]
     fn the_simulated_experiment_shows_what_the_paper_shows() {
         let setting = Setting::new().unwrap();
-        let mut titles = 0;
-        let report = simulate(&setting, "of a test", &mut |_| titles += 1).unwrap();
-        assert_eq!((titles, report.conclusion()), (5, Conclusion::Held));
+        let mut texts = 0;
+        let mut told = |_: &str| {
+            texts += 1;
+            Ok(())
+        };
+        let report = simulate(&setting, "of a test", &|_| (), &mut told).unwrap();
+        assert_eq!((texts, report.conclusion()), (5, Conclusion::Held));
         let [best, babble, managed, held] = &report.phases[..] else { panic!("four phases") };
         // One queue for all: what asks for least time waits for the others.
         assert!(judged(best, 0).misses.late > 100, "{:?}", judged(best, 0).misses);

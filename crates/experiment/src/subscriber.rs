@@ -67,7 +67,12 @@ pub fn subscribe(arguments: &SubscriberArguments) -> Result<(), String> {
     let noting = Arc::new(Noting(Mutex::new((Vec::with_capacity(RECORDS), Sample::default()))));
     let listener: Arc<dyn DataReaderListener<Sample>> = Arc::<Noting>::clone(&noting);
     let _reader = subscriber
-        .create_datareader::<Sample>(&topic, QosKind::Specific(qos), Some(listener), StatusMask::DATA_AVAILABLE)
+        .create_datareader::<Sample>(
+            &topic,
+            QosKind::Specific(qos),
+            Some(listener),
+            StatusMask::DATA_AVAILABLE,
+        )
         .map_err(said)?;
     let order = orders.next(PATIENCE);
     if order.as_deref() != Some("end") {

@@ -7,30 +7,34 @@ use crate::setting::Topic;
 pub(crate) const HEADS: [&str; 10] =
     ["topic", "asked", "promised", "sent", "p50", "p99", "max", "lost", "late", "disturbed"];
 
-/// The whole report.
-pub(crate) fn report(report: &Report) -> String {
+/// What comes first: where it ran.
+pub(crate) fn head(report: &Report) -> String {
     let mut out = format!("{}\n", report.place);
     for (what, said) in &report.machine {
         let _ = writeln!(out, "  {what}: {said}");
     }
-    for (index, phase) in report.phases.iter().enumerate() {
-        let _ = write!(out, "\n{}", self::phase(index + 1, phase, &report.topics));
-    }
+    out
+}
+
+/// What comes after all phases: who was refused, what is to be known, and what follows.
+pub(crate) fn tail(report: &Report) -> String {
+    let mut out = String::new();
     if !report.refusals.is_empty() {
-        let _ = writeln!(out, "\n{}. Subscribers that ask for too much", report.phases.len() + 1);
+        let _ = writeln!(out, "{}. Subscribers that ask for too much", report.phases.len() + 1);
         for refusal in &report.refusals {
             let verdict = refusal.verdict.as_deref().unwrap_or("NOT REFUSED");
             let _ = writeln!(out, "  {}\n    {verdict}", refusal.asked);
         }
+        out.push('\n');
     }
     if !report.remarks.is_empty() {
-        out.push_str("\nTo be known\n");
+        out.push_str("To be known\n");
         report.remarks.iter().for_each(|remark| {
             let _ = writeln!(out, "  {remark}");
         });
+        out.push('\n');
     }
-    let _ = write!(out, "\n{}", conclusion(&report.conclusion()));
-    out
+    out + &conclusion(&report.conclusion())
 }
 
 /// What follows, in sentences.
@@ -38,9 +42,10 @@ pub(crate) fn conclusion(conclusion: &Conclusion) -> String {
     let (first, lines) = match conclusion {
         Conclusion::Held => ("Every promise was kept: nothing lost, nothing above its bound.", &[][..]),
         Conclusion::Broken(lines) => ("A PROMISE WAS BROKEN:", &lines[..]),
-        Conclusion::Void(lines) => {
-            ("This run is VOID: the machine itself stood still too often. Run it where nothing else runs.", &lines[..])
-        }
+        Conclusion::Void(lines) => (
+            "This run is VOID: the machine itself stood still too often. Run it where nothing else runs.",
+            &lines[..],
+        ),
     };
     let mut out = format!("{first}\n");
     lines.iter().for_each(|line| {
@@ -64,7 +69,8 @@ pub(crate) fn phase(number: usize, phase: &Phase, topics: &[Topic]) -> String {
     for row in &table {
         let mut line = "  ".to_owned();
         for (index, (cell, width)) in row.iter().zip(widths).enumerate() {
-            let _ = if index == 0 { write!(line, " {cell:<width$}") } else { write!(line, "  {cell:>width$}") };
+            let _ =
+                if index == 0 { write!(line, " {cell:<width$}") } else { write!(line, "  {cell:>width$}") };
         }
         let _ = writeln!(out, "{}", line.trim_end());
     }
@@ -115,6 +121,10 @@ mod tests {
 
     #[test]
     fn the_report_from_fixed_records() {
+        let report = |made: &Report| {
+            let phases: String = made.phases.iter().map(|one| phase(1, one, &made.topics)).collect();
+            format!("{}\n{phases}\n{}", head(made), tail(made))
+        };
         let mut latencies = [4; 100];
         (latencies[0], latencies[1], latencies[99]) = (90, 0, 5);
         let expected = "\
@@ -138,8 +148,11 @@ Every promise was kept: nothing lost, nothing above its bound.
 
     #[test]
     fn what_failed_is_said_plainly() {
-        let said = report(&made(&[6; 100], 0));
-        assert!(said.contains("A PROMISE WAS BROKEN") && said.contains("100 samples above the bound"), "{said}");
-        assert!(report(&made(&[6; 100], 50)).contains("VOID"));
+        let said = tail(&made(&[6; 100], 0));
+        assert!(
+            said.contains("A PROMISE WAS BROKEN") && said.contains("100 samples above the bound"),
+            "{said}"
+        );
+        assert!(tail(&made(&[6; 100], 50)).contains("VOID"));
     }
 }
