@@ -161,6 +161,30 @@ impl<'n> Plan<'n> {
     }
 }
 
+impl Network {
+    /// Why there is no way for a flow, in words.
+    pub(crate) fn no_way(&self, asked: &Asked) -> String {
+        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        let publisher = name(asked.publisher);
+        let cannot = asked.subscribers.iter().find(|subscriber| {
+            let alone = Asked { subscribers: vec![**subscriber], ..asked.clone() };
+            trees(self, &alone, 1).is_empty()
+        });
+        let Some(subscriber) = cannot else {
+            return format!("there is no way from {publisher} to all subscribers");
+        };
+        let without = [asked.publisher, *subscriber]
+            .into_iter()
+            .find(|node| !self.links.iter().any(|(from, _)| from == node));
+        let cause = match (without, &asked.through) {
+            (Some(node), _) => format!("{} has no link", name(node)),
+            (None, Some(_)) => "not through the switches that it may pass".to_owned(),
+            (None, None) => "no links lead there".to_owned(),
+        };
+        format!("there is no way from {publisher} to {}: {cause}", name(*subscriber))
+    }
+}
+
 fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
     let Some(through) = &asked.through else {
         return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
