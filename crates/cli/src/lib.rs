@@ -7,6 +7,7 @@ mod domain;
 mod echo;
 mod exit;
 pub mod explain;
+mod grm;
 mod hex;
 mod ls;
 mod measure;
@@ -72,6 +73,8 @@ enum InDomain {
     Ls(ls::Arguments),
     /// Watches a domain, and says what is wrong and what to do.
     Why(Box<why::Arguments>),
+    /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
+    Grm(Box<grm::Arguments>),
     /// Measures round trips to whoever runs `pong`.
     Ping(measure::ping::Arguments),
     /// Answers every `ping`.
@@ -94,6 +97,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Echo(arguments) => echo::run(arguments, &stop),
         InDomain::Ls(arguments) => ls::run(arguments, &stop),
         InDomain::Why(arguments) => why::run(arguments, &stop),
+        InDomain::Grm(arguments) => grm::run(arguments, &stop),
         InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
         InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),
         InDomain::Perf(arguments) => measure::perf::run(arguments, &stop),
