@@ -322,7 +322,7 @@ impl World {
 
     /// All answers are given, in order, until there are no more.
     pub(crate) fn settle(&mut self) {
-        for _ in 0..100_000 {
+        for _ in 0..10_000 {
             if self.waiting.is_empty() {
                 return;
             }
@@ -335,7 +335,10 @@ impl World {
     pub(crate) fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         self.settle();
+        let mut times = 0;
         while let Some(next) = self.manager.poll_timeout().filter(|next| *next <= until) {
+            times += 1;
+            assert!(times < 10_000, "it does not come to rest");
             self.now = self.now.max(next);
             self.manager.handle_timeout(self.now);
             self.collect();
