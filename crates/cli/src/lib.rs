@@ -55,6 +55,10 @@ enum Command {
     InDomain(InDomain),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
+    /// Builds and removes real test networks on this machine.
+    Lab(lab::command::LabArguments),
+    /// Holds flows to their contracts where they enter a switch.
+    Gate(lab::command::GateArguments),
 }
 
 /// What takes part in a domain, and ends cleanly on Ctrl-C.
@@ -78,11 +82,11 @@ enum InDomain {
 
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
+    let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
-        Command::Plan(arguments) => {
-            let (mut out, mut told) = (std::io::stdout().lock(), std::io::stderr());
-            return ExitCode::from(plan::run(arguments, &mut out, &mut told));
-        }
+        Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
+        Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
+        Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
         Command::InDomain(command) => command,
     };
     let done = Stop::on_signals().and_then(|stop| match command {

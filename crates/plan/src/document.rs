@@ -1,9 +1,11 @@
 //! The network file as it is written: TOML, with places for what is said about it later.
+use std::net::Ipv4Addr;
+
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::problem::{Problem, Source};
-use crate::quantity::{Rate, Time};
+use crate::quantity::{Loss, Rate, Time};
 
 /// The most octets of a file.
 pub(crate) const LARGEST_FILE: u64 = 32 << 20;
@@ -125,6 +127,11 @@ pub(crate) struct Host {
     /// Whether it sends best effort, too.
     #[serde(default)]
     pub(crate) best_effort: Option<bool>,
+    #[serde(default)]
+    pub(crate) address: Option<Spanned<Ipv4Addr>>,
+    /// Whether it is where switches find their manager.
+    #[serde(default)]
+    pub(crate) manager: bool,
 }
 
 #[derive(Deserialize, Debug)]
@@ -143,6 +150,12 @@ pub(crate) struct Link {
     pub(crate) rate: Option<Spanned<Rate>>,
     #[serde(default)]
     pub(crate) propagation: Option<Time>,
+    /// Time that every frame is held on top of that.
+    #[serde(default)]
+    pub(crate) delay: Option<Time>,
+    /// How many frames are lost in each direction.
+    #[serde(default)]
+    pub(crate) loss: Option<Spanned<Loss>>,
 }
 
 #[derive(Deserialize, Debug)]

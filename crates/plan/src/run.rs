@@ -200,7 +200,7 @@ fn simulated(simulation: &Simulation) -> String {
 }
 
 /// Reads a file of text, but not one without end.
-fn load(path: &Path) -> Result<String, String> {
+pub(crate) fn load(path: &Path) -> Result<String, String> {
     let name = printable(&path.to_string_lossy());
     let wrong = |error: io::Error| format!("{name}: {error}");
     let input: Box<dyn io::Read> = if path.as_os_str() == "-" {

@@ -70,6 +70,32 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 octets", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
+        ("[[host]]\nname = \"a\"\naddress = \"10.0.0\"".to_owned(), "3:11", "IPv4 address", "docs"),
+        (
+            "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress = \"10.0.0.1\""
+                .to_owned(),
+            "6:11",
+            "two hosts have the address 10.0.0.1",
+            "of its own",
+        ),
+        (
+            "[[host]]\nname = \"a\"\nmanager = true\n[[host]]\nname = \"b\"\nmanager = true".to_owned(),
+            "5:8",
+            "two hosts have manager = true",
+            "one manager",
+        ),
+        (
+            format!("{HOSTS}[[link]]\nends = [\"a\", \"s\"]\nloss = \"2\""),
+            "10:8",
+            "is not a loss such as",
+            "docs",
+        ),
+        (
+            with_flow(usual).replacen("\"s\"]", "\"s\"]\nloss = \"1 %\"", 1),
+            "10:8",
+            "loses frames, in a file with flows",
+            "leave out the loss",
+        ),
         ("[control]\nburst = 1".to_owned(), "1:1", "missing field `rate`", "docs"),
         ("a = ".to_owned(), "1:5", "", "docs"),
     ] {
