@@ -141,9 +141,12 @@ impl ResourceManager {
         }
     }
 
-    /// The request is refused. With `retry` it is looked at again when something has changed.
+    /// The request is refused; if nobody asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
     pub(crate) fn refuse(&mut self, now: Duration, pair: Pair, reason: &str, offer: Offer, retry: bool) {
-        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let Some(asked) = self.asked.get_mut(&pair) else {
+            self.actions.push_back(Action::Dispose(pair));
+            return;
+        };
         let was_revoked = asked.verdict.state == State::Revoked && asked.verdict.serial == asked.serial;
         let held = asked.grant.take();
         let (serial, request) = (asked.serial, asked.request.clone());
