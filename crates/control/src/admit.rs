@@ -626,15 +626,15 @@ impl ResourceManager {
                 Some(old) => self.tuples.insert(tuple, old),
                 None => self.tuples.remove(&tuple),
             };
+            for pair in pairs {
+                self.refuse_for_now(now, pair, &reason);
+            }
             // Others are back where they were; what has missed that has to come back before this is gone.
             if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
-                self.gone(now, number);
+                self.gone(number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 self.still_missing(number, missed);
-            }
-            for pair in pairs {
-                self.refuse(now, pair, &reason, Offer::default(), true);
             }
         } else {
             grant.phase = GrantPhase::Held;

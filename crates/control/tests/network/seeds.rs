@@ -194,7 +194,7 @@ impl Play {
         let report = self.world.manager.report();
         for pair in &report.pairs {
             assert!(
-                pair.promised <= pair.maximum_latency && pair.present <= pair.promised.max(1),
+                pair.state == "admitted" && pair.present <= pair.promised || pair.promised == 0,
                 "{pair:?}"
             );
         }
@@ -209,6 +209,9 @@ impl Play {
             let Some((asked, from, to)) = self.asked.get(&verdict.pair()).cloned() else {
                 panic!("a verdict for nobody: {verdict:?}")
             };
+            if verdict.serial == asked.serial {
+                assert!((1..=asked.maximum_latency).contains(&verdict.bound), "{verdict:?}");
+            }
             let way: Vec<usize> = self.way(&report, verdict.pair());
             let node = |switch: usize| self.world.network.switch_node(switch);
             let on_way =
