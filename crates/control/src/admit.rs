@@ -622,10 +622,10 @@ impl ResourceManager {
             grant.pairs.clear();
             let old = old
                 .filter(|old| self.grants.get(old).is_some_and(|old| (old.source, old.destination) == tuple));
-            match old {
-                Some(old) => self.tuples.insert(tuple, old),
-                None => self.tuples.remove(&tuple),
-            };
+            // Without an older one it keeps its ends to itself until it is gone.
+            if let Some(old) = old {
+                self.tuples.insert(tuple, old);
+            }
             for pair in pairs {
                 self.refuse_for_now(now, pair, &reason);
             }
