@@ -21,6 +21,7 @@ extern crate alloc;
 mod adversary;
 mod attack;
 mod engine;
+mod events;
 pub mod generate;
 mod network;
 mod outcome;

@@ -27,6 +27,9 @@ impl Node {
         if any {
             self.found.changed(StatusMask(u32::MAX), work);
         }
+        if let Some(builtin) = self.builtin.get() {
+            builtin.update(discovery, now, any, work);
+        }
     }
 
     /// Tells discovery which writers were heard, before it looks whether their leases have ended.

@@ -4,6 +4,7 @@
 //! none in a callback. Discovery and endpoints share no lock on the way of a sample.
 mod apply;
 mod assurance;
+pub(crate) mod builtin;
 mod endpoints;
 pub(crate) mod reader;
 mod router;
@@ -30,6 +31,7 @@ use crate::bytes::Bytes;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
 use crate::lock::lock;
 use assurance::Assurance;
+use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use reader::ReaderCell;
 use router::Router;
@@ -66,6 +68,8 @@ pub(crate) struct Node {
     topics: OnceLock<Weak<dyn Topics>>,
     /// How many callbacks there are: while there are some, the host keeps a thread for them.
     listening: Mutex<usize>,
+    /// The readers of built-in topics, once they were asked for.
+    builtin: OnceLock<BuiltinReaders>,
     /// Datagrams that could not be read.
     malformed: AtomicU64,
     /// Answers and announcements that found the socket full; they are repeated in time.
@@ -135,6 +139,7 @@ impl Node {
             is_started: AtomicBool::new(false),
             topics: OnceLock::new(),
             listening: Mutex::new(0),
+            builtin: OnceLock::new(),
             malformed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
         }))
@@ -175,6 +180,21 @@ impl Node {
     /// Names the topics.
     pub(crate) fn set_topics(&self, topics: Weak<dyn Topics>) {
         let _ = self.topics.set(topics);
+    }
+
+    /// Feeds these from now on; only once.
+    pub(crate) fn set_builtin(&self, readers: BuiltinReaders) {
+        let _ = self.builtin.set(readers);
+    }
+
+    /// Tells the readers of built-in topics what is known.
+    pub(crate) fn update_builtin(&self) {
+        self.command(|work| {
+            let discovery = self.lock_discovery();
+            if let Some(builtin) = self.builtin.get() {
+                builtin.update(&discovery, self.host.now(), true, work);
+            }
+        });
     }
 
     /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
@@ -258,6 +278,9 @@ impl Node {
         for cell in routes.readers.values() {
             cell.lock().deleted = true;
             cell.watch.wake_waiters();
+        }
+        if let Some(builtin) = self.builtin.get() {
+            builtin.close();
         }
         self.found.wake_waiters();
         self.host.close();

@@ -8,10 +8,12 @@ use dcps::{Error, ReturnCode, TypeSupport};
 use super::listener::AnyDataReaderListener;
 use super::raw::RawDataReader;
 use super::subscriber::{Subscriber, SubscriberEntity};
+use crate::builtin::BuiltinTopic;
 use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::Node;
+use crate::node::builtin::make_cell;
 use crate::node::reader::ReaderCell;
 use crate::node::watch::{Callback, Watch};
 use crate::topic::TopicEntity;
@@ -46,6 +48,28 @@ impl ReaderEntity {
             cell: OnceLock::new(),
             qos: Mutex::new(qos),
             types: Mutex::new(Some(types)),
+            listening: Listening::default(),
+        }))
+    }
+
+    /// The reader of a built-in topic: there from the beginning, and never announced.
+    pub(super) fn builtin(
+        topic: Arc<TopicEntity>,
+        subscriber: &Arc<SubscriberEntity>,
+        which: BuiltinTopic,
+        node: Arc<Node>,
+    ) -> Result<Arc<Self>, Error> {
+        let qos = BuiltinTopic::reader_qos();
+        let watch = Watch::below(&subscriber.watch);
+        let cell = make_cell(node.prefix(), which, Arc::clone(&watch))?;
+        Ok(Arc::new(Self {
+            node,
+            topic,
+            subscriber: Arc::downgrade(subscriber),
+            watch,
+            cell: OnceLock::from(cell),
+            qos: Mutex::new(qos),
+            types: Mutex::default(),
             listening: Listening::default(),
         }))
     }

@@ -216,8 +216,8 @@ impl<'t, P: Payload> Datagram<'t, P> {
         true
     }
 
-    /// Ends with a HEARTBEAT, for which room was kept.
-    pub(crate) fn heartbeat(self, heartbeat: &Heartbeat) {
+    /// Adds the HEARTBEAT that ends a datagram, for which room was kept.
+    pub(crate) fn heartbeat(&mut self, heartbeat: &Heartbeat) {
         let heartbeat = Heartbeat { reader_id: self.reader_id, writer_id: self.writer_id, ..*heartbeat };
         self.out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
     }

@@ -328,7 +328,8 @@ impl<P: Payload> Writer<P> {
                 let window = reader.receive_buffer.map_or(self.config.window, |octets| octets / 2).max(1);
                 let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
-                self.readers.insert(index, ReaderProxy::new(reader, start, offset, u64::from(window)));
+                self.readers
+                    .insert(index, ReaderProxy::new(reader, start, offset, self.last, u64::from(window)));
                 if reliable {
                     self.arm_heartbeat(now.monotonic);
                 }

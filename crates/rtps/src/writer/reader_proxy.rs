@@ -1,6 +1,7 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 use alloc::vec::Vec;
 
+use wire::message::AckNack;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::MatchedReader;
@@ -41,6 +42,11 @@ pub(crate) struct ReaderProxy {
     pub(crate) chosen: bool,
     /// It has sent an ACKNACK since it was matched.
     pub(crate) heard: bool,
+    /// The writer's last change when it was matched: with it ends the history that a late reader gets.
+    pub(crate) history_until: SequenceNumber,
+    /// It knows where its history ends, or has none. Until then it gets no changes: what is told of each, how far it was served,
+    /// would say nothing of the end.
+    pub(crate) told: bool,
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
     /// Not before then is the GAP in front of its first change repeated.
@@ -58,7 +64,14 @@ pub(crate) struct ReaderProxy {
 }
 
 impl ReaderProxy {
-    pub(crate) fn new(reader: MatchedReader, start: SequenceNumber, offset: u64, window: u64) -> Self {
+    /// `start` is the first change that is meant for it, `offset` what lies before that, and `last` the writer's last.
+    pub(crate) fn new(
+        reader: MatchedReader,
+        start: SequenceNumber,
+        offset: u64,
+        last: SequenceNumber,
+        window: u64,
+    ) -> Self {
         Self {
             guid: reader.guid,
             reliable: reader.reliable,
@@ -76,6 +89,8 @@ impl ReaderProxy {
             sent_fragment: 0,
             chosen: false,
             heard: false,
+            history_until: last,
+            told: !reader.reliable || start > last,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
             answer_again_at: Instant::START,
@@ -139,10 +154,10 @@ impl ReaderProxy {
         }
     }
 
-    /// Something was sent to it that it has not acknowledged, or it has never been heard.
+    /// Something was sent to it that it has not acknowledged, or it has never been heard, or waits for its history.
     pub(crate) fn is_waited_for(&self) -> bool {
         let inside = self.acks_fragments && self.sent_fragment > 0;
-        self.reliable && (!self.heard || self.acked < self.sent || inside)
+        self.reliable && (!self.heard || !self.told || self.acked < self.sent || inside)
     }
 
     /// It has every change below `number`; true if that is news.
@@ -157,6 +172,19 @@ impl ReaderProxy {
             (self.sent, self.sent_fragment) = (number, 0);
         }
         true
+    }
+
+    /// An ACKNACK has come that asks for a first HEARTBEAT, or answers one. A reader of Punctual says by the final flag that it knows
+    /// where its history ends. Of others a second ACKNACK is taken for an answer in any case: not all of them say it.
+    pub(crate) fn hear(&mut self, acknack: &AckNack) {
+        let empty = acknack.set.bitmap().is_empty() && acknack.set.base() <= SequenceNumber::FIRST;
+        let asks_first = empty && !(self.heard && acknack.is_final);
+        let knows = match self.acks_fragments {
+            true => acknack.is_final,
+            false => !asks_first || (self.heard && !self.told),
+        };
+        self.told = knows || self.acked > self.history_until;
+        self.heard = true;
     }
 
     /// It has the first `count` fragments of a change; true if that is news.

@@ -83,13 +83,16 @@ impl<P: Payload> Writer<P> {
         true
     }
 
-    /// Answers to one reader: the GAP before its first change, and a heartbeat.
+    /// Answers to one reader: the GAP before its first change, and a heartbeat. One that has to learn where its history ends gets
+    /// a heartbeat for that before: the other says how far it was served, so that it asks for nothing that is to be sent anyway.
     fn poll_directed(&mut self, out: &mut Transmit<P>) -> bool {
         let Some(index) = self.readers.iter().position(|proxy| proxy.gap_due || proxy.heartbeat_due) else {
             return false;
         };
         let Some(proxy) = self.readers.get(index) else { return false };
         let (sent, is_final) = (proxy.sent, !proxy.is_waited_for());
+        let history = (!proxy.told && proxy.history_until >= sent).then_some(proxy.history_until.next());
+        let history = history.map(|end| self.heartbeat(end, true));
         let heartbeat = self.heartbeat(sent, is_final);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let gap = core::mem::take(&mut proxy.gap_due);
@@ -100,6 +103,9 @@ impl<P: Payload> Writer<P> {
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
         if gap && datagram.gap(SequenceNumber::FIRST, proxy.start) {
             self.counters.gaps += 1;
+        }
+        if let Some(history) = history {
+            datagram.heartbeat(&history);
         }
         datagram.heartbeat(&heartbeat);
         let inside =
@@ -294,7 +300,8 @@ impl<P: Payload> Writer<P> {
         let (mut in_step, mut chosen) = (0u64, 0u64);
         for proxy in &mut self.readers {
             proxy.chosen = false;
-            if (proxy.sent, proxy.sent_fragment) != position || (is_message && !proxy.is_flow) {
+            let elsewhere = (proxy.sent, proxy.sent_fragment) != position;
+            if elsewhere || !proxy.told || (is_message && !proxy.is_flow) {
                 continue;
             }
             in_step += 1;
@@ -313,7 +320,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
-        proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
+        proxy.told && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
     }
 
     fn advance(&mut self, number: SequenceNumber, fragment: u32) {
@@ -488,6 +495,7 @@ impl<P: Payload> Writer<P> {
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
             if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
                 || !proxy.has_window(offset, proxy.sent_fragment, cost)
+                || !proxy.told
             {
                 continue;
             }
@@ -562,21 +570,25 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_wait = self.config.heartbeat_period;
             return false;
         }
-        for proxy in self.readers.iter().filter(|proxy| proxy.is_waited_for()) {
-            proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
+        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
+        self.heartbeat_at = now.after(self.heartbeat_wait);
+        // Readers inside of a sample may all be at different fragments, and those that lag would ask for what is to be sent to them
+        // anyway: each is asked on its own.
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for()) {
+            let alone = proxy.sent < self.fresh || !proxy.told;
+            proxy.heartbeat_due |= proxy.sent_fragment > 0 || alone;
+            if !alone {
+                proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+            }
+        }
+        if out.paths().is_empty() {
+            return self.poll_directed(out);
         }
         self.unasked = 0;
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
-        // Readers inside of a sample may all be at different fragments: each is asked on its own.
-        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0)
-        {
-            proxy.heartbeat_due = true;
-        }
-        let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
-        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
-        self.heartbeat_at = now.after(self.heartbeat_wait);
         true
     }
 }
