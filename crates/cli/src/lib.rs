@@ -11,6 +11,7 @@ mod grm;
 mod hex;
 mod ls;
 mod measure;
+mod midas;
 mod output;
 mod publish;
 mod qos;
@@ -56,6 +57,8 @@ enum Command {
     InDomain(InDomain),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
+    /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
+    Midas(midas::Midas),
     /// Builds and removes real test networks on this machine.
     Lab(lab::command::LabArguments),
     /// Holds flows to their contracts where they enter a switch.
@@ -87,6 +90,7 @@ enum InDomain {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
+        Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),

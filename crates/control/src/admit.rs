@@ -48,6 +48,12 @@ impl ResourceManager {
         let there =
             self.tuples.get(&(wish.source, wish.destination)).and_then(|number| self.grants.get(number));
         let Some(grant) = there else {
+            // Others that wait for the same flow are served with it, if that can be.
+            let pairs = self.same_flow(&wish);
+            let together = self.for_all(&wish, &pairs);
+            if pairs.len() > 1 && self.fits(&together) {
+                return self.admit(now, &together, own, pairs);
+            }
             return self.admit(now, &wish, own, BTreeSet::from([pair]));
         };
         let number = grant.number;
@@ -71,6 +77,26 @@ impl ResourceManager {
         pairs.insert(pair);
         let wish = self.for_all(&wish, &pairs);
         self.admit(now, &wish, Some(number), pairs)
+    }
+
+    /// The pair and others that wait, whose packets would be those of the same flow.
+    fn same_flow(&self, wish: &Wish) -> BTreeSet<crate::action::Pair> {
+        let same = |(pair, asked): &(&crate::action::Pair, &crate::state::Asked)| {
+            let request = &asked.request;
+            let waits =
+                matches!(asked.progress, Progress::Queued | Progress::Parked) && asked.grant.is_none();
+            let place = (request.source, request.destination) == (wish.source, wish.destination);
+            waits && place && pair.0 == wish.pair.0 && request.contract == wish.contract
+        };
+        let others = self.asked.iter().filter(same).map(|(pair, _)| *pair);
+        others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()
+    }
+
+    /// Whether there is a place for a wish as things are.
+    fn fits(&self, wish: &Wish) -> bool {
+        let trees = self.topology.trees(wish.from, &[wish.to], &[], self.config.ways.max(1));
+        let flow = self.flow(wish.from, wish);
+        flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &trees).is_ok())
     }
 
     fn park(&mut self, pair: crate::action::Pair) {
@@ -144,6 +170,7 @@ impl ResourceManager {
                 if old.is_some_and(|old| !plan.moves.is_empty() || !covers(&granted, old)) {
                     self.make_room(
                         now,
+                        wish,
                         replaces.into_iter().collect(),
                         &granted.pairs,
                         "it is being changed",
@@ -164,7 +191,7 @@ impl ResourceManager {
             Err(reason) => {
                 let victims = self.victims(number, &flow, &trees, replaces);
                 if let Some((victims, why)) = victims {
-                    self.make_room(now, victims, &pairs, why);
+                    self.make_room(now, wish, victims, &pairs, why);
                     return true;
                 }
                 let refusal = self.refusal(number, &flow, &trees, reason);
@@ -229,6 +256,7 @@ impl ResourceManager {
     fn make_room(
         &mut self,
         now: Duration,
+        wish: &Wish,
         victims: Vec<u64>,
         pairs: &BTreeSet<crate::action::Pair>,
         why: &str,
@@ -237,8 +265,15 @@ impl ResourceManager {
             self.revoke(now, victim, why);
         }
         for pair in pairs {
-            self.park(*pair);
-            self.put_off(*pair, "room is being made for it");
+            // Who still asks for what the writer has changed has to ask anew.
+            let same = self.asked.get(pair).is_some_and(|asked| asked.request.contract == wish.contract);
+            if same {
+                self.park(*pair);
+                self.put_off(*pair, "room is being made for it");
+            } else {
+                let reason = "the writer has another contract now: ask again";
+                self.refuse(now, *pair, reason, Offer::default(), false);
+            }
         }
     }
 
@@ -587,19 +622,19 @@ impl ResourceManager {
             grant.pairs.clear();
             let old = old
                 .filter(|old| self.grants.get(old).is_some_and(|old| (old.source, old.destination) == tuple));
-            match old {
-                Some(old) => self.tuples.insert(tuple, old),
-                None => self.tuples.remove(&tuple),
-            };
+            // Without an older one it keeps its ends to itself until it is gone.
+            if let Some(old) = old {
+                self.tuples.insert(tuple, old);
+            }
+            for pair in pairs {
+                self.refuse_for_now(now, pair, &reason);
+            }
             // Others are back where they were; what has missed that has to come back before this is gone.
             if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
-                self.gone(now, number);
+                self.gone(number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 self.still_missing(number, missed);
-            }
-            for pair in pairs {
-                self.refuse(now, pair, &reason, Offer::default(), true);
             }
         } else {
             grant.phase = GrantPhase::Held;
@@ -633,27 +668,31 @@ impl ResourceManager {
     /// A grant is in force: its pairs are told, and what it takes the place of goes.
     fn in_force(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
-        let (pairs, replaces, doomed) = (grant.pairs.clone(), grant.replaces.take(), grant.doomed.take());
-        for pair in &pairs {
-            if self.asked.contains_key(pair) && doomed.is_none() {
-                self.admitted(now, *pair, number);
+        if let Some(reason) = grant.doomed.take() {
+            // It cannot stay: it is as if it had not come.
+            let pairs = core::mem::take(&mut grant.pairs);
+            for pair in pairs {
+                self.refuse(now, pair, &reason, Offer::default(), true);
             }
+            self.farewell(now, number, Vec::new());
+            self.look_again();
+            return;
+        }
+        let (pairs, replaces) = (grant.pairs.clone(), grant.replaces.take());
+        for pair in &pairs {
+            self.admitted(now, *pair, number);
         }
         if let Some(old) = replaces.and_then(|old| self.grants.get_mut(&old)) {
             // Its pairs have another grant now; nobody is to hear that this one goes.
             old.pairs.retain(|pair| !pairs.contains(pair));
-            if old.pairs.is_empty() {
+            if old.pairs.is_empty() && old.phase == GrantPhase::Held {
                 let old = old.number;
                 self.farewell(now, old, Vec::new());
             }
         }
-        if let Some(reason) = doomed {
-            self.revoke(now, number, &reason);
-        } else {
-            for pair in pairs {
-                if !self.asked.contains_key(&pair) {
-                    self.leave(now, number, pair, "nobody asks for it any more");
-                }
+        for pair in pairs {
+            if !self.asked.contains_key(&pair) {
+                self.leave(now, number, pair, "nobody asks for it any more");
             }
         }
     }

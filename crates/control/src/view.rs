@@ -26,6 +26,18 @@ impl ResourceManager {
         }
     }
 
+    /// Computes anew whether every promise can be kept with all that is promised.
+    ///
+    /// # Errors
+    /// The port at which one cannot, in words. That would be a fault of this crate.
+    pub fn audit(&self) -> Result<(), String> {
+        (0..self.network.links.len()).try_for_each(|port| {
+            self.ledger.audit(port).map_err(|flow| {
+                format!("grant {flow} is not kept at {}: report this", self.network.port_name(port))
+            })
+        })
+    }
+
     fn pair_report(&self, asked: &Asked) -> PairReport {
         let (request, verdict) = (&asked.request, &asked.verdict);
         let (writer, reader) = request.pair();

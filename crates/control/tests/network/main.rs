@@ -4,5 +4,7 @@ mod cases;
 mod changes;
 mod faults;
 mod networks;
+mod random;
+mod seeds;
 mod switch;
 mod world;

@@ -190,6 +190,8 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.epoch += 1;
         self.waiting.clear();
+        // With the old one its samples are gone.
+        self.verdicts.clear();
         self.connected.fill(false);
         self.agents.fill(false);
         let mut manager =
@@ -219,6 +221,9 @@ impl World {
     /// Takes all actions: what is done at once is done, answers wait.
     pub(crate) fn collect(&mut self) {
         while let Some(action) = self.manager.poll_action() {
+            if std::env::var_os("CONTROL_TRACE").is_some() {
+                eprintln!("{:?} {action:?}", self.now);
+            }
             match action {
                 Action::Install { token, switch, messages } => {
                     let index = self.index(switch);
@@ -322,7 +327,7 @@ impl World {
 
     /// All answers are given, in order, until there are no more.
     pub(crate) fn settle(&mut self) {
-        for _ in 0..100_000 {
+        for _ in 0..10_000 {
             if self.waiting.is_empty() {
                 return;
             }
@@ -335,7 +340,10 @@ impl World {
     pub(crate) fn pass(&mut self, time: Duration) {
         let until = self.now + time;
         self.settle();
+        let mut times = 0;
         while let Some(next) = self.manager.poll_timeout().filter(|next| *next <= until) {
+            times += 1;
+            assert!(times < 10_000, "it does not come to rest");
             self.now = self.now.max(next);
             self.manager.handle_timeout(self.now);
             self.collect();
@@ -345,6 +353,9 @@ impl World {
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
+        if std::env::var_os("CONTROL_TRACE").is_some() {
+            eprintln!("{:?} ASK {request:?}", self.now);
+        }
         let facts = Facts { contract: Some(request.contract), ..Facts::default() };
         self.manager.request(self.now, request, facts);
         self.collect();
@@ -421,6 +432,7 @@ pub(crate) fn request(
         writer: pair.0.to_bytes(),
         reader: pair.1.to_bytes(),
         serial,
+        stage: wire::admission::Stage::Waiting,
         topic: format!("topic of {}", ports.0),
         contract,
         maximum_latency: limit,
