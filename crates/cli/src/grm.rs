@@ -132,11 +132,9 @@ fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, 
     if listen.is_empty() {
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
-    let mut config = control::config::Config::default();
-    config.classes.levels = (0..gate::class::MOST_LEVELS).filter_map(gate::class::of_level).collect();
     Ok(Settings {
         network: controller::network(planned),
-        config,
+        config: control::config::Config::default(),
         listen,
         agents,
         store: store(arguments.store.as_deref())?,

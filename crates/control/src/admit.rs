@@ -622,19 +622,19 @@ impl ResourceManager {
             grant.pairs.clear();
             let old = old
                 .filter(|old| self.grants.get(old).is_some_and(|old| (old.source, old.destination) == tuple));
-            match old {
-                Some(old) => self.tuples.insert(tuple, old),
-                None => self.tuples.remove(&tuple),
-            };
+            // Without an older one it keeps its ends to itself until it is gone.
+            if let Some(old) = old {
+                self.tuples.insert(tuple, old);
+            }
+            for pair in pairs {
+                self.refuse_for_now(now, pair, &reason);
+            }
             // Others are back where they were; what has missed that has to come back before this is gone.
             if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
-                self.gone(now, number);
+                self.gone(number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 self.still_missing(number, missed);
-            }
-            for pair in pairs {
-                self.refuse(now, pair, &reason, Offer::default(), true);
             }
         } else {
             grant.phase = GrantPhase::Held;

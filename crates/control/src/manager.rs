@@ -140,6 +140,7 @@ impl ResourceManager {
                 Timer::Token(token) => self.token_expired(now, token),
                 Timer::Repeat(pair) => self.repeat(now, time, pair),
                 Timer::Wait(pair) => self.wait_is_over(now, pair),
+                Timer::Retry(pair) => self.retry(pair),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }

@@ -6,7 +6,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::Offer;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
@@ -34,7 +33,7 @@ impl ResourceManager {
                 }
                 None => {}
                 Some(reason) => {
-                    self.refuse(now, pair, &reason, Offer::default(), true);
+                    self.refuse_for_now(now, pair, &reason);
                     self.leave(now, number, pair, &reason);
                 }
             },
@@ -48,7 +47,7 @@ impl ResourceManager {
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
-                    self.gone(now, number);
+                    self.gone(number);
                 } else {
                     self.still_missing(number, missed);
                 }
@@ -213,7 +212,7 @@ impl ResourceManager {
     }
 
     /// Nothing of a grant is left: its place is free.
-    pub(crate) fn gone(&mut self, _now: Duration, number: u64) {
+    pub(crate) fn gone(&mut self, number: u64) {
         self.ledger.remove(number);
         let Some(grant) = self.grants.remove(&number) else { return };
         let tuple = (grant.source, grant.destination);

@@ -90,7 +90,7 @@ impl ResourceManager {
             // It is looked at when its time comes, or when what is under way has ended.
             Progress::Queued | Progress::Parked | Progress::Working => {}
         }
-        self.refresh(pair);
+        self.put_off(pair, "");
     }
 
     /// A verdict that says that nothing has been decided.
@@ -126,24 +126,20 @@ impl ResourceManager {
         }
     }
 
-    /// The pair has asked for something else: what it has holds until that is decided.
-    fn refresh(&mut self, pair: Pair) {
-        if self.asked.get(&pair).is_some_and(|asked| asked.grant.is_none()) {
-            self.put_off(pair, "");
-        }
-    }
-
-    /// Nothing is decided yet; why, in words.
+    /// Nothing is decided yet; why, in words. A pair that has a grant keeps it until then.
     pub(crate) fn put_off(&mut self, pair: Pair, reason: &str) {
-        if let Some(asked) = self.asked.get(&pair) {
+        if let Some(asked) = self.asked.get(&pair).filter(|asked| asked.grant.is_none()) {
             let verdict = Verdict { reason: cut(reason), ..self.verdict_of(&asked.request) };
             self.say(pair, verdict);
         }
     }
 
-    /// The request is refused. With `retry` it is looked at again when something has changed.
+    /// The request is refused; if nobody asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
     pub(crate) fn refuse(&mut self, now: Duration, pair: Pair, reason: &str, offer: Offer, retry: bool) {
-        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let Some(asked) = self.asked.get_mut(&pair) else {
+            self.actions.push_back(Action::Dispose(pair));
+            return;
+        };
         let was_revoked = asked.verdict.state == State::Revoked && asked.verdict.serial == asked.serial;
         let held = asked.grant.take();
         let (serial, request) = (asked.serial, asked.request.clone());
@@ -161,6 +157,22 @@ impl ResourceManager {
         self.settle(pair, retry);
         if let Some(number) = held {
             self.leave(now, number, pair, "it asked for something else");
+        }
+    }
+
+    /// What was planned did not come about: the request is refused, and tried again after a while.
+    pub(crate) fn refuse_for_now(&mut self, now: Duration, pair: Pair, reason: &str) {
+        self.refuse(now, pair, reason, Offer::default(), false);
+        self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+    }
+
+    /// A request that failed a while ago is tried again.
+    pub(crate) fn retry(&mut self, pair: Pair) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let failed = matches!(asked.verdict.state, State::Refused | State::Revoked);
+        if failed && asked.progress == (Progress::Answered { retry: false }) {
+            asked.progress = Progress::Queued;
+            self.queue.push_back(Work::Request(pair));
         }
     }
 
@@ -238,9 +250,7 @@ impl ResourceManager {
             asked.deadline = Some(until);
             self.timers.insert((until, Timer::Wait(pair)));
         }
-        if asked.grant.is_none() {
-            self.put_off(pair, reason);
-        }
+        self.put_off(pair, reason);
     }
 
     pub(crate) fn wait_is_over(&mut self, now: Duration, pair: Pair) {

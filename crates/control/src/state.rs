@@ -148,6 +148,7 @@ pub(crate) enum Timer {
     Token(Token),
     Repeat(Pair),
     Wait(Pair),
+    Retry(Pair),
     Away(Site),
     Restored(u64),
 }

@@ -62,7 +62,7 @@ async fn serve(
                 if told.send(GateHeard::Up { switch }).await.is_err() {
                     return;
                 }
-                let Some(why) = talk(switch, stream, &mut wanted, &told).await else { return };
+                let Some(why) = talk(stream, &mut wanted, &told).await else { return };
                 if told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err() {
                     return;
                 }
@@ -91,7 +91,6 @@ async fn serve(
 
 /// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
 async fn talk(
-    switch: u64,
     stream: TcpStream,
     wanted: &mut UnboundedReceiver<(u64, Request)>,
     told: &Sender<GateHeard>,

@@ -1,18 +1,16 @@
 //! A change of gates as the requests that it takes, one after another, each answered with what the gate then has.
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 
-use control::action::{Done, GateChange, GateContract, GateKey};
+use control::action::{Done, GateChange, GateKey};
+use gate::Contract;
 use gate::protocol::{Answer, ContractState, Request};
-use gate::{Contract, Key};
-use wire::admission::Socket;
 
 /// A change under way.
 pub(crate) struct GateOrder {
     left: VecDeque<Request>,
     under_way: Request,
     /// What is to be there at the end and nothing else, if the list has been asked for.
-    wanted: Option<Vec<(GateKey, GateContract)>>,
+    wanted: Option<Vec<(GateKey, Contract)>>,
 }
 
 /// What comes next.
@@ -28,7 +26,7 @@ impl GateOrder {
     pub(crate) fn new(change: GateChange) -> (Self, Request) {
         let (under_way, wanted) = match change {
             GateChange::Set(key, contract) => (set(&key, &contract), None),
-            GateChange::Remove(key) => (Request::Remove { port: key.port, key: name(&key) }, None),
+            GateChange::Remove(key) => (Request::Remove { port: key.port, key: key.flow }, None),
             GateChange::Replace(wanted) => (Request::List, Some(wanted)),
         };
         (Self { left: VecDeque::new(), under_way, wanted }, under_way)
@@ -72,61 +70,41 @@ fn failed(why: String) -> Next {
 }
 
 /// What leads from the contracts that are there to those that are wanted: the unwanted go first, so that there is room.
-fn changes(there: &[ContractState], wanted: &[(GateKey, GateContract)]) -> VecDeque<Request> {
-    let is = |state: &ContractState, key: &GateKey| state.port == key.port && state.key == name(key);
+fn changes(there: &[ContractState], wanted: &[(GateKey, Contract)]) -> VecDeque<Request> {
+    let is = |state: &ContractState, key: &GateKey| state.port == key.port && state.key == key.flow;
     let gone = there
         .iter()
         .filter(|state| !wanted.iter().any(|(key, _)| is(state, key)))
         .map(|state| Request::Remove { port: state.port, key: state.key });
     let new = wanted
         .iter()
-        .filter(|(key, contract)| {
-            !there.iter().any(|state| is(state, key) && state.contract == terms(contract))
-        })
+        .filter(|(key, contract)| !there.iter().any(|state| is(state, key) && state.contract == *contract))
         .map(|(key, contract)| set(key, contract));
     gone.chain(new).collect()
 }
 
-fn set(key: &GateKey, contract: &GateContract) -> Request {
-    Request::Set { port: key.port, key: name(key), contract: terms(contract) }
-}
-
-fn terms(contract: &GateContract) -> Contract {
-    Contract {
-        octets: contract.octets,
-        separation: contract.separation,
-        tolerance: contract.tolerance,
-        window: contract.window,
-        dscp: contract.dscp,
-    }
-}
-
-fn name(key: &GateKey) -> Key {
-    let address = |socket: &Socket| Ipv4Addr::from(socket.address);
-    Key {
-        source: address(&key.source),
-        source_port: key.source.port,
-        destination: address(&key.destination),
-        destination_port: key.destination.port,
-    }
+fn set(key: &GateKey, contract: &Contract) -> Request {
+    Request::Set { port: key.port, key: key.flow, contract: *contract }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gate::Key;
     use gate::protocol::{Counters, Refusal};
+    use std::net::Ipv4Addr;
 
     fn key(port: u32, source_port: u16) -> GateKey {
-        let source = Socket { address: [10, 0, 0, 1], port: source_port };
-        GateKey { port, source, destination: Socket { address: [10, 0, 0, 2], port: 7411 } }
+        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        GateKey { port, flow: Key { source, source_port, destination, destination_port: 7411 } }
     }
 
-    const CONTRACT: GateContract =
-        GateContract { octets: 200, separation: 1_000_000, tolerance: 0, window: 0, dscp: 46 };
+    const CONTRACT: Contract =
+        Contract { octets: 200, separation: 1_000_000, tolerance: 0, window: 0, dscp: 46 };
 
-    fn state(key: &GateKey, contract: &GateContract) -> ContractState {
+    fn state(key: &GateKey, contract: &Contract) -> ContractState {
         let counters = Counters::default();
-        ContractState { port: key.port, key: name(key), contract: terms(contract), counters }
+        ContractState { port: key.port, key: key.flow, contract: *contract, counters }
     }
 
     #[test]
@@ -149,7 +127,7 @@ mod tests {
 
     #[test]
     fn replacing_touches_only_what_differs() {
-        let other = GateContract { octets: 300, ..CONTRACT };
+        let other = Contract { octets: 300, ..CONTRACT };
         let wanted = vec![(key(1, 1), CONTRACT), (key(1, 2), CONTRACT), (key(1, 3), CONTRACT)];
         let there = [state(&key(1, 1), &CONTRACT), state(&key(1, 2), &other), state(&key(2, 1), &CONTRACT)];
         let (mut order, first) = GateOrder::new(GateChange::Replace(wanted));
@@ -170,7 +148,7 @@ mod tests {
             };
         };
         assert_eq!(ended, Done::Confirmed);
-        let remove = Request::Remove { port: 2, key: name(&key(2, 1)) };
+        let remove = Request::Remove { port: 2, key: key(2, 1).flow };
         assert_eq!(asked, [remove, set(&key(1, 2), &CONTRACT), set(&key(1, 3), &CONTRACT)]);
     }
 }

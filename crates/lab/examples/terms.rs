@@ -17,12 +17,16 @@ use gate::{Contract, Key, class};
 use lab::probe::{Probes, monotonic};
 use lab::tap::Tap;
 use lab::{Lab, Options};
+use nix::sys::socket::{setsockopt, sockopt};
 use plan::Network;
 
 /// Datagrams of a run.
 const COUNT: u64 = 3_000;
 const PERIOD: Duration = Duration::from_millis(2);
 const PORT: u16 = 5_000;
+/// Messages of many frames, and the frames of each.
+const TRAINS: u64 = 600;
+const TRAIN: u16 = 33;
 /// What our datagrams begin with.
 const MARK: &[u8; 8] = b"punctual";
 /// Where the payload of an untagged UDP frame without options begins.
@@ -62,6 +66,7 @@ fn measure(rate: u64) -> Result<(), Failure> {
     println!("a full frame takes {frame} us, one of the flow {} us", 130 * 8 / rate);
     run(&lab, None)?;
     run(&lab, Some(rate * 1_500_000))?;
+    trains(&lab, rate)?;
     lab.down()?;
     Ok(())
 }
@@ -158,16 +163,70 @@ fn run(lab: &Lab, flood: Option<u64>) -> Result<(), Failure> {
     println!("{:<24} {:>8} {:>8} {:>8} {:>8}", "", "p50", "p99", "p99.9", "max");
     for (part, name) in PARTS.iter().enumerate() {
         let (from, to) = if part == 4 { (0, 4) } else { (part, part + 1) };
-        let mut spans: Vec<u64> = calm.iter().map(|times| times[to].saturating_sub(times[from])).collect();
-        spans.sort_unstable();
-        let at = |permille: usize| {
-            spans.get((spans.len().saturating_sub(1)) * permille / 1_000).copied().unwrap_or(0)
-        };
-        let text =
-            [at(500), at(990), at(999), at(1_000)].map(|span| format!("{:>8.1}", span as f64 / 1_000.0));
-        println!("{name:<24} {}", text.join(" "));
+        show(name, calm.iter().map(|times| times[to].saturating_sub(times[from])).collect());
     }
     Ok(())
+}
+
+/// What a gate sees of messages of many frames, each sent in one call: how long they take, and how early they come.
+fn trains(lab: &Lab, rate: u64) -> Result<(), Failure> {
+    // A message takes half of its separation on the wire.
+    let separation = u64::from(TRAIN) * 1_522 * 8 * 1_000 / rate * 2;
+    let to = SocketAddrV4::new(lab.host_address("c")?, PORT + 2);
+    let sender = lab.on("a", || UdpSocket::bind(("0.0.0.0", 6_002)))??;
+    setsockopt(&sender, sockopt::UdpGsoSegment, &1_456)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let tap = open(&lab.switch("s1")?.namespace, "p1")?;
+    let stopped = Arc::clone(&stop);
+    let listening = thread::spawn(move || listen(&tap, &stopped));
+    let probes = Probes::start(Duration::from_millis(1))?;
+    let offset = realtime().saturating_sub(monotonic());
+    let sending = thread::spawn(move || {
+        let _ = udp::thread::set_real_time(50);
+        let mut octets = vec![0; usize::from(TRAIN) * 1_456];
+        for message in 0..TRAINS {
+            for frame in 0..TRAIN {
+                let at = usize::from(frame) * 1_456;
+                octets[at..at + 8].copy_from_slice(MARK);
+                octets[at + 8..at + 16].copy_from_slice(&(message << 16 | u64::from(frame)).to_ne_bytes());
+            }
+            let _ = sender.send_to(&octets, to);
+            thread::sleep(Duration::from_nanos(separation));
+        }
+    });
+    let _ = sending.join();
+    thread::sleep(Duration::from_millis(300));
+    stop.store(true, Ordering::Relaxed);
+    let stalls = probes.stop();
+    let times = listening.join().unwrap_or_default();
+    let (mut spans, mut early, mut next, mut whole) = (Vec::new(), Vec::new(), 0, 0);
+    for message in 0..TRAINS {
+        let frames: Vec<u64> =
+            times.range(message << 16..(message + 1) << 16).map(|(_, time)| *time).collect();
+        let (Some(first), Some(last)) = (frames.first(), frames.last()) else { continue };
+        whole += u64::from(frames.len() == usize::from(TRAIN));
+        let calm = !stalls.iter().any(|stall| stall.meets(first - offset, last - offset));
+        if calm {
+            spans.push(last - first);
+            early.push(next.max(*first) - first);
+        }
+        next = next.max(*first) + separation;
+    }
+    let ideal = (u64::from(TRAIN) - 1) * 1_522 * 8 / rate;
+    println!("\n{whole} of {TRAINS} messages of {TRAIN} frames came whole, {} met no stall", spans.len());
+    println!("{:<24} {:>8} {:>8} {:>8} {:>8}", "at the gate", "p50", "p99", "p99.9", "max");
+    show(&format!("first to last ({ideal})"), spans);
+    show("earlier than allowed", early);
+    Ok(())
+}
+
+/// A line of the table.
+fn show(name: &str, mut spans: Vec<u64>) {
+    spans.sort_unstable();
+    let at =
+        |permille: usize| spans.get((spans.len().saturating_sub(1)) * permille / 1_000).copied().unwrap_or(0);
+    let text = [at(500), at(990), at(999), at(1_000)].map(|span| format!("{:>8.1}", span as f64 / 1_000.0));
+    println!("{name:<24} {}", text.join(" "));
 }
 
 /// A tap in a namespace.

@@ -15,6 +15,8 @@ const MOST_QUEUES: u8 = 8;
 const UNPROMISED: u64 = 50;
 /// Octets of the shortest frame on the wire.
 const SHORTEST: u64 = 84;
+/// Octets of the longest frame without what is around it on the wire.
+const LONGEST: u64 = 1_514;
 /// The most frames of a queue.
 const MOST_FRAMES: u64 = 20_000;
 /// Octets of memory that a queued frame takes of its sender's socket: the shortest, and the longest.
@@ -122,7 +124,6 @@ impl Queues {
     pub(crate) fn commands(&self, interface: &str) -> String {
         let (rate, overhead) = (self.rate, "overhead 24 mpu 84");
         let burst = "cburst 1600 quantum 1600";
-        let kind = if self.head_drop { "pfifo_head_drop" } else { "pfifo" };
         let mut out = String::new();
         let highest = self.queues.len().saturating_sub(1);
         // Writing to a text cannot fail.
@@ -139,11 +140,15 @@ impl Queues {
                  prio {} burst 100 {burst} {overhead}",
                 highest - index
             );
-            let _ = writeln!(
-                out,
-                "qdisc add dev {interface} parent 1:{class:x} handle {:x}: {kind} limit {frames}",
-                class + 16
-            );
+            let kind = if self.head_drop {
+                format!("pfifo_head_drop limit {frames}")
+            } else {
+                // A train of datagrams that was sent in one call comes as one; a bucket that never waits cuts it into frames,
+                // so that the link carries them one by one.
+                format!("tbf rate 100gbit burst 1600 limit {}", frames * LONGEST)
+            };
+            let _ =
+                writeln!(out, "qdisc add dev {interface} parent 1:{class:x} handle {:x}: {kind}", class + 16);
             if *dscp != class::BEST_EFFORT {
                 let _ = writeln!(
                     out,
@@ -213,7 +218,7 @@ mod tests {
         );
         assert!(commands.contains("pfifo_head_drop limit 184"));
         let host = Queues::of(&PORT, "h:1", Filled::ByHost(9)).unwrap().commands("eth0");
-        assert!(host.contains(": pfifo limit 9") && !host.contains("head_drop"));
+        assert!(host.contains(": tbf rate 100gbit burst 1600 limit 13626") && !host.contains("head_drop"));
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Loss {
 
 impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Text { parse: Self::parse, expected: "a loss in quotes such as \"0.1 %\"" })
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a loss in quotes such as \"0.1 %\"" })
     }
 }
 

@@ -131,8 +131,9 @@ fn without_an_answer_nothing_is_promised() {
     }
     assert!(!world.connected[0], "nobody knows what the switch has");
     assert_ne!(world.state(pair(1)), Some(State::Admitted));
+    // After a while it is tried again.
     world.connect_all();
-    world.pass(Duration::from_secs(1));
+    world.pass(grace() + Duration::from_secs(1));
     assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts[&pair(1)]);
 }
 

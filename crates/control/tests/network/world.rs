@@ -190,6 +190,8 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.epoch += 1;
         self.waiting.clear();
+        // With the old one its samples are gone.
+        self.verdicts.clear();
         self.connected.fill(false);
         self.agents.fill(false);
         let mut manager =
@@ -219,6 +221,9 @@ impl World {
     /// Takes all actions: what is done at once is done, answers wait.
     pub(crate) fn collect(&mut self) {
         while let Some(action) = self.manager.poll_action() {
+            if std::env::var_os("CONTROL_TRACE").is_some() {
+                eprintln!("{:?} {action:?}", self.now);
+            }
             match action {
                 Action::Install { token, switch, messages } => {
                     let index = self.index(switch);
@@ -348,6 +353,9 @@ impl World {
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
+        if std::env::var_os("CONTROL_TRACE").is_some() {
+            eprintln!("{:?} ASK {request:?}", self.now);
+        }
         let facts = Facts { contract: Some(request.contract), ..Facts::default() };
         self.manager.request(self.now, request, facts);
         self.collect();
@@ -424,6 +432,7 @@ pub(crate) fn request(
         writer: pair.0.to_bytes(),
         reader: pair.1.to_bytes(),
         serial,
+        stage: wire::admission::Stage::Waiting,
         topic: format!("topic of {}", ports.0),
         contract,
         maximum_latency: limit,

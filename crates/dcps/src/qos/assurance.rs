@@ -138,7 +138,7 @@ impl OfferedAssurance {
         Ok(())
     }
 
-    /// Octets of the largest sample, as declared or as the type says.
+    /// Octets of the largest sample, as declared or as the type says, and up to a multiple of four, to which samples are padded.
     ///
     /// # Errors
     /// `InconsistentPolicy` if neither says it; `BadParameter` if it is above [`LARGEST_MESSAGE`].
@@ -151,7 +151,7 @@ impl OfferedAssurance {
                 "declare maximum_size, or give strings and sequences of the type a bound",
             ));
         };
-        if size > LARGEST_MESSAGE { Err(too_large(size)) } else { Ok(size) }
+        if size > LARGEST_MESSAGE { Err(too_large(size)) } else { Ok(size.next_multiple_of(4)) }
     }
 
     /// What is announced, and held.
@@ -290,7 +290,7 @@ mod tests {
         assert!(error.advice.contains("maximum_size"), "{error}");
         let bounded = Sending { type_bound: Some(20), ..SENDING };
         assert_eq!(undeclared.contract(&bounded).unwrap().largest_message, 20);
-        assert_eq!(offered(10).contract(&bounded).unwrap().largest_message, 10);
+        assert_eq!(offered(10).contract(&bounded).unwrap().largest_message, 12, "padded");
         // The end of an instance is a message: its key and 36 octets of inline QoS.
         let keyed = Sending { has_key: true, ..bounded };
         assert_eq!(offered(10).contract(&keyed).unwrap().largest_message, 56);
@@ -304,8 +304,8 @@ mod tests {
             offered(size).contract(&Sending { segmented, ..SENDING }).unwrap().emission / 1_000
         };
         // What fits one datagram; 44 datagrams of 1,472 octets fit one call.
-        assert_eq!(emission(1_365, true), 0);
-        assert_eq!(emission(1_366, true), 300);
+        assert_eq!(emission(1_364, true), 0);
+        assert_eq!(emission(1_365, true), 300);
         assert_eq!(emission(48_052, true), 300);
         assert_eq!(emission(192_196, true), 1_200);
         assert_eq!(emission(1_366, false), 640);

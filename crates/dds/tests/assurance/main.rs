@@ -5,4 +5,6 @@
 mod desk;
 
 mod fixture;
+mod flow;
+mod lies;
 mod states;
