@@ -56,6 +56,12 @@ pub mod qos {
     pub use wire::qos::*;
 }
 
+/// Assurance of latency between writers and readers that have ASSURANCE among their QoS.
+pub mod assurance {
+    pub use dcps::assurance::{GateCounters, PairAssurance};
+    pub use wire::admission::{Stage, State};
+}
+
 /// Communication statuses.
 pub mod status {
     pub use dcps::status::*;

@@ -1,12 +1,12 @@
 //! One run: events in the order of time, ties as the attack says.
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::cmp::{Ordering, Reverse};
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Ties};
+use crate::attack::{Attack, BestEffort, Multiplexing, Release, Ties};
+use crate::events::{Event, Events};
 use crate::network::{LEVELS, Network, Node};
-use crate::outcome::{Bounds, Excess, Outcome};
+use crate::outcome::{Bounds, Delivery, Excess, Outcome};
 use crate::policer::Guard;
 use crate::random::{Random, mix};
 
@@ -17,13 +17,14 @@ use crate::random::{Random, mix};
 pub fn run(network: &Network, attack: &Attack, bounds: &Bounds) -> Outcome {
     let mut engine = Engine::new(network, attack, bounds);
     engine.release();
-    while let Some(Reverse(event)) = engine.events.pop() {
-        match event.kind {
-            Kind::Arrive(frame) => engine.arrive(event.at, frame),
-            Kind::Choose(port) => engine.choose(event.at, port),
+    while let Some(event) = engine.events.pop() {
+        match event.what {
+            Kind::Release(flow) => engine.hand_over(event.at(), flow),
+            Kind::Arrive(place) => engine.arrive(event.at(), place),
+            Kind::Choose(port) => engine.choose(event.at(), port),
         }
     }
-    engine.outcome
+    engine.finish()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,93 +42,134 @@ struct Frame {
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The frame comes to the queue of its edge's port.
-    Arrive(Frame),
+    /// The flow hands its next frame to the host's port.
+    Release(usize),
+    /// The frame in this place comes to the queue of its edge's port.
+    Arrive(usize),
     /// The port is free and takes the next frame.
     Choose(usize),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Event {
-    at: u64,
-    /// Order within an instant.
-    class: u8,
-    /// Order within a class.
+/// What a flow has still to release. Only its next frame is among the events: so there are few of them at any time.
+struct Source {
+    releases: Vec<Release>,
+    /// Index of the release, which is the number of the message, and of the frame in it that comes next.
+    next: (u32, usize),
+    /// The number of the next frame, and what it is counted from in the order of events.
     number: u64,
-    kind: Kind,
+    first: u64,
 }
 
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
+/// Frames that are in switches or in queues, in places that are used again.
+#[derive(Default)]
+struct Frames {
+    all: Vec<Frame>,
+    free: Vec<usize>,
+}
+
+impl Frames {
+    fn put(&mut self, frame: Frame) -> usize {
+        match self.free.pop() {
+            Some(place) => {
+                self.all[place] = frame;
+                place
+            }
+            None => {
+                self.all.push(frame);
+                self.all.len() - 1
+            }
+        }
     }
-}
 
-impl Eq for Event {}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.class, self.number).cmp(&(other.at, other.class, other.number))
+    fn take(&mut self, place: usize) -> Frame {
+        self.free.push(place);
+        self.all[place]
     }
 }
 
 /// A port while the simulation runs.
 struct Output {
-    levels: [VecDeque<Frame>; LEVELS as usize],
-    /// Octets waiting or on the wire, for each level.
+    levels: [VecDeque<usize>; LEVELS as usize],
+    /// Octets waiting or on the wire, for each level and for all.
     held: [u64; LEVELS as usize],
-    /// What is on the wire.
-    sending: Option<Frame>,
+    held_by_all: u64,
+    /// Edge and octets of what is on the wire.
+    sending: Option<(usize, u64)>,
     /// True from the start of a frame, admitted or not, to its end.
     busy: bool,
     /// True if a choice is due at the present instant.
     choosing: bool,
+    /// When the last frame received over it came to its next queue.
+    forwarded: u64,
+}
+
+/// What is known of an edge: what was worst, and what is there now.
+#[derive(Clone, Copy)]
+struct Passage {
+    flow: usize,
+    hop: usize,
+    latency: u64,
+    bound: u64,
+    message: u32,
+    delay: u64,
+    received: u64,
+    /// The number of the next frame, if none is lost.
+    expected: u64,
+    /// Octets waiting or on the wire, now and at most.
+    held: u64,
+    backlog: u64,
 }
 
 struct Engine<'a> {
     network: &'a Network,
     attack: &'a Attack,
-    bounds: &'a Bounds,
-    events: BinaryHeap<Reverse<Event>>,
+    events: Events<Kind>,
     pushed: u64,
+    sources: Vec<Source>,
+    frames: Frames,
     outputs: Vec<Output>,
     guards: Vec<Option<Guard>>,
-    /// For each edge: octets waiting or on the wire.
-    held: Vec<u64>,
-    /// For each edge: the number of the next frame, if none is lost.
-    expected: Vec<u64>,
-    /// For each port: when the last frame received over it came to its next queue.
-    forwarded: Vec<u64>,
+    passages: Vec<Passage>,
     random: Random,
     outcome: Outcome,
 }
 
 impl<'a> Engine<'a> {
-    fn new(network: &'a Network, attack: &'a Attack, bounds: &'a Bounds) -> Self {
+    fn new(network: &'a Network, attack: &'a Attack, bounds: &Bounds) -> Self {
         let output = || Output {
             levels: Default::default(),
             held: [0; LEVELS as usize],
+            held_by_all: 0,
             sending: None,
             busy: false,
             choosing: false,
+            forwarded: 0,
+        };
+        let passage = |(index, edge): (usize, &crate::network::Edge)| {
+            let hop = index - network.edge(edge.flow, 0);
+            Passage {
+                flow: edge.flow,
+                hop,
+                latency: 0,
+                bound: bounds.latency(edge.flow, hop).unwrap_or(u64::MAX),
+                message: 0,
+                delay: 0,
+                received: 0,
+                expected: 0,
+                held: 0,
+                backlog: 0,
+            }
         };
         Self {
             network,
             attack,
-            bounds,
-            events: BinaryHeap::new(),
+            events: Events::new(),
             pushed: 0,
+            sources: Vec::with_capacity(network.flows().len()),
+            frames: Frames::default(),
             outputs: network.ports().iter().map(|_| output()).collect(),
             guards: network.flows().iter().map(|flow| flow.policer.map(Guard::new)).collect(),
-            held: vec![0; network.edges().len()],
-            expected: vec![0; network.edges().len()],
-            forwarded: vec![0; network.ports().len()],
+            passages: network.edges().iter().enumerate().map(passage).collect(),
             random: Random::new(attack.seed),
             outcome: Outcome::new(network),
         }
@@ -138,44 +180,72 @@ impl<'a> Engine<'a> {
             let releases = self.attack.releases(self.network, flow);
             if self.attack.target == Some(flow) {
                 self.outcome.arrivals = vec![vec![(u64::MAX, 0); releases.len()]; source.tree.len()];
+                let delivery = |release: &Release| Delivery {
+                    released: release.at,
+                    frames: release.count as u64,
+                    ..Delivery::default()
+                };
+                self.outcome.deliveries = releases.iter().map(delivery).collect();
             }
-            let mut number = 0;
-            for (message, release) in (0..).zip(releases) {
-                let frames = &source.frames[release.first..release.first + release.count];
-                for (index, octets) in frames.iter().enumerate() {
-                    let edge = self.network.edge(flow, 0);
-                    let octets = release.size.unwrap_or(*octets);
-                    let frame = Frame { edge, octets, message, number, released: release.at, queued: 0 };
-                    let at = if index == 0 { release.at } else { release.rest };
-                    self.push_arrival(at, frame, flow);
-                    number += 1;
-                }
+            let count = releases.iter().map(|release| release.count as u64).sum();
+            self.outcome.released[flow] = count;
+            self.sources.push(Source { releases, next: (0, 0), number: 0, first: self.pushed + 1 });
+            self.pushed += count;
+        }
+        for flow in 0..self.sources.len() {
+            if let Some(event) = self.next_of(flow) {
+                self.events.push(event);
             }
-            self.outcome.released[flow] = number;
         }
     }
 
-    /// `origin` tells apart where frames come from: those of one origin keep their order.
-    fn push_arrival(&mut self, at: u64, frame: Frame, origin: usize) {
-        let target = self.attack.target == Some(self.network.edges()[frame.edge].flow);
-        let class = match self.attack.ties {
-            Ties::Against => {
-                if target {
-                    2
-                } else {
-                    0
-                }
+    /// The release of the next frame of a flow.
+    fn next_of(&self, flow: usize) -> Option<Event<Kind>> {
+        let source = &self.sources[flow];
+        let (message, index) = source.next;
+        let release = source.releases.get(message as usize)?;
+        let at = if index == 0 { release.at } else { release.rest };
+        let class = self.arrival_class(at, flow, flow);
+        Some(Event::new(at, class, source.first + source.number, Kind::Release(flow)))
+    }
+
+    fn hand_over(&mut self, mut now: u64, flow: usize) {
+        loop {
+            let source = &mut self.sources[flow];
+            let (message, index) = source.next;
+            let release = &source.releases[message as usize];
+            let frame = Frame {
+                edge: self.network.edge(flow, 0),
+                octets: release.size.unwrap_or(self.network.flows()[flow].frames[release.first + index]),
+                message,
+                number: source.number,
+                released: release.at,
+                queued: 0,
+            };
+            source.number += 1;
+            source.next = if index + 1 < release.count { (message, index + 1) } else { (message + 1, 0) };
+            let place = self.frames.put(frame);
+            self.arrive(now, place);
+            // Most frames come together with the one before: those need not go through the queue of events.
+            let Some(next) = self.next_of(flow) else { return };
+            if self.events.first().is_some_and(|first| *first < next) {
+                self.events.push(next);
+                return;
             }
-            Ties::ChoiceFirst => {
-                if target {
-                    2
-                } else {
-                    1
-                }
-            }
+            now = next.at();
+        }
+    }
+
+    /// `origin` tells apart where frames of `flow` come from: those of one origin keep their order.
+    fn arrival_class(&self, at: u64, flow: usize, origin: usize) -> u8 {
+        let target = self.attack.target == Some(flow);
+        match self.attack.ties {
+            Ties::Against if target => 2,
+            Ties::Against => 0,
+            Ties::ChoiceFirst if target => 2,
+            Ties::ChoiceFirst => 1,
             Ties::Random => self.random_class(at, origin),
-        };
-        self.push(at, class, Kind::Arrive(frame));
+        }
     }
 
     fn push_choice(&mut self, at: u64, port: usize) {
@@ -194,29 +264,34 @@ impl<'a> Engine<'a> {
 
     fn push(&mut self, at: u64, class: u8, kind: Kind) {
         self.pushed += 1;
-        self.events.push(Reverse(Event { at, class, number: self.pushed, kind }));
+        self.events.push(Event::new(at, class, self.pushed, kind));
     }
 
-    fn arrive(&mut self, now: u64, frame: Frame) {
+    fn arrive(&mut self, now: u64, place: usize) {
         let network = self.network;
+        let frame = &mut self.frames.all[place];
         let edge = &network.edges()[frame.edge];
         let port = &network.ports()[edge.port];
         let level = usize::from(edge.level);
         let output = &mut self.outputs[edge.port];
-        if output.held[level].saturating_add(frame.octets) > port.buffer {
+        let octets = frame.octets;
+        if output.held[level].saturating_add(octets) > port.buffer {
             self.outcome.lost[edge.flow] += 1;
+            self.frames.take(place);
             return;
         }
-        output.levels[level].push_back(Frame { queued: now, ..frame });
-        output.held[level] += frame.octets;
-        self.held[frame.edge] += frame.octets;
-        let hop = frame.edge - network.edge(edge.flow, 0);
+        frame.queued = now;
+        output.levels[level].push_back(place);
+        output.held[level] += octets;
+        output.held_by_all += octets;
+        let passage = &mut self.passages[frame.edge];
+        passage.held += octets;
+        raise(&mut passage.backlog, passage.held);
         let outcome = &mut self.outcome;
         raise(&mut outcome.level_backlog[edge.port][level], output.held[level]);
-        raise(&mut outcome.port_backlog[edge.port], output.held.iter().sum());
-        raise(&mut outcome.flow_backlog[edge.flow][hop], self.held[frame.edge]);
+        raise(&mut outcome.port_backlog[edge.port], output.held_by_all);
         if self.attack.target == Some(edge.flow)
-            && let Some((first, last)) = outcome.arrivals[hop].get_mut(frame.message as usize)
+            && let Some((first, last)) = outcome.arrivals[passage.hop].get_mut(frame.message as usize)
         {
             *first = (*first).min(now);
             *last = now;
@@ -253,17 +328,17 @@ impl<'a> Engine<'a> {
         let output = &mut self.outputs[index];
         output.choosing = false;
         output.busy = false;
-        if let Some(sent) = output.sending.take() {
-            output.held[usize::from(self.network.edges()[sent.edge].level)] -= sent.octets;
-            self.held[sent.edge] -= sent.octets;
+        if let Some((edge, octets)) = output.sending.take() {
+            output.held[usize::from(self.network.edges()[edge].level)] -= octets;
+            output.held_by_all -= octets;
+            self.passages[edge].held -= octets;
         }
-        let Some(frame) = output.levels.iter_mut().rev().find_map(VecDeque::pop_front) else { return };
+        let Some(place) = output.levels.iter_mut().rev().find_map(VecDeque::pop_front) else { return };
+        let frame = self.frames.take(place);
         output.busy = true;
-        output.sending = Some(frame);
+        output.sending = Some((frame.edge, frame.octets));
         let end = now + frame.octets * port.picoseconds_per_octet;
-        let edge = &self.network.edges()[frame.edge];
-        let hop = frame.edge - self.network.edge(edge.flow, 0);
-        raise(&mut self.outcome.delay[edge.flow][hop], end - frame.queued);
+        raise(&mut self.passages[frame.edge].delay, end - frame.queued);
         self.push_choice(end, index);
         self.receive(end + port.propagation, frame);
     }
@@ -272,16 +347,18 @@ impl<'a> Engine<'a> {
     fn receive(&mut self, now: u64, frame: Frame) {
         let network = self.network;
         let edge = &network.edges()[frame.edge];
-        let (flow, hop) = (edge.flow, frame.edge - network.edge(edge.flow, 0));
-        self.note(now, frame, flow, hop);
+        self.note(now, frame);
         let Node::Switch { fastest, slowest } = network.nodes()[network.ports()[edge.port].to] else {
+            if self.attack.target == Some(edge.flow) {
+                self.deliver(now, frame);
+            }
             return;
         };
         if edge.parent.is_none()
-            && let Some(guard) = &mut self.guards[flow]
+            && let Some(guard) = &mut self.guards[edge.flow]
             && !guard.passes(now, frame.octets)
         {
-            self.outcome.policed[flow] += 1;
+            self.outcome.policed[edge.flow] += 1;
             return;
         }
         let latency = match self.attack.multiplexing {
@@ -291,30 +368,51 @@ impl<'a> Engine<'a> {
         };
         // A frame never overtakes an earlier one of the same link, and takes no more than `slowest`: frames of
         // a link end at different instants.
-        let ready = (now + latency).max(self.forwarded[edge.port] + 1);
-        self.forwarded[edge.port] = ready;
+        let forwarded = &mut self.outputs[edge.port].forwarded;
+        let ready = (now + latency).max(*forwarded + 1);
+        *forwarded = ready;
+        let class = self.arrival_class(ready, edge.flow, usize::MAX / 2 + edge.port);
         for child in &edge.children {
-            self.push_arrival(ready, Frame { edge: *child, ..frame }, usize::MAX / 2 + edge.port);
+            let place = self.frames.put(Frame { edge: *child, ..frame });
+            self.push(ready, class, Kind::Arrive(place));
         }
     }
 
-    fn note(&mut self, now: u64, frame: Frame, flow: usize, hop: usize) {
-        let outcome = &mut self.outcome;
-        outcome.received[flow][hop] += 1;
-        if frame.number < self.expected[frame.edge] {
-            outcome.disordered += 1;
+    fn note(&mut self, now: u64, frame: Frame) {
+        let passage = &mut self.passages[frame.edge];
+        passage.received += 1;
+        if frame.number < passage.expected {
+            self.outcome.disordered += 1;
         }
-        self.expected[frame.edge] = frame.number + 1;
+        passage.expected = frame.number + 1;
         let latency = now - frame.released;
-        if latency > outcome.latency[flow][hop] {
-            outcome.latency[flow][hop] = latency;
-            outcome.message[flow][hop] = frame.message;
+        if latency > passage.latency {
+            passage.latency = latency;
+            passage.message = frame.message;
         }
-        if let Some(bound) = self.bounds.latency(flow, hop)
-            && latency > bound
-        {
-            outcome.exceeds(Excess { flow, hop, message: frame.message, latency, bound });
+        if latency > passage.bound {
+            let Passage { flow, hop, bound, .. } = *passage;
+            self.outcome.exceeds(Excess { flow, hop, message: frame.message, latency, bound });
         }
+    }
+
+    /// A frame of the target has come to a host.
+    fn deliver(&mut self, now: u64, frame: Frame) {
+        if let Some(delivery) = self.outcome.deliveries.get_mut(frame.message as usize) {
+            delivery.delivered += 1;
+            delivery.last = now;
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        for Passage { flow, hop, latency, message, delay, received, backlog, .. } in self.passages {
+            self.outcome.latency[flow][hop] = latency;
+            self.outcome.message[flow][hop] = message;
+            self.outcome.delay[flow][hop] = delay;
+            self.outcome.received[flow][hop] = received;
+            self.outcome.flow_backlog[flow][hop] = backlog;
+        }
+        self.outcome
     }
 }
 

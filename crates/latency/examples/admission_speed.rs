@@ -1,6 +1,8 @@
-//! How long admissions and removals take on a grid of switches: `admission_speed FLOWS SWITCHES`.
+//! How long admissions and removals take on a grid of switches: `admission_speed [FLOWS SWITCHES]`; without numbers a
+//! table from 100 to 100,000 flows, each size in a process of its own.
 #![allow(clippy::unwrap_used, reason = "a program for the developer")]
 
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use latency::framing::Framing;
@@ -9,22 +11,41 @@ use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 
-/// How many of the last admissions are measured one by one, and then removed and admitted again.
+/// Flows and switches of the table. In the last row ports of switches are full.
+const SIZES: [[usize; 2]; 5] = [[100, 100], [1_000, 100], [10_000, 1_024], [100_000, 10_000], [1_600, 16]];
+/// How many of the last admissions count, and are then removed.
 const MEASURED: usize = 1_000;
 /// Ports of a switch: to its neighbours in the four directions, and to its host; and that host's own port.
 const PORTS: usize = 6;
 
-fn main() {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>());
-    let (Some(Ok(flows)), Some(Ok(switches)), None) = (arguments.next(), arguments.next(), arguments.next())
-    else {
-        println!("usage: admission_speed FLOWS SWITCHES");
-        std::process::exit(2);
-    };
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).map(|argument| argument.parse::<usize>()).collect();
+    match arguments.as_slice() {
+        [] => {
+            println!(
+                "   flows  switches  refused  all planned   admission p50        p99   refusal p99  removal p50    memory"
+            );
+            let program = std::env::current_exe().unwrap();
+            let all = SIZES.iter().all(|size| {
+                Command::new(&program).args(size.map(|number| number.to_string())).status().unwrap().success()
+            });
+            if all { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        [Ok(flows), Ok(switches)] => {
+            measure(*flows, *switches);
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("usage: admission_speed [FLOWS SWITCHES]");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn measure(flows: usize, switches: usize) {
     let side = (1..).take_while(|side| side * side <= switches).last().unwrap_or(1);
     let mut random = Random(1);
     let flows: Vec<Flow> = (0..flows).map(|_| flow(side, &mut random)).collect();
-    let hops: usize = flows.iter().map(|flow| flow.tree.len()).sum();
     let before = resident();
     let mut ledger = Ledger::new(ports(side), Split::Load);
     let (mut admissions, mut refusals) = (Vec::new(), Vec::new());
@@ -35,40 +56,35 @@ fn main() {
         if admitted { &mut admissions } else { &mut refusals }.push(start.elapsed());
     }
     let total = start.elapsed();
-    let used = side * side * PORTS;
-    println!(
-        "{} switches, {} flows with {hops} hops, {} for each port on average",
-        side * side,
-        flows.len(),
-        hops / used
-    );
-    println!("planned from nothing in {total:?}: {} admitted, {} refused", admissions.len(), refusals.len());
-    println!("resident memory grew by {} KiB", resident().saturating_sub(before));
-    let measured = admissions.len().saturating_sub(MEASURED);
-    show("admission, all", &mut admissions.clone());
-    show("admission, the last ones", &mut admissions.split_off(measured));
-    show("refusal", &mut refusals);
-    let admitted: Vec<(u64, &Flow)> =
-        (0..).zip(&flows).filter(|(id, _)| ledger.flow(*id).is_some()).collect();
-    let (mut removals, mut again) = (Vec::new(), Vec::new());
-    for (id, flow) in admitted.iter().rev().take(MEASURED) {
+    let memory = resident().saturating_sub(before);
+    let refused = refusals.len();
+    let mut last = admissions.split_off(admissions.len().saturating_sub(MEASURED));
+    let mut removals = Vec::new();
+    let admitted: Vec<u64> = (0..flows.len() as u64).filter(|id| ledger.flow(*id).is_some()).collect();
+    for id in admitted.iter().rev().take(MEASURED) {
         let start = Instant::now();
         assert!(ledger.remove(*id).is_some());
         removals.push(start.elapsed());
-        let start = Instant::now();
-        if ledger.admit_as_asked(*id, flow).is_ok() {
-            again.push(start.elapsed());
-        }
     }
-    show("removal", &mut removals);
-    show("admission after it", &mut again);
+    println!(
+        "{:8}  {:8}  {refused:7}  {:8.1} ms  {}  {}  {}  {}  {:4} MiB",
+        flows.len(),
+        side * side,
+        total.as_secs_f64() * 1e3,
+        microseconds(&mut last, 500),
+        microseconds(&mut last, 990),
+        microseconds(&mut refusals, 990),
+        microseconds(&mut removals, 500),
+        memory.div_ceil(1024)
+    );
 }
 
-fn show(what: &str, times: &mut [Duration]) {
+/// The time that so many of a thousand do not exceed.
+fn microseconds(times: &mut [Duration], part: usize) -> String {
     times.sort_unstable();
-    let at = |part: usize| times.get((times.len() * part / 1000).min(times.len().saturating_sub(1)));
-    if let (Some(median), Some(late), Some(most)) = (at(500), at(990), times.last()) {
-        println!("{what}: {} times, p50 {median:?}, p99 {late:?}, most {most:?}", times.len());
+    match times.get((times.len() * part / 1000).min(times.len().saturating_sub(1))) {
+        Some(time) => format!("{:8.1} us", time.as_secs_f64() * 1e6),
+        None => format!("{:>11}", "-"),
     }
 }
 

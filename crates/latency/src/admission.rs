@@ -143,8 +143,18 @@ impl Ledger {
         let (mut contenders, mut limits) = self.at(index);
         contenders.push(new);
         limits.push(limit);
-        least_bound(&port.planning_server(), &contenders, &limits, port.queues)
-            .map_err(|refused| self.reason(index, id, refused))
+        let server = port.planning_server();
+        least_bound(&server, &contenders, &limits, port.queues).map_err(|refused| {
+            let reason = self.reason(index, id, refused);
+            // What the flow would miss by itself is no fault of another one.
+            let alone = planned_bound(&server, &[new], new.level);
+            match (alone.and_then(|bound| bound.delay.checked_sub(limit)), reason) {
+                (Some(by), Reason::Delay { flow, .. }) if by > 0 && flow != id => {
+                    Reason::Delay { port: index, level: new.level, flow: id, by: Some(by) }
+                }
+                _ => reason,
+            }
+        })
     }
 
     /// For each subscriber, what its limit leaves beyond the least shares.

@@ -53,7 +53,11 @@ pub(crate) fn delay_of_frame(
         worst: 0,
         effort,
     };
-    each_interval(&own, &jumps, end, |start, end| search.examine(start, end, 0, HALVINGS))?;
+    let mut from = 0;
+    each_interval(&own, &jumps, end, |start, end| {
+        from = search.examine(start, end, from, HALVINGS)?;
+        Some(())
+    })?;
     search.worst.checked_add(frame_time)
 }
 
@@ -87,8 +91,9 @@ struct Search<'c> {
 
 impl Search<'_> {
     /// Raises `worst` to a bound of the waits of frames that come in `[start, end)`, where the level's own arrivals
-    /// are affine. No frame that comes then starts before `from`.
-    fn examine(&mut self, start: u64, end: u64, from: u64, halvings: u32) -> Option<()> {
+    /// are affine. No frame that comes then starts before `from`. Returns an instant before which none starts that comes
+    /// later.
+    fn examine(&mut self, start: u64, end: u64, from: u64, halvings: u32) -> Option<u64> {
         let first = self.work(self.own.at(start)?)?;
         let last = self.work(self.own.before(end)?)?;
         let start_of_first = self.higher.done(first, from, true, &mut self.effort)?;
@@ -96,23 +101,24 @@ impl Search<'_> {
         let start_of_last = self.higher.done(last, start_of_first, true, &mut self.effort)?;
         // With all that comes before the last one starts, the wait is an affine function: largest at one of the ends.
         let at_end = self.higher.done_with(last, start_of_last)?;
+        let at_start = self.higher.done_with(first, start_of_last)?;
         let bound = if end - start <= 1 {
             // Arrivals may bend within a picosecond.
             at_end.saturating_sub(start)
         } else {
-            let at_start = self.higher.done_with(first, start_of_last)?;
             at_start.saturating_sub(start).max(at_end.saturating_sub(end))
         };
         if bound <= self.worst {
-            return Some(());
+            return Some(start_of_last);
         }
-        if halvings == 0 || end - start <= 1 || start_of_first == start_of_last {
+        // If nothing of higher levels comes between the two starts, the wait itself is affine, and halves say the same.
+        if halvings == 0 || end - start <= 1 || at_start == start_of_first {
             self.worst = bound;
-            return Some(());
+            return Some(start_of_last);
         }
         let middle = start + (end - start) / 2;
-        self.examine(start, middle, start_of_first, halvings - 1)?;
-        self.examine(middle, end, start_of_first, halvings - 1)
+        let from = self.examine(start, middle, start_of_first, halvings - 1)?;
+        self.examine(middle, end, from, halvings - 1)
     }
 
     fn work(&self, own: u64) -> Option<u64> {

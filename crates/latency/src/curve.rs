@@ -218,6 +218,9 @@ impl Aggregate {
 
     fn solve(&self, work: u64, grouped: u64) -> Option<u64> {
         let work = work.checked_add(grouped)?.checked_add(self.free_burst)?;
+        if self.free_rate == 0 {
+            return Some(work);
+        }
         scale_up(work, self.rate, self.rate.checked_sub(self.free_rate)?)
     }
 

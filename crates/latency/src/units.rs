@@ -18,6 +18,10 @@ pub fn scale_up(value: u64, numerator: u64, denominator: u64) -> Option<u64> {
     if denominator == 0 {
         return None;
     }
+    // Most products fit in 64 bits, whose division is much faster.
+    if let Some(product) = value.checked_mul(numerator) {
+        return Some(product.div_ceil(denominator));
+    }
     let product = u128::from(value).checked_mul(u128::from(numerator))?;
     u64::try_from(product.div_ceil(u128::from(denominator))).ok()
 }

@@ -7,7 +7,7 @@ use latency::bound::planned_bound;
 use latency::framing::Framing;
 use latency::levels::{Margin, NoLevels, assign, least_margin};
 use latency::port::{Arrival, Contender, Ingress, Server};
-use latency::units::{MICROSECOND, MILLISECOND, SECOND};
+use latency::units::{MICROSECOND, MILLISECOND, SECOND, rate_of};
 use random::Random;
 
 const GIGABIT: u64 = 1_000_000_000;
@@ -66,44 +66,113 @@ fn by_trying_all(server: &Server, contenders: &[Contender], limits: &[u64]) -> O
     fewest
 }
 
+/// Whether levels are found if there are any, and the fewest; true if there are any.
+fn is_as_by_trying_all(server: &Server, contenders: &[Contender], limits: &[u64], which: &str) -> bool {
+    let fewest = by_trying_all(server, contenders, limits);
+    let found = assign(server, contenders, limits, fewest.unwrap_or(5) as u8);
+    let placed = |levels: &[u8]| {
+        let mut placed = contenders.to_vec();
+        placed.iter_mut().zip(levels).for_each(|(flow, level)| flow.level = *level);
+        least_margin(server, &placed, limits)
+    };
+    match fewest {
+        Some(_) => {
+            let levels = found.unwrap_or_else(|error| panic!("{which}: {error:?}"));
+            assert!(placed(&levels).is_some(), "{which}");
+        }
+        None => assert!(matches!(found, Err(NoLevels::Missed { .. })), "{which}: {found:?}"),
+    }
+    assert_eq!(latency::levels::fewest(server, contenders, limits).ok(), fewest, "{which}");
+    if let Some(fewer) = fewest.filter(|fewest| *fewest > 1).map(|fewest| fewest - 1) {
+        let refused = assign(server, contenders, limits, fewer as u8);
+        assert_eq!(refused, Err(NoLevels::TooFewQueues { needed: fewer + 1 }), "{which}");
+    }
+    // Spare levels never make the least margin smaller.
+    if let (Some(fewest), Ok(spare)) = (fewest, assign(server, contenders, limits, 8)) {
+        let few = assign(server, contenders, limits, fewest as u8).unwrap();
+        assert!(placed(&spare) >= placed(&few), "{which}");
+    }
+    fewest.is_some()
+}
+
 /// Gap 22: and with the fewest levels, because each is filled to its largest set.
 #[test]
 fn a_grouping_is_found_whenever_one_exists() {
     let (mut feasible, mut infeasible) = (0, 0);
     for seed in tiers::current().seeds("property.cases") {
         let (server, contenders, limits) = random_port(&mut Random(seed));
-        let fewest = by_trying_all(&server, &contenders, &limits);
-        let found = assign(&server, &contenders, &limits, fewest.unwrap_or(5) as u8);
-        match fewest {
-            Some(_) => {
-                feasible += 1;
-                let levels = found.unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-                let mut placed = contenders.clone();
-                placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
-                assert!(least_margin(&server, &placed, &limits).is_some(), "seed {seed}");
+        let found = is_as_by_trying_all(&server, &contenders, &limits, &format!("seed {seed}"));
+        if found { feasible += 1 } else { infeasible += 1 }
+    }
+    println!("{feasible} ports can keep all limits, {infeasible} cannot: as by trying all assignments");
+    assert!(feasible > 20 && infeasible > 20, "{feasible} feasible, {infeasible} not");
+}
+
+/// What a flow of a small port may be: so many frames every so many frame times, late by so many, as messages or as a
+/// bucket, with a limit in frame times.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    frames: u64,
+    separation: u64,
+    jitter: u64,
+    bucket: bool,
+    limit: u64,
+}
+
+impl Kind {
+    fn contender(self) -> Contender {
+        let bits = self.frames * FRAME;
+        let separation = self.separation * FRAME * 1_000;
+        let arrival = if self.bucket {
+            Arrival::Bucket { burst: bits, rate: rate_of(bits, separation).unwrap() }
+        } else {
+            Arrival::Messages { bits, separation, jitter: self.jitter * FRAME * 1_000 }
+        };
+        Contender { level: 0, arrival, smallest_frame: FRAME, largest_frame: FRAME, ingress: None }
+    }
+}
+
+/// Calls `with` for every choice of `count` of the kinds, repeated ones among them, in whichever order.
+fn choices(kinds: &[Kind], count: usize, chosen: &mut Vec<Kind>, with: &mut impl FnMut(&[Kind])) {
+    if count == 0 {
+        return with(chosen);
+    }
+    for (index, kind) in kinds.iter().enumerate() {
+        chosen.push(*kind);
+        choices(&kinds[index..], count - 1, chosen, with);
+        chosen.pop();
+    }
+}
+
+/// All ports of up to three flows of 36 kinds, of four flows of 12 kinds, and of five flows of 4 kinds.
+#[test]
+fn every_small_port_is_grouped_as_by_trying_all() {
+    let mut kinds = Vec::new();
+    for limit in [4, 9, 20] {
+        for (frames, separation) in [(1, 6), (2, 7), (3, 20)] {
+            for (jitter, bucket) in [(0, false), (0, true), (3, false), (separation + 1, false)] {
+                kinds.push(Kind { frames, separation, jitter, bucket, limit });
             }
-            None => {
-                infeasible += 1;
-                assert!(matches!(found, Err(NoLevels::Missed { .. })), "seed {seed}: {found:?}");
-            }
-        }
-        assert_eq!(latency::levels::fewest(&server, &contenders, &limits).ok(), fewest, "seed {seed}");
-        if let Some(fewer) = fewest.filter(|fewest| *fewest > 1).map(|fewest| fewest - 1) {
-            let refused = assign(&server, &contenders, &limits, fewer as u8);
-            assert_eq!(refused, Err(NoLevels::TooFewQueues { needed: fewer + 1 }), "seed {seed}");
-        }
-        // Spare levels never make the least margin smaller.
-        if let (Some(fewest), Ok(spare)) = (fewest, assign(&server, &contenders, &limits, 8)) {
-            let margin = |levels: &[u8]| {
-                let mut placed = contenders.clone();
-                placed.iter_mut().zip(levels).for_each(|(flow, level)| flow.level = *level);
-                least_margin(&server, &placed, &limits)
-            };
-            let few = assign(&server, &contenders, &limits, fewest as u8).unwrap();
-            assert!(margin(&spare) >= margin(&few), "seed {seed}");
         }
     }
-    assert!(feasible > 20 && infeasible > 20, "{feasible} feasible, {infeasible} not");
+    let (mut feasible, mut infeasible) = (0, 0);
+    let server = Server { rate: GIGABIT, best_effort: FRAME, control: None };
+    for (kinds, counts) in [
+        (kinds.clone(), 1..=3),
+        (kinds.iter().copied().step_by(3).collect(), 4..=4),
+        (kinds.iter().copied().step_by(9).collect(), 5..=5),
+    ] {
+        for count in counts {
+            choices(&kinds, count, &mut Vec::new(), &mut |chosen| {
+                let contenders: Vec<Contender> = chosen.iter().map(|kind| kind.contender()).collect();
+                let limits: Vec<u64> = chosen.iter().map(|kind| kind.limit * FRAME * 1_000).collect();
+                let found = is_as_by_trying_all(&server, &contenders, &limits, &format!("{chosen:?}"));
+                if found { feasible += 1 } else { infeasible += 1 }
+            });
+        }
+    }
+    println!("{feasible} small ports can keep all limits, {infeasible} cannot: as by trying all assignments");
+    assert!(feasible > 1_000 && infeasible > 1_000, "{feasible} feasible, {infeasible} not");
 }
 
 fn table_two() -> (Server, Vec<Contender>, Vec<u64>) {

@@ -20,20 +20,20 @@ fn moves(old: &[u8], new: &[u8]) -> Vec<Move> {
         .collect()
 }
 
-/// The flows that can delay `flow`: those at its level or above.
-fn interference(levels: &[u8], flow: usize) -> BTreeSet<usize> {
-    (0..levels.len()).filter(|other| levels[*other] >= levels[flow]).collect()
+/// The flows that can delay `flow`, as bits: those at its level or above.
+fn interference(levels: &[u8], flow: usize) -> u64 {
+    (0..levels.len()).filter(|other| levels[*other] >= levels[flow]).fold(0, |all, other| all | 1 << other)
 }
 
 /// Whether in every state each flow is delayed by no more flows than in its old or in its new configuration.
 fn is_safe(old: &[u8], new: &[u8], steps: &[Move]) -> bool {
+    let is_subset = |all: u64, of: u64| all & !of == 0;
     let mut levels = old.to_vec();
     steps.iter().all(|step| {
         levels[step.flow as usize] = step.to;
         (0..levels.len()).all(|flow| {
             let now = interference(&levels, flow);
-            let (before, after) = (interference(old, flow), interference(new, flow));
-            now.is_subset(&before) || now.is_subset(&after)
+            is_subset(now, interference(old, flow)) || is_subset(now, interference(new, flow))
         })
     })
 }
@@ -44,10 +44,13 @@ fn lowest_new_level_first(moves: &[Move]) -> Vec<Move> {
     steps
 }
 
+/// 100,000 random transitions, in every tier.
 #[test]
 fn every_state_between_is_safe() {
+    const TRANSITIONS: u64 = 100_000;
     let mut unsafe_as_in_midas = 0;
-    for seed in tiers::current().seeds("property.cases") {
+    let first = tiers::current().first_seed();
+    for seed in first..first + TRANSITIONS {
         let mut random = Random(seed);
         let count = random.range(2, 8) as usize;
         let mut levels = || (0..count).map(|_| random.range(0, 7) as u8).collect::<Vec<_>>();
@@ -58,9 +61,12 @@ fn every_state_between_is_safe() {
         let back: Vec<Move> =
             steps.iter().rev().map(|step| Move { from: step.to, to: step.from, ..*step }).collect();
         assert!(is_safe(&new, &old, &back), "seed {seed}: back from {new:?} to {old:?}");
-        unsafe_as_in_midas += u32::from(!is_safe(&old, &new, &lowest_new_level_first(&moves(&old, &new))));
+        unsafe_as_in_midas += u64::from(!is_safe(&old, &new, &lowest_new_level_first(&moves(&old, &new))));
     }
-    assert!(unsafe_as_in_midas > 0);
+    println!(
+        "{TRANSITIONS} transitions: none with an unsafe state between; {unsafe_as_in_midas} if the lowest new level is first"
+    );
+    assert!(unsafe_as_in_midas > TRANSITIONS / 5);
 }
 
 /// Gap 21: the smallest counter-example. Two flows with levels 3 and 1 get 5 and 4.
@@ -131,7 +137,7 @@ fn no_two_share(moves: &[Move]) -> bool {
 /// or enter together.
 #[test]
 fn bounds_hold_in_every_state_between() {
-    let (mut proved, mut verified, mut neither) = (0, 0, 0);
+    let (mut proved, mut verified, mut neither, mut broken_as_in_midas) = (0, 0, 0, 0);
     for seed in tiers::current().seeds("property.cases") {
         let port = random_port(&mut Random(seed));
         let moves = moves(&port.old, &port.new);
@@ -139,6 +145,7 @@ fn bounds_hold_in_every_state_between() {
             proved += 1;
             assert!(port.keeps_limits(&safe_order(&moves)), "seed {seed}");
         }
+        broken_as_in_midas += u32::from(!port.keeps_limits(&lowest_new_level_first(&moves)));
         let flows: Vec<u64> = (0..port.flows.len() as u64).collect();
         match verified_order(&SERVER, &flows, &port.placed(&port.old), &port.limits(), &moves) {
             Some(steps) => {
@@ -152,7 +159,11 @@ fn bounds_hold_in_every_state_between() {
             }
         }
     }
-    assert!(proved > 20 && verified > proved && neither > 0, "{proved} {verified} {neither}");
+    println!(
+        "safe by order {proved}, safe and verified {verified}, refused {neither}; above a bound if the lowest new level is \
+         first: {broken_as_in_midas}"
+    );
+    assert!(proved > 20 && verified > proved && neither > 0 && broken_as_in_midas > neither);
 }
 
 /// Two flows share level 0 before and level 1 after. Whichever moves first is above the other for a time, and delays it

@@ -67,6 +67,10 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
             let what = format!("there is no flow \"{}\"", name.get_ref());
             source.problem(name.span().start, what, "name a flow of the network file")
         })?;
+        if leaving.contains(&id) {
+            let what = format!("the flow \"{}\" is removed twice", name.get_ref());
+            return Err(source.problem(name.span().start, what, "each flow once"));
+        }
         leaving.push(id);
     }
     let before = Bounds::new(plan);
@@ -118,9 +122,9 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
 
 impl Plan<'_> {
     fn remove(&mut self, id: FlowId) {
-        if self.ledger.remove(id).is_some()
-            && let Some((_, verdict)) = usize::try_from(id).ok().and_then(|id| self.flows.get_mut(id))
-        {
+        // A flow that was refused is in the plan's list only.
+        self.ledger.remove(id);
+        if let Some((_, verdict)) = usize::try_from(id).ok().and_then(|id| self.flows.get_mut(id)) {
             *verdict = Verdict::Removed;
         }
     }

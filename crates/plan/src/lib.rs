@@ -2,16 +2,21 @@
 //!
 //! [`run()`] is the whole command, for a program that has [`Arguments`] from a command line; `docs/plan.md` says what files
 //! look like. Files are read in full before anything is planned, and a wrong one is told with its line and column.
+//! [`Network`] is what a file says, for programs that build such a network or manage it.
 #![forbid(unsafe_code)]
 
 mod certify;
 mod change;
 mod check;
+mod description;
 mod document;
 mod explain;
+mod layout;
 mod models;
 mod network;
+mod page;
 mod picture;
+mod planned;
 mod planning;
 mod problem;
 mod quantity;
@@ -23,6 +28,8 @@ mod text;
 pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
+pub use description::{End, Host, Link, Switch};
+pub use network::{Asked, Network};
 pub use problem::Problem;
 pub use report::{
     EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,

@@ -11,6 +11,7 @@ use latency::split::Split;
 use latency::switch::{Others, SwitchModel};
 use toml::Spanned;
 
+use crate::description::{End, Host, Link, Switch};
 use crate::document::{self, Document};
 use crate::models::{Models, said};
 use crate::problem::{Problem, Source};
@@ -36,22 +37,31 @@ pub(crate) struct Node {
 
 /// A flow as it was asked for, without its way.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    pub(crate) name: String,
-    pub(crate) publisher: usize,
+pub struct Asked {
+    /// What it is called in the network.
+    pub name: String,
+    /// What is written; for a bundle that of its first flow.
+    pub topic: String,
+    /// The node of the publisher.
+    pub publisher: usize,
     /// The nodes of the subscribers of `flow`, in their order; the hop of a subscriber is its number.
-    pub(crate) subscribers: Vec<usize>,
-    pub(crate) flow: Flow,
+    pub subscribers: Vec<usize>,
+    /// What is promised and asked for; its tree is empty.
+    pub flow: Flow,
     /// The switches that it may pass; all if there are none.
-    pub(crate) through: Option<Vec<usize>>,
+    pub through: Option<Vec<usize>>,
     /// The flows in it, if it is a bundle.
-    pub(crate) members: Vec<(String, Flow)>,
+    pub members: Vec<(String, Flow)>,
 }
 
-/// A network that makes sense.
+/// A network that makes sense: what a network file says, with everything filled in that it leaves out.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub struct Network {
     pub(crate) name: String,
+    pub(crate) best_effort: bool,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) switches: Vec<Switch>,
+    pub(crate) cables: Vec<Link>,
     pub(crate) split: Split,
     pub(crate) nodes: Vec<Node>,
     pub(crate) ports: Vec<Port>,
@@ -86,6 +96,10 @@ impl Network {
         }
         let mut network = Self {
             name: document.name.clone().unwrap_or_default(),
+            best_effort: document.best_effort,
+            hosts: Vec::new(),
+            switches: Vec::new(),
+            cables: Vec::new(),
             split: match document.split {
                 document::Split::Load => Split::Load,
                 document::Split::Last => Split::Last,
@@ -102,6 +116,7 @@ impl Network {
         };
         for host in &document.hosts {
             network.add_node(source, &host.name, None)?;
+            network.add_host(source, &document, host)?;
         }
         let mut kinds: Vec<&SwitchModel> = Vec::new();
         for switch in &document.switches {
@@ -110,7 +125,15 @@ impl Network {
                 source.problem(switch.model.span().start, what, format!("models are {}", models.names()))
             })?;
             network.add_node(source, &switch.name, Some(switch.model.get_ref().clone()))?;
+            network.switches.push(Switch {
+                name: switch.name.get_ref().clone(),
+                model: switch.model.get_ref().clone(),
+                kind: model.clone(),
+            });
             kinds.push(model);
+        }
+        if document.hosts.is_empty() {
+            return Err(source.problem(0, "the network has no hosts", "write [[host]] and a name for each"));
         }
         network.policing = document
             .hosts
@@ -145,6 +168,34 @@ impl Network {
             return Err(source.problem(at, format!("there are two nodes \"{text}\""), "rename one"));
         }
         self.nodes.push(Node { name: text.clone(), model });
+        Ok(())
+    }
+
+    fn add_host(
+        &mut self,
+        source: Source<'_>,
+        document: &Document,
+        host: &document::Host,
+    ) -> Result<(), Problem> {
+        let queues = host.queues.unwrap_or(HOST_QUEUES);
+        let address = host.address.as_ref().map(|address| *address.get_ref());
+        if let (Some(place), Some(taken)) = (&host.address, address)
+            && self.hosts.iter().any(|other| other.address == Some(taken))
+        {
+            let what = format!("two hosts have the address {taken}");
+            return Err(source.problem(place.span().start, what, "give each host an address of its own"));
+        }
+        if host.manager && self.hosts.iter().any(|other| other.manager) {
+            let what = "two hosts have manager = true";
+            return Err(source.problem(host.name.span().start, what, "switches have one manager"));
+        }
+        self.hosts.push(Host {
+            name: host.name.get_ref().clone(),
+            address,
+            manager: host.manager,
+            queues,
+            best_effort: host.best_effort.unwrap_or(document.best_effort && queues > 1),
+        });
         Ok(())
     }
 
@@ -286,6 +337,11 @@ impl Network {
                 "write the least time between samples",
             ));
         }
+        if flow.maximum_separation.is_some_and(|most| most.0 < separation) {
+            let what = "the maximum-separation of the flow is less than its separation";
+            let remedy = "separation is the least time between samples, maximum-separation the most";
+            return Err(source.problem(flow.separation.span().start, what, remedy));
+        }
         let size = *flow.size.get_ref();
         let least = flow.least_size.unwrap_or(size);
         if least > size || size > 1 << 30 {
@@ -325,7 +381,8 @@ impl Network {
             importance: flow.importance,
             bundle: None,
         };
-        Ok(Asked { name, publisher, subscribers, flow, through, members: Vec::new() })
+        let topic = topic.clone();
+        Ok(Asked { name, topic, publisher, subscribers, flow, through, members: Vec::new() })
     }
 
     /// How the switch behind a host holds its flows to their contracts.
@@ -375,22 +432,56 @@ impl Links<'_> {
                     "plan parts of the network",
                 ));
             }
-            let [one, other] = link.ends.get_ref();
-            let ends = [self.end(source, one)?, self.end(source, other)?];
-            if ends[0] == ends[1] {
+            let [one, other] = link.ends.get_ref().as_slice() else {
+                return Err(source.problem(at, "a link has two ends", "write [\"host\", \"switch:1\"]"));
+            };
+            let [first, second] = [self.end(source, one)?, self.end(source, other)?];
+            if first.node == second.node {
                 return Err(source.problem(at, "a link from a node to itself", "name two nodes"));
             }
-            for (from, to) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+            let loss = self.loss(source, link)?;
+            for (from, to) in [(first.node, second.node), (second.node, first.node)] {
                 let port = self.port(source, link, from, to)?;
                 self.network.ports.push(port);
                 self.network.links.push((from, to));
             }
+            let rate = self.network.ports.last().map_or(0, |port| port.rate);
+            let delay = link.delay.map_or(0, |time| time.0);
+            self.network.cables.push(Link { ends: [first, second], rate, delay, loss });
         }
+        self.number_ports();
         Ok(())
     }
 
-    /// The node, of which one more port is used.
-    fn end(&mut self, source: Source<'_>, text: &Spanned<String>) -> Result<usize, Problem> {
+    /// What the link loses: frames of flows are promised, so that a file with flows has no such link.
+    fn loss(&self, source: Source<'_>, link: &document::Link) -> Result<u32, Problem> {
+        let Some(loss) = &link.loss else { return Ok(0) };
+        let lost = loss.get_ref().0;
+        if lost > 0 && !self.document.flows.is_empty() {
+            let what = "a link that loses frames, in a file with flows";
+            let remedy = "no bound holds for a frame that is lost: leave out the loss, or the flows";
+            return Err(source.problem(loss.span().start, what, remedy));
+        }
+        Ok(lost)
+    }
+
+    /// Gives ports without a number the least that is free; a port of a host is always the first.
+    fn number_ports(&mut self) {
+        let mut taken: BTreeSet<(usize, u32)> =
+            self.network.cables.iter().flat_map(|link| link.ends).map(|end| (end.node, end.port)).collect();
+        let mut free: BTreeMap<usize, u32> = BTreeMap::new();
+        for end in self.network.cables.iter_mut().flat_map(|link| &mut link.ends) {
+            if end.port == 0 {
+                let from = free.entry(end.node).or_insert(1);
+                end.port = (*from..).find(|port| !taken.contains(&(end.node, *port))).unwrap_or(1);
+                *from = end.port;
+                taken.insert((end.node, end.port));
+            }
+        }
+    }
+
+    /// The node, of which one more port is used, and the number of that port, 0 if it has none yet.
+    fn end(&mut self, source: Source<'_>, text: &Spanned<String>) -> Result<End, Problem> {
         let at = text.span().start;
         let (name, number) = match text.get_ref().split_once(':') {
             None => (text.get_ref().as_str(), None),
@@ -409,8 +500,15 @@ impl Links<'_> {
             .map_or(1, |kind| kind.ports);
         let used = self.used.entry(node).or_default();
         if used.len() as u64 >= u64::from(most) || number.is_some_and(|number| number > most) {
-            let remedy = "a host has one link; ports of a switch are counted from 1";
-            return Err(source.problem(at, format!("\"{name}\" has no more than {most} ports"), remedy));
+            let (what, remedy) = if self.kind(node).is_none() {
+                (format!("the host \"{name}\" has one link, from its port 1"), "connect hosts by a switch")
+            } else {
+                (
+                    format!("\"{name}\" has {most} ports"),
+                    "ports are counted from 1; choose another one, or another model",
+                )
+            };
+            return Err(source.problem(at, what, remedy));
         }
         if let Some(number) = number {
             if used.contains(&number) {
@@ -425,7 +523,7 @@ impl Links<'_> {
             // Ports without a number are counted from the other end of 32 bits, where no switch has any.
             used.push(u32::MAX - u32::try_from(used.len()).unwrap_or(0));
         }
-        Ok(node)
+        Ok(End { node, port: number.unwrap_or(0) })
     }
 
     fn kind(&self, node: usize) -> Option<&SwitchModel> {
@@ -447,7 +545,8 @@ impl Links<'_> {
             let what = "the link is faster than a switch at its ends";
             return Err(source.problem(at, what, "lower the rate, or take another model"));
         }
-        let propagation = link.propagation.map_or(0, |time| time.0);
+        let time = |time: Option<crate::quantity::Time>| time.map_or(0, |time| time.0);
+        let propagation = time(link.propagation) + time(link.delay);
         let kinds = || here.into_iter().chain(there);
         let tag = kinds().map(|kind| kind.overhead).max().unwrap_or(0);
         let mtu = kinds().map(|kind| kind.mtu).min().unwrap_or(1_500);
@@ -467,13 +566,12 @@ impl Links<'_> {
                 if kind.preemption { port.best_effort } else { port.best_effort.min(largest_frame) };
             return Ok(Port { tag, largest_frame, best_effort, ..port });
         }
-        let host = self.document.hosts.get(from);
-        let queues = host.and_then(|host| host.queues).unwrap_or(HOST_QUEUES);
-        let best_effort =
-            host.and_then(|host| host.best_effort).unwrap_or(self.document.best_effort && queues > 1);
+        let host = self.network.hosts.get(from);
+        let queues = host.map_or(HOST_QUEUES, |host| host.queues);
+        let best_effort = host.is_some_and(|host| host.best_effort);
         let assured =
             queues.checked_sub(u8::from(best_effort)).filter(|queues| *queues > 0).ok_or_else(|| {
-                let place = host.map_or(at, |host| host.name.span().start);
+                let place = self.document.hosts.get(from).map_or(at, |host| host.name.span().start);
                 source.problem(
                     place,
                     "the host has no queue for assured flows",

@@ -5,6 +5,7 @@ use latency::network::FlowError;
 use latency::routes::{Topology, Tree};
 
 use crate::network::{Asked, Network};
+use crate::quantity::microseconds;
 
 /// Up to this many ports all ways of a flow are compared; in larger networks the first one that admits it is taken.
 const COMPARED: usize = 512;
@@ -17,7 +18,7 @@ const OFFERS: usize = 50;
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Admitted,
-    /// It was admitted, and taken out again.
+    /// It was taken out.
     Removed,
     /// There is no way from the publisher to all subscribers.
     NoWay,
@@ -101,8 +102,8 @@ impl<'n> Plan<'n> {
         Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
     }
 
-    /// A reason in words.
-    pub(crate) fn said(&self, reason: &Reason) -> String {
+    /// Why a flow was refused, in words.
+    pub(crate) fn said(&self, asked: &Asked, reason: &Reason) -> String {
         let port = |port: usize| self.network.port_name(port);
         match *reason {
             Reason::Known => "it is there already".to_owned(),
@@ -110,7 +111,7 @@ impl<'n> Plan<'n> {
                 let name = self.name(flow);
                 match by {
                     Some(by) => {
-                        let by = crate::quantity::microseconds(by);
+                        let by = microseconds(by);
                         format!("at {} (level {level}) \"{name}\" would miss by {by} us", port(at))
                     }
                     None => format!(
@@ -137,8 +138,17 @@ impl<'n> Plan<'n> {
                 "a subscriber asks for a maximum separation, and the publisher promises none".to_owned()
             }
             Reason::Separation { subscriber, by: Some(by) } => {
-                let by = crate::quantity::microseconds(by);
-                format!("messages may be {by} us further apart than subscriber {} accepts", subscriber + 1)
+                let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
+                let host = node.map_or("a subscriber", |node| node.name.as_str());
+                let writer = asked.flow.maximum_separation.unwrap_or(0);
+                let accepted =
+                    asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
+                let varying = accepted.saturating_add(by).saturating_sub(writer);
+                let [by, writer, accepted, varying] = [by, writer, accepted, varying].map(microseconds);
+                format!(
+                    "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass, the latency varies \
+                     by {varying} us up to its limit, and {accepted} us are accepted"
+                )
             }
             Reason::Flow(error) => match error {
                 FlowError::Framing { .. } => {
@@ -148,6 +158,30 @@ impl<'n> Plan<'n> {
                 _ => "its numbers are out of range".to_owned(),
             },
         }
+    }
+}
+
+impl Network {
+    /// Why there is no way for a flow, in words.
+    pub(crate) fn no_way(&self, asked: &Asked) -> String {
+        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        let publisher = name(asked.publisher);
+        let cannot = asked.subscribers.iter().find(|subscriber| {
+            let alone = Asked { subscribers: vec![**subscriber], ..asked.clone() };
+            trees(self, &alone, 1).is_empty()
+        });
+        let Some(subscriber) = cannot else {
+            return format!("there is no way from {publisher} to all subscribers");
+        };
+        let without = [asked.publisher, *subscriber]
+            .into_iter()
+            .find(|node| !self.links.iter().any(|(from, _)| from == node));
+        let cause = match (without, &asked.through) {
+            (Some(node), _) => format!("{} has no link", name(node)),
+            (None, Some(_)) => "not through the switches that it may pass".to_owned(),
+            (None, None) => "no links lead there".to_owned(),
+        };
+        format!("there is no way from {publisher} to {}: {cause}", name(*subscriber))
     }
 }
 

@@ -1,6 +1,8 @@
-//! Times and rates as people write them: `2 ms`, `1.5 us`, `1 Gb/s`. Exact, or refused.
+//! Times, rates and losses as people write them: `2 ms`, `1.5 us`, `1 Gb/s`, `0.1 %`. Exact, or refused.
+use std::fmt;
+
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Picoseconds, at most an hour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -9,6 +11,10 @@ pub(crate) struct Time(pub(crate) u64);
 /// Bits per second, from 1 to 10^12.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rate(pub(crate) u64);
+
+/// Frames that are lost of a million.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Loss(pub(crate) u32);
 
 const TIMES: [(&str, u64); 7] = [
     ("ps", 1),
@@ -30,6 +36,8 @@ const RATES: [(&str, u64); 8] = [
     ("Gbit/s", 1_000_000_000),
 ];
 
+const LOSSES: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
+
 impl Time {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a time such as \"2 ms\": a number and ps, ns, us, ms, s or min, at most an hour";
@@ -46,15 +54,51 @@ impl Rate {
     }
 }
 
+impl Loss {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a loss such as \"0.1 %\": a number and % or ppm, at most all";
+        let loss = number(text, &LOSSES).and_then(|loss| u32::try_from(loss).ok());
+        let loss = loss.filter(|loss| *loss <= 1_000_000);
+        loss.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a loss in quotes such as \"0.1 %\"" })
+    }
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a time in quotes such as \"2 ms\"" })
     }
 }
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a rate in quotes such as \"1 Gb/s\"" })
+    }
+}
+
+/// Reads text; what is not text is told with what is expected.
+struct Text<Q> {
+    parse: fn(&str) -> Result<Q, String>,
+    expected: &'static str,
+}
+
+impl<Q> Visitor<'_> for Text<Q> {
+    type Value = Q;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Q, E> {
+        (self.parse)(text).map_err(E::custom)
     }
 }
 
@@ -98,6 +142,9 @@ mod tests {
         }
         assert_eq!(Rate::parse("2.5 Gb/s"), Ok(Rate(2_500_000_000)));
         assert_eq!(Rate::parse("100Mbit/s"), Ok(Rate(100_000_000)));
+        assert_eq!(Loss::parse("0.25 %"), Ok(Loss(2_500)));
+        assert_eq!(Loss::parse("100%"), Ok(Loss(1_000_000)));
+        assert_eq!(Loss::parse("3 ppm"), Ok(Loss(3)));
     }
 
     #[test]
@@ -109,6 +156,9 @@ mod tests {
         }
         for text in ["0 b/s", "1001 Gb/s", "1 GB/s", "99999999999999999999 b/s"] {
             assert!(Rate::parse(text).is_err(), "{text}");
+        }
+        for text in ["1", "0.00001 %", "101 %", "1000001 ppm", "-1 %"] {
+            assert!(Loss::parse(text).is_err(), "{text}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::change::{Changes, apply};
 use crate::document::LARGEST_FILE;
 use crate::explain::explain;
 use crate::network::Network;
-use crate::picture::page;
+use crate::page::page;
 use crate::planning::Plan;
 use crate::problem::{Source, printable};
 use crate::quantity::microseconds;
@@ -200,7 +200,7 @@ fn simulated(simulation: &Simulation) -> String {
 }
 
 /// Reads a file of text, but not one without end.
-fn load(path: &Path) -> Result<String, String> {
+pub(crate) fn load(path: &Path) -> Result<String, String> {
     let name = printable(&path.to_string_lossy());
     let wrong = |error: io::Error| format!("{name}: {error}");
     let input: Box<dyn io::Read> = if path.as_os_str() == "-" {

@@ -29,46 +29,44 @@ fn table_two_is_admitted() {
 
 #[test]
 fn table_two_with_our_framing_and_with_meters() {
-    let folder = Folder::new("table-two");
-    let text = fs::read_to_string(example("table-two.toml")).unwrap();
-    let rtps = folder.file("rtps.toml", &text.replace("framing = \"udp\"\n", ""));
-    let (code, report) = json(&arguments(&rtps));
-    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_768_928, 2_640_336, 5_837_984]));
-    let metered = text.replace(
-        "gates = { precision = \"1 ns\" }",
-        "meters = { precision = \"1 b/s\", burst-precision = 1 }",
-    );
-    let metered = folder.file("meters.toml", &metered);
-    let (code, report) = json(&arguments(&metered));
+    let (code, report) = json(&arguments(&example("table-two-rtps.toml")));
+    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_732_576, 2_586_320, 5_717_920]));
+    let meters = arguments(&example("table-two-meters.toml"));
+    let (code, report) = json(&meters);
     assert_eq!(code, REFUSED);
     let t2 = flow(&report, "T2");
     assert_eq!(t2["admitted"], false);
     let reason = t2["reason"].as_str().unwrap();
     assert!(reason.contains("s1 to display") && reason.contains("would miss by"), "{reason}");
     assert!(t2["offered_latency_ps"].as_u64().unwrap() > 5_227_000_000, "{t2}");
+    // With a limit that it can have its bound is 5.227 ms and what a bucket needs beyond a message, because frames of two
+    // messages may be nearer to each other.
+    let folder = Folder::new("meters");
+    let patient = "remove = [\"T2\", \"T3\"]\n[[flow]]\nname = \"T2\"\ntopic = \"T2\"\npublisher = \"monitor\"\nsize = 96_000\n\
+        framing = \"udp\"\nseparation = \"3 ms\"\nsubscribers = [{ host = \"display\", limit = \"6 ms\" }]\n";
+    let patient = folder.file("patient.toml", patient);
+    let (code, report) = json(&Arguments { what_if: Some(patient), ..meters });
+    assert_eq!((code, report["flows"].as_array().unwrap().len()), (ADMITTED, 2));
+    let bound = flow(&report, "T2")["subscribers"][0]["bound_ps"].as_u64().unwrap();
+    assert!((5_227_000_000..5_270_000_000).contains(&bound), "{bound}");
 }
 
 /// Figure 1 of the MIDAS paper: A is admitted, B refused for the separation, C for the latency.
 #[test]
 fn the_subscribers_of_figure_one() {
-    let folder = Folder::new("figure-one");
-    let mut text = "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n".to_owned();
-    for host in ["p", "a", "b", "c"] {
-        text += &format!("[[host]]\nname = \"{host}\"\n[[link]]\nends = [\"{host}\", \"s\"]\n");
-    }
-    for (host, limit, accepted) in [("a", "4 ms", 20), ("b", "4 ms", 14), ("c", "100 us", 20)] {
-        text += &format!(
-            "[[flow]]\nname = \"{host}\"\ntopic = \"t\"\npublisher = \"p\"\nsize = 20000\nseparation = \"10 ms\"\n\
-             maximum-separation = \"15 ms\"\n\
-             subscribers = [{{ host = \"{host}\", limit = \"{limit}\", maximum-separation = \"{accepted} ms\" }}]\n"
-        );
-    }
-    let (code, report) = json(&arguments(&folder.file("net.toml", &text)));
+    let (code, report) = json(&arguments(&example("figure-one.toml")));
     assert_eq!(code, REFUSED);
-    assert_eq!(flow(&report, "a")["admitted"], true);
+    assert_eq!(flow(&report, "A")["admitted"], true);
     let reason = |name| flow(&report, name)["reason"].as_str().unwrap().to_owned();
-    assert!(reason("b").contains("further apart than subscriber 1 accepts"), "{}", reason("b"));
-    assert!(reason("c").contains("would miss by"), "{}", reason("c"));
+    assert!(
+        reason("B").contains("us too far apart for b: the publisher lets 15000.000 us pass"),
+        "{}",
+        reason("B")
+    );
+    assert!(reason("B").contains("14000.000 us are accepted"), "{}", reason("B"));
+    // It would miss its limit without anybody else in the network.
+    assert!(reason("C").contains("\"C\" would miss by"), "{}", reason("C"));
+    assert!(flow(&report, "C")["offered_latency_ps"].as_u64().unwrap() > 300_000_000);
 }
 
 /// The terms of an explanation are the bound: what is printed adds up to what is promised.
@@ -138,11 +136,15 @@ fn what_if_a_flow_goes_and_others_come() {
         run(&Arguments { what_if: Some(folder.file("no.toml", "remove = [\"T9\"]")), ..base.clone() });
     assert_eq!(code, WRONG);
     assert!(told.contains("no.toml:1:11: there is no flow \"T9\""), "{told}");
+    let twice = folder.file("twice.toml", "remove = [\"T1\", \"T1\"]");
+    let (code, _, told) = run(&Arguments { what_if: Some(twice), ..base });
+    assert_eq!(code, WRONG);
+    assert!(told.contains("twice.toml:1:17: the flow \"T1\" is removed twice"), "{told}");
 }
 
 #[test]
 fn a_simulation_finds_nothing_above_a_bound() {
-    for (file, within) in [("table-two.toml", 100), ("figure-four.toml", 2)] {
+    for (file, within) in [("table-two.toml", 100), ("table-two-rtps.toml", 100), ("figure-four.toml", 2)] {
         let (code, report) = json(&Arguments { simulate: Some(1), ..arguments(&example(file)) });
         assert_eq!(code, ADMITTED);
         let simulation = &report["simulation"];

@@ -85,7 +85,7 @@ pub(crate) struct Options {
     /// Topics: the topic, then the topic with 1, 2 and so on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) num_topics: u32,
-    /// What becomes of the instances before the end: u they are unregistered, d disposed
+    /// What becomes of the instances before the end: u they are unregistered, d disposed [default: they lose their writer]
     #[arg(long, value_name = "STATE", value_enum)]
     pub(crate) final_instance_state: Option<FinalState>,
     /// PRESENTATION access scope, with --coherent or --ordered: i instance, t topic, g group

@@ -5,7 +5,7 @@ use dds::qos::{
 };
 use dds::{Config, Duration};
 
-use crate::options::{DurabilityKind, FinalState, Options};
+use crate::options::{DurabilityKind, Options};
 
 /// How the participant uses the host.
 pub(crate) fn config(options: &Options) -> Config {
@@ -35,9 +35,8 @@ pub(crate) fn writer(options: &Options) -> DataWriterQos {
     if options.lifespan > 0 {
         qos.endpoint.lifespan = Duration::from_millis(options.lifespan);
     }
-    if options.final_instance_state == Some(FinalState::U) {
-        qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
-    }
+    // What is not disposed by `--final-instance-state` is not disposed at all, also when the program ends.
+    qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     // A sample has to fit with what is kept about it, several to keep the writer going.
     qos.byte_limit = qos.byte_limit.max(options.additional_payload_size.saturating_mul(4));
     qos

@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod admission;
 pub mod cdr;
 pub mod cursor;
 pub mod discovery;

@@ -3,6 +3,7 @@
 //! Order of locks: that of an entity's QoS, discovery's, an endpoint's; never two endpoints'; none across a call of the host that sends,
 //! none in a callback. Discovery and endpoints share no lock on the way of a sample.
 mod apply;
+mod assurance;
 pub(crate) mod builtin;
 mod endpoints;
 pub(crate) mod reader;
@@ -29,6 +30,7 @@ use wire::{EntityId, Guid, GuidPrefix, Instant};
 use crate::bytes::Bytes;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
 use crate::lock::lock;
+use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use reader::ReaderCell;
@@ -55,6 +57,9 @@ pub(crate) struct Node {
     /// Octets that the endpoints' socket can hold; 0 if unknown.
     receive_buffer: AtomicU32,
     max_datagram: u32,
+    /// The host sends several datagrams by one call.
+    segments: AtomicBool,
+    assurance: Assurance,
     closed: AtomicBool,
     /// Gives the engine to the host, once it is enabled.
     start: Mutex<Option<Start>>,
@@ -74,6 +79,15 @@ pub(crate) struct Node {
 /// Gives the engine to the host.
 pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>;
 
+/// What a participant keeps to besides QoS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Most octets of a datagram.
+    pub(crate) datagram: u32,
+    /// How long the verdict of a resource manager is waited for.
+    pub(crate) patience: wire::Duration,
+}
+
 /// The topics of a participant.
 pub(crate) trait Topics: Send + Sync {
     /// Another endpoint does not match one of ours; gives the watches that have news by that.
@@ -92,7 +106,7 @@ impl Node {
         start: Start,
         config: DiscoveryConfig,
         addresses: &Addresses,
-        max_datagram: u32,
+        limits: Limits,
     ) -> Result<Arc<Self>, Error> {
         let config = DiscoveryConfig {
             metatraffic_unicast: addresses.metatraffic_unicast.clone(),
@@ -117,7 +131,9 @@ impl Node {
             endpoints_told: AtomicU64::new(0),
             next_key: AtomicU32::new(1),
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
-            max_datagram,
+            max_datagram: limits.datagram,
+            segments: AtomicBool::new(false),
+            assurance: Assurance::new(prefix, limits.patience),
             closed: AtomicBool::new(false),
             start: Mutex::new(Some(start)),
             is_started: AtomicBool::new(false),
@@ -275,6 +291,8 @@ impl Node {
         loop {
             if std::mem::take(&mut work.discovery) {
                 self.serve_discovery(work);
+            } else if std::mem::take(&mut work.assurance) {
+                self.serve_assurance(work);
             } else if let Some(cell) = work.next_reader() {
                 self.serve_reader(&cell, work);
             } else if let Some(cell) = work.next_writer() {
@@ -429,6 +447,8 @@ impl Engine for Node {
                 let routes = self.routes();
                 if id == EntityId::PARTICIPANT {
                     work.discovery = true;
+                } else if id == assurance::ALARM {
+                    work.assurance = true;
                 } else if let Some(cell) = routes.writers.get(&id) {
                     work.touch_writer(cell);
                 } else if let Some(cell) = routes.readers.get(&id) {

@@ -6,6 +6,7 @@ mod listener;
 use std::any::TypeId;
 use std::sync::{Arc, Weak};
 
+use dcps::assurance::GateCounters;
 use dcps::qos::{DomainParticipantQos, PublisherQos, SubscriberQos, TopicQos};
 use dcps::status::StatusMask;
 use dcps::{Error, InstanceHandle, ReturnCode};
@@ -67,6 +68,14 @@ impl DomainParticipant {
     pub fn report(&self) -> Vec<String> {
         let mut lines = self.entity.node.host().report();
         let (malformed, put_off) = self.entity.node.troubles();
+        let gate = self.entity.node.gate_counters();
+        if gate != GateCounters::default() {
+            let GateCounters { old_epoch, old_serial, implausible, expired } = gate;
+            lines.push(format!(
+                "verdicts of resource managers: {old_epoch} of an earlier start, {old_serial} about an earlier request, \
+                 {implausible} not believed; {expired} leases ended"
+            ));
+        }
         lines.push(format!("{malformed} datagrams could not be read"));
         lines.push(format!("{put_off} answers and announcements were put off because a socket was full"));
         lines
@@ -363,7 +372,8 @@ impl DomainParticipant {
     /// True if a handle is that of an entity in this participant.
     pub fn contains_entity(&self, handle: InstanceHandle) -> bool {
         let routes = self.node().routes();
-        let is = |guid: wire::Guid| InstanceHandle::from(guid) == handle;
+        let is =
+            |guid: wire::Guid| InstanceHandle::from(guid) == handle && !self.node().is_hidden(guid.entity_id);
         routes.writers.values().any(|cell| is(cell.guid)) || routes.readers.values().any(|cell| is(cell.guid))
     }
 

@@ -1,10 +1,12 @@
 //! The untyped DataReader: everything that does not depend on the type of samples (DDS 1.4, 2.2.2.5.3).
 use std::sync::Arc;
 
+use dcps::assurance::PairAssurance;
 use dcps::qos::DataReaderQos;
 use dcps::reader::{DropCount, DropReason, Request, Sample as Octets};
 use dcps::status::{
-    DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected, StatusMask,
+    AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
+    SampleRejected, StatusMask,
 };
 use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
 use rtps::reader::ReaderCounters;
@@ -147,6 +149,25 @@ impl RawDataReader {
     /// `BadParameter` if the instance is not known, `PreconditionNotMet` if the type has no key, `NotEnabled`.
     pub fn serialized_key(&self, instance: InstanceHandle, out: &mut Vec<u8>) -> Result<(), Error> {
         self.entity.cell("get_key_value")?.lock().cache.key_value(instance, Representation::Xcdr2, out)
+    }
+
+    /// ASSURANCE_CHANGED.
+    pub fn get_assurance_changed_status(&self) -> AssuranceChanged {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().cache.read_assurance_changed())
+    }
+
+    /// BOUND_EXCEEDED.
+    pub fn get_bound_exceeded_status(&self) -> BoundExceeded {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().cache.bound_exceeded())
+    }
+
+    /// The writers of the topic with what was decided about each, if the reader has ASSURANCE, those that are not matched too. Writers of
+    /// the reader's own participant are not among them: between them there is no network.
+    pub fn assurance(&self) -> Vec<PairAssurance> {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.entity.node.assurance_of(cell.guid.entity_id))
     }
 
     /// The condition that there are samples in these states.

@@ -4,6 +4,7 @@
 mod analysis;
 mod babblers;
 mod bundles;
+mod exhaustive;
 mod ledger;
 mod mutants;
 mod networks;

@@ -1,4 +1,7 @@
 //! Random networks with several hops: latency, backlog, and that no conforming frame is dropped.
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use frames::generate::{self, Generated, Shape};
 use frames::{Effort, Found, Random, Search};
 use latency::network::Policing;
@@ -7,17 +10,31 @@ use crate::analysis::{Analysis, Model};
 use crate::ratios::Ratios;
 
 pub(crate) const EFFORT: Effort = Effort { aligned: 7, climbing: 12, random: 3, frames: 600 };
+/// In large networks there is more to choose.
+const LARGE: Effort = Effort { aligned: 14, climbing: 60, random: 4, frames: 1000 };
 
-/// A network with guards: some flows are trusted, some have a gate, some a meter; what babbles has one of the two.
+/// A small network with guards: some flows are trusted, some have a gate, some a meter; what babbles has one of the two.
 pub(crate) fn generated(seed: u64) -> (Generated, Vec<Policing>) {
     let generated = if seed % 5 == 1 {
         generate::junction(seed).unwrap()
     } else {
         // In every second network few flows, for which the same number of runs is more.
         let flows = if seed.is_multiple_of(2) { Shape::SMALL.flows } else { 4 };
-        let shape = Shape { flows, buckets: false, babblers: seed.is_multiple_of(3), ..Shape::SMALL };
-        generate::network(seed, &shape).unwrap()
+        generate::network(seed, &shape(seed, flows, Shape::SMALL.switches)).unwrap()
     };
+    guarded(seed, generated)
+}
+
+/// The same with up to 40 flows, and six switches in a row or a circle.
+fn large(seed: u64) -> (Generated, Vec<Policing>) {
+    guarded(seed, generate::network(seed, &shape(seed, 40, 6)).unwrap())
+}
+
+fn shape(seed: u64, flows: usize, switches: usize) -> Shape {
+    Shape { flows, switches, buckets: false, babblers: seed.is_multiple_of(3), ..Shape::SMALL }
+}
+
+fn guarded(seed: u64, generated: Generated) -> (Generated, Vec<Policing>) {
     let mut random = Random::new(!seed);
     let policing = generated.network.flows().iter().map(|flow| match random.below(4) {
         0 | 1 if !flow.babbles => Policing::Trusted,
@@ -34,12 +51,21 @@ pub(crate) fn attack(
     network: &frames::Network,
     bounds: &frames::Bounds,
 ) -> Option<(usize, usize, Found)> {
+    attack_with(seed, network, bounds, EFFORT)
+}
+
+fn attack_with(
+    seed: u64,
+    network: &frames::Network,
+    bounds: &frames::Bounds,
+    effort: Effort,
+) -> Option<(usize, usize, Found)> {
     let targets: Vec<(usize, usize)> = (0..network.flows().len())
         .filter(|flow| !network.flows()[*flow].babbles)
         .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
         .collect();
     let (flow, hop) = *targets.get(Random::new(seed ^ 1).index(targets.len()))?;
-    Some((flow, hop, Search::new(network, bounds, flow, hop, EFFORT).worst(seed)))
+    Some((flow, hop, Search::new(network, bounds, flow, hop, effort).worst(seed)))
 }
 
 /// What became of some of the seeds.
@@ -48,27 +74,30 @@ struct Tally {
     with_bound: u64,
     without: u64,
     runs: u64,
+    most_flows: usize,
     checked: u64,
     ratios: Ratios,
     wrong: Vec<(u64, generate::Topology, Vec<String>)>,
 }
 
 impl Tally {
-    fn judge(&mut self, seed: u64) {
-        let (generated, policing) = generated(seed);
+    fn judge(&mut self, seed: u64, (generated, policing): (Generated, Vec<Policing>)) {
         let model = Model::new(&generated.network, &policing);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else {
             self.without += 1;
             return;
         };
         self.with_bound += 1;
+        self.most_flows = self.most_flows.max(generated.network.flows().len());
         let network = analysis.guarded(&generated.network);
         let bounds = analysis.bounds(&network);
-        let Some((flow, hop, found)) = attack(seed, &network, &bounds) else { return };
+        let effort = if network.flows().len() > Shape::SMALL.flows { LARGE } else { EFFORT };
+        let Some((flow, hop, found)) = attack_with(seed, &network, &bounds, effort) else { return };
         self.runs += found.runs;
         self.checked += found.outcome.received.iter().flatten().sum::<u64>();
         let wrong = wrong_with(&analysis, &network, &found);
         if !wrong.is_empty() {
+            println!("seed {seed}: {wrong:?}");
             self.wrong.push((seed, generated.topology, wrong));
         }
         let bound = analysis.paths[flow][hop].latency;
@@ -79,37 +108,57 @@ impl Tally {
         self.with_bound += other.with_bound;
         self.without += other.without;
         self.runs += other.runs;
+        self.most_flows = self.most_flows.max(other.most_flows);
         self.checked += other.checked;
         self.ratios.merge(other.ratios);
         self.wrong.extend(other.wrong);
     }
 }
 
-/// On all cores: no seed depends on another.
-#[test]
-fn no_frame_is_above_its_bound() {
+/// Judges the networks of the seeds on all cores, and tells how far it has come.
+fn judge_all(seeds: Range<u64>, generated: fn(u64) -> (Generated, Vec<Policing>)) -> Tally {
+    const STEP: u64 = 10_000;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let part = |first: usize| {
+    let next = AtomicU64::new(seeds.start);
+    let part = || {
         let mut tally = Tally::default();
-        tiers::current()
-            .seeds("latency.soundness")
-            .skip(first)
-            .step_by(threads)
-            .for_each(|seed| tally.judge(seed));
-        tally
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if !seeds.contains(&seed) {
+                return tally;
+            }
+            let done = seed - seeds.start;
+            if done > 0 && done.is_multiple_of(STEP) {
+                println!("{done} networks; from here on: PUNCTUAL_SEED={seed}");
+            }
+            tally.judge(seed, generated(seed));
+        }
     };
     let mut tally = Tally::default();
     std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+        let parts: Vec<_> = (0..threads).map(|_| scope.spawn(part)).collect();
         parts.into_iter().for_each(|part| tally.add(part.join().unwrap()));
     });
-    let Tally { with_bound, without, runs, checked, ratios, wrong } = tally;
+    let Tally { with_bound, without, runs, checked, ratios, wrong, .. } = &tally;
     println!(
         "{with_bound} networks with bounds, {without} without; {runs} runs; {checked} frames at ends of hops"
     );
     print!("{ratios}");
     assert!(wrong.is_empty(), "{} networks: {wrong:#?}", wrong.len());
     assert!(with_bound > without);
+    tally
+}
+
+#[test]
+fn no_frame_is_above_its_bound() {
+    let tally = judge_all(tiers::current().seeds("latency.soundness"), generated);
+    assert!(tally.runs >= 20 * tally.with_bound);
+}
+
+#[test]
+fn no_frame_of_a_large_network_is_above_its_bound() {
+    let tally = judge_all(tiers::current().seeds("latency.large"), large);
+    assert!(tally.most_flows > 30);
 }
 
 /// What an attack refutes, in words.

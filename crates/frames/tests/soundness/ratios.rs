@@ -17,6 +17,13 @@ impl Ratios {
         }
     }
 
+    /// Of all of them.
+    pub(crate) fn median(&self) -> f64 {
+        let mut all: Vec<f64> = self.0.values().flatten().copied().collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }

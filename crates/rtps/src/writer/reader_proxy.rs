@@ -20,6 +20,8 @@ pub(crate) struct ReaderProxy {
     pub(crate) reliable: bool,
     pub(crate) paths: Vec<Path>,
     direct: Option<Path>,
+    /// Fresh changes go along a flow that was admitted for it: a contract takes the place of the window.
+    pub(crate) is_flow: bool,
     /// Most octets on the way to this reader, unacknowledged.
     pub(crate) window: u64,
     /// The first change that is meant for it; before that it gets GAPs.
@@ -73,6 +75,7 @@ impl ReaderProxy {
         Self {
             guid: reader.guid,
             reliable: reader.reliable,
+            is_flow: is_flow(&reader.paths),
             paths: reader.paths,
             direct: reader.direct,
             window,
@@ -103,6 +106,7 @@ impl ReaderProxy {
 
     /// New paths, for instance because its addresses changed.
     pub(crate) fn set_paths(&mut self, paths: Vec<Path>, direct: Option<Path>) {
+        self.is_flow = is_flow(&paths);
         self.paths = paths;
         self.direct = direct;
         self.heartbeat_due = self.reliable;
@@ -123,9 +127,17 @@ impl ReaderProxy {
             .unwrap_or(Path::MAX_DATAGRAM)
     }
 
+    /// Largest datagram of fresh changes.
+    pub(crate) fn fresh_datagram(&self) -> u32 {
+        if !self.is_flow {
+            return self.max_datagram();
+        }
+        self.paths.iter().map(|path| path.max_datagram).min().unwrap_or(Path::MAX_DATAGRAM)
+    }
+
     /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
     pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
-        if !self.reliable || (fragment > 0 && !self.acks_fragments) {
+        if !self.reliable || self.is_flow || (fragment > 0 && !self.acks_fragments) {
             return true;
         }
         let sent = offset.saturating_add(self.fragments_cost(fragment));
@@ -183,6 +195,12 @@ impl ReaderProxy {
             self.acked_fragments = count;
         }
         news
+    }
+
+    /// Where goes what is sent to those in step.
+    pub(crate) fn fresh_paths(&self, is_message: bool) -> &[Path] {
+        // Nothing but messages may go along a flow.
+        if self.is_flow && !is_message { self.direct_paths() } else { &self.paths }
     }
 
     fn fragments_cost(&self, count: u32) -> u64 {
@@ -266,4 +284,8 @@ impl ReaderProxy {
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
         self.fragments.retain(|(held, _)| *held != number);
     }
+}
+
+fn is_flow(paths: &[Path]) -> bool {
+    paths.iter().any(|path| path.flow.is_some())
 }

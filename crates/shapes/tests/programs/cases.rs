@@ -32,12 +32,21 @@ fn samples_arrive_in_order_and_their_end_too() {
 
 #[test]
 fn unregistered_instances_have_no_writers() {
+    instances_lose_their_writer("--final-instance-state u");
+}
+
+#[test]
+fn instances_that_nobody_ended_have_no_writers() {
+    instances_lose_their_writer("");
+}
+
+/// The publisher is interrupted: nothing is disposed.
+fn instances_lose_their_writer(option: &str) {
     alone(|| {
         let mut subscriber = Program::start("-S -t Square -k 0 --read-period 10");
         subscriber.expect("Create reader for topic: Square");
-        let publisher = Program::start(
-            "-P -t Square -k 0 -c RED --num-instances 3 --write-period 5 --final-instance-state u",
-        );
+        let publisher =
+            Program::start(&format!("-P -t Square -k 0 -c RED --num-instances 3 --write-period 5 {option}"));
         for color in ["RED ", "RED1", "RED2"] {
             subscriber.find(|line| line.contains(color));
         }

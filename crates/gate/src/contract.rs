@@ -1,0 +1,202 @@
+//! What a flow may send, and the most that then leaves a gate.
+use core::fmt;
+use core::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// Octets around a frame on the wire: check sequence, preamble and gap.
+pub const AROUND: u32 = 4 + 8 + 12;
+/// Octets of the shortest frame, without check sequence; shorter ones are padded.
+pub const SHORTEST_FRAME: u32 = 60;
+/// Octets of the longest frame that a gate lets through, without check sequence.
+pub const LONGEST_FRAME: u32 = 1_514;
+/// The longest time in a contract, in nanoseconds: an hour.
+pub const LONGEST_TIME: u64 = 3_600_000_000_000;
+
+/// One message of at most `octets` for each `separation`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contract {
+    /// Octets of a message on the wire, every frame counted by [`wire_octets`]; at least those of the shortest frame.
+    pub octets: u32,
+    /// Least time from one message to the next, in nanoseconds, from 1 to [`LONGEST_TIME`].
+    pub separation: u64,
+    /// How early a message may come, in nanoseconds, at most [`LONGEST_TIME`].
+    pub tolerance: u64,
+    /// The most time from the first to the last frame of a message, in nanoseconds, at most [`LONGEST_TIME`].
+    pub window: u64,
+    /// The codepoint that its frames get, at most 63; see [`crate::class`].
+    pub dscp: u8,
+}
+
+/// The flow that a contract is about: UDP over IPv4, on the port where the gate is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Key {
+    /// Where it comes from.
+    pub source: Ipv4Addr,
+    /// The port that it comes from; 0 is any, and all that match are one flow.
+    pub source_port: u16,
+    /// Where it goes; 0.0.0.0 is anywhere, and all that match are one flow.
+    pub destination: Ipv4Addr,
+    /// The port that it goes to.
+    pub destination_port: u16,
+}
+
+/// Why a contract or a key makes no sense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ContractError {
+    /// Fewer octets than the shortest frame has.
+    Octets,
+    /// A separation of 0 or above an hour.
+    Separation,
+    /// A tolerance above an hour.
+    Tolerance,
+    /// A window above an hour.
+    Window,
+    /// A codepoint above 63.
+    Dscp,
+    /// A key without an address that it comes from, or without a port that it goes to.
+    Key,
+}
+
+/// What a frame of `length` octets, without check sequence, takes on the wire.
+pub const fn wire_octets(length: u32) -> u32 {
+    (if length < SHORTEST_FRAME { SHORTEST_FRAME } else { length }) + AROUND
+}
+
+impl Contract {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// The first number that is out of its range.
+    pub const fn check(&self) -> Result<(), ContractError> {
+        if self.octets < wire_octets(0) {
+            return Err(ContractError::Octets);
+        }
+        if self.separation == 0 || self.separation > LONGEST_TIME {
+            return Err(ContractError::Separation);
+        }
+        if self.tolerance > LONGEST_TIME {
+            return Err(ContractError::Tolerance);
+        }
+        if self.window > LONGEST_TIME {
+            return Err(ContractError::Window);
+        }
+        if self.dscp > 63 {
+            return Err(ContractError::Dscp);
+        }
+        Ok(())
+    }
+
+    /// The tolerance with which a gate refuses nothing of a sender whose first frames are up to `jitter` late and whose
+    /// messages take up to `window`, both in nanoseconds (decision 3).
+    pub const fn tolerance_for(separation: u64, jitter: u64, window: u64) -> u64 {
+        let both = jitter.saturating_add(window);
+        if both < separation { jitter } else { both }
+    }
+
+    /// The most octets that leave the gate within `time` nanoseconds, both ends included, whatever comes.
+    pub fn most_in(&self, time: u64) -> u64 {
+        let whole = u128::from(time) + u128::from(self.tolerance) + u128::from(self.window);
+        let messages = whole / u128::from(self.separation.max(1)) + 1;
+        u64::try_from(messages * u128::from(self.octets)).unwrap_or(u64::MAX)
+    }
+}
+
+impl Key {
+    /// Checks that it names a flow.
+    ///
+    /// # Errors
+    /// [`ContractError::Key`].
+    pub const fn check(&self) -> Result<(), ContractError> {
+        if self.source.is_unspecified() || self.destination_port == 0 {
+            return Err(ContractError::Key);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.source_port {
+            0 => write!(f, "{}:* to ", self.source)?,
+            port => write!(f, "{}:{port} to ", self.source)?,
+        }
+        if self.destination.is_unspecified() {
+            write!(f, "*:{}", self.destination_port)
+        } else {
+            write!(f, "{}:{}", self.destination, self.destination_port)
+        }
+    }
+}
+
+impl fmt::Display for ContractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Octets => "a contract for less than the 84 octets of the shortest frame on the wire",
+            Self::Separation => "a separation of 0 or above an hour",
+            Self::Tolerance => "a tolerance above an hour",
+            Self::Window => "a window above an hour",
+            Self::Dscp => "a codepoint above 63",
+            Self::Key => "a key needs the address that the flow comes from and the port that it goes to",
+        })
+    }
+}
+
+impl core::error::Error for ContractError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString as _;
+
+    const GOOD: Contract =
+        Contract { octets: 5_064, separation: 5_000_000, tolerance: 300_000, window: 600_000, dscp: 46 };
+
+    #[test]
+    fn numbers_out_of_range_are_refused() {
+        assert_eq!(GOOD.check(), Ok(()));
+        let wrong = |change: &dyn Fn(&mut Contract)| {
+            let mut contract = GOOD;
+            change(&mut contract);
+            contract.check().unwrap_err()
+        };
+        assert_eq!(wrong(&|c| c.octets = 83), ContractError::Octets);
+        assert_eq!(wrong(&|c| c.separation = 0), ContractError::Separation);
+        assert_eq!(wrong(&|c| c.separation = LONGEST_TIME + 1), ContractError::Separation);
+        assert_eq!(wrong(&|c| c.tolerance = LONGEST_TIME + 1), ContractError::Tolerance);
+        assert_eq!(wrong(&|c| c.window = u64::MAX), ContractError::Window);
+        assert_eq!(wrong(&|c| c.dscp = 64), ContractError::Dscp);
+    }
+
+    #[test]
+    fn frames_count_as_they_lie_on_the_wire() {
+        assert_eq!(wire_octets(42), 84);
+        assert_eq!(wire_octets(60), 84);
+        // A datagram of 1,200 octets has 42 of headers.
+        assert_eq!(wire_octets(1_242) * 4, 5_064);
+    }
+
+    #[test]
+    fn the_curve_counts_a_message_for_every_separation_begun() {
+        assert_eq!(GOOD.most_in(0), 5_064);
+        assert_eq!(GOOD.most_in(4_100_000 - 1), 5_064);
+        assert_eq!(GOOD.most_in(4_100_000), 2 * 5_064);
+        assert_eq!(GOOD.most_in(u64::MAX), 3_689_348_814_743 * 5_064);
+        assert_eq!(Contract { separation: 1, ..GOOD }.most_in(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn keys_name_where_a_flow_comes_from() {
+        let key = Key {
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            source_port: 0,
+            destination: Ipv4Addr::UNSPECIFIED,
+            destination_port: 7_400,
+        };
+        assert_eq!((key.check(), key.to_string()), (Ok(()), "10.0.0.1:* to *:7400".to_string()));
+        assert_eq!(Key { destination_port: 0, ..key }.check(), Err(ContractError::Key));
+        assert_eq!(Key { source: Ipv4Addr::UNSPECIFIED, ..key }.check(), Err(ContractError::Key));
+    }
+}

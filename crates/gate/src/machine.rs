@@ -1,0 +1,156 @@
+//! The rule of the gate, frame by frame (decision 3).
+use crate::contract::Contract;
+
+/// What becomes of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It goes on.
+    Pass {
+        /// Whether it is the first frame of a message.
+        opens: bool,
+    },
+    /// It is dropped.
+    Drop(Cause),
+}
+
+/// Why a frame is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// It would be the first of a message that comes before its time, or is larger than a whole message.
+    Early,
+    /// A frame shortly before it was refused, so that this one is the rest of the same message.
+    Rest,
+    /// It comes while a message is open that has no room left for it.
+    Cut,
+}
+
+impl Verdict {
+    /// Whether the frame goes on.
+    pub const fn passes(self) -> bool {
+        matches!(self, Self::Pass { .. })
+    }
+}
+
+/// The gate of one flow. Times are nanoseconds of one clock, from any start.
+///
+/// A frame that follows a refused one within the window is refused too, so that what is lost is a whole message and not
+/// frames here and there; this never meets a sender that keeps its contract.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    contract: Contract,
+    /// When the next message may begin, but for the tolerance.
+    next: u64,
+    /// Octets that the open message still has.
+    left: u32,
+    open_until: u64,
+    refused_until: u64,
+    last: u64,
+}
+
+impl Gate {
+    /// A gate that has seen nothing yet.
+    pub const fn new(contract: Contract) -> Self {
+        Self { contract, next: 0, left: 0, open_until: 0, refused_until: 0, last: 0 }
+    }
+
+    /// What the flow may send.
+    pub const fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Changes what the flow may send from now on. What it has sent stays sent.
+    pub const fn change(&mut self, contract: Contract) {
+        self.contract = contract;
+    }
+
+    /// Judges a frame that takes `octets` on the wire ([`crate::contract::wire_octets`]), and counts it if it passes.
+    /// A clock that steps back is taken to stand still.
+    pub fn judge(&mut self, now: u64, octets: u32) -> Verdict {
+        let now = now.max(self.last);
+        self.last = now;
+        if now < self.refused_until {
+            return Verdict::Drop(Cause::Rest);
+        }
+        if now <= self.open_until && octets <= self.left {
+            self.left -= octets;
+            return Verdict::Pass { opens: false };
+        }
+        let contract = &self.contract;
+        if octets <= contract.octets && now.saturating_add(contract.tolerance) >= self.next {
+            self.left = contract.octets - octets;
+            self.open_until = now.saturating_add(contract.window);
+            self.next = now.max(self.next).saturating_add(contract.separation);
+            return Verdict::Pass { opens: true };
+        }
+        let cause = if now <= self.open_until { Cause::Cut } else { Cause::Early };
+        self.left = 0;
+        self.open_until = 0;
+        self.refused_until = now.saturating_add(contract.window);
+        Verdict::Drop(cause)
+    }
+
+    /// When a message that uses no tolerance may begin. A frame within the contract that comes then, or later, passes, and so do
+    /// those behind it within the window as long as all of them together are within the contract.
+    pub fn next_opening(&self) -> u64 {
+        // A message that is open then would take the frame for one of its own.
+        self.next.max(self.refused_until).max(self.open_until.saturating_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONTRACT: Contract =
+        Contract { octets: 200, separation: 1_000, tolerance: 50, window: 100, dscp: 46 };
+    const OPEN: Verdict = Verdict::Pass { opens: true };
+    const MORE: Verdict = Verdict::Pass { opens: false };
+
+    fn judged(frames: &[(u64, u32)]) -> alloc::vec::Vec<Verdict> {
+        let mut gate = Gate::new(CONTRACT);
+        frames.iter().map(|(now, octets)| gate.judge(*now, *octets)).collect()
+    }
+
+    #[test]
+    fn a_message_of_several_frames_passes_and_the_next_one_in_its_time() {
+        assert_eq!(judged(&[(0, 100), (100, 100), (950, 200)]), [OPEN, MORE, OPEN]);
+    }
+
+    #[test]
+    fn an_early_message_is_lost_as_a_whole() {
+        let early = [(0, 100), (900, 100), (990, 100), (1_001, 100)];
+        assert_eq!(judged(&early), [OPEN, Verdict::Drop(Cause::Early), Verdict::Drop(Cause::Rest), OPEN]);
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_loses_its_end() {
+        let large = [(0, 150), (10, 100), (20, 10)];
+        assert_eq!(judged(&large), [OPEN, Verdict::Drop(Cause::Cut), Verdict::Drop(Cause::Rest)]);
+        assert_eq!(judged(&[(0, 201)]), [Verdict::Drop(Cause::Cut)]);
+        assert_eq!(judged(&[(1, 201)]), [Verdict::Drop(Cause::Early)]);
+    }
+
+    #[test]
+    fn tolerance_is_used_up_once() {
+        let hasty = [(0, 200), (975, 200), (1_950, 200), (2_925, 200)];
+        assert_eq!(judged(&hasty), [OPEN, OPEN, OPEN, Verdict::Drop(Cause::Early)]);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stands_still() {
+        let mut gate = Gate::new(CONTRACT);
+        assert_eq!(gate.judge(5_000, 200), OPEN);
+        assert_eq!(gate.judge(10, 200), Verdict::Drop(Cause::Cut));
+        assert_eq!(gate.judge(u64::MAX, 200), OPEN);
+        assert!(!gate.judge(u64::MAX, 200).passes() || gate.next_opening() == u64::MAX);
+    }
+
+    #[test]
+    fn another_contract_does_not_forget_what_was_sent() {
+        let mut gate = Gate::new(CONTRACT);
+        assert_eq!(gate.judge(0, 200), OPEN);
+        gate.change(Contract { separation: 10_000, ..CONTRACT });
+        assert_eq!(gate.judge(1_000, 200), OPEN);
+        assert_eq!(gate.judge(9_000, 200), Verdict::Drop(Cause::Early));
+    }
+}

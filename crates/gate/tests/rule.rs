@@ -1,0 +1,217 @@
+//! The rule of the gate, by search: what leaves it is never above the curve, and the curve is tight; who keeps a contract loses nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use gate::{Contract, Gate};
+
+/// xorshift64: repeatable numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
+
+fn contract(octets: u32, separation: u64, tolerance: u64, window: u64) -> Contract {
+    Contract { octets, separation, tolerance, window, dscp: 46 }
+}
+
+/// Whether what passed between any two frames, both included, is at most what the curve allows; `less` nanoseconds tighter.
+fn curve_holds(contract: &Contract, passed: &[(u64, u32)], less: u64) -> bool {
+    (0..passed.len()).all(|first| {
+        let mut sum = 0;
+        passed[first..].iter().all(|(now, octets)| {
+            sum += u64::from(*octets);
+            let length = now - passed[first].0;
+            match length.checked_sub(less) {
+                Some(length) => sum <= contract.most_in(length),
+                // Below zero the curve is that of a contract with so much less tolerance or window.
+                None => {
+                    let both = contract.tolerance + contract.window + length;
+                    both < less
+                        || sum <= u64::from(contract.octets) * ((both - less) / contract.separation + 1)
+                }
+            }
+        })
+    })
+}
+
+/// Tries every sequence of `depth` more frames; stops at the first whose output is above the curve. Counts the sequences.
+fn search(
+    gate: &Gate,
+    now: u64,
+    passed: &mut Vec<(u64, u32)>,
+    depth: u32,
+    less: u64,
+    tried: &mut u64,
+) -> bool {
+    if depth == 0 {
+        *tried += 1;
+        return true;
+    }
+    let contract = *gate.contract();
+    for gap in 0..=contract.separation + 1 {
+        for octets in 1..=contract.octets + 1 {
+            let mut next = gate.clone();
+            let passes = next.judge(now + gap, octets).passes();
+            if passes {
+                passed.push((now + gap, octets));
+            }
+            let holds = (!passes || curve_holds(&contract, passed, less))
+                && search(&next, now + gap, passed, depth - 1, less, tried);
+            if passes {
+                passed.pop();
+            }
+            if !holds {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// A time at which nothing has happened yet.
+const START: u64 = 1_000;
+
+#[test]
+fn no_sequence_of_frames_gets_more_through_than_the_curve_allows() {
+    let depth = if tiers::current().number("property.cases") > 1_000 { 5 } else { 4 };
+    let (mut tried, mut contracts) = (0, 0);
+    for separation in 1..=4 {
+        for tolerance in 0..=3 {
+            for window in 0..=3 {
+                for octets in 1..=2 {
+                    let contract = contract(octets, separation, tolerance, window);
+                    let gate = Gate::new(contract);
+                    assert!(
+                        search(&gate, START, &mut Vec::new(), depth, 0, &mut tried),
+                        "above the curve: {contract:?}"
+                    );
+                    contracts += 1;
+                }
+            }
+        }
+    }
+    assert!(contracts == 128 && tried > 1_000_000, "{contracts} contracts, {tried} sequences");
+}
+
+#[test]
+fn the_curve_is_tight() {
+    let mut reached = 0;
+    for separation in 1..=4 {
+        for tolerance in 0..=3 {
+            for window in 0..separation {
+                // A message of one octet has no second frame that could use the window.
+                let octets = if window == 0 { 1 } else { 2 };
+                if tolerance + window == 0 {
+                    continue;
+                }
+                let contract = contract(octets, separation, tolerance, window);
+                let depth = 6;
+                let gate = Gate::new(contract);
+                assert!(
+                    !search(&gate, START, &mut Vec::new(), depth, 1, &mut 0),
+                    "a curve one nanosecond tighter holds too: {contract:?}"
+                );
+                reached += 1;
+            }
+        }
+    }
+    assert_eq!(reached, 36);
+}
+
+#[test]
+fn long_random_babble_stays_below_the_curve() {
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let octets = u32::try_from(1 + random.below(9)).unwrap();
+        let contract = contract(octets, 1 + random.below(20), random.below(30), random.below(12));
+        let style = 1 + random.below(contract.separation + contract.tolerance + 2);
+        let (mut gate, mut now, mut passed) = (Gate::new(contract), START, Vec::new());
+        for _ in 0..60 {
+            now += if seed % 3 == 0 { random.below(3) } else { random.below(style) };
+            let octets = u32::try_from(1 + random.below(u64::from(octets) + 1)).unwrap();
+            if gate.judge(now, octets).passes() {
+                passed.push((now, octets));
+            }
+        }
+        assert!(curve_holds(&contract, &passed, 0), "seed {seed}: {contract:?} {passed:?}");
+    }
+}
+
+/// Messages of a sender that keeps a contract with this jitter: each begins up to `jitter` after instants that are at least a
+/// separation apart, and is over within the window.
+fn conforming(random: &mut Random, contract: &Contract, jitter: u64, messages: u32) -> Vec<(u64, u32)> {
+    let (mut frames, mut instant, mut last) = (Vec::new(), START, START);
+    for _ in 0..messages {
+        let late = if random.below(3) == 0 { jitter } else { random.below(jitter + 1) };
+        let first = (instant + late).max(last);
+        // Who begins later has an instant that is later.
+        instant = instant.max(first - jitter.min(first));
+        let (mut left, mut offset) = (u64::from(contract.octets), 0);
+        loop {
+            let octets = if random.below(2) == 0 { left } else { 1 + random.below(left) };
+            frames.push((first + offset, u32::try_from(octets).unwrap()));
+            left -= octets;
+            if left == 0 || random.below(4) == 0 {
+                break;
+            }
+            offset += random.below(contract.window - offset + 1);
+        }
+        last = frames.last().unwrap().0;
+        instant += contract.separation
+            + if random.below(2) == 0 { 0 } else { random.below(2 * contract.separation) };
+    }
+    frames
+}
+
+#[test]
+fn who_keeps_the_contract_loses_nothing_and_needs_the_tolerance() {
+    let mut needed = 0;
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let (separation, jitter, window) = (1 + random.below(30), random.below(60), random.below(20));
+        let octets = u32::try_from(1 + random.below(12)).unwrap();
+        let tolerance = Contract::tolerance_for(separation, jitter, window);
+        let contract = contract(octets, separation, tolerance, window);
+        let frames = conforming(&mut random, &contract, jitter, 30);
+        let mut gate = Gate::new(contract);
+        for (now, octets) in &frames {
+            assert!(
+                gate.judge(*now, *octets).passes(),
+                "seed {seed}: {contract:?} jitter {jitter} refuses the frame at {now} of {frames:?}"
+            );
+        }
+        if let Some(less) = contract.tolerance.checked_sub(1) {
+            let mut gate = Gate::new(Contract { tolerance: less, ..contract });
+            needed += u64::from(!frames.iter().all(|(now, octets)| gate.judge(*now, *octets).passes()));
+        }
+    }
+    assert!(needed > 10, "less tolerance must refuse something, but did so in {needed} runs only");
+}
+
+#[test]
+fn who_waits_for_the_next_opening_loses_nothing() {
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let octets = u32::try_from(2 + random.below(12)).unwrap();
+        let contract = contract(octets, 1 + random.below(30), random.below(60), random.below(20));
+        let (mut gate, mut now) = (Gate::new(contract), START);
+        for _ in 0..30 {
+            // Now and then somebody babbles, and is refused or not.
+            if random.below(4) == 0 {
+                now += random.below(40);
+                gate.judge(now, octets + 1);
+            }
+            now = now.max(gate.next_opening()) + random.below(3);
+            let first = 1 + u32::try_from(random.below(u64::from(octets) - 1)).unwrap();
+            let within = now + random.below(contract.window + 1);
+            let passed = [gate.judge(now, first).passes(), gate.judge(within, octets - first).passes()];
+            assert_eq!(passed, [true, true], "seed {seed}: {contract:?}");
+            now = within;
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The verbs `lab` and `gate` of the command line.
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use plan::Network;
+
+use crate::error::Error;
+use crate::gate::{Agent, Served};
+use crate::lab::{Lab, Options};
+use crate::layout::Layout;
+use crate::list::{Condition, list};
+use crate::relay::Relay;
+
+/// It was done.
+pub const DONE: u8 = 0;
+/// It was done, and the answer is bad news: there is no such lab.
+pub const BAD_NEWS: u8 = 1;
+/// The network file or an argument is wrong.
+pub const WRONG: u8 = 2;
+/// It could not be done.
+pub const FAILED: u8 = 3;
+
+/// Builds and removes real test networks on this machine.
+#[derive(Args, Clone, Debug)]
+pub struct LabArguments {
+    #[command(subcommand)]
+    verb: LabVerb,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum LabVerb {
+    /// Builds the network of a file.
+    Up {
+        /// The network file (TOML), as for `punctual plan`
+        network: PathBuf,
+        /// What the lab is called; else as the file
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Runs a program on a host of a lab.
+    Run {
+        /// The lab
+        name: String,
+        /// The host
+        host: String,
+        /// The program with its arguments
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Removes a lab, however much of it is there.
+    Down {
+        /// The lab
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// Removes all labs of this machine
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
+    /// Lists the labs of this machine.
+    List {
+        /// Writes the list as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Holds frames between two interfaces; labs start it for links with a delay or a loss.
+    #[command(hide = true)]
+    Relay {
+        left: String,
+        right: String,
+        /// Nanoseconds
+        #[arg(long)]
+        delay: u64,
+        /// Frames of a million
+        #[arg(long)]
+        loss: u32,
+    },
+}
+
+/// Holds flows to their contracts where they enter a switch.
+#[derive(Args, Clone, Debug)]
+pub struct GateArguments {
+    #[command(subcommand)]
+    verb: GateVerb,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum GateVerb {
+    /// Puts message gates at ports, and sets them as clients ask.
+    ///
+    /// Whoever reaches the address can set gates: nothing is authenticated.
+    Serve {
+        /// Where clients connect
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        listen: SocketAddr,
+        /// A port of the switch and its interface
+        #[arg(long = "port", value_name = "NUMBER=INTERFACE", required = true, value_parser = port)]
+        ports: Vec<(u32, String)>,
+        /// The compiled program; it is compiled if this is not given
+        #[arg(long)]
+        object: Option<PathBuf>,
+        /// Where program and maps stay when the agent ends
+        #[arg(long, value_name = "FOLDER", default_value = "/sys/fs/bpf/punctual")]
+        pins: PathBuf,
+    },
+}
+
+fn port(text: &str) -> Result<(u32, String), String> {
+    let wrong = || format!("\"{text}\" is no port; give its number and its interface, as 3=p3");
+    let (number, interface) = text.split_once('=').ok_or_else(wrong)?;
+    let number = number.parse().map_err(|_| wrong())?;
+    if interface.is_empty() || interface.len() > 15 || interface.contains('/') {
+        return Err(wrong());
+    }
+    Ok((number, interface.to_owned()))
+}
+
+/// Does what `lab` is asked for; the result is the exit code.
+pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
+    let done = match &arguments.verb {
+        LabVerb::Up { network, name } => up(network, name.as_deref(), out, told),
+        LabVerb::Run { name, host, command } => run(name, host, command).map(|()| DONE),
+        LabVerb::Down { name, all } => down(name.as_deref(), *all, out),
+        LabVerb::List { json } => show(*json, out),
+        LabVerb::Relay { left, right, delay, loss } => {
+            let relay = Relay { delay: Duration::from_nanos(*delay), loss: *loss };
+            relay.run([left, right], || ready(out)).map(|()| DONE).map_err(failed)
+        }
+    };
+    code(done, told)
+}
+
+/// Does what `gate` is asked for; the result is the exit code.
+pub fn run_gate(arguments: &GateArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
+    let GateVerb::Serve { listen, ports, object, pins } = &arguments.verb;
+    code(serve(*listen, ports, object.as_deref(), pins, out).map(|()| DONE).map_err(failed), told)
+}
+
+type Done = Result<u8, (u8, Error)>;
+
+fn failed(error: Error) -> (u8, Error) {
+    (FAILED, error)
+}
+
+fn code(done: Done, told: &mut dyn Write) -> u8 {
+    done.unwrap_or_else(|(code, error)| {
+        // If even that cannot be written, the exit code says it.
+        let _ = writeln!(told, "punctual: {error}");
+        code
+    })
+}
+
+fn up(path: &Path, name: Option<&str>, out: &mut dyn Write, told: &mut dyn Write) -> Done {
+    let wrong = |error: Error| (WRONG, error);
+    let network = Network::open(path).map_err(|problem| wrong(Error::new(problem.to_string(), "")))?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let name = name.map_or_else(|| stem.unwrap_or_default(), str::to_owned);
+    // What cannot be built at all is the file's fault, not the machine's.
+    Layout::new(&network, &name).map_err(wrong)?;
+    let options = Options { program: None, interrupted: Arc::new(AtomicBool::new(false)) };
+    let interrupted = Arc::clone(&options.interrupted);
+    // Handled once for each process; without it the lab is left over, and `down` removes it.
+    let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
+    let lab = Lab::up_with(&network, &name, &options).map_err(failed)?;
+    for warning in lab.warnings() {
+        let _ = writeln!(told, "punctual: {warning}");
+    }
+    let record = lab.keep();
+    if !record.real_time {
+        let text = "switches have no real-time priority: under load they are late and lose frames; \
+                    as root with CAP_SYS_NICE they get it";
+        let _ = writeln!(told, "punctual: {text}");
+    }
+    let _ = writeln!(
+        out,
+        "lab {}: {} hosts, {} switches",
+        record.name,
+        record.hosts.len(),
+        record.switches.len()
+    );
+    for host in &record.hosts {
+        let manager = if host.manager { "  manager" } else { "" };
+        let _ = writeln!(out, "  {}  {}{manager}", host.name, host.address);
+    }
+    Ok(DONE)
+}
+
+fn run(name: &str, host: &str, command: &[OsString]) -> Result<(), (u8, Error)> {
+    crate::tools::check_rights().map_err(failed)?;
+    let lab = Lab::find(name).map_err(failed)?;
+    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+    let mut command = lab.command(host, program).map_err(failed)?;
+    let error = command.args(arguments).exec();
+    Err(failed(Error::new(format!("ip: {error}"), "apt-get install iproute2")))
+}
+
+fn down(name: Option<&str>, all: bool, out: &mut dyn Write) -> Done {
+    crate::tools::check_rights().map_err(failed)?;
+    let names = match name {
+        Some(name) if !all => vec![name.to_owned()],
+        _ => crate::place::names().map_err(failed)?,
+    };
+    let mut code = DONE;
+    for name in &names {
+        let removed = crate::remove::down(name).map_err(failed)?;
+        if !removed && !all {
+            let _ = writeln!(out, "there is no lab \"{name}\"");
+            code = BAD_NEWS;
+        } else {
+            let _ = writeln!(out, "removed {name}");
+        }
+    }
+    Ok(code)
+}
+
+fn show(json: bool, out: &mut dyn Write) -> Done {
+    let labs = list().map_err(failed)?;
+    if json {
+        let text = serde_json::to_string_pretty(&labs);
+        let text = text.map_err(|error| failed(Error::new(error.to_string(), "")))?;
+        let _ = writeln!(out, "{text}");
+        return Ok(DONE);
+    }
+    if labs.is_empty() {
+        let _ = writeln!(out, "no labs");
+    }
+    for lab in labs {
+        let condition = match lab.condition {
+            Condition::Alive => "alive".to_owned(),
+            Condition::Changing => "being built or removed".to_owned(),
+            Condition::LeftOver => format!("left over: punctual lab down {} removes it", lab.name),
+        };
+        let (hosts, switches) = (lab.hosts.len(), lab.switches.len());
+        let _ =
+            writeln!(out, "{}  {}  {hosts} hosts, {switches} switches  {condition}", lab.name, age(lab.age));
+    }
+    Ok(DONE)
+}
+
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3_600),
+    }
+}
+
+fn serve(
+    listen: SocketAddr,
+    ports: &[(u32, String)],
+    object: Option<&Path>,
+    pins: &Path,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    crate::tools::check_rights()?;
+    // A folder in no such file system becomes one.
+    if !crate::gate::holds_pins(pins) {
+        crate::gate::mount_pins(pins)?;
+    }
+    let compiled = pins_object(object)?;
+    let served =
+        Served { listen, ports: ports.to_vec(), object: compiled.path().to_owned(), pins: pins.to_owned() };
+    let agent = Agent::new(&served)?;
+    agent.serve(listen, || ready(out))
+}
+
+fn ready(out: &mut dyn Write) {
+    // Who does not read it does not wait for it.
+    let _ = out.write_all(crate::READY_LINE.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The compiled program: one that is there, or one of our own that is removed again.
+enum Object {
+    There(PathBuf),
+    Own(PathBuf),
+}
+
+impl Object {
+    fn path(&self) -> &Path {
+        match self {
+            Self::There(path) | Self::Own(path) => path,
+        }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if let Self::Own(path) = self {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn pins_object(object: Option<&Path>) -> Result<Object, Error> {
+    if let Some(object) = object {
+        return Ok(Object::There(object.to_owned()));
+    }
+    let own = Object::Own(std::env::temp_dir().join(format!("punctual-gate-{}.o", std::process::id())));
+    crate::gate::compile_to(own.path())?;
+    Ok(own)
+}

@@ -1,0 +1,51 @@
+//! The other side of the agent: asks, and waits for the answer.
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use gate::protocol::{Answer, Request};
+
+use crate::error::Error;
+
+/// An answer takes no longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Octets of the longest answer that is read.
+const LONGEST_ANSWER: u64 = 1 << 20;
+
+/// A connection to the agent of a switch's gates.
+#[derive(Debug)]
+pub struct GateClient {
+    stream: BufReader<TcpStream>,
+}
+
+impl GateClient {
+    /// Connects, from the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Nobody is there.
+    pub fn connect(address: SocketAddr) -> Result<Self, Error> {
+        let failed = Error::system(format!("the agent of the gates at {address}"));
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).and_then(|stream| {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        });
+        Ok(Self { stream: BufReader::new(stream.map_err(failed)?) })
+    }
+
+    /// Asks for something.
+    ///
+    /// # Errors
+    /// The agent is gone, takes too long, or says what cannot be understood. That it refuses is an [`Answer`].
+    pub fn ask(&mut self, request: &Request) -> Result<Answer, Error> {
+        let mut line = serde_json::to_vec(request).map_err(|error| Error::new(error.to_string(), ""))?;
+        line.push(b'\n');
+        let failed = "the agent of the gates";
+        self.stream.get_mut().write_all(&line).map_err(Error::system(failed))?;
+        let mut answer = Vec::new();
+        let limited = self.stream.by_ref().take(LONGEST_ANSWER).read_until(b'\n', &mut answer);
+        limited.map_err(Error::system(failed))?;
+        serde_json::from_slice(&answer).map_err(|error| Error::new(format!("{failed}: {error}"), ""))
+    }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The message gate as an XDP program: the rule of decision 3 for flows with a contract, a limit and the lowest class for
+// everything else. It must see frames before the switch does, and drop them before.
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define LONGEST_FRAME 1514 // Ethernet header and 1500; longer ones (offload) would block every class for longer
+#define SHORTEST_FRAME 60
+#define AROUND 24 // check sequence, preamble, gap
+
+// Addresses and ports in network order; 0 stands for any source port or any destination address.
+struct key {
+  __u32 ifindex, source, destination;
+  __u16 source_port, destination_port;
+};
+
+struct contract {
+  __u64 separation, tolerance, window; // ns
+  __u32 octets;
+  __u8 tos, pad[3];
+};
+
+struct state {
+  struct bpf_spin_lock lock;
+  __u32 left; // octets left of the open message
+  __u64 next, open_until, refused_until, last, judged;
+  __u64 messages, frames, octets; // let through
+  __u64 early, rest, cut;         // dropped
+};
+
+// What has no contract: a frame for each frame_ns, and as many at once as burst_ns has room for.
+struct port {
+  struct bpf_spin_lock lock;
+  __u32 frame_ns;
+  __u64 burst_ns, next;
+  __u64 per_second; // as it was asked for
+};
+
+struct others {
+  __u64 best_effort, other, limited, fragments, too_long, tagged, broken;
+};
+
+// For tests: every judgement, to be compared with the pure rule.
+struct record {
+  __u64 time, number;
+  __u32 octets, verdict;
+};
+enum { OPEN, MORE, EARLY, REST, CUT };
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1024);
+  __type(key, struct key);
+  __type(value, struct contract);
+  __uint(pinning, LIBBPF_PIN_BY_NAME);
+} contracts SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1024);
+  __type(key, struct key);
+  __type(value, struct state);
+  __uint(pinning, LIBBPF_PIN_BY_NAME);
+} states SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 256);
+  __type(key, __u32);
+  __type(value, struct port);
+  __uint(pinning, LIBBPF_PIN_BY_NAME);
+} ports SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+  __uint(max_entries, 256);
+  __type(key, __u32);
+  __type(value, struct others);
+  __uint(pinning, LIBBPF_PIN_BY_NAME);
+} counts SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 20);
+} judgements SEC(".maps");
+const volatile __u32 log_on = 0;
+
+static __always_inline void set_tos(struct iphdr *ip, __u8 tos) {
+  __u8 old = ip->tos;
+  tos |= old & 3; // congestion notification is the sender's and the receiver's
+  if (old == tos)
+    return;
+  __u32 sum = (__u16)~bpf_ntohs(ip->check) + (__u16) ~(__u16)old + tos; // RFC 1624
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  ip->check = bpf_htons(~sum);
+  ip->tos = tos;
+}
+
+// The switch process carries so many frames per second and no more: those without a contract must not use them up. A port
+// that nobody has set up lets nothing pass.
+static __always_inline int limited(__u32 ifindex) {
+  struct port *port = bpf_map_lookup_elem(&ports, &ifindex);
+  __u64 now = bpf_ktime_get_ns();
+  int over = 0;
+  if (!port)
+    return 1;
+  bpf_spin_lock(&port->lock);
+  if (now > port->next)
+    port->next = now;
+  if (port->next - now > port->burst_ns)
+    over = 1;
+  else
+    port->next += port->frame_ns;
+  bpf_spin_unlock(&port->lock);
+  return over;
+}
+
+// The contract of a flow; the key becomes the one under which it is.
+static __always_inline struct contract *find(struct key *key) {
+  __u16 source_port = key->source_port;
+  struct contract *contract = bpf_map_lookup_elem(&contracts, key);
+  if (contract)
+    return contract;
+  key->source_port = 0;
+  contract = bpf_map_lookup_elem(&contracts, key);
+  if (contract)
+    return contract;
+  key->source_port = source_port;
+  key->destination = 0;
+  contract = bpf_map_lookup_elem(&contracts, key);
+  if (contract)
+    return contract;
+  key->source_port = 0;
+  return bpf_map_lookup_elem(&contracts, key);
+}
+
+SEC("xdp")
+int gate(struct xdp_md *ctx) {
+  void *end = (void *)(long)ctx->data_end, *data = (void *)(long)ctx->data;
+  struct ethhdr *eth = data;
+  struct iphdr *ip = (void *)(eth + 1);
+  __u32 ifindex = ctx->ingress_ifindex;
+  __u32 length = end - data, octets = (length < SHORTEST_FRAME ? SHORTEST_FRAME : length) + AROUND;
+  struct others *count = bpf_map_lookup_elem(&counts, &ifindex);
+  if (!count)
+    return XDP_DROP;
+  if (length > LONGEST_FRAME) {
+    count->too_long++;
+    return XDP_DROP;
+  }
+  if ((void *)(eth + 1) > end) {
+    count->broken++;
+    return XDP_DROP;
+  }
+  if (eth->h_proto == bpf_htons(ETH_P_8021Q) || eth->h_proto == bpf_htons(ETH_P_8021AD)) {
+    count->tagged++;
+    return XDP_DROP;
+  }
+  if (eth->h_proto != bpf_htons(ETH_P_IP)) {
+    if (limited(ifindex)) {
+      count->limited++;
+      return XDP_DROP;
+    }
+    count->other++;
+    return XDP_PASS;
+  }
+  if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5) {
+    count->broken++;
+    return XDP_DROP;
+  }
+  // No fragment is part of a promise; the first one alone, which has the ports, must not reach the class either.
+  if (ip->frag_off & bpf_htons(0x3fff)) {
+    count->fragments++;
+    return XDP_DROP;
+  }
+  struct udphdr *udp = (void *)ip + ip->ihl * 4;
+  struct key key = {.ifindex = ifindex, .source = ip->saddr, .destination = ip->daddr};
+  struct contract *contract = 0;
+  struct state *state = 0;
+  if (ip->protocol == 17 && (void *)(udp + 1) <= end) {
+    key.source_port = udp->source;
+    key.destination_port = udp->dest;
+    contract = find(&key);
+    if (contract)
+      state = bpf_map_lookup_elem(&states, &key);
+  }
+  if (!contract || !state) {
+    if (limited(ifindex)) {
+      count->limited++;
+      return XDP_DROP;
+    }
+    set_tos(ip, 0);
+    count->best_effort++;
+    return XDP_PASS;
+  }
+
+  __u64 now = bpf_ktime_get_ns(), number;
+  __u32 verdict;
+  bpf_spin_lock(&state->lock);
+  if (now < state->last)
+    now = state->last; // another core was later at the clock but earlier at the lock
+  state->last = now;
+  number = state->judged++;
+  if (now < state->refused_until) {
+    verdict = REST;
+    state->rest++;
+  } else if (now <= state->open_until && octets <= state->left) {
+    verdict = MORE;
+    state->left -= octets;
+  } else if (octets <= contract->octets && now + contract->tolerance >= state->next) {
+    verdict = OPEN;
+    state->left = contract->octets - octets;
+    state->open_until = now + contract->window;
+    state->next = (now > state->next ? now : state->next) + contract->separation;
+    state->messages++;
+  } else { // the rest of this message is refused too, not frames here and there
+    if (now <= state->open_until) {
+      verdict = CUT;
+      state->cut++;
+    } else {
+      verdict = EARLY;
+      state->early++;
+    }
+    state->left = 0;
+    state->open_until = 0;
+    state->refused_until = now + contract->window;
+  }
+  if (verdict <= MORE) {
+    state->frames++;
+    state->octets += octets;
+  }
+  bpf_spin_unlock(&state->lock);
+
+  if (log_on) {
+    struct record *record = bpf_ringbuf_reserve(&judgements, sizeof *record, 0);
+    if (record) {
+      record->time = now;
+      record->number = number;
+      record->octets = octets;
+      record->verdict = verdict;
+      bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+    }
+  }
+  if (verdict > MORE)
+    return XDP_DROP;
+  set_tos(ip, contract->tos);
+  return XDP_PASS;
+}
+
+char _license[] SEC("license") = "MIT";

@@ -1,0 +1,318 @@
+//! The program in the kernel and its maps. Keys and values are octets in the order of `gate.c`.
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use aya::maps::{HashMap, Map, MapData, PerCpuHashMap, PerCpuValues, RingBuf};
+use aya::programs::links::{FdLink, PinnedLink};
+use aya::programs::xdp::XdpLink;
+use aya::programs::{Xdp, XdpFlags};
+use aya::{Ebpf, EbpfLoader};
+use gate::protocol::{Counters, LIMIT_BURST, Others};
+use gate::{Contract, Key};
+
+use crate::error::Error;
+
+type KeyOctets = [u8; 16];
+type ContractOctets = [u8; 32];
+type StateOctets = [u8; 96];
+type PortOctets = [u8; 32];
+type OthersOctets = [u8; 56];
+
+/// Only what is not there yet is put in (BPF_NOEXIST).
+const IF_NONE: u64 = 1;
+/// Octets of the log of judgements, if there is one; else the least that there can be.
+const LOG: u32 = 1 << 22;
+const NO_LOG: u32 = 4_096;
+/// Octets of one judgement.
+const JUDGEMENT: usize = 24;
+
+/// What the gate decided about a frame of a flow with a contract; in a log that tests switch on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// The time that it decided on, in nanoseconds of the monotonic clock.
+    pub time: u64,
+    /// How many frames of the flow it had judged before.
+    pub number: u64,
+    /// Octets of the frame on the wire.
+    pub octets: u32,
+    /// 0 opens a message, 1 is more of one; dropped are 2 early, 3 the rest, 4 cut.
+    pub verdict: u32,
+}
+
+/// A loaded program. What is pinned stays when this is dropped; what is not ends.
+pub struct Program {
+    ebpf: Ebpf,
+    contracts: HashMap<MapData, KeyOctets, ContractOctets>,
+    states: HashMap<MapData, KeyOctets, StateOctets>,
+    ports: HashMap<MapData, [u8; 4], PortOctets>,
+    counts: PerCpuHashMap<MapData, [u8; 4], OthersOctets>,
+    log: Option<RingBuf<MapData>>,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("log", &self.log.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// Loads the compiled program. Maps that are pinned in the folder are used as they are, and new ones are pinned there.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn load(object: &Path, pins: &Path, log: bool) -> Result<Self, Error> {
+        let octets = fs::read(object).map_err(Error::system(object.display()))?;
+        let switch = u32::from(log);
+        let mut loader = EbpfLoader::new();
+        loader.map_pin_path(pins).set_global("log_on", &switch, true);
+        loader.set_max_entries("judgements", if log { LOG } else { NO_LOG });
+        let mut ebpf = loader.load(&octets).map_err(refused("load"))?;
+        let mut take = |name: &str| {
+            let map = ebpf.take_map(name);
+            map.ok_or_else(|| Error::new(format!("the gate has no map \"{name}\""), "build it again"))
+        };
+        let log = if log { Some(map(take("judgements")?)?) } else { None };
+        let (contracts, states) = (map(take("contracts")?)?, map(take("states")?)?);
+        let (ports, counts) = (map(take("ports")?)?, map(take("counts")?)?);
+        xdp(&mut ebpf)?.load().map_err(refused("load"))?;
+        Ok(Self { ebpf, contracts, states, ports, counts, log })
+    }
+
+    /// Puts the gate at an interface, with the link pinned at the path. If one is there from before it gets this program
+    /// without a moment in between.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn attach(&mut self, interface: u32, pin: &Path) -> Result<(), Error> {
+        // Asked for by key, because a value of zeros is also what aya 0.13 gives for one that is not there.
+        if !self.counts.keys().flatten().any(|key| key == interface.to_ne_bytes()) {
+            let cpus = aya::util::nr_cpus().map_err(|(what, error)| Error::system(what)(error))?;
+            let zero = PerCpuValues::try_from(vec![[0; 56]; cpus]).map_err(Error::system("counts"))?;
+            self.counts.insert(interface.to_ne_bytes(), zero, 0).map_err(refused("counts"))?;
+        }
+        let program = xdp(&mut self.ebpf)?;
+        let before = PinnedLink::from_pin(pin).ok().map(FdLink::from);
+        if let Some(link) = before.and_then(|link| XdpLink::try_from(link).ok())
+            && program.attach_to_link(link).is_ok()
+        {
+            return Ok(());
+        }
+        // Left of an interface that is gone.
+        let _ = fs::remove_file(pin);
+        let id = program.attach_to_if_index(interface, XdpFlags::SKB_MODE).map_err(refused("attach"))?;
+        let link = program.take_link(id).map_err(refused("attach"))?;
+        let link = FdLink::try_from(link).map_err(refused("attach"))?;
+        link.pin(pin).map_err(refused("pin"))?;
+        Ok(())
+    }
+
+    /// Gives a flow a contract; what it has sent is not forgotten. The contract that the kernel has then.
+    ///
+    /// # Errors
+    /// What the kernel says: [`full`] tells whether there is no room.
+    pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
+        let octets = key_octets(interface, key);
+        if self.states.get(&octets, 0).is_err() {
+            self.states.insert(octets, [0; 96], IF_NONE).map_err(refused("states"))?;
+        }
+        let set = self.contracts.insert(octets, contract_octets(contract), 0).map_err(refused("contracts"));
+        if let Err(error) = set {
+            let _ = self.states.remove(&octets);
+            return Err(error);
+        }
+        self.contracts.get(&octets, 0).map(|octets| contract_of(&octets)).map_err(refused("contracts"))
+    }
+
+    /// Takes the contract of a flow away; what was counted, or `None` if it had none.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn remove(&mut self, interface: u32, key: &Key) -> Result<Option<Counters>, Error> {
+        let octets = key_octets(interface, key);
+        if self.contracts.get(&octets, 0).is_err() {
+            return Ok(None);
+        }
+        self.contracts.remove(&octets).map_err(refused("contracts"))?;
+        let counters = self.states.get(&octets, 0).map(|octets| counters_of(&octets));
+        let _ = self.states.remove(&octets);
+        Ok(Some(counters.unwrap_or_default()))
+    }
+
+    /// All contracts, with the interface and what was counted.
+    pub fn list(&self) -> Vec<(u32, Key, Contract, Counters)> {
+        let entries = self.contracts.iter().flatten();
+        entries
+            .map(|(key, contract)| {
+                let counters = self.states.get(&key, 0).map(|octets| counters_of(&octets));
+                let (interface, flow) = key_of(&key);
+                (interface, flow, contract_of(&contract), counters.unwrap_or_default())
+            })
+            .collect()
+    }
+
+    /// Lets so many frames per second pass without a contract; what the kernel has then.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn limit(&mut self, interface: u32, frames: u32) -> Result<u32, Error> {
+        let each = 1_000_000_000_u32.div_ceil(frames.max(1));
+        let mut octets = PortOctets::default();
+        put(&mut octets, 4, &each.to_ne_bytes());
+        put(&mut octets, 8, &(u64::from(each) * u64::from(LIMIT_BURST)).to_ne_bytes());
+        put(&mut octets, 24, &u64::from(frames).to_ne_bytes());
+        self.ports.insert(interface.to_ne_bytes(), octets, 0).map_err(refused("ports"))?;
+        self.limit_of(interface).ok_or_else(|| Error::new("the kernel does not keep the limit", ""))
+    }
+
+    /// How many frames per second pass without a contract; `None` if none at all.
+    pub fn limit_of(&self, interface: u32) -> Option<u32> {
+        let octets = self.ports.get(&interface.to_ne_bytes(), 0).ok()?;
+        u32::try_from(number(&octets, 24)).ok()
+    }
+
+    /// What came in at an interface without a contract.
+    pub fn others(&self, interface: u32) -> Others {
+        let Ok(values) = self.counts.get(&interface.to_ne_bytes(), 0) else { return Others::default() };
+        let sum = |place: usize| values.iter().map(|octets| number(octets, 8 * place)).sum();
+        Others {
+            best_effort: sum(0),
+            other: sum(1),
+            limited: sum(2),
+            fragments: sum(3),
+            too_long: sum(4),
+            tagged: sum(5),
+            broken: sum(6),
+        }
+    }
+
+    /// The next entry of the log, if it is on.
+    pub fn judgement(&mut self) -> Option<Judgement> {
+        let item = self.log.as_mut()?.next()?;
+        let octets: &[u8; JUDGEMENT] = item.first_chunk()?;
+        let half = |at: usize| u32::try_from(number(octets, 16) >> (8 * at) & 0xffff_ffff).unwrap_or(0);
+        // Octets and verdict are the halves of the last eight octets.
+        let (octets_place, verdict_place) = if cfg!(target_endian = "little") { (0, 4) } else { (4, 0) };
+        Some(Judgement {
+            time: number(octets, 0),
+            number: number(octets, 8),
+            octets: half(octets_place),
+            verdict: half(verdict_place),
+        })
+    }
+}
+
+/// Whether an error of [`Program::set`] is that there is no room.
+pub(crate) fn full(error: &Error) -> bool {
+    // E2BIG is what maps say.
+    error.what.contains("os error 7")
+}
+
+fn xdp(ebpf: &mut Ebpf) -> Result<&mut Xdp, Error> {
+    let program =
+        ebpf.program_mut("gate").ok_or_else(|| Error::new("no program \"gate\"", "build it again"))?;
+    program.try_into().map_err(refused("load"))
+}
+
+fn map<M: TryFrom<Map, Error = aya::maps::MapError>>(map: Map) -> Result<M, Error> {
+    M::try_from(map).map_err(refused("map"))
+}
+
+fn refused<E: std::error::Error>(step: &str) -> impl FnOnce(E) -> Error {
+    move |error| {
+        let mut what = format!("the gate: {step}: {error}");
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            what += &format!(": {inner}");
+            cause = inner.source();
+        }
+        Error::new(what, "gates need root, and a kernel with BTF (CONFIG_DEBUG_INFO_BTF)")
+    }
+}
+
+fn put(octets: &mut [u8], at: usize, value: &[u8]) {
+    if let Some(place) = octets.get_mut(at..at + value.len()) {
+        place.copy_from_slice(value);
+    }
+}
+
+fn number(octets: &[u8], at: usize) -> u64 {
+    octets.get(at..).and_then(|octets| octets.first_chunk()).map_or(0, |octets| u64::from_ne_bytes(*octets))
+}
+
+fn key_octets(interface: u32, key: &Key) -> KeyOctets {
+    let mut octets = KeyOctets::default();
+    put(&mut octets, 0, &interface.to_ne_bytes());
+    put(&mut octets, 4, &key.source.octets());
+    put(&mut octets, 8, &key.destination.octets());
+    put(&mut octets, 12, &key.source_port.to_be_bytes());
+    put(&mut octets, 14, &key.destination_port.to_be_bytes());
+    octets
+}
+
+fn key_of(octets: &KeyOctets) -> (u32, Key) {
+    let four = |at: usize| octets.get(at..).and_then(|octets| octets.first_chunk::<4>()).copied();
+    let two = |at: usize| octets.get(at..).and_then(|octets| octets.first_chunk::<2>()).copied();
+    let key = Key {
+        source: Ipv4Addr::from(four(4).unwrap_or_default()),
+        destination: Ipv4Addr::from(four(8).unwrap_or_default()),
+        source_port: u16::from_be_bytes(two(12).unwrap_or_default()),
+        destination_port: u16::from_be_bytes(two(14).unwrap_or_default()),
+    };
+    (u32::from_ne_bytes(four(0).unwrap_or_default()), key)
+}
+
+fn contract_octets(contract: &Contract) -> ContractOctets {
+    let mut octets = ContractOctets::default();
+    put(&mut octets, 0, &contract.separation.to_ne_bytes());
+    put(&mut octets, 8, &contract.tolerance.to_ne_bytes());
+    put(&mut octets, 16, &contract.window.to_ne_bytes());
+    put(&mut octets, 24, &contract.octets.to_ne_bytes());
+    put(&mut octets, 28, &[contract.dscp << 2]);
+    octets
+}
+
+fn contract_of(octets: &ContractOctets) -> Contract {
+    let size = octets.get(24..).and_then(|octets| octets.first_chunk()).copied().unwrap_or_default();
+    Contract {
+        octets: u32::from_ne_bytes(size),
+        separation: number(octets, 0),
+        tolerance: number(octets, 8),
+        window: number(octets, 16),
+        dscp: octets.get(28).map_or(0, |tos| tos >> 2),
+    }
+}
+
+fn counters_of(octets: &StateOctets) -> Counters {
+    let place = |place: usize| number(octets, 48 + 8 * place);
+    Counters {
+        messages: place(0),
+        frames: place(1),
+        octets: place(2),
+        early: place(3),
+        rest: place(4),
+        cut: place(5),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn octets_are_those_of_the_program_in_c() {
+        let key = Key {
+            source: Ipv4Addr::new(10, 1, 0, 2),
+            source_port: 7_411,
+            destination: Ipv4Addr::new(239, 255, 0, 1),
+            destination_port: 7_400,
+        };
+        let octets = key_octets(9, &key);
+        assert_eq!(octets[4..], [10, 1, 0, 2, 239, 255, 0, 1, 0x1c, 0xf3, 0x1c, 0xe8]);
+        assert_eq!(key_of(&octets), (9, key));
+        let contract =
+            Contract { octets: 5_064, separation: 5_000_000, tolerance: 1, window: 600_000, dscp: 46 };
+        let octets = contract_octets(&contract);
+        assert_eq!((octets[28], contract_of(&octets)), (0xb8, contract));
+    }
+}

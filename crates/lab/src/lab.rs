@@ -1,0 +1,379 @@
+//! A lab: built, used, and removed.
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use plan::Network;
+
+use crate::error::Error;
+use crate::gate::GateClient;
+use crate::inside::inside;
+use crate::layout::{GATE_PORT, Layout, Link, Switch};
+use crate::link;
+use crate::memory::Raised;
+use crate::place::{self, Place, Record};
+use crate::remove::{PINS, down_held, processes};
+use crate::switch::{self, Files};
+use crate::tools::{MARK, Tools, check_programs, check_rights};
+
+/// How long an agent or a relay may take until it is ready.
+const READY: Duration = Duration::from_secs(10);
+/// Names of programs that know the verbs `lab` and `gate`.
+const PROGRAMS: [&str; 2] = ["punctual-lab", "punctual"];
+
+/// How a lab is built.
+#[derive(Clone, Default, Debug)]
+pub struct Options {
+    /// The program that runs gates and relays; if not given, this one or one beside it, as far as it is called `punctual` or
+    /// `punctual-lab`.
+    pub program: Option<PathBuf>,
+    /// Ends the building, and removes what is there, once it is true.
+    pub interrupted: Arc<AtomicBool>,
+}
+
+/// A lab that works. It is removed when this is dropped, unless it is [kept](Lab::keep).
+#[derive(Debug)]
+pub struct Lab {
+    record: Record,
+    warnings: Vec<String>,
+    /// Processes that this one started and has to wait for.
+    children: Vec<Child>,
+    kept: bool,
+}
+
+impl Lab {
+    /// Builds a network, called `name` among the labs of this machine.
+    ///
+    /// # Errors
+    /// What is missing or went wrong; nothing is left of the lab then.
+    pub fn up(network: &Network, name: &str) -> Result<Self, Error> {
+        Self::up_with(network, name, &Options::default())
+    }
+
+    /// The same, with options.
+    ///
+    /// # Errors
+    /// As for [`Lab::up`]; also that it was interrupted.
+    pub fn up_with(network: &Network, name: &str, options: &Options) -> Result<Self, Error> {
+        let layout = Layout::new(network, name)?;
+        check_rights()?;
+        let gated = layout.switches.iter().any(|switch| switch.gated);
+        check_programs(gated)?;
+        let mut record = Record::new(&layout, network.name());
+        let place = Place::reserve(&record)?;
+        let mut building = Building {
+            tools: Tools::new(name),
+            layout: &layout,
+            place: &place,
+            options,
+            children: Vec::new(),
+        };
+        let built = building.build(&mut record);
+        let mut children = std::mem::take(&mut building.children);
+        match built.and_then(|()| place.write(&record)) {
+            Ok(()) => Ok(Self { record, warnings: layout.warnings, children, kept: false }),
+            Err(error) => {
+                let removed = down_held(name, place);
+                children.iter_mut().for_each(reap);
+                Err(match removed {
+                    Ok(()) => error,
+                    Err(left) => Error::new(
+                        format!("{error}\nand not everything could be removed: {left}"),
+                        format!("punctual lab down {name}"),
+                    ),
+                })
+            }
+        }
+    }
+
+    /// A lab that was built before, by whomever; it stays when this is dropped.
+    ///
+    /// # Errors
+    /// There is none with that name, or it is not complete.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        let what = || format!("there is no lab \"{}\"", name.escape_default());
+        crate::layout::check_name(name)?;
+        let record = place::record(name)?
+            .ok_or_else(|| Error::new(what(), "punctual lab list names those there are"))?;
+        if !record.complete {
+            let what = format!("the lab \"{name}\" was not built to the end");
+            return Err(Error::new(what, format!("punctual lab down {name} removes what there is of it")));
+        }
+        Ok(Self { record, warnings: Vec::new(), children: Vec::new(), kept: true })
+    }
+
+    /// What is written down about it.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What works less well than the network file says.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Lets the lab stay when this is dropped, and when the process ends.
+    pub fn keep(mut self) -> Record {
+        self.kept = true;
+        self.record.clone()
+    }
+
+    /// A program on a host: it sees the network as that host does, and ends with the lab.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn command(&self, host: &str, program: impl AsRef<OsStr>) -> Result<Command, Error> {
+        let namespace = &self.host(host)?.namespace;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace]).arg(program).env(MARK, &self.record.name);
+        Ok(command)
+    }
+
+    /// Does something on a thread that is on a host: what it opens or starts stays there.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        inside(&self.host(host)?.namespace, || Ok(act()))
+    }
+
+    /// A connection to the agent of the gates of a switch.
+    ///
+    /// # Errors
+    /// There is no such switch, or it has no gates.
+    pub fn gate(&self, switch: &str) -> Result<GateClient, Error> {
+        let switch = self.switch(switch)?;
+        if !switch.gated {
+            let what = format!("the switch \"{}\" has no gates", switch.name);
+            return Err(Error::new(what, "take a model with gates"));
+        }
+        let managed = self.record.hosts.iter().any(|host| host.manager);
+        let address = (gate_address(switch, managed), GATE_PORT);
+        inside(&switch.namespace, || GateClient::connect(address.into()))
+    }
+
+    /// The address of a host.
+    ///
+    /// # Errors
+    /// There is no such host.
+    pub fn host_address(&self, host: &str) -> Result<Ipv4Addr, Error> {
+        Ok(self.host(host)?.address)
+    }
+
+    /// The switch with this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn switch(&self, name: &str) -> Result<&Switch, Error> {
+        let found = self.record.switches.iter().find(|switch| switch.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.record.switches.iter().map(|switch| switch.name.as_str()).collect();
+            let what = format!("the lab has no switch \"{}\"", name.escape_default());
+            Error::new(what, format!("its switches are {}", names.join(", ")))
+        })
+    }
+
+    /// Where `ovs-ofctl -O OpenFlow13` finds the bridge of a switch.
+    ///
+    /// # Errors
+    /// There is no such switch.
+    pub fn management(&self, switch: &str) -> Result<String, Error> {
+        let folder = Path::new(place::PLACE).join(&self.record.name);
+        Ok(Files::of(&folder, self.switch(switch)?).management())
+    }
+
+    /// What the kernel counts for each class of a port, as `tc -s class show` prints it.
+    ///
+    /// # Errors
+    /// There is no such switch or port.
+    pub fn classes(&self, switch: &str, port: u32) -> Result<String, Error> {
+        let namespace = &self.switch(switch)?.namespace;
+        Tools::new(&self.record.name).run(&format!("tc -n {namespace} -s class show dev p{port}"))
+    }
+
+    /// Removes it now.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn down(mut self) -> Result<(), Error> {
+        self.kept = true;
+        self.remove()
+    }
+
+    fn remove(&mut self) -> Result<(), Error> {
+        let removed = crate::remove::down(&self.record.name);
+        self.children.iter_mut().for_each(reap);
+        removed.map(drop)
+    }
+
+    fn host(&self, name: &str) -> Result<&crate::layout::Host, Error> {
+        let found = self.record.hosts.iter().find(|host| host.name == name);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.record.hosts.iter().map(|host| host.name.as_str()).collect();
+            let what = format!("the lab \"{}\" has no host \"{}\"", self.record.name, name.escape_default());
+            Error::new(what, format!("its hosts are {}", names.join(", ")))
+        })
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if !self.kept
+            && let Err(error) = self.remove()
+        {
+            eprintln!("{error}");
+        }
+    }
+}
+
+/// Takes notice of the end of a process that was killed.
+fn reap(child: &mut Child) {
+    let _ = child.wait();
+}
+
+/// A lab in the making.
+struct Building<'b> {
+    tools: Tools,
+    layout: &'b Layout,
+    place: &'b Place,
+    options: &'b Options,
+    children: Vec<Child>,
+}
+
+impl Building<'_> {
+    fn build(&mut self, record: &mut Record) -> Result<(), Error> {
+        let program = program(self.options)?;
+        self.go_on()?;
+        link::namespaces(&self.tools, self.layout)?;
+        self.go_on()?;
+        link::links(&self.tools, self.layout)?;
+        record.real_time = self.switches()?;
+        self.go_on()?;
+        link::queues(&self.tools, self.layout)?;
+        self.go_on()?;
+        self.gates(&program)?;
+        for link in &self.layout.links {
+            self.go_on()?;
+            self.relay(&program, link)?;
+        }
+        record.complete = true;
+        record.processes = processes(&record.name, &record.namespaces).len();
+        Ok(())
+    }
+
+    fn go_on(&self) -> Result<(), Error> {
+        if self.options.interrupted.load(Ordering::Relaxed) {
+            return Err(Error::new("interrupted; nothing is left of the lab", ""));
+        }
+        Ok(())
+    }
+
+    /// Starts all switches; whether all have real-time priority.
+    fn switches(&self) -> Result<bool, Error> {
+        let memory = self.layout.switches.iter().map(|switch| switch.memory).max().unwrap_or(0);
+        let raised = Raised::to(memory)?;
+        let mut real_time = true;
+        for switch in &self.layout.switches {
+            self.go_on()?;
+            let files = Files::of(self.place.path(), switch);
+            switch::start(&self.tools, &files, switch, self.layout.manager().is_some())?;
+            switch::send_first(&self.tools, &files, switch)?;
+            real_time &= switch::hurry(&self.tools, &files)?;
+        }
+        drop(raised);
+        Ok(real_time)
+    }
+
+    fn gates(&mut self, program: &Path) -> Result<(), Error> {
+        if !self.layout.switches.iter().any(|switch| switch.gated) {
+            return Ok(());
+        }
+        let object = self.place.path().join("gate.o");
+        crate::gate::compile(&self.tools, &object)?;
+        let pins = self.place.path().join(PINS);
+        crate::gate::mount_pins(&pins)?;
+        for switch in self.layout.switches.iter().filter(|switch| switch.gated) {
+            self.go_on()?;
+            let address = gate_address(switch, self.layout.manager().is_some());
+            let mut command = self.tools.command_in(&switch.namespace, program);
+            command.args(["gate", "serve", "--listen", &format!("{address}:{GATE_PORT}")]);
+            command.arg("--object").arg(&object).arg("--pins").arg(pins.join(&switch.name));
+            for port in &switch.host_ports {
+                command.arg("--port").arg(format!("{port}=p{port}"));
+            }
+            let log = Files::of(self.place.path(), switch).log("gate");
+            self.serve(command, &log)?;
+        }
+        Ok(())
+    }
+
+    fn relay(&mut self, program: &Path, link: &Link) -> Result<(), Error> {
+        let Some(wire) = &link.wire else { return Ok(()) };
+        let mut command = self.tools.command_in(&wire.namespace, program);
+        command.args(["lab", "relay"]).args(link::WIRE);
+        command.args(["--delay", &wire.delay.to_string(), "--loss", &wire.loss.to_string()]);
+        let log = self.place.path().join(format!("{}.log", wire.namespace));
+        self.serve(command, &log)
+    }
+
+    /// Starts something that stays, and waits until it says that it is ready.
+    fn serve(&mut self, mut command: Command, log: &Path) -> Result<(), Error> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).open(log).map_err(Error::system(log.display()))?;
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(file)
+            .spawn()
+            .map_err(Error::system(command.get_program().to_string_lossy()))?;
+        let (told, heard) = mpsc::channel();
+        if let Some(stdout) = child.stdout.take() {
+            thread::spawn(move || {
+                let mut line = String::new();
+                let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
+                // Nobody listens any more if it took too long.
+                let _ = told.send(read.is_ok() && line == crate::READY_LINE);
+            });
+        }
+        self.children.push(child);
+        if heard.recv_timeout(READY) == Ok(true) {
+            return Ok(());
+        }
+        let said = std::fs::read_to_string(log).unwrap_or_default();
+        let what = format!("a process of the lab does not start: {}", said.trim());
+        Err(Error::new(what, ""))
+    }
+}
+
+/// Where the agent of a switch's gates listens: on the control channel, or, without one, for the lab itself only.
+pub(crate) fn gate_address(switch: &Switch, managed: bool) -> Ipv4Addr {
+    let [_, own] = switch.control();
+    if managed { own } else { Ipv4Addr::LOCALHOST }
+}
+
+/// The program that runs gates and relays.
+fn program(options: &Options) -> Result<PathBuf, Error> {
+    if let Some(program) = &options.program {
+        return Ok(program.clone());
+    }
+    let this = std::env::current_exe().map_err(Error::system("the path of this program"))?;
+    let known =
+        |path: &Path| path.file_name().is_some_and(|name| PROGRAMS.iter().any(|known| name == *known));
+    if known(&this) {
+        return Ok(this);
+    }
+    // Tests and examples lie a folder below the programs that are built with them.
+    let folders = this.ancestors().skip(1).take(2);
+    let mut found = folders.flat_map(|folder| PROGRAMS.map(|name| folder.join(name)));
+    found.find(|path| path.is_file()).ok_or_else(|| {
+        let what = format!("neither punctual-lab nor punctual is beside {}", this.display());
+        Error::new(what, "build one of them, or say where it is in the options of the lab")
+    })
+}

@@ -1,0 +1,407 @@
+//! What a lab will be made of: names, addresses, interfaces, queues; found without touching the machine.
+use std::net::Ipv4Addr;
+
+use latency::network::Buffer;
+use latency::switch::Guard;
+use plan::Network;
+use serde::{Deserialize, Serialize};
+
+use crate::classes::{Filled, Queues};
+use crate::error::Error;
+
+/// Octets of the longest name of a lab: with that of a host it names a file.
+const LONGEST_NAME: usize = 16;
+const LONGEST_NODE: usize = 40;
+/// The most hosts, and the most switches.
+const MOST: usize = 250;
+/// The most links.
+const MOST_LINKS: usize = 2_000;
+/// Frames that a queue of a host holds; a sender's own buffer is full before.
+const HOST_QUEUE: u64 = 1_000;
+/// Picoseconds in a nanosecond.
+const NANOSECOND: u64 = 1_000;
+/// Links above this rate are not kept by the switch process of this kind of machine (`docs/lab.md`).
+const KEPT_RATE: u64 = 100_000_000;
+
+/// Where the port of the OpenFlow channel is.
+pub const OPENFLOW_PORT: u16 = 6653;
+/// Where the agent of a switch's gates listens.
+pub const GATE_PORT: u16 = 6654;
+
+/// A lab as it will be built.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// What the lab is called.
+    pub name: String,
+    /// Its hosts, in the order of the file.
+    pub hosts: Vec<Host>,
+    /// Its switches, in the order of the file.
+    pub switches: Vec<Switch>,
+    /// Its links, in the order of the file.
+    pub links: Vec<Link>,
+    /// What works less well than the file says.
+    pub warnings: Vec<String>,
+}
+
+/// A host: a network namespace with `eth0`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// What it is called in the file.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// The hardware address of `eth0`.
+    pub mac: String,
+    /// Whether the control channels of all switches end here.
+    pub manager: bool,
+}
+
+/// A switch: an Open vSwitch of its own in a network namespace, with a bridge `br0` and ports `p1`, `p2`, ...
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Switch {
+    /// What it is called in the file.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its datapath id in OpenFlow: its number in the file, from 1.
+    pub datapath: u64,
+    /// The numbers of its ports that have a link.
+    pub ports: Vec<u32>,
+    /// Those of them that lead to hosts.
+    pub host_ports: Vec<u32>,
+    /// Whether message gates are at the ports that lead to hosts.
+    pub gated: bool,
+    /// Whether gates or meters hold flows to their contracts.
+    pub guarded: bool,
+    /// Octets that its full queues take of the buffer of its socket.
+    pub memory: u64,
+}
+
+/// An end of a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct End {
+    /// The namespace of the node.
+    pub namespace: String,
+    /// The name of the interface there.
+    pub interface: String,
+    /// Its hardware address.
+    pub mac: String,
+    /// Whether the node is a host.
+    pub host: bool,
+    /// The queues of the interface.
+    pub queues: Queues,
+}
+
+/// A link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Its two ends.
+    pub ends: [End; 2],
+    /// What holds and loses frames between them, if anything does.
+    pub wire: Option<Wire>,
+}
+
+/// Something between the ends of a link that holds frames and loses some.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wire {
+    /// Its namespace.
+    pub namespace: String,
+    /// Nanoseconds that every frame is held.
+    pub delay: u64,
+    /// Frames of a million that are lost.
+    pub loss: u32,
+}
+
+impl Layout {
+    /// Lays a network out.
+    ///
+    /// # Errors
+    /// What of the network cannot be built here, and what to do.
+    pub fn new(network: &Network, name: &str) -> Result<Self, Error> {
+        check_name(name)?;
+        let (hosts, switches) = (network.hosts(), network.switches());
+        if hosts.len() > MOST || switches.len() > MOST || network.cables().len() > MOST_LINKS {
+            let what = format!("a lab has at most {MOST} hosts, {MOST} switches and {MOST_LINKS} links");
+            return Err(Error::new(what, "build parts of the network"));
+        }
+        let mut addresses = addresses(network);
+        let mut layout = Self {
+            name: name.to_owned(),
+            hosts: Vec::new(),
+            switches: Vec::new(),
+            links: Vec::new(),
+            warnings: Vec::new(),
+        };
+        for (number, host) in (1_u16..).zip(hosts) {
+            check_node(&host.name)?;
+            layout.hosts.push(Host {
+                name: host.name.clone(),
+                namespace: format!("{name}-{}", host.name),
+                address: host.address.or_else(|| addresses.next()).unwrap_or(Ipv4Addr::UNSPECIFIED),
+                mac: mac(0, number),
+                manager: host.manager,
+            });
+        }
+        for (datapath, switch) in (1..).zip(switches) {
+            check_node(&switch.name)?;
+            layout.switches.push(Switch {
+                name: switch.name.clone(),
+                namespace: format!("{name}-{}", switch.name),
+                datapath,
+                ports: Vec::new(),
+                host_ports: Vec::new(),
+                gated: matches!(switch.kind.guard, Guard::Gates { .. }),
+                guarded: switch.kind.guard != Guard::None,
+                memory: 0,
+            });
+        }
+        layout.add_links(network)?;
+        let managed = hosts.iter().any(|host| host.manager);
+        if !managed && let Some(switch) = loops(network) {
+            let name = network.node_name(switch).unwrap_or_default();
+            let what = format!("the switch \"{name}\" is part of a loop, and no host is the manager");
+            let remedy =
+                "a frame to all would go round for ever: take a link out, or give a host manager = true";
+            return Err(Error::new(what, remedy));
+        }
+        Ok(layout)
+    }
+
+    fn add_links(&mut self, network: &Network) -> Result<(), Error> {
+        let mut fast = 0;
+        for (index, link) in network.cables().iter().enumerate() {
+            let hosts = self.hosts.len();
+            let mut ends = Vec::new();
+            for (side, end) in link.ends.iter().enumerate() {
+                let Some(port) = network.ports().get(2 * index + side) else { continue };
+                let label = format!("{}:{}", network.node_name(end.node).unwrap_or_default(), end.port);
+                let switch = end.node.checked_sub(hosts);
+                let other = link.ends.get(1 - side).map_or(0, |other| other.node);
+                ends.push(match switch.and_then(|switch| self.switches.get_mut(switch)) {
+                    None => {
+                        let (namespace, mac) = self
+                            .hosts
+                            .get(end.node)
+                            .map(|host| (host.namespace.clone(), host.mac.clone()))
+                            .unwrap_or_default();
+                        let queues = Queues::of(port, &label, Filled::ByHost(HOST_QUEUE))?;
+                        End { namespace, interface: "eth0".to_owned(), mac, host: true, queues }
+                    }
+                    Some(switch) => {
+                        let filled = if switch.guarded { Filled::Guarded } else { Filled::Open };
+                        let queues = Queues::of(port, &label, filled)?;
+                        let (Buffer::PerQueue(octets) | Buffer::Shared(octets)) = port.buffer;
+                        let each = if matches!(port.buffer, Buffer::PerQueue(_)) {
+                            u64::from(port.queues)
+                        } else {
+                            1
+                        };
+                        switch.memory += queues.memory(octets.saturating_mul(each));
+                        switch.ports.push(end.port);
+                        if other < hosts {
+                            switch.host_ports.push(end.port);
+                        }
+                        End {
+                            namespace: switch.namespace.clone(),
+                            interface: format!("p{}", end.port),
+                            mac: format!(
+                                "02:01:{:02x}:{:02x}:{:02x}:{:02x}",
+                                switch.datapath,
+                                end.port >> 16 & 0xff,
+                                end.port >> 8 & 0xff,
+                                end.port & 0xff
+                            ),
+                            host: false,
+                            queues,
+                        }
+                    }
+                });
+            }
+            let Ok(ends) = <[End; 2]>::try_from(ends) else { continue };
+            fast += u32::from(link.rate > KEPT_RATE);
+            let (delay, loss) = (link.delay / NANOSECOND, link.loss);
+            let namespace = format!("{}-wire{}", self.name, index + 1);
+            let wire = (delay > 0 || loss > 0).then_some(Wire { namespace, delay, loss });
+            self.links.push(Link { ends, wire });
+        }
+        if fast > 0 {
+            self.warnings.push(format!(
+                "{fast} links are faster than 100 Mb/s: switches and queues on this kind of machine do not keep such rates"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The namespaces that it will have.
+    pub(crate) fn namespaces(&self) -> Vec<String> {
+        let hosts = self.hosts.iter().map(|host| host.namespace.clone());
+        let switches = self.switches.iter().map(|switch| switch.namespace.clone());
+        let wires =
+            self.links.iter().filter_map(|link| link.wire.as_ref()).map(|wire| wire.namespace.clone());
+        hosts.chain(switches).chain(wires).collect()
+    }
+
+    /// The host where the control channels end.
+    pub(crate) fn manager(&self) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.manager)
+    }
+}
+
+impl Switch {
+    /// The addresses of its control channel: the manager's end and its own.
+    pub fn control(&self) -> [Ipv4Addr; 2] {
+        // There are at most 250 switches.
+        let number = u8::try_from(self.datapath).unwrap_or(0);
+        [Ipv4Addr::new(172, 31, number, 1), Ipv4Addr::new(172, 31, number, 2)]
+    }
+}
+
+/// Checks the name of a lab.
+///
+/// # Errors
+/// What names are.
+pub fn check_name(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) || name.starts_with('-') {
+        let what = format!("\"{}\" is no name for a lab", name.escape_default());
+        let remedy = format!("1 to {LONGEST_NAME} lower-case letters, digits and \"-\", as in --name ward-3");
+        return Err(Error::new(what, remedy));
+    }
+    Ok(())
+}
+
+fn check_node(name: &str) -> Result<(), Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let good = name.len() <= LONGEST_NODE && name.chars().all(plain) && !name.starts_with(['-', '.']);
+    // Namespaces of links with a delay are called like that.
+    if !good || name.strip_prefix("wire").is_some_and(|rest| rest.parse::<u32>().is_ok()) {
+        let what = format!("the node \"{}\" cannot be built with that name", name.escape_default());
+        let remedy =
+            format!("1 to {LONGEST_NODE} letters, digits, \"-\", \"_\" and \".\", not \"wire\" and a number");
+        return Err(Error::new(what, remedy));
+    }
+    Ok(())
+}
+
+/// Addresses for hosts that have none, 10.1.0.1 and on, without those that others have.
+fn addresses(network: &Network) -> impl Iterator<Item = Ipv4Addr> {
+    let first = u32::from(Ipv4Addr::new(10, 1, 0, 1));
+    (first..first + 0xfffe)
+        .map(Ipv4Addr::from)
+        .filter(|address| !network.hosts().iter().any(|host| host.address == Some(*address)))
+}
+
+fn mac(kind: u8, number: u16) -> String {
+    let [high, low] = number.to_be_bytes();
+    format!("02:00:00:{kind:02x}:{high:02x}:{low:02x}")
+}
+
+/// A switch on a loop of links, if there is a loop.
+fn loops(network: &Network) -> Option<usize> {
+    let nodes = network.hosts().len() + network.switches().len();
+    let mut root: Vec<usize> = (0..nodes).collect();
+    let find = |root: &Vec<usize>, mut node: usize| {
+        while let Some(next) = root.get(node).copied().filter(|next| *next != node) {
+            node = next;
+        }
+        node
+    };
+    for link in network.cables() {
+        let [one, other] = link.ends.map(|end| find(&root, end.node));
+        if one == other {
+            return Some(link.ends[0].node);
+        }
+        if let Some(root) = root.get_mut(one) {
+            *root = other;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::Purpose;
+
+    const NETWORK: &str = r#"
+control = { burst = 1000, rate = "1 Mb/s" }
+[[host]]
+name = "a"
+[[host]]
+name = "b"
+address = "10.1.0.1"
+[[host]]
+name = "m"
+manager = true
+[[switch-model]]
+name = "small"
+ports = 8
+queues = 4
+rate = "100 Mb/s"
+queue-buffer = 8_400
+gates = {}
+[[switch]]
+name = "s1"
+model = "small"
+[[switch]]
+name = "s2"
+model = "open-vswitch"
+[[link]]
+ends = ["a", "s1:7"]
+[[link]]
+ends = ["s1", "s2:3"]
+delay = "2 ms"
+[[link]]
+ends = ["b", "s2"]
+[[link]]
+ends = ["m", "s2"]
+rate = "10 Mb/s"
+"#;
+
+    fn network(text: &str) -> Network {
+        Network::parse("net.toml", text, |_| Err(String::new())).unwrap()
+    }
+
+    #[test]
+    fn names_addresses_and_ports_follow_from_the_file() {
+        let layout = Layout::new(&network(NETWORK), "x").unwrap();
+        let addresses: Vec<String> = layout.hosts.iter().map(|host| host.address.to_string()).collect();
+        assert_eq!(addresses, ["10.1.0.2", "10.1.0.1", "10.1.0.3"]);
+        assert_eq!(layout.namespaces(), ["x-a", "x-b", "x-m", "x-s1", "x-s2", "x-wire2"]);
+        let [one, two] = [&layout.switches[0], &layout.switches[1]];
+        assert_eq!((&one.ports[..], &one.host_ports[..], one.gated), (&[7, 1][..], &[7][..], true));
+        assert_eq!((&two.ports[..], &two.host_ports[..], two.gated), (&[3, 1, 2][..], &[1, 2][..], false));
+        let wire = layout.links[1].wire.as_ref().unwrap();
+        assert_eq!((wire.delay, wire.loss), (2_000_000, 0));
+        assert_eq!(two.control().map(|address| address.to_string()), ["172.31.2.1", "172.31.2.2"]);
+        assert_eq!(layout.manager().map(|host| host.name.as_str()), Some("m"));
+        let purposes: Vec<(Purpose, u8, u64)> = layout.links[0].ends[1]
+            .queues
+            .queues
+            .iter()
+            .map(|queue| (queue.purpose, queue.dscp, queue.frames))
+            .collect();
+        let level = |level, dscp| (Purpose::Level(level), dscp, 100);
+        let control = (Purpose::Control, 48, 50);
+        assert_eq!(purposes, [(Purpose::BestEffort, 0, 50), level(0, 10), level(1, 18), control]);
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_refused() {
+        let refused = |from: &str, to: &str| {
+            Layout::new(&network(&NETWORK.replace(from, to)), "x").unwrap_err().to_string()
+        };
+        assert!(refused("\"b\"", "\"b/c\"").contains("cannot be built with that name"));
+        assert!(refused("\"b\"", "\"wire7\"").contains("not \"wire\" and a number"));
+        assert!(refused("queues = 4", "queues = 9").contains("9 queues, 7 of them levels"));
+        let text = NETWORK.replace("manager = true", "") + "[[link]]\nends = [\"s1\", \"s2\"]\n";
+        assert!(Layout::new(&network(&text), "x").unwrap_err().what.contains("part of a loop"));
+        let text = NETWORK.to_owned() + "[[link]]\nends = [\"s1\", \"s2\"]\n";
+        Layout::new(&network(&text), "x").unwrap();
+        for name in ["", "A", "a b", "../x", "-x", "a-name-of-17-octe"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

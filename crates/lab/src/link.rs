@@ -1,0 +1,145 @@
+//! Namespaces, the links between them, and what is set at interfaces.
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::error::Error;
+use crate::inside::inside;
+use crate::layout::{Host, Layout, Link, Switch};
+use crate::tools::Tools;
+
+/// The interfaces of what holds frames, in the namespace of the wire.
+pub(crate) const WIRE: [&str; 2] = ["left", "right"];
+/// What a namespace is set to before anything is up in it: without IPv6 it says nothing by itself, and nothing passes
+/// from one of its interfaces to another.
+const SETTINGS: [(&str, &str); 4] = [
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+    ("net/ipv4/ip_forward", "0"),
+    ("net/ipv4/conf/all/arp_ignore", "1"),
+];
+/// Frames are what they are on a wire: sums are computed, and nothing is cut by the interface.
+const OFFLOADS: &str = "tx off rx off tso off gso off gro off tx-udp-segmentation off";
+
+/// Makes all namespaces.
+pub(crate) fn namespaces(tools: &Tools, layout: &Layout) -> Result<(), Error> {
+    let names = layout.namespaces();
+    let lines: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
+    tools.batch("ip", None, &lines)?;
+    for name in &names {
+        inside(name, || {
+            for (setting, value) in SETTINGS {
+                let path = format!("/proc/sys/{setting}");
+                match fs::write(&path, value) {
+                    // A kernel without IPv6 has nothing to switch off.
+                    Err(error)
+                        if setting.starts_with("net/ipv6")
+                            && error.kind() == std::io::ErrorKind::NotFound => {}
+                    written => written.map_err(Error::system(&path))?,
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes all interfaces and links, with addresses, and switches them on.
+pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
+    let mut made = String::new();
+    let mut interfaces: Vec<(&str, String)> = Vec::new();
+    for link in &layout.links {
+        let Link { ends: [one, other], wire } = link;
+        let mut veth = |first: (&str, &str, &str), second: (&str, &str, &str)| {
+            let end = |(namespace, interface, mac): (&str, &str, &str)| {
+                let address = if mac.is_empty() { String::new() } else { format!(" address {mac}") };
+                format!("name {interface}{address} netns {namespace}")
+            };
+            // Writing to a text cannot fail.
+            let _ = writeln!(made, "link add {} type veth peer {}", end(first), end(second));
+        };
+        let ends = [one, other].map(|end| (end.namespace.as_str(), end.interface.as_str(), end.mac.as_str()));
+        match wire {
+            None => veth(ends[0], ends[1]),
+            Some(wire) => {
+                for (end, side) in ends.into_iter().zip(WIRE) {
+                    veth(end, (&wire.namespace, side, ""));
+                    interfaces.push((&wire.namespace, side.to_owned()));
+                }
+            }
+        }
+        interfaces.extend(ends.map(|(namespace, interface, _)| (namespace, interface.to_owned())));
+    }
+    if let Some(manager) = layout.manager() {
+        for switch in &layout.switches {
+            let _ = writeln!(
+                made,
+                "link add name ctl netns {} type veth peer name ctl{} netns {}",
+                switch.namespace, switch.datapath, manager.namespace
+            );
+            interfaces.push((&switch.namespace, "ctl".to_owned()));
+            interfaces.push((&manager.namespace, format!("ctl{}", switch.datapath)));
+        }
+    }
+    tools.batch("ip", None, &made)?;
+    for (namespace, interface) in &interfaces {
+        tools.run_in(namespace, &format!("ethtool -K {interface} {OFFLOADS}"))?;
+    }
+    for host in &layout.hosts {
+        tools.batch("ip", Some(&host.namespace), &host_commands(layout, host))?;
+    }
+    for switch in &layout.switches {
+        tools.batch("ip", Some(&switch.namespace), &switch_commands(layout, switch))?;
+    }
+    for wire in layout.links.iter().filter_map(|link| link.wire.as_ref()) {
+        let lines: String = WIRE.iter().map(|side| format!("link set dev {side} promisc on up\n")).collect();
+        tools.batch("ip", Some(&wire.namespace), &lines)?;
+    }
+    Ok(())
+}
+
+fn host_commands(layout: &Layout, host: &Host) -> String {
+    let mut lines = "link set dev lo up\n".to_owned();
+    let linked = layout.links.iter().flat_map(|link| &link.ends);
+    if linked.into_iter().any(|end| end.namespace == host.namespace) {
+        // Whatever address somebody has, and every group: it is behind eth0.
+        let _ = writeln!(
+            lines,
+            "addr add {}/16 dev eth0\nlink set dev eth0 up\nroute add default dev eth0",
+            host.address
+        );
+    }
+    if host.manager {
+        for switch in &layout.switches {
+            let [own, _] = switch.control();
+            let interface = format!("ctl{}", switch.datapath);
+            let _ = writeln!(lines, "addr add {own}/30 dev {interface}\nlink set dev {interface} up");
+        }
+    }
+    lines
+}
+
+fn switch_commands(layout: &Layout, switch: &Switch) -> String {
+    let mut lines = "link set dev lo up\n".to_owned();
+    for port in &switch.ports {
+        // The kernel of the switch's namespace hears the frames, too; it is nobody that one can talk to.
+        let _ = writeln!(lines, "link set dev p{port} arp off up");
+    }
+    if layout.manager().is_some() {
+        let [_, own] = switch.control();
+        let _ = writeln!(lines, "addr add {own}/30 dev ctl\nlink set dev ctl up");
+    }
+    lines
+}
+
+/// Makes the queues of all interfaces. After the switches have their ports: they remove queues that they find.
+pub(crate) fn queues(tools: &Tools, layout: &Layout) -> Result<(), Error> {
+    for namespace in layout.namespaces() {
+        let ends = layout.links.iter().flat_map(|link| &link.ends);
+        let lines: String = ends
+            .filter(|end| end.namespace == namespace)
+            .map(|end| end.queues.commands(&end.interface))
+            .collect();
+        tools.batch("tc", Some(&namespace), &lines)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! The verbs `lab` and `gate` of the command `punctual` in a program of their own, for experiments that are built without it.
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use lab::command::{GateArguments, LabArguments, run_gate, run_lab};
+
+/// Real test networks on this machine.
+#[derive(Parser)]
+#[command(name = "punctual-lab", version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Lab(LabArguments),
+    Gate(GateArguments),
+}
+
+fn main() -> ExitCode {
+    let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
+    ExitCode::from(match Arguments::parse().verb {
+        Verb::Lab(arguments) => run_lab(&arguments, &mut out, &mut told),
+        Verb::Gate(arguments) => run_gate(&arguments, &mut out, &mut told),
+    })
+}

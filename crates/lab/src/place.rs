@@ -1,0 +1,205 @@
+//! Where a lab is written down, so that it can be found and removed even if whoever built it was killed.
+//!
+//! Each lab has a folder below [`PLACE`]. `lab.json` is there before anything else is made, and names everything that will
+//! be; the folder goes last. Who builds or removes a lab holds a lock on the file `lock`, which the system takes back when
+//! its process ends.
+use std::fs::{self, File, TryLockError};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::layout::{Host, Layout, Switch};
+use crate::tools::namespace_path;
+
+/// The folder of all labs; it is gone when the machine starts again, as the labs are.
+pub const PLACE: &str = "/run/punctual/lab";
+/// How long to wait for somebody else who builds or removes the same lab.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The version of `lab.json`.
+const VERSION: u32 = 1;
+
+/// What is written down about a lab.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Record {
+    version: u32,
+    /// What it is called.
+    pub name: String,
+    /// The title of its network.
+    pub title: String,
+    /// When it was begun, in seconds since 1970.
+    pub begun: u64,
+    /// Whether it was built to the end.
+    pub complete: bool,
+    /// Whether its switches got real-time priority.
+    pub real_time: bool,
+    /// Its hosts.
+    pub hosts: Vec<Host>,
+    /// Its switches.
+    pub switches: Vec<Switch>,
+    /// All its namespaces, those of hosts and switches too.
+    pub namespaces: Vec<String>,
+    /// How many processes it was built with.
+    pub processes: usize,
+}
+
+impl Record {
+    /// What is known before the lab is built.
+    pub(crate) fn new(layout: &Layout, title: &str) -> Self {
+        Self {
+            version: VERSION,
+            name: layout.name.clone(),
+            title: title.to_owned(),
+            begun: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            complete: false,
+            real_time: false,
+            hosts: layout.hosts.clone(),
+            switches: layout.switches.clone(),
+            namespaces: layout.namespaces(),
+            processes: 0,
+        }
+    }
+}
+
+/// The folder of a lab, held: nobody else builds or removes it meanwhile.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Place {
+    /// Takes a name that no lab has, and writes down what will be made.
+    pub(crate) fn reserve(record: &Record) -> Result<Self, Error> {
+        let all = lock_all()?;
+        let path = Path::new(PLACE).join(&record.name);
+        if path.exists() {
+            let what = format!("there is a lab \"{}\" already", record.name);
+            let remedy = format!("punctual lab down {}, or another --name", record.name);
+            return Err(Error::new(what, remedy));
+        }
+        // Only what is free before it is written down may be removed later.
+        let taken = record.namespaces.iter().find(|namespace| namespace_path(namespace).exists());
+        if let Some(namespace) = taken {
+            let what = format!("there is a network namespace \"{namespace}\" that is not of this lab");
+            return Err(Error::new(what, "choose another --name"));
+        }
+        folder(&path)?;
+        let lock = open_lock(&path)?;
+        lock.lock().map_err(Error::system(path.join("lock").display()))?;
+        let place = Self { path, _lock: lock };
+        place.write(record)?;
+        drop(all);
+        Ok(place)
+    }
+
+    /// Takes hold of a lab that is there; `None` if there is none with that name.
+    pub(crate) fn hold(name: &str) -> Result<Option<Self>, Error> {
+        let path = Path::new(PLACE).join(name);
+        let since = Instant::now();
+        loop {
+            if !path.is_dir() {
+                return Ok(None);
+            }
+            let lock = open_lock(&path)?;
+            match lock.try_lock() {
+                // It may have been removed by whoever had the lock.
+                Ok(()) if path.join("lock").exists() => return Ok(Some(Self { path, _lock: lock })),
+                Ok(()) => return Ok(None),
+                Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
+                    let what = format!("the lab \"{name}\" is being built or removed by another process");
+                    return Err(Error::new(what, "wait for it, or end it with Ctrl-C, and try again"));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::Error(error)) => {
+                    return Err(Error::system(path.join("lock").display())(error));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the record; who reads it at any moment gets the old one or the new one.
+    pub(crate) fn write(&self, record: &Record) -> Result<(), Error> {
+        let (path, next) = (self.path.join("lab.json"), self.path.join("lab.json.next"));
+        let text = serde_json::to_string_pretty(record).map_err(|error| Error::new(error.to_string(), ""))?;
+        let written = File::create(&next).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            fs::rename(&next, &path)
+        });
+        written.map_err(Error::system(path.display()))
+    }
+
+    /// Removes the folder with everything in it.
+    pub(crate) fn remove(self) -> Result<(), Error> {
+        fs::remove_dir_all(&self.path).map_err(Error::system(self.path.display()))
+    }
+}
+
+/// The record of a lab; `None` if nothing was made yet.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn record(name: &str) -> Result<Option<Record>, Error> {
+    let path = Path::new(PLACE).join(name).join("lab.json");
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(Error::system(path.display()))?,
+    };
+    let wrong = |what: String| Error::new(format!("{}: {what}", path.display()), "");
+    let record: Record = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if record.version != VERSION || record.name != name {
+        return Err(wrong("written by another version".to_owned()));
+    }
+    Ok(Some(record))
+}
+
+/// The names of all labs, whether they work or are left over, by name.
+///
+/// # Errors
+/// The folder of all labs cannot be read.
+pub fn names() -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(PLACE) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::system(PLACE))?,
+    };
+    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Whether somebody builds or removes the lab now.
+pub(crate) fn is_held(name: &str) -> bool {
+    let lock = File::open(Path::new(PLACE).join(name).join("lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+}
+
+/// Holds what concerns all labs until the result is dropped.
+pub(crate) fn lock_all() -> Result<File, Error> {
+    folder(Path::new(PLACE))?;
+    let lock = open_lock(Path::new(PLACE))?;
+    lock.lock().map_err(Error::system(PLACE))?;
+    Ok(lock)
+}
+
+/// Makes a folder that only its owner can use.
+pub(crate) fn folder(path: &Path) -> Result<(), Error> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(Error::system(path.display()))
+}
+
+fn open_lock(folder: &Path) -> Result<File, Error> {
+    let path = folder.join("lock");
+    let mut options = fs::OpenOptions::new();
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+    file.map_err(Error::system(path.display()))
+}

@@ -1,0 +1,123 @@
+//! An Open vSwitch of its own for each switch: database, process and sockets in the folder of the lab, ports in a namespace.
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::layout::{OPENFLOW_PORT, Switch};
+use crate::place::folder;
+use crate::tools::{Tools, finish};
+
+/// The priority of switch processes: above everything that is not real-time.
+const PRIORITY: u8 = 40;
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+
+/// The files of a switch.
+#[derive(Clone, Debug)]
+pub(crate) struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn of(lab: &Path, switch: &Switch) -> Self {
+        Self { folder: lab.join(format!("switch-{}", switch.name)) }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).to_string_lossy().into_owned()
+    }
+
+    fn database(&self) -> String {
+        format!("unix:{}", self.path("db.sock"))
+    }
+
+    /// Where `ovs-ofctl` finds the bridge.
+    pub(crate) fn management(&self) -> String {
+        format!("unix:{}", self.path("br0.mgmt"))
+    }
+
+    /// The log of a process.
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+
+    /// The number of the process, as it wrote it down.
+    fn process(&self, name: &str) -> Result<u32, Error> {
+        let path = self.folder.join(name);
+        let text = fs::read_to_string(&path).map_err(Error::system(path.display()))?;
+        text.trim().parse().map_err(|_| Error::new(format!("{} is no number", path.display()), ""))
+    }
+}
+
+/// Starts the switch and gives it its ports. With a manager it forwards nothing until it is told to, otherwise it learns who
+/// is where by itself.
+pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool) -> Result<(), Error> {
+    folder(&files.folder)?;
+    let own = |command: &mut std::process::Command| {
+        for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
+            command.env(variable, &files.folder);
+        }
+    };
+    let (database, at) = (files.path("conf.db"), files.database());
+    tools.run(&format!("ovsdb-tool create {database} {SCHEMA}"))?;
+    let mut server = tools.command_in(&switch.namespace, "ovsdb-server");
+    own(&mut server);
+    server.arg(&database).arg(format!("--remote=p{at}"));
+    server.arg(format!("--unixctl={}", files.path("ovsdb.ctl")));
+    server.arg(format!("--pidfile={}", files.path("ovsdb.pid")));
+    server.arg(format!("--log-file={}", files.path("ovsdb.log")));
+    finish(server.args(["--no-chdir", "--detach", "-vconsole:off"]), None)?;
+    tools.run(&format!("ovs-vsctl --db={at} --timeout=5 --no-wait init"))?;
+    let mut process = tools.command_in(&switch.namespace, "ovs-vswitchd");
+    own(&mut process);
+    process.arg(&at).arg(format!("--unixctl={}", files.path("vswitchd.ctl")));
+    process.arg(format!("--pidfile={}", files.path("vswitchd.pid")));
+    process.arg(format!("--log-file={}", files.path("vswitchd.log")));
+    finish(process.args(["--no-chdir", "--detach", "--disable-system", "-vconsole:off"]), None)?;
+
+    let fail = if managed { "secure" } else { "standalone" };
+    let mut line = format!(
+        "ovs-vsctl --db={at} --timeout=10 add-br br0 -- set bridge br0 datapath_type=netdev protocols=OpenFlow13 \
+         fail_mode={fail} other_config:datapath-id={:016x} other_config:hwaddr=02:02:00:00:00:{:02x} \
+         other_config:disable-in-band=true",
+        switch.datapath, switch.datapath
+    );
+    for port in &switch.ports {
+        line += &format!(" -- add-port br0 p{port} -- set interface p{port} ofport_request={port}");
+    }
+    if managed {
+        let [manager, _] = switch.control();
+        line += &format!(
+            " -- set-controller br0 tcp:{manager}:{OPENFLOW_PORT} -- set controller br0 max_backoff=1000 inactivity_probe=5000"
+        );
+    }
+    tools.run(&line)?;
+    for port in &switch.ports {
+        let line = format!("ovs-vsctl --db={at} --timeout=5 get interface p{port} ofport");
+        let given = tools.run(&line)?;
+        if given.trim() != port.to_string() {
+            let what =
+                format!("the port p{port} of the switch \"{}\" has the number {}", switch.name, given.trim());
+            return Err(Error::new(what, format!("{} says why", files.log("vswitchd").display())));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the switch send a frame, so that the socket is there that it sends all others with: an experimental one
+/// (IEEE 802, type 0x88b5) to nobody, of which hosts take no notice.
+pub(crate) fn send_first(tools: &Tools, files: &Files, switch: &Switch) -> Result<(), Error> {
+    let Some(port) = switch.ports.first() else { return Ok(()) };
+    let frame = format!("020000ffffff020000fffffe88b5{}", "00".repeat(46));
+    tools
+        .run(&format!(
+            "ovs-ofctl -O OpenFlow13 packet-out {} in_port=controller,packet={frame},actions=output:{port}",
+            files.management()
+        ))
+        .map(drop)
+}
+
+/// Gives the switch process its priority; false if that is not granted.
+pub(crate) fn hurry(tools: &Tools, files: &Files) -> Result<bool, Error> {
+    let process = files.process("vswitchd.pid")?;
+    Ok(tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok())
+}

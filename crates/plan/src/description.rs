@@ -1,0 +1,138 @@
+//! What a network file says, for programs that build such a network or manage it.
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use latency::network::Port;
+use latency::split::Split;
+use latency::switch::SwitchModel;
+
+use crate::network::{Asked, Network, Node};
+use crate::problem::{Problem, Source};
+use crate::run::load;
+
+/// A host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// What it is called.
+    pub name: String,
+    /// The address that the file asks for.
+    pub address: Option<Ipv4Addr>,
+    /// Whether it is where switches find their manager; true for one host at most.
+    pub manager: bool,
+    /// Queues of its port.
+    pub queues: u8,
+    /// Whether the lowest of them is for best effort.
+    pub best_effort: bool,
+}
+
+/// A switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Switch {
+    /// What it is called.
+    pub name: String,
+    /// The name of its model.
+    pub model: String,
+    /// Its model.
+    pub kind: SwitchModel,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    /// A node: hosts are counted first, then switches, both in the order of the file and from 0.
+    pub node: usize,
+    /// The number of its port, from 1; 1 at a host.
+    pub port: u32,
+}
+
+/// A link, the same in both directions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// What it connects.
+    pub ends: [End; 2],
+    /// Bits per second.
+    pub rate: u64,
+    /// Picoseconds that every frame is held.
+    pub delay: u64,
+    /// Frames of a million that are lost; 0 if the file has flows.
+    pub loss: u32,
+}
+
+impl Network {
+    /// Reads a network file, and the files with models of switches that it names; `-` is standard input.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with a file, and where.
+    pub fn open(path: &Path) -> Result<Self, Problem> {
+        let file = path.to_string_lossy();
+        let text = load(path).map_err(|what| Problem {
+            file: file.clone().into_owned(),
+            place: None,
+            what: what.strip_prefix(&format!("{file}: ")).unwrap_or(&what).to_owned(),
+            remedy: "name a network file; docs/plan.md shows one".to_owned(),
+        })?;
+        Self::read(Source { file: &file, text: &text }, load)
+    }
+
+    /// Reads the text of a network file, `file` being what it is called in errors; `load` reads the model files that it names.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with a file, and where.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        load: impl Fn(&Path) -> Result<String, String>,
+    ) -> Result<Self, Problem> {
+        Self::read(Source { file, text }, load)
+    }
+
+    /// The title; empty if the file has none.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The hosts; the number of each is its node.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The switches; their nodes come after those of the hosts.
+    pub fn switches(&self) -> &[Switch] {
+        &self.switches
+    }
+
+    /// The links. Link `n` has the ports `2 n`, from its first end, and `2 n + 1`, from its second.
+    pub fn cables(&self) -> &[Link] {
+        &self.cables
+    }
+
+    /// The egress ports, as the analysis takes them.
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The flows, the most important first, else in the order of the file.
+    pub fn flows(&self) -> &[Asked] {
+        &self.flows
+    }
+
+    /// How slack is shared among hops.
+    pub fn split(&self) -> Split {
+        self.split
+    }
+
+    /// Whether there is traffic that nobody admits.
+    pub fn best_effort(&self) -> bool {
+        self.best_effort
+    }
+
+    /// What a node is called.
+    pub fn node_name(&self, node: usize) -> Option<&str> {
+        self.nodes.get(node).map(|Node { name, .. }| name.as_str())
+    }
+
+    /// The switch that is this node, if it is one.
+    pub fn switch_of(&self, node: usize) -> Option<&Switch> {
+        self.switches.get(node.checked_sub(self.hosts.len())?)
+    }
+}

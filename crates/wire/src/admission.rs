@@ -1,0 +1,263 @@
+//! What participants and the resource manager say to each other, over topics of DDS itself: requests, verdicts,
+//! measurements, and the manager's report. See `docs/decisions/0009-admission.md`.
+//!
+//! A *pair* is one assured writer and one assured reader; it is the key of every sample but the report. Times are in
+//! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
+use alloc::string::String;
+use core::net::{Ipv4Addr, SocketAddrV4};
+
+use derive::DdsType;
+
+use crate::Guid;
+
+/// Topic of [`Request`]: reliable, transient local, one sample kept of a pair. A pair that is no longer wanted is disposed.
+pub const REQUEST_TOPIC: &str = "punctual/admission/request";
+/// Topic of [`Verdict`]: reliable, transient local, one sample kept of a pair.
+pub const VERDICT_TOPIC: &str = "punctual/admission/verdict";
+/// Topic of [`Measured`]: best effort, one sample kept of a pair.
+pub const MEASURED_TOPIC: &str = "punctual/admission/measured";
+/// Topic of [`Report`]: reliable, transient local, one sample kept of a manager.
+pub const REPORT_TOPIC: &str = "punctual/admission/report";
+
+/// Name of the type [`Request`] in announcements.
+pub const REQUEST_TYPE: &str = "punctual::admission::Request";
+/// Name of the type [`Verdict`] in announcements.
+pub const VERDICT_TYPE: &str = "punctual::admission::Verdict";
+/// Name of the type [`Measured`] in announcements.
+pub const MEASURED_TYPE: &str = "punctual::admission::Measured";
+/// Name of the type [`Report`] in announcements.
+pub const REPORT_TYPE: &str = "punctual::admission::Report";
+
+/// Most octets of a reason, and of a topic's name.
+pub const MOST_TEXT: usize = 1024;
+/// Most octets of a report.
+pub const MOST_REPORT: usize = 16 << 20;
+
+/// An IPv4 address and a UDP port.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[dds(final, crate = "crate")]
+pub struct Socket {
+    /// The address, 0.0.0.0 if unknown.
+    pub address: [u8; 4],
+    /// The port, 0 if unknown.
+    pub port: u16,
+}
+
+/// What a writer promises about its messages, and what its participant adds to it.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[dds(final, crate = "crate")]
+pub struct Contract {
+    /// Octets of its largest sample, serialized, with the encapsulation header and inline QoS.
+    pub largest_message: u32,
+    /// Octets of its smallest sample, the same way; at most the largest.
+    pub smallest_message: u32,
+    /// Most octets of UDP payload in a datagram that it sends.
+    pub datagram: u32,
+    /// Least time between the beginnings of two messages; not 0.
+    pub minimum_separation: u64,
+    /// Most time between the beginnings of two messages; 0 if it promises none.
+    pub maximum_separation: u64,
+    /// How much later than the send call the host may hand the first frame to its port.
+    pub jitter: u64,
+    /// Most time from the first frame of a message handed over to the last one.
+    pub emission: u64,
+    /// Who yields if not all flows can be admitted: those with the smaller number.
+    pub importance: u8,
+}
+
+/// What a writer announces about itself: its contract, and where its flow leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OfferedAssurance {
+    /// What it promises.
+    pub contract: Contract,
+    /// The socket that its first transmissions to admitted readers leave from; port 0 if it has none.
+    pub source: Socket,
+}
+
+/// What a reader announces about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RequestedAssurance {
+    /// Maximum latency that it asks for; not 0.
+    pub maximum_latency: u64,
+    /// Most time between two messages that it accepts; 0 if it does not matter.
+    pub maximum_separation: u64,
+    /// True: it takes nothing from a writer whose flow is not assured.
+    pub is_required: bool,
+}
+
+/// What the reader of a pair does at present. The writer follows: it sends only to a reader that takes what it sends.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[dds(crate = "crate")]
+pub enum Stage {
+    /// It is not matched with the writer: it waits for a verdict, or does not run without one.
+    #[default]
+    Waiting,
+    /// It is matched, and takes what comes from the writer's participant without a bound.
+    Unassured,
+    /// It is matched, and takes the flow that was admitted.
+    Assured,
+}
+
+/// The reader's participant asks for an assured flow from a writer.
+#[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
+#[dds(appendable, crate = "crate")]
+pub struct Request {
+    /// GUID of the writer.
+    #[dds(key)]
+    pub writer: [u8; 16],
+    /// GUID of the reader.
+    #[dds(key)]
+    pub reader: [u8; 16],
+    /// Larger for each change of what is asked for; a verdict repeats it. A sample that differs from the one before in its
+    /// `stage` alone has the same serial and asks for nothing new.
+    pub serial: u64,
+    /// What is written.
+    #[dds(bound = 1024)]
+    pub topic: String,
+    /// What the writer announced.
+    pub contract: Contract,
+    /// Maximum latency that the reader asks for, from the send call to the kernel's reception of the last frame; not 0.
+    pub maximum_latency: u64,
+    /// Most time between two messages that the reader accepts; 0 if it does not matter.
+    pub maximum_separation: u64,
+    /// Where the writer's flow leaves, and nothing else does.
+    pub source: Socket,
+    /// Where the reader's participant receives.
+    pub destination: Socket,
+    /// What the reader does at present.
+    pub stage: Stage,
+}
+
+/// How a verdict ends: numbers of [`Verdict::state`].
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[dds(crate = "crate")]
+pub enum State {
+    /// Asked, and not yet decided or not yet installed.
+    #[default]
+    Pending,
+    /// The network is set up: [`Verdict::bound`] holds while the lease lasts.
+    Admitted,
+    /// It cannot be admitted: the reason and the offer say why and what could be.
+    Refused,
+    /// It was admitted and is no longer: the reason says why.
+    Revoked,
+}
+
+/// The manager's answer for a pair. It is a lease: whoever does not hear it again within [`Verdict::lease`] has lost it.
+#[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
+#[dds(appendable, crate = "crate")]
+pub struct Verdict {
+    /// GUID of the writer.
+    #[dds(key)]
+    pub writer: [u8; 16],
+    /// GUID of the reader.
+    #[dds(key)]
+    pub reader: [u8; 16],
+    /// The request that this answers.
+    pub serial: u64,
+    /// Larger for every start of a manager on the same store: older ones count for nothing.
+    pub epoch: u64,
+    /// What was decided.
+    pub state: State,
+    /// Worst-case latency from the send call to the reception of the last frame; 0 unless admitted.
+    pub bound: u64,
+    /// How long this holds after it was heard, unless it is heard again.
+    pub lease: u64,
+    /// Where the writer's flow must leave.
+    pub source: Socket,
+    /// Where the writer must send.
+    pub destination: Socket,
+    /// DSCP that the writer's host gives the flow, 0 to 63.
+    pub dscp: u8,
+    /// Octets on the wire that one message may have, counted as gates count: each frame at least 60, and 24 more.
+    pub octets: u32,
+    /// Least time from the return of a send call to the next one.
+    pub separation: u64,
+    /// The reason in words, if refused or revoked.
+    #[dds(bound = 1024)]
+    pub reason: String,
+    /// A maximum latency that would be admitted; 0 if none is known.
+    pub offered_latency: u64,
+    /// A minimum separation with which it would be admitted; 0 if none is known.
+    pub offered_separation: u64,
+}
+
+/// What a reader has seen of an assured flow since it was admitted.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[dds(appendable, crate = "crate")]
+pub struct Measured {
+    /// GUID of the writer.
+    #[dds(key)]
+    pub writer: [u8; 16],
+    /// GUID of the reader.
+    #[dds(key)]
+    pub reader: [u8; 16],
+    /// Samples received.
+    pub samples: u64,
+    /// Samples later than the bound.
+    pub late: u64,
+    /// Samples lost.
+    pub lost: u64,
+    /// Latency of the worst sample.
+    pub worst: u64,
+    /// Median latency of the samples of the last second, at most 1/16 above the true one.
+    pub median: u64,
+    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if nobody knows.
+    pub clock_error: u64,
+}
+
+/// The manager's view, as JSON: flows with what was promised and measured, switches, refusals.
+#[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
+#[dds(appendable, crate = "crate")]
+pub struct Report {
+    /// GUID of the manager's participant.
+    #[dds(key)]
+    pub manager: [u8; 16],
+    /// The epoch of the manager.
+    pub epoch: u64,
+    /// The report as JSON.
+    #[dds(bound = 16777216)]
+    pub json: String,
+}
+
+impl Socket {
+    /// As an address of the standard library; `None` if the address or the port is unknown.
+    pub fn addr(self) -> Option<SocketAddrV4> {
+        let address = Ipv4Addr::from(self.address);
+        (!address.is_unspecified() && self.port != 0).then(|| SocketAddrV4::new(address, self.port))
+    }
+}
+
+impl From<SocketAddrV4> for Socket {
+    fn from(addr: SocketAddrV4) -> Self {
+        Self { address: addr.ip().octets(), port: addr.port() }
+    }
+}
+
+impl Request {
+    /// The pair: writer and reader.
+    pub fn pair(&self) -> (Guid, Guid) {
+        (Guid::from_bytes(self.writer), Guid::from_bytes(self.reader))
+    }
+}
+
+impl Verdict {
+    /// The pair: writer and reader.
+    pub fn pair(&self) -> (Guid, Guid) {
+        (Guid::from_bytes(self.writer), Guid::from_bytes(self.reader))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cdr::DdsType;
+
+    #[test]
+    fn every_sample_has_a_greatest_size() {
+        assert!(Request::MAX_SERIALIZED_SIZE_XCDR2.is_some());
+        assert!(Verdict::MAX_SERIALIZED_SIZE_XCDR2.is_some());
+        assert!(Measured::MAX_SERIALIZED_SIZE_XCDR2.is_some());
+        assert!(Report::MAX_SERIALIZED_SIZE_XCDR2.is_some_and(|octets| octets > MOST_REPORT));
+    }
+}
