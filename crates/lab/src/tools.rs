@@ -54,16 +54,18 @@ pub fn check_rights() -> Result<(), Error> {
 /// # Errors
 /// The names of the packages that are missing.
 pub fn check_programs(gates: bool) -> Result<(), Error> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Administrators' programs are not always in the path of others.
-    let folders: Vec<PathBuf> =
-        std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect();
-    let missing = missing(gates, &folders, Path::new(HEADERS.0).is_file());
+    let missing = missing(gates, &folders(), Path::new(HEADERS.0).is_file());
     if missing.is_empty() {
         return Ok(());
     }
     let what = format!("a lab needs packages that are not installed: {}", missing.join(", "));
     Err(Error::new(what, format!("apt-get install --no-install-recommends {}", missing.join(" "))))
+}
+
+/// Where programs are looked for; those of administrators are not always in the path of others.
+fn folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect()
 }
 
 fn missing(gates: bool, folders: &[PathBuf], headers: bool) -> Vec<&'static str> {
@@ -94,6 +96,9 @@ impl Tools {
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env(MARK, &self.lab).stdin(Stdio::null());
+        if let Ok(path) = std::env::join_paths(folders()) {
+            command.env("PATH", path);
+        }
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
     }

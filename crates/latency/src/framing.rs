@@ -14,8 +14,10 @@ pub const UDP_IPV4_HEADERS: u64 = 28;
 /// The most octets that an untagged frame of 1,500 octets payload occupies a link.
 pub const LARGEST_FRAME: u64 = 1_538;
 
-/// RTPS header, INFO_DST, INFO_TS, DATA_FRAG header and HEARTBEAT: the most that is around a fragment (RTPS 2.5, 9.4.5).
-const AROUND_FRAGMENT: u64 = 20 + 16 + 12 + 36 + 32;
+/// RTPS header, INFO_DST, INFO_TS and DATA_FRAG header: the most that is around a fragment (RTPS 2.5, 9.4.5).
+const AROUND_FRAGMENT: u64 = 20 + 16 + 12 + 36;
+/// A HEARTBEAT, for which datagrams of fragments have room, and which one of a message's has at most: the last.
+const HEARTBEAT: u64 = 32;
 /// RTPS header, INFO_DST, INFO_TS, DATA header, padding and HEARTBEAT: the most that is around a whole sample.
 const AROUND_SAMPLE: u64 = 20 + 16 + 12 + 24 + 3 + 32;
 
@@ -60,7 +62,7 @@ impl Framing {
             Self::Udp { datagram } => (u64::from(datagram), 0),
             Self::Rtps { datagram } => {
                 let datagram = u64::from(datagram);
-                let room = datagram.checked_sub(AROUND_FRAGMENT)? & !3;
+                let room = datagram.checked_sub(AROUND_FRAGMENT + HEARTBEAT)? & !3;
                 if octets.saturating_add(AROUND_SAMPLE) <= datagram {
                     let bits = frame_bits(header + AROUND_SAMPLE + octets);
                     return Some(Frames { count: 1, bits, largest: bits, smallest: bits });
@@ -74,12 +76,13 @@ impl Framing {
         }
         let count = octets.div_ceil(piece).max(1);
         let last = octets - piece * (count - 1);
-        let last = if matches!(self, Self::Rtps { .. }) { last.next_multiple_of(4) } else { last };
+        let last =
+            if matches!(self, Self::Rtps { .. }) { last.next_multiple_of(4) + HEARTBEAT } else { last };
         let full = frame_bits(header + around + piece);
         let last = frame_bits(header + around + last);
         let bits = full * (count - 1) + last;
-        let largest = if count > 1 { full } else { last };
-        Some(Frames { count, bits, largest, smallest: last })
+        let (largest, smallest) = if count > 1 { (full.max(last), full.min(last)) } else { (last, last) };
+        Some(Frames { count, bits, largest, smallest })
     }
 }
 
@@ -112,7 +115,7 @@ mod tests {
         assert!(UDP.frames(192_192, 0).unwrap().bits > 192_192 * 8);
         assert_eq!(UDP.frames(192_192, 4).unwrap().bits, UDP.frames(192_192, 0).unwrap().bits + 131 * 32);
         let rtps = RTPS.frames(192_196, 0).unwrap();
-        assert_eq!((rtps.count, rtps.bits), (142, (192_196 + 142 * 182) * 8));
+        assert_eq!((rtps.count, rtps.bits), (142, (192_196 + 142 * 150 + 32) * 8));
     }
 
     #[test]

@@ -239,6 +239,50 @@ impl Ledger {
         true
     }
 
+    /// Puts a flow back that was admitted with these shares and levels, one of each for every hop, by a ledger of the same
+    /// ports; no other flow moves.
+    ///
+    /// # Errors
+    /// It does not fit beside what is there: the ledger is as it was.
+    pub fn restore(
+        &mut self,
+        id: FlowId,
+        flow: &Flow,
+        shares: &[u64],
+        levels: &[u8],
+    ) -> Result<Admitted, Reason> {
+        if self.flows.contains_key(&id) {
+            return Err(Reason::Known);
+        }
+        flow.check(&self.ports).map_err(Reason::Flow)?;
+        let mut contenders = flow.contenders(&self.ports, shares).map_err(Reason::Flow)?;
+        if contenders.len() != flow.tree.len()
+            || shares.len() != flow.tree.len()
+            || levels.len() != shares.len()
+        {
+            return Err(Reason::Flow(FlowError::Share { hop: shares.len().min(levels.len()) }));
+        }
+        for ((contender, level), hop) in contenders.iter_mut().zip(levels).zip(&flow.tree) {
+            if self.ports.get(hop.port).is_none_or(|port| *level >= port.queues) {
+                return Err(Reason::Queues { port: hop.port, needed: usize::from(*level) + 1 });
+            }
+            contender.level = *level;
+        }
+        let first = shares.first().copied().unwrap_or(0);
+        let enforcement = flow.enforcement(&self.ports, first).map_err(Reason::Flow)?;
+        let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
+        self.enter(&Plan { id, admitted: admitted.clone(), contenders, moves: Vec::new() });
+        let missed =
+            flow.tree.iter().find_map(|hop| self.audit(hop.port).err().map(|missed| (hop.port, missed)));
+        if let Some((port, missed)) = missed {
+            let level = self.entries(port).iter().find(|entry| entry.flow == missed);
+            let level = level.map_or(0, |entry| entry.contender.level);
+            self.remove(id);
+            return Err(Reason::Delay { port, level, flow: missed, by: None });
+        }
+        Ok(admitted)
+    }
+
     /// Admits what has been planned on this very state.
     pub(crate) fn enter(&mut self, plan: &Plan) {
         for step in &plan.moves {

@@ -16,6 +16,7 @@ mod models;
 mod network;
 mod page;
 mod picture;
+mod planned;
 mod planning;
 mod problem;
 mod quantity;

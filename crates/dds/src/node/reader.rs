@@ -7,7 +7,7 @@ use dcps::reader::DataReader;
 use dcps::status::StatusMask;
 use rtps::Transmit;
 use rtps::reader::Reader;
-use rtps::receiver::ToReader;
+use rtps::receiver::{Context, ToReader};
 use wire::{Guid, Instant, Now};
 
 use super::timers::Alarm;
@@ -93,8 +93,11 @@ impl ReaderCell {
 
 impl ReaderState {
     /// A submessage for this reader.
-    pub(crate) fn receive(&mut self, now: Now, source: &rtps::reader::Source, submessage: &ToReader<'_>) {
+    pub(crate) fn receive(&mut self, now: Now, context: &Context, submessage: &ToReader<'_>) {
         let Self { rtps, cache, .. } = self;
-        rtps::route::to_reader(now, source, rtps, submessage, &mut cache.sink(now));
+        if cache.has_bounds() {
+            cache.set_origin(context.from, None);
+        }
+        rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
     }
 }

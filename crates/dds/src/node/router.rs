@@ -95,7 +95,7 @@ impl Route for Router<'_> {
         for cell in &route.readers {
             let is_meant = reader_id == EntityId::UNKNOWN || reader_id == cell.guid.entity_id;
             if is_meant && let Some(reader) = self.reader(cell) {
-                reader.receive(now, &context.source, submessage);
+                reader.receive(now, context, submessage);
             }
         }
     }

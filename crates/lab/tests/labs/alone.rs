@@ -16,7 +16,7 @@ name = "gated"
 ports = 8
 queues = 4
 rate = "100 Mb/s"
-queue-buffer = 38_450
+queue-buffer = 400_000
 gates = {}
 
 [[switch-model]]
@@ -24,7 +24,7 @@ name = "plain"
 ports = 8
 queues = 4
 rate = "100 Mb/s"
-queue-buffer = 38_450
+queue-buffer = 400_000
 
 [[host]]
 name = "a"

@@ -137,8 +137,10 @@ fn what_nobody_admitted_is_limited_at_its_port() {
     let came = counter.numbers().len() as u64;
     let after = listed(&lab).0[0].others;
     let most = 64 + 1 + 100 * (begun.elapsed().as_secs() + 1);
-    assert!((64..=most).contains(&came), "{came} came, at most {most}");
-    assert_eq!(after.best_effort - before.best_effort + after.limited - before.limited, 2_000);
+    assert!((50..=most).contains(&came), "{came} came, at most {most}");
+    let counted = after.best_effort - before.best_effort + after.limited - before.limited;
+    // Somebody may ask who has an address meanwhile.
+    assert!((2_000..2_010).contains(&counted), "{counted} counted");
     // Fragments are dropped and counted.
     send(&socket(&lab, "a", 0, 0), address(&lab, "b", 5_000), 4_000, 5, Duration::ZERO);
     thread::sleep(Duration::from_millis(50));

@@ -1,0 +1,46 @@
+//! What can be set, with its defaults.
+use core::time::Duration;
+
+/// Settings of a resource manager.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// How long a verdict holds after it was heard. It is repeated three times as often.
+    pub lease: Duration,
+    /// How long a switch, a gate agent, or after a start the asker of a stored grant, may be away before grants that
+    /// need it are revoked.
+    pub grace: Duration,
+    /// How long a change may take until it counts as failed. More than the channel waits for an answer.
+    pub answer: Duration,
+    /// How much faster than the manager's clock that of a writer's host may run, in parts of a million: gates open so
+    /// much earlier, and the analysis knows.
+    pub clock_ppm: u32,
+    /// Ways that are compared for a flow.
+    pub ways: usize,
+    /// Requests known at a time, the admitted ones among them; more are refused.
+    pub most_requests: usize,
+    /// Changes under way at a time.
+    pub most_operations: usize,
+    /// Ethernet addresses learned at a switch.
+    pub most_addresses: usize,
+    /// Seconds without a packet after which a learned address is forgotten by the switch.
+    pub address_timeout: u16,
+    /// Refused requests that are looked at again when something has become free or come back.
+    pub most_retries: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(6),
+            grace: Duration::from_secs(10),
+            answer: Duration::from_secs(15),
+            clock_ppm: 200,
+            ways: 4,
+            most_requests: 10_000,
+            most_operations: 32,
+            most_addresses: 1_024,
+            address_timeout: 300,
+            most_retries: 64,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The flow entries of a switch: those of admitted flows, and those of everything else.
+//!
+//! | table | priority | what | then |
+//! |---|---|---|---|
+//! | 0 | 65,000 | frames of the bridge protocols (01:80:c2:00:00:0x) | dropped |
+//! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
+//! | 0 | 60,000 | an admitted flow: port, addresses, UDP ports | meter, DSCP of its level, out |
+//! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
+//! | 0 | 300 | ARP of a host whose addresses are to be learned | a copy to the manager, table 1 |
+//! | 0 | 200 | IPv4 and IPv6 of a known port | DSCP 0, table 1 |
+//! | 0 | 100 | anything else of a known port | table 1 |
+//! | 1 | 200 | from a group address | dropped |
+//! | 1 | 100 | port and source that are known | table 2 |
+//! | 1 | 0 | the rest | a copy to the manager, table 2 |
+//! | 2 | 100 | a known destination | out |
+//! | 2 | 0 | the rest | to all ports of the tree but the one it came by |
+//!
+//! What has no entry in table 0 came by a port that is not in the network, and is dropped. Between switches the DSCP tells
+//! what is admitted: every frame that is not has 0 there, since the first switch has seen to that.
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use openflow::Message;
+use openflow::action::Action;
+use openflow::flow::{FlowFlags, FlowMod};
+use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
+use openflow::instruction::Instruction;
+use openflow::matching::Match;
+use openflow::oxm::{FieldValue, Oxm, OxmField};
+use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
+use wire::admission::Socket;
+
+use crate::network::Network;
+use crate::table::Table;
+
+/// Tables that are used.
+pub(crate) const TABLES: u8 = 3;
+const SOURCES: TableId = TableId(1);
+const DESTINATIONS: TableId = TableId(2);
+/// The group of all ports of the tree.
+const FLOOD: GroupId = GroupId(1);
+
+const COOKIE: u64 = 0x5043 << 48;
+const OF_FLOWS: u64 = COOKIE | 2 << 40;
+/// The mark of flows that are learned.
+pub(crate) const LEARNED: u64 = COOKIE | 1 << 40;
+const KIND: u64 = 0xffff_ff00_0000_0000;
+
+const IPV4: u16 = 0x0800;
+const ARP: u16 = 0x0806;
+const IPV6: u16 = 0x86dd;
+const UDP: u8 = 17;
+
+/// The mark of an admitted flow's entries.
+pub(crate) const fn cookie(flow: u64) -> u64 {
+    OF_FLOWS | flow & !KIND
+}
+
+/// Whether it is the mark of an admitted flow's entry.
+pub(crate) const fn is_of_flow(cookie: u64) -> bool {
+    cookie & KIND == OF_FLOWS
+}
+
+/// Fields that go together by the tables above: their prerequisites stand before them.
+fn matching(fields: &[Oxm]) -> Match {
+    Match::of(fields).unwrap_or_default()
+}
+
+fn masked(field: OxmField, value: u128, mask: u128) -> Vec<Oxm> {
+    Oxm::masked(field, value, mask).into_iter().collect()
+}
+
+fn entry(table: TableId, priority: u16, fields: &[Oxm], instructions: Vec<Instruction>) -> FlowMod {
+    let mut flow = FlowMod::add(priority, matching(fields), instructions);
+    flow.table = table;
+    flow.cookie = COOKIE;
+    flow
+}
+
+/// What a switch has besides admitted flows and what is learned. `tree` are the links between switches that carry what is
+/// not admitted; `learning` are the hosts whose addresses are to be learned.
+pub(crate) fn base(
+    network: &Network,
+    switch: usize,
+    tree: &BTreeSet<usize>,
+    learning: &BTreeSet<usize>,
+) -> Table {
+    let mut table = Table::default();
+    let mut add = |flow: FlowMod| table.apply(&Message::FlowMod(flow));
+    let goto = |table| alloc::vec![Instruction::GotoTable(table)];
+    let apply =
+        |actions, table| alloc::vec![Instruction::ApplyActions(actions), Instruction::GotoTable(table)];
+    let bridge = masked(OxmField::EthDst, 0x0180_c200_0000, 0xffff_ffff_fff0);
+    add(entry(TableId(0), 65_000, &bridge, Vec::new()));
+    let mut flood = Vec::new();
+    for (index, link) in network.leaving(network.switch_node(switch)) {
+        let port = Oxm::in_port(PortNo(link.number));
+        if network.is_trunk(index) {
+            let carries = tree.contains(&index);
+            let unadmitted = [port, Oxm::eth_type(IPV4), Oxm::ip_dscp(0)];
+            let then = if carries { goto(SOURCES) } else { Vec::new() };
+            add(entry(TableId(0), 64_000, &unadmitted, then));
+            if !carries {
+                add(entry(TableId(0), 40_000, &[port], Vec::new()));
+                continue;
+            }
+        }
+        flood.push(Bucket::of(alloc::vec![Action::output(PortNo(link.number))]));
+        if learning.contains(&link.to) {
+            let copy = alloc::vec![Action::controller()];
+            add(entry(TableId(0), 300, &[port, Oxm::eth_type(ARP)], apply(copy, SOURCES)));
+        }
+        for kind in [IPV4, IPV6] {
+            let lowest = alloc::vec![Action::SetField(FieldValue::ip_dscp(0))];
+            add(entry(TableId(0), 200, &[port, Oxm::eth_type(kind)], apply(lowest, SOURCES)));
+        }
+        add(entry(TableId(0), 100, &[port], goto(SOURCES)));
+    }
+    let group_source = masked(OxmField::EthSrc, 1 << 40, 1 << 40);
+    add(entry(SOURCES, 200, &group_source, Vec::new()));
+    add(entry(SOURCES, 0, &[], apply(alloc::vec![Action::controller()], DESTINATIONS)));
+    let all = alloc::vec![Instruction::ApplyActions(alloc::vec![Action::Group(FLOOD)])];
+    add(entry(DESTINATIONS, 0, &[], all));
+    table.apply(&Message::GroupMod(GroupMod {
+        command: GroupCommand::Add,
+        kind: GroupType::All,
+        group: FLOOD,
+        buckets: flood,
+    }));
+    table
+}
+
+/// An admitted flow at a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlowEntry {
+    /// The number of its grant.
+    pub(crate) flow: u64,
+    /// The port that it comes in by.
+    pub(crate) in_port: u32,
+    /// Where it comes from.
+    pub(crate) source: Socket,
+    /// Where it goes.
+    pub(crate) destination: Socket,
+    /// The DSCP of its level at the port by which it leaves.
+    pub(crate) dscp: u8,
+    /// The port by which it leaves.
+    pub(crate) out_port: u32,
+    /// The meter that it passes, if there is one.
+    pub(crate) meter: Option<u32>,
+}
+
+impl FlowEntry {
+    fn fields(&self) -> Match {
+        matching(&[
+            Oxm::in_port(PortNo(self.in_port)),
+            Oxm::eth_type(IPV4),
+            Oxm::ip_proto(UDP),
+            Oxm::ipv4_src(self.source.address),
+            Oxm::ipv4_dst(self.destination.address),
+            Oxm::udp_src(self.source.port),
+            Oxm::udp_dst(self.destination.port),
+        ])
+    }
+
+    pub(crate) fn add(&self) -> Message {
+        let actions = alloc::vec![
+            Action::SetField(FieldValue::ip_dscp(self.dscp)),
+            Action::output(PortNo(self.out_port)),
+        ];
+        let meter = self.meter.map(|meter| Instruction::Meter(MeterId(meter)));
+        let instructions = meter.into_iter().chain([Instruction::ApplyActions(actions)]).collect();
+        let mut flow = FlowMod::add(60_000, self.fields(), instructions);
+        flow.cookie = cookie(self.flow);
+        Message::FlowMod(flow)
+    }
+
+    pub(crate) fn delete(&self) -> Message {
+        Message::FlowMod(FlowMod::delete_strict(TableId(0), 60_000, self.fields()))
+    }
+}
+
+/// The flows by which a switch knows where an Ethernet address is, for so many seconds without a packet.
+pub(crate) fn learned(address: MacAddress, port: u32, timeout: u16) -> Vec<Message> {
+    let onward = alloc::vec![Instruction::GotoTable(DESTINATIONS)];
+    let out = alloc::vec![Instruction::ApplyActions(alloc::vec![Action::output(PortNo(port))])];
+    let mut flows = [
+        entry(SOURCES, 100, &[Oxm::in_port(PortNo(port)), Oxm::eth_src(address)], onward),
+        entry(DESTINATIONS, 100, &[Oxm::eth_dst(address)], out),
+    ];
+    for flow in &mut flows {
+        flow.cookie = LEARNED;
+    }
+    // When the switch forgets the source it says so, and the destination is taken away.
+    let [source, _] = &mut flows;
+    source.idle_timeout = timeout;
+    source.flags = FlowFlags::SEND_FLOW_REM;
+    flows.into_iter().map(Message::FlowMod).collect()
+}
+
+/// Takes away what [`learned`] gives.
+pub(crate) fn unlearned(address: MacAddress, port: u32) -> Vec<Message> {
+    let source = matching(&[Oxm::in_port(PortNo(port)), Oxm::eth_src(address)]);
+    let destination = matching(&[Oxm::eth_dst(address)]);
+    alloc::vec![
+        Message::FlowMod(FlowMod::delete_strict(SOURCES, 100, source)),
+        Message::FlowMod(FlowMod::delete_strict(DESTINATIONS, 100, destination)),
+    ]
+}
+
+/// Takes away all that is learned.
+pub(crate) fn all_unlearned() -> Message {
+    Message::FlowMod(FlowMod::delete_by_cookie(LEARNED, u64::MAX))
+}

@@ -1,0 +1,74 @@
+//! What is stored of an admitted flow: enough to know it again after a start, and to put it back as it was.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+/// A stored grant. Nodes and ports are named, so that it can be told when the network is another one.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its number, which no other stored grant has.
+    pub number: u64,
+    /// The pairs of writer and reader that it serves, and what they asked for.
+    pub pairs: Vec<StoredPair>,
+    /// Where the flow comes from: address and port.
+    pub source: ([u8; 4], u16),
+    /// Where it goes: address and port.
+    pub destination: ([u8; 4], u16),
+    /// The contract that it was admitted with.
+    pub contract: StoredContract,
+    /// Its maximum latency, in nanoseconds.
+    pub maximum_latency: u64,
+    /// The most time between messages that its readers accept, in nanoseconds; 0 if it does not matter.
+    pub maximum_separation: u64,
+    /// Its hops, the writer's host first.
+    pub hops: Vec<StoredHop>,
+    /// Number of its meter at the first switch; 0 if it has none.
+    pub meter: u32,
+}
+
+/// A pair of a grant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StoredPair {
+    /// GUID of the writer.
+    pub writer: [u8; 16],
+    /// GUID of the reader.
+    pub reader: [u8; 16],
+    /// The request that was answered.
+    pub serial: u64,
+    /// What is written.
+    pub topic: String,
+    /// What the reader asked for, in nanoseconds.
+    pub maximum_latency: u64,
+    /// The same, 0 if it does not matter.
+    pub maximum_separation: u64,
+}
+
+/// A contract as it is stored; the fields are those of [`wire::admission::Contract`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct StoredContract {
+    pub largest_message: u32,
+    pub smallest_message: u32,
+    pub datagram: u32,
+    pub minimum_separation: u64,
+    pub maximum_separation: u64,
+    pub jitter: u64,
+    pub emission: u64,
+    pub importance: u8,
+}
+
+/// A hop of a grant.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StoredHop {
+    /// The node that the port belongs to.
+    pub from: String,
+    /// The node that it leads to.
+    pub to: String,
+    /// The number that a switch gives the port; 0 at a host.
+    pub number: u32,
+    /// The delay that no frame exceeds there, in picoseconds.
+    pub share: u64,
+    /// The level there.
+    pub level: u8,
+}

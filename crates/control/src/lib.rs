@@ -1,0 +1,31 @@
+//! The resource manager of a network of OpenFlow switches, as a state machine: requests, events of switches and the time
+//! go in; changes of switches and gates, things to store and verdicts come out. No sockets, no clock.
+//!
+//! `docs/decisions/0009-admission.md` says who asks and what an answer means.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod action;
+mod admit;
+pub mod config;
+mod entries;
+pub mod grant;
+mod learning;
+mod manager;
+pub mod network;
+mod operation;
+mod release;
+pub mod report;
+mod requests;
+mod restore;
+mod said;
+mod spanning;
+mod state;
+mod switches;
+mod table;
+mod view;
+
+pub use manager::ResourceManager;
+pub use switches::SwitchRefusal;

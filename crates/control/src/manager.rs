@@ -1,0 +1,278 @@
+//! The resource manager: what it is told, and what it wants done.
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use latency::ledger::Ledger;
+use latency::network::Port;
+use latency::routes::Topology;
+use latency::switch::Guard;
+use wire::admission::{Measured, Request, Socket};
+use wire::{Guid, GuidPrefix};
+
+use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
+use crate::config::Config;
+use crate::entries;
+use crate::learning::Addresses;
+use crate::network::{Network, NetworkError};
+use crate::operation::Operation;
+use crate::state::{Asked, Granted, Phase, Progress, Site, SwitchState, Timer, Work};
+
+/// The resource manager of a network.
+///
+/// After every call take all of [`Self::poll_action`], and call [`Self::handle_timeout`] when [`Self::poll_timeout`] says
+/// so. `now` is the time since any moment, the same one in all calls.
+#[derive(Debug)]
+pub struct ResourceManager {
+    pub(crate) config: Config,
+    pub(crate) network: Network,
+    pub(crate) epoch: u64,
+    pub(crate) ledger: Ledger,
+    /// Links that can be used now.
+    pub(crate) topology: Topology,
+    pub(crate) switches: Vec<SwitchState>,
+    /// Links whose port is down.
+    pub(crate) down: BTreeSet<usize>,
+    /// Links between switches that carry what is not admitted.
+    pub(crate) tree: BTreeSet<usize>,
+    /// Hosts by their addresses.
+    pub(crate) located: BTreeMap<[u8; 4], usize>,
+    pub(crate) grants: BTreeMap<u64, Granted>,
+    /// Grants in force or on their way in, by where they come from and go to.
+    pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
+    pub(crate) asked: BTreeMap<Pair, Asked>,
+    pub(crate) queue: VecDeque<Work>,
+    pub(crate) operations: BTreeMap<u64, Operation>,
+    pub(crate) tokens: BTreeMap<Token, u64>,
+    pub(crate) timers: BTreeSet<(Duration, Timer)>,
+    pub(crate) actions: VecDeque<Action>,
+    pub(crate) refused_switches: BTreeMap<u64, String>,
+    pub(crate) next_operation: u64,
+    pub(crate) next_token: u64,
+    pub(crate) next_grant: u64,
+}
+
+impl ResourceManager {
+    /// A manager of a network of which nothing is connected yet. `epoch` is larger than that of every manager before.
+    ///
+    /// # Errors
+    /// What is wrong with the network.
+    pub fn new(config: Config, network: Network, epoch: u64) -> Result<Self, NetworkError> {
+        network.check()?;
+        let port = |port: Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..port };
+        let ports = network.links.iter().map(|link| port(link.port)).collect();
+        let mut ledger = Ledger::new(ports, network.split);
+        for (index, switch) in network.switches.iter().enumerate() {
+            if let Some(guards) = switch.model.guards() {
+                let node = network.switch_node(index);
+                let from_hosts =
+                    |link: &crate::network::Link| link.to == node && network.switch_of(link.from).is_none();
+                let links = network.links.iter().enumerate().filter(|(_, link)| from_hosts(link));
+                let ports: Vec<usize> = links.map(|(port, _)| port).collect();
+                ledger.limit_guards(index, &ports, guards);
+            }
+        }
+        let hosts = network.hosts.iter().enumerate();
+        let located = hosts
+            .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
+            .collect();
+        let mut manager = Self {
+            config,
+            epoch,
+            ledger,
+            topology: Topology::default(),
+            switches: Vec::new(),
+            down: BTreeSet::new(),
+            tree: BTreeSet::new(),
+            located,
+            grants: BTreeMap::new(),
+            tuples: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            queue: VecDeque::new(),
+            operations: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            actions: VecDeque::new(),
+            refused_switches: BTreeMap::new(),
+            next_operation: 0,
+            next_token: 0,
+            next_grant: 1,
+            network,
+        };
+        let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
+        manager.switches = switches.collect();
+        Ok(manager)
+    }
+
+    fn unknown_switch(&self, switch: usize) -> SwitchState {
+        let away = Phase::Away(None);
+        let has_gates = self.has_gates(switch);
+        SwitchState {
+            phase: away,
+            table: entries::base(&self.network, switch, &self.tree, &self.learning()),
+            version: 0,
+            gates_phase: if has_gates { away } else { Phase::Ready },
+            gates: BTreeMap::new(),
+            gates_version: 0,
+            meters: BTreeSet::new(),
+            addresses: Addresses::default(),
+            lost: true,
+        }
+    }
+
+    /// The next thing to be done.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] has to be called, unless something else happens before.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.timers.first().map(|(time, _)| *time)
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        while let Some((time, timer)) = self.timers.first().copied().filter(|(time, _)| *time <= now) {
+            self.timers.pop_first();
+            match timer {
+                Timer::Token(token) => self.token_expired(now, token),
+                Timer::Repeat(pair) => self.repeat(now, time, pair),
+                Timer::Wait(pair) => self.wait_is_over(now, pair),
+                Timer::Retry(pair) => self.retry(pair),
+                Timer::Away(site) => self.away_for_long(now, site),
+                Timer::Restored(number) => self.restored_for_long(now, number),
+            }
+        }
+        self.work(now);
+    }
+
+    /// The reader's participant asks, or asks again. A request that is known is answered again; one with another serial
+    /// takes the place of the one before.
+    pub fn request(&mut self, now: Duration, request: Request, facts: Facts) {
+        self.take_request(request, facts);
+        self.work(now);
+    }
+
+    /// The pair is not wanted any more.
+    pub fn withdraw(&mut self, now: Duration, pair: Pair) {
+        self.forget(now, pair);
+        self.work(now);
+    }
+
+    /// A participant is gone, and with it all its requests and writers.
+    pub fn participant_lost(&mut self, now: Duration, participant: GuidPrefix) {
+        let is = |guid: &Guid| guid.prefix == participant;
+        let asked = self.asked.keys().chain(self.grants.values().flat_map(|grant| &grant.pairs));
+        let gone: BTreeSet<Pair> =
+            asked.filter(|(writer, reader)| is(writer) || is(reader)).copied().collect();
+        for pair in gone {
+            self.withdraw(now, pair);
+        }
+    }
+
+    /// What a reader has seen of its flow.
+    pub fn measured(&mut self, measured: &Measured) {
+        let pair = (Guid::from_bytes(measured.writer), Guid::from_bytes(measured.reader));
+        if let Some(asked) = self.asked.get_mut(&pair) {
+            asked.measured = Some(*measured);
+        }
+    }
+
+    /// The answer to [`Action::Install`] or [`Action::Gate`].
+    pub fn installed(&mut self, now: Duration, token: Token, done: Done) {
+        self.answered(now, token, done);
+        self.work(now);
+    }
+
+    /// The answer to [`Action::Read`].
+    pub fn has_read(&mut self, now: Duration, token: Token, read: Result<SwitchContent, String>) {
+        self.content_read(now, token, read);
+        self.work(now);
+    }
+
+    /// The answer to [`Action::Store`].
+    pub fn stored(&mut self, now: Duration, token: Token, done: Done) {
+        self.answered(now, token, done);
+        self.work(now);
+    }
+
+    /// The answer to [`Action::Publish`] with a token.
+    pub fn announced(&mut self, now: Duration, token: Token) {
+        self.answered(now, token, Done::Confirmed);
+        self.work(now);
+    }
+
+    /// Begins what can begin, in the order of the queue.
+    pub(crate) fn work(&mut self, now: Duration) {
+        while self.busy() < self.config.most_operations.max(1) && !self.is_exclusive() {
+            let Some(work) = self.queue.pop_front() else { break };
+            let begun = match work {
+                Work::Request(pair) => self.begin_request(now, pair),
+                Work::Release(number) => self.begin_release(now, number),
+                Work::Tree => self.begin_tree(now),
+            };
+            if !begun {
+                self.queue.push_front(work);
+                break;
+            }
+        }
+    }
+
+    /// Puts requests back into the queue that have waited for something to end.
+    pub(crate) fn unpark(&mut self) {
+        for (pair, asked) in &mut self.asked {
+            if asked.progress == Progress::Parked {
+                asked.progress = Progress::Queued;
+                self.queue.push_back(Work::Request(*pair));
+            }
+        }
+    }
+
+    pub(crate) fn has_gates(&self, switch: usize) -> bool {
+        let switch = self.network.switches.get(switch);
+        switch.is_some_and(|switch| matches!(switch.model.guard, Guard::Gates { .. }))
+    }
+
+    /// Hosts whose addresses are to be learned.
+    pub(crate) fn learning(&self) -> BTreeSet<usize> {
+        let hosts = self.network.hosts.iter().enumerate();
+        hosts.filter(|(_, host)| host.addresses.is_empty()).map(|(index, _)| index).collect()
+    }
+
+    pub(crate) fn datapath(&self, switch: usize) -> u64 {
+        self.network.switches.get(switch).map_or(0, |switch| switch.datapath)
+    }
+
+    pub(crate) fn switch_index(&self, datapath: u64) -> Option<usize> {
+        self.network.switches.iter().position(|switch| switch.datapath == datapath)
+    }
+
+    pub(crate) fn phase(&self, site: Site) -> Phase {
+        let (Site::Switch(switch) | Site::Gates(switch)) = site;
+        let state = self.switches.get(switch);
+        match site {
+            Site::Switch(_) => state.map_or(Phase::Away(None), |state| state.phase),
+            Site::Gates(_) => state.map_or(Phase::Away(None), |state| state.gates_phase),
+        }
+    }
+
+    pub(crate) fn set_phase(&mut self, site: Site, phase: Phase) {
+        let (Site::Switch(switch) | Site::Gates(switch)) = site;
+        if let Some(state) = self.switches.get_mut(switch) {
+            match site {
+                Site::Switch(_) => state.phase = phase,
+                Site::Gates(_) => state.gates_phase = phase,
+            }
+        }
+    }
+
+    pub(crate) fn site_name(&self, site: Site) -> String {
+        let name = |switch: usize| self.network.switches.get(switch).map_or("?", |switch| &switch.name);
+        match site {
+            Site::Switch(switch) => format!("switch {}", name(switch)),
+            Site::Gates(switch) => format!("the gates of {}", name(switch)),
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Operations: steps one after the other, each of tasks at the same time, confirmed before the next, undone after a
+//! failure.
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use wire::admission::State;
+
+use crate::action::{Action, Done, GateChange, SwitchContent, Token};
+use crate::manager::ResourceManager;
+use crate::state::{Kind, Phase, Site, Step, Task, Timer};
+
+/// The most changes in one installation.
+const CHUNK: usize = 512;
+
+/// An operation under way.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) kind: Kind,
+    /// What is to be done yet.
+    steps: VecDeque<Step>,
+    /// What undoes what has been done or begun, the last first.
+    undo: Vec<Vec<Task>>,
+    /// What is under way.
+    waiting: BTreeMap<Token, Task>,
+    /// Why it has failed.
+    failed: Option<String>,
+    undoing: bool,
+    /// Sites that have missed something sure.
+    missed: BTreeSet<Site>,
+    /// What a switch was read to have.
+    content: Option<SwitchContent>,
+}
+
+impl Operation {
+    fn new(kind: Kind, steps: Vec<Step>) -> Self {
+        Self {
+            kind,
+            steps: steps.into(),
+            undo: Vec::new(),
+            waiting: BTreeMap::new(),
+            failed: None,
+            undoing: false,
+            missed: BTreeSet::new(),
+            content: None,
+        }
+    }
+}
+
+/// How an operation has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) kind: Kind,
+    pub(crate) failed: Option<String>,
+    pub(crate) missed: BTreeSet<Site>,
+}
+
+/// Changes of a switch as steps of bearable size.
+pub(crate) fn installs(switch: usize, messages: &[openflow::Message], sure: bool) -> Vec<Step> {
+    let chunk = |messages: &[openflow::Message]| {
+        Step::of(alloc::vec![Task::Install { switch, messages: messages.to_vec(), sure }])
+    };
+    messages.chunks(CHUNK).map(chunk).collect()
+}
+
+impl ResourceManager {
+    pub(crate) fn start(&mut self, now: Duration, kind: Kind, steps: Vec<Step>) {
+        let number = self.next_operation;
+        self.next_operation += 1;
+        self.operations.insert(number, Operation::new(kind, steps));
+        self.advance(now, number);
+    }
+
+    /// Goes on as far as nothing has to be waited for.
+    fn advance(&mut self, now: Duration, number: u64) {
+        loop {
+            let Some(operation) = self.operations.get_mut(&number) else { return };
+            if !operation.waiting.is_empty() {
+                return;
+            }
+            if operation.failed.is_some() && !operation.undoing {
+                operation.undoing = true;
+                let undo = core::mem::take(&mut operation.undo).into_iter().rev();
+                operation.steps = undo.map(Step::of).collect();
+            }
+            let Some(step) = operation.steps.pop_front() else {
+                if self.go_on(number) {
+                    continue;
+                }
+                let Some(operation) = self.operations.remove(&number) else { return };
+                let Operation { kind, failed, missed, .. } = operation;
+                self.ended(now, Ended { kind, failed, missed });
+                return;
+            };
+            if !step.undo.is_empty() {
+                operation.undo.push(step.undo);
+            }
+            for task in step.tasks {
+                self.begin(now, number, task);
+            }
+        }
+    }
+
+    /// Steps that could not be known before: what a switch that has been read needs. True if there are any.
+    fn go_on(&mut self, number: u64) -> bool {
+        let Some(operation) = self.operations.get_mut(&number) else { return false };
+        let (Kind::Prepare { switch, .. }, Some(content)) = (&operation.kind, operation.content.take())
+        else {
+            return false;
+        };
+        let switch = *switch;
+        let Some(state) = self.switches.get(switch) else { return false };
+        let (less, more) = state.table.repair(&content);
+        operation.steps.extend(installs(switch, &less, true));
+        operation.steps.extend(installs(switch, &more, true));
+        !operation.steps.is_empty()
+    }
+
+    fn begin(&mut self, now: Duration, number: u64, task: Task) {
+        let preparing = self.operations.get(&number).is_some_and(|operation| {
+            matches!(operation.kind, Kind::Prepare { .. } | Kind::PrepareGates { .. })
+        });
+        self.foresee(&task, preparing);
+        let reachable = task.site().is_none_or(|site| match self.phase(site) {
+            Phase::Ready => true,
+            Phase::Preparing => preparing,
+            Phase::Away(_) => false,
+        });
+        if !reachable {
+            let reason =
+                task.site().map_or_else(String::new, |site| format!("{} is away", self.site_name(site)));
+            self.failed(now, number, &task, reason, false);
+            return;
+        }
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        let mut wait = self.config.answer;
+        match &task {
+            Task::Install { switch, messages, .. } => {
+                let (switch, messages) = (self.datapath(*switch), messages.clone());
+                self.actions.push_back(Action::Install { token, switch, messages });
+            }
+            Task::Gate { switch, change, .. } => {
+                let (switch, change) = (self.datapath(*switch), change.clone());
+                self.actions.push_back(Action::Gate { token, switch, change });
+            }
+            Task::Store { change, .. } => {
+                self.actions.push_back(Action::Store { token, change: change.clone() });
+            }
+            Task::Announce(verdict) => {
+                wait = self.config.lease;
+                // Who has been told since that it is over is not told otherwise; its lease has to end, though.
+                let over = verdict.state == State::Admitted
+                    && !self.asked.get(&verdict.pair()).is_some_and(|asked| {
+                        asked.verdict.state == State::Admitted && asked.verdict.serial == verdict.serial
+                    });
+                if !over {
+                    self.actions.push_back(Action::Publish { token: Some(token), verdict: verdict.clone() });
+                }
+            }
+            Task::Hold(time) => wait = *time,
+            Task::Read(switch) => {
+                let switch = self.datapath(*switch);
+                self.actions.push_back(Action::Read { token, switch });
+            }
+        }
+        self.timers.insert((now.saturating_add(wait), Timer::Token(token)));
+        self.tokens.insert(token, number);
+        if let Some(operation) = self.operations.get_mut(&number) {
+            operation.waiting.insert(token, task);
+        }
+    }
+
+    /// A sure change counts from now on; what prepares a switch changes nothing of what it is to have.
+    fn foresee(&mut self, task: &Task, preparing: bool) {
+        match task {
+            Task::Install { switch, messages, sure: true } if !preparing => {
+                self.note_table(*switch, messages)
+            }
+            Task::Gate { switch, change, sure: true } if !preparing => self.note_gate(*switch, change),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn note_table(&mut self, switch: usize, messages: &[openflow::Message]) {
+        if let Some(state) = self.switches.get_mut(switch) {
+            messages.iter().for_each(|message| state.table.apply(message));
+            state.version += 1;
+        }
+    }
+
+    pub(crate) fn note_gate(&mut self, switch: usize, change: &GateChange) {
+        if let Some(state) = self.switches.get_mut(switch) {
+            match change {
+                GateChange::Set(key, contract) => {
+                    state.gates.insert(*key, *contract);
+                }
+                GateChange::Remove(key) => {
+                    state.gates.remove(key);
+                }
+                GateChange::Replace(list) => state.gates = list.iter().copied().collect(),
+            }
+            state.gates_version += 1;
+        }
+    }
+
+    /// The answer to what was asked for; one that nobody waits for is passed over.
+    pub(crate) fn answered(&mut self, now: Duration, token: Token, done: Done) {
+        let Some(number) = self.tokens.remove(&token) else { return };
+        let Some(operation) = self.operations.get_mut(&number) else { return };
+        let Some(task) = operation.waiting.remove(&token) else { return };
+        match done {
+            Done::Confirmed => match &task {
+                Task::Install { switch, messages, sure: false } => self.note_table(*switch, messages),
+                Task::Gate { switch, change, sure: false } => self.note_gate(*switch, change),
+                _ => {}
+            },
+            Done::Failed(reason) => self.failed(now, number, &task, reason, true),
+        }
+        self.advance(now, number);
+    }
+
+    pub(crate) fn content_read(&mut self, now: Duration, token: Token, read: Result<SwitchContent, String>) {
+        let number = self.tokens.get(&token).copied();
+        match read {
+            Ok(content) => {
+                if let Some(operation) = number.and_then(|number| self.operations.get_mut(&number)) {
+                    operation.content = Some(content);
+                }
+                self.answered(now, token, Done::Confirmed);
+            }
+            Err(reason) => self.answered(now, token, Done::Failed(reason)),
+        }
+    }
+
+    /// A task has failed; if it was begun and was sure, nobody knows what its site has.
+    fn failed(&mut self, now: Duration, number: u64, task: &Task, reason: String, begun: bool) {
+        let site = task.site();
+        let sure = match task {
+            Task::Install { sure, .. } | Task::Gate { sure, .. } | Task::Store { sure, .. } => *sure,
+            Task::Announce(_) | Task::Hold(_) => true,
+            Task::Read(_) => false,
+        };
+        let name = site.map_or_else(|| "the store".to_string(), |site| self.site_name(site));
+        let Some(operation) = self.operations.get_mut(&number) else { return };
+        let preparing = matches!(operation.kind, Kind::Prepare { .. } | Kind::PrepareGates { .. });
+        if sure && !preparing {
+            operation.missed.extend(site);
+        } else {
+            operation.failed.get_or_insert_with(|| format!("{name}: {reason}"));
+        }
+        if let Some(site) = site.filter(|_| begun && (sure || preparing)) {
+            self.disconnect(now, site);
+        }
+    }
+
+    /// What was asked of a site that is gone is not answered any more.
+    pub(crate) fn abandon(&mut self, now: Duration, site: Site) {
+        let at_site = |operation: &Operation| {
+            let tasks = operation.waiting.iter().filter(|(_, task)| task.site() == Some(site));
+            tasks.map(|(token, _)| *token).collect::<Vec<_>>()
+        };
+        let tokens: Vec<Token> = self.operations.values().flat_map(at_site).collect();
+        for token in tokens {
+            self.answered(now, token, Done::Failed("the connection ended".into()));
+        }
+    }
+
+    /// The time of a token has come.
+    pub(crate) fn token_expired(&mut self, now: Duration, token: Token) {
+        let Some(number) = self.tokens.get(&token).copied() else { return };
+        let Some(operation) = self.operations.get(&number) else { return };
+        match operation.waiting.get(&token) {
+            Some(Task::Announce(_) | Task::Hold(_)) => self.answered(now, token, Done::Confirmed),
+            Some(task) => {
+                let site = task.site();
+                self.answered(now, token, Done::Failed("no answer in time".into()));
+                // It may still happen.
+                if let Some(site) = site {
+                    self.disconnect(now, site);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// How much is under way that changes grants or the tree.
+    pub(crate) fn busy(&self) -> usize {
+        let changes = |operation: &&Operation| {
+            !matches!(
+                operation.kind,
+                Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. }
+            )
+        };
+        self.operations.values().filter(changes).count()
+    }
+
+    /// Whether other flows move, or the tree changes: nothing else may begin.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.operations.values().any(|operation| match &operation.kind {
+            Kind::Admit { plan, .. } => !plan.moves.is_empty(),
+            Kind::Tree => true,
+            _ => false,
+        })
+    }
+}

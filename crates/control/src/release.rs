@@ -1,0 +1,249 @@
+//! How grants end: participants hear of it, then switches and gates forget the flow, then its place is free.
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use openflow::Message;
+use openflow::meter::MeterMod;
+use openflow::words::MeterId;
+use wire::admission::{State, Verdict};
+
+use crate::action::{Action, GateChange, Pair, StoreChange};
+use crate::manager::ResourceManager;
+use crate::operation::Ended;
+use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task, Work};
+
+impl ResourceManager {
+    /// An operation has ended.
+    pub(crate) fn ended(&mut self, now: Duration, ended: Ended) {
+        let Ended { kind, failed, missed } = ended;
+        match kind {
+            Kind::Admit { number, plan } => self.installed_grant(now, number, &plan, failed, missed),
+            Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
+            Kind::Farewell { number, pairs } => {
+                for pair in pairs {
+                    if !self.asked.contains_key(&pair) {
+                        self.actions.push_back(Action::Dispose(pair));
+                    }
+                }
+                self.queue.push_back(Work::Release(number));
+            }
+            Kind::Release { number } => {
+                if missed.is_empty() {
+                    self.gone(number);
+                } else {
+                    self.still_missing(number, missed);
+                }
+            }
+            Kind::Tree => {}
+            Kind::Prepare { switch, version } => {
+                self.prepared(now, Site::Switch(switch), version, failed.is_some());
+            }
+            Kind::PrepareGates { switch, version } => {
+                self.prepared(now, Site::Gates(switch), version, failed.is_some());
+            }
+        }
+        self.unpark();
+    }
+
+    /// What is stored of a grant knows a pair now, unless that has failed.
+    fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        // It may have left, or asked for something else meanwhile.
+        let grant = self.grants.get(&number).filter(|grant| grant.pairs.contains(&pair));
+        if asked.progress != Progress::Working || asked.serial != serial {
+            return;
+        }
+        match failed {
+            None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+                self.admitted(now, pair, number);
+            }
+            None => asked.progress = Progress::Parked,
+            Some(reason) => {
+                self.refuse_for_now(now, pair, &reason);
+                self.leave(now, number, pair, &reason);
+            }
+        }
+    }
+
+    /// A pair does not need its grant any more; without pairs the grant goes.
+    pub(crate) fn leave(&mut self, now: Duration, number: u64, pair: Pair, reason: &str) {
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        if !grant.pairs.remove(&pair) {
+            return;
+        }
+        let verdict = self.revocation(number, pair, reason);
+        let Some(grant) = self.grants.get(&number) else { return };
+        match grant.phase {
+            // What is on its way in is looked at when it is there.
+            GrantPhase::Installing => {
+                if let Some(grant) = self.grants.get_mut(&number) {
+                    grant.pairs.insert(pair);
+                }
+            }
+            GrantPhase::Leaving(_) => {}
+            GrantPhase::Held | GrantPhase::Restored if grant.pairs.is_empty() => {
+                self.farewell(now, number, verdict.into_iter().collect());
+            }
+            GrantPhase::Held | GrantPhase::Restored => {
+                if let Some(verdict) = verdict {
+                    self.actions.push_back(Action::Publish { token: None, verdict: Box::new(verdict) });
+                }
+                if !self.asked.contains_key(&pair) {
+                    self.actions.push_back(Action::Dispose(pair));
+                }
+                let change = StoreChange::Put(Box::new(self.stored_grant(number)));
+                let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
+                self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
+            }
+        }
+    }
+
+    /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
+    fn revocation(&self, number: u64, pair: Pair, reason: &str) -> Option<Verdict> {
+        let grant = self.grants.get(&number).filter(|_| !self.asked.contains_key(&pair))?;
+        Some(Verdict {
+            writer: pair.0.to_bytes(),
+            reader: pair.1.to_bytes(),
+            serial: grant.serials.get(&pair).copied().unwrap_or(0),
+            epoch: self.epoch,
+            state: State::Revoked,
+            source: grant.source,
+            destination: grant.destination,
+            reason: reason.into(),
+            ..Verdict::default()
+        })
+    }
+
+    /// A grant cannot stay; its requests are looked at again.
+    pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        match grant.phase {
+            GrantPhase::Leaving(_) => return,
+            GrantPhase::Installing => {
+                grant.doomed.get_or_insert_with(|| reason.into());
+                return;
+            }
+            GrantPhase::Held | GrantPhase::Restored => {}
+        }
+        let pairs = core::mem::take(&mut grant.pairs);
+        let mut verdicts = Vec::new();
+        for pair in pairs {
+            let Some(asked) = self.asked.get_mut(&pair) else {
+                verdicts.extend(self.revocation(number, pair, reason));
+                continue;
+            };
+            asked.grant = None;
+            if asked.verdict.state == State::Admitted {
+                asked.verdict = Verdict {
+                    state: State::Revoked,
+                    bound: 0,
+                    dscp: 0,
+                    octets: 0,
+                    separation: 0,
+                    reason: reason.into(),
+                    ..asked.verdict.clone()
+                };
+                verdicts.push(asked.verdict.clone());
+            }
+            if matches!(asked.progress, Progress::Answered { .. }) {
+                asked.progress = Progress::Answered { retry: true };
+            }
+        }
+        self.farewell(now, number, verdicts);
+        self.look_again();
+    }
+
+    /// The participants hear that the grant goes; then it does.
+    pub(crate) fn farewell(&mut self, now: Duration, number: u64, verdicts: Vec<Verdict>) {
+        if let Some(grant) = self.grants.get_mut(&number) {
+            grant.phase = GrantPhase::Leaving(BTreeSet::new());
+        }
+        let pairs = verdicts.iter().map(Verdict::pair).collect();
+        let tasks = verdicts.into_iter().map(|verdict| Task::Announce(Box::new(verdict))).collect();
+        self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
+    }
+
+    /// Takes a grant out of switches and gates. It is always begun.
+    pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
+        let Some(grant) = self.grants.get(&number) else { return true };
+        let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };
+        if !awaiting.is_empty() {
+            return true;
+        }
+        // What another grant between the same ends has put in its place stays.
+        let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
+        let heir = heir.and_then(|heir| self.grants.get(heir));
+        let kept = heir.map(|heir| self.flow_entries(heir)).unwrap_or_default();
+        let mut deletes = Step::default();
+        for (index, (switch, entry)) in self.flow_entries(grant).into_iter().enumerate() {
+            let is_kept = kept.iter().any(|(at, other)| (*at, other.in_port) == (switch, entry.in_port));
+            let mut messages: Vec<Message> = if is_kept { Vec::new() } else { alloc::vec![entry.delete()] };
+            if let Some(meter) = grant.meter.filter(|_| index == 0) {
+                messages.push(Message::MeterMod(MeterMod::delete(MeterId(meter))));
+            }
+            if !messages.is_empty() {
+                deletes.tasks.push(Task::Install { switch, messages, sure: true });
+            }
+        }
+        let mut steps = alloc::vec![deletes];
+        if let (Some((key, _)), Some(switch)) = (grant.gate, self.first_switch(&grant.hops))
+            && heir.and_then(|heir| heir.gate).is_none_or(|(other, _)| other != key)
+        {
+            let change = GateChange::Remove(key);
+            steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
+        }
+        // Frames that are queued are still before others.
+        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.maximum_latency))]));
+        let change = StoreChange::Remove(number);
+        steps.push(Step::of(alloc::vec![Task::Store { change, sure: true }]));
+        self.start(now, Kind::Release { number }, steps);
+        true
+    }
+
+    /// A grant is gone, but for places that are away; those that have come back since have nothing of it.
+    pub(crate) fn still_missing(&mut self, number: u64, missed: BTreeSet<Site>) {
+        let missed: BTreeSet<Site> =
+            missed.into_iter().filter(|site| self.phase(*site) != Phase::Ready).collect();
+        let again = missed.is_empty();
+        if let Some(grant) = self.grants.get_mut(&number) {
+            grant.phase = GrantPhase::Leaving(missed);
+        }
+        if again {
+            self.queue.push_back(Work::Release(number));
+        }
+    }
+
+    /// Nothing of a grant is left: its place is free.
+    pub(crate) fn gone(&mut self, number: u64) {
+        self.ledger.remove(number);
+        let Some(grant) = self.grants.remove(&number) else { return };
+        let tuple = (grant.source, grant.destination);
+        if self.tuples.get(&tuple) == Some(&number) {
+            self.tuples.remove(&tuple);
+        }
+        if let (Some(meter), Some(switch)) = (grant.meter, self.first_switch(&grant.hops))
+            && let Some(state) = self.switches.get_mut(switch)
+        {
+            state.meters.remove(&meter);
+        }
+        self.look_again();
+    }
+
+    /// A grant as it is stored.
+    pub(crate) fn stored_grant(&self, number: u64) -> crate::grant::Grant {
+        match self.grants.get(&number) {
+            Some(grant) => self.to_store(grant),
+            None => crate::grant::Grant::default(),
+        }
+    }
+
+    /// How many requests and grants there are, for those who log.
+    pub fn summary(&self) -> String {
+        let held = self.grants.values().filter(|grant: &&Granted| grant.phase == GrantPhase::Held).count();
+        format!("{} requests, {held} grants in force, {} under way", self.asked.len(), self.operations.len())
+    }
+}

@@ -1,0 +1,123 @@
+//! What can be seen of the manager: flows with what was promised and measured, refusals, switches.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+/// The manager's view.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// The epoch of the manager.
+    pub epoch: u64,
+    /// Every request with its verdict, the admitted ones with their flows.
+    pub pairs: Vec<PairReport>,
+    /// Every switch of the network.
+    pub switches: Vec<SwitchStatus>,
+    /// Switches that are not of the network, or not as it says: datapath id and reason.
+    pub refused_switches: Vec<(u64, String)>,
+    /// Hosts with the addresses that they have or have been seen with.
+    pub hosts: Vec<HostStatus>,
+    /// Changes under way.
+    pub operations: usize,
+}
+
+/// A pair of writer and reader.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct PairReport {
+    /// GUID of the writer, as 32 hexadecimal digits.
+    pub writer: String,
+    /// GUID of the reader, as 32 hexadecimal digits.
+    pub reader: String,
+    /// What is written.
+    pub topic: String,
+    /// `pending`, `admitted`, `refused` or `revoked`.
+    pub state: &'static str,
+    /// Why, if it is not admitted.
+    pub reason: String,
+    /// The latency asked for, in nanoseconds.
+    pub maximum_latency: u64,
+    /// What is promised, in nanoseconds; 0 unless admitted. The verdict says the same.
+    pub promised: u64,
+    /// The worst case with the flows that there are now, in nanoseconds: at most what is promised. 0 unless admitted.
+    pub present: u64,
+    /// A latency that would be admitted, in nanoseconds; 0 if none is known.
+    pub offered_latency: u64,
+    /// A separation that would be admitted, in nanoseconds; 0 if none is known.
+    pub offered_separation: u64,
+    /// Who yields: those with the smaller number.
+    pub importance: u8,
+    /// Where the flow comes from, as `address:port`.
+    pub source: String,
+    /// Where it goes.
+    pub destination: String,
+    /// Its way, if it is admitted.
+    pub hops: Vec<HopReport>,
+    /// What its reader has seen, if it has said so.
+    pub measured: Option<MeasuredReport>,
+}
+
+/// A hop of an admitted flow.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HopReport {
+    /// The port, as `s1 to display`.
+    pub port: String,
+    /// Its level there, 0 the lowest.
+    pub level: u8,
+    /// The DSCP that it has there.
+    pub dscp: u8,
+    /// The delay that no frame exceeds there, in nanoseconds.
+    pub share: u64,
+}
+
+/// What a reader has seen of a flow. Times in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct MeasuredReport {
+    /// Samples received.
+    pub samples: u64,
+    /// Samples later than the bound.
+    pub late: u64,
+    /// Samples lost.
+    pub lost: u64,
+    /// Latency of the worst sample.
+    pub worst: u64,
+    /// Median latency of the last second.
+    pub median: u64,
+    /// How far clocks may differ.
+    pub clock_error: u64,
+}
+
+/// A switch of the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SwitchStatus {
+    /// Its name.
+    pub name: String,
+    /// Its datapath id.
+    pub datapath: u64,
+    /// `away`, `preparing` or `ready`.
+    pub state: &'static str,
+    /// Whether its gates can be reached; `None` if it has none.
+    pub gates: Option<bool>,
+    /// Numbers of its ports that are down.
+    pub ports_down: Vec<u32>,
+    /// Flow entries of admitted flows.
+    pub flows: usize,
+    /// Flow entries of everything else, without those that are learned.
+    pub entries: usize,
+    /// Contracts in its gates.
+    pub contracts: usize,
+    /// Meters.
+    pub meters: usize,
+    /// Ethernet addresses learned.
+    pub addresses: usize,
+}
+
+/// A host of the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct HostStatus {
+    /// Its name.
+    pub name: String,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// The switch behind it.
+    pub switch: String,
+}

@@ -1,0 +1,389 @@
+//! Requests: what is asked, whether that can be, and what is answered.
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::time::Duration;
+
+use latency::framing::Framing;
+use latency::ledger::Offer;
+use latency::network::{Flow, Subscriber};
+use latency::units::NANOSECOND;
+use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
+
+use crate::action::{Action, Facts, Pair};
+use crate::manager::ResourceManager;
+use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work, dscp};
+
+/// What a request comes to, once it is known where its ends are.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub(crate) pair: Pair,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) source: Socket,
+    pub(crate) destination: Socket,
+    pub(crate) contract: Contract,
+    /// Nanoseconds.
+    pub(crate) maximum_latency: u64,
+    /// Nanoseconds, 0 if it does not matter.
+    pub(crate) maximum_separation: u64,
+}
+
+/// Why a request cannot be taken further.
+#[derive(Clone, Debug)]
+pub(crate) enum Obstacle {
+    /// It is wrong.
+    Wrong(String),
+    /// Something is not there that may come.
+    Missing(String),
+}
+
+impl ResourceManager {
+    pub(crate) fn take_request(&mut self, request: Request, facts: Facts) {
+        let pair = request.pair();
+        let unknown = self.verdict_of(&request);
+        let full = self.asked.len() >= self.config.most_requests;
+        let Some(asked) = self.asked.get_mut(&pair) else {
+            if full {
+                let reason = format!("there are {} requests already", self.config.most_requests);
+                let verdict = Box::new(Verdict { state: State::Refused, reason, ..unknown });
+                self.actions.push_back(Action::Publish { token: None, verdict });
+                return;
+            }
+            let serial = request.serial;
+            let asked = Asked {
+                request,
+                facts,
+                verdict: unknown,
+                progress: Progress::Queued,
+                serial,
+                grant: None,
+                deadline: None,
+                repeat_at: None,
+                measured: None,
+            };
+            self.asked.insert(pair, asked);
+            self.publish(pair);
+            self.queue.push_back(Work::Request(pair));
+            return;
+        };
+        asked.facts = facts;
+        if asked.request == request {
+            let retry = matches!(asked.progress, Progress::Answered { retry: true });
+            if retry {
+                asked.progress = Progress::Queued;
+                self.queue.push_back(Work::Request(pair));
+            }
+            self.publish(pair);
+            return;
+        }
+        if request.serial < asked.request.serial {
+            return;
+        }
+        asked.request = request;
+        match asked.progress {
+            Progress::Answered { .. } | Progress::Waiting => {
+                asked.deadline = None;
+                asked.progress = Progress::Queued;
+                self.queue.push_back(Work::Request(pair));
+            }
+            // It is looked at when its time comes, or when what is under way has ended.
+            Progress::Queued | Progress::Parked | Progress::Working => {}
+        }
+        self.put_off(pair, "");
+    }
+
+    /// A verdict that says that nothing has been decided.
+    fn verdict_of(&self, request: &Request) -> Verdict {
+        Verdict {
+            writer: request.writer,
+            reader: request.reader,
+            serial: request.serial,
+            epoch: self.epoch,
+            state: State::Pending,
+            lease: nanoseconds(self.config.lease),
+            source: request.source,
+            destination: request.destination,
+            ..Verdict::default()
+        }
+    }
+
+    /// Says the verdict of a pair.
+    pub(crate) fn publish(&mut self, pair: Pair) {
+        if let Some(asked) = self.asked.get(&pair) {
+            let verdict = Box::new(asked.verdict.clone());
+            self.actions.push_back(Action::Publish { token: None, verdict });
+        }
+    }
+
+    /// Says a verdict, if it says something new.
+    fn say(&mut self, pair: Pair, verdict: Verdict) {
+        if let Some(asked) = self.asked.get_mut(&pair)
+            && asked.verdict != verdict
+        {
+            asked.verdict = verdict;
+            self.publish(pair);
+        }
+    }
+
+    /// Nothing is decided yet; why, in words. A pair that has a grant keeps it until then.
+    pub(crate) fn put_off(&mut self, pair: Pair, reason: &str) {
+        if let Some(asked) = self.asked.get(&pair).filter(|asked| asked.grant.is_none()) {
+            let verdict = Verdict { reason: cut(reason), ..self.verdict_of(&asked.request) };
+            self.say(pair, verdict);
+        }
+    }
+
+    /// The request is refused; if nobody asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
+    pub(crate) fn refuse(&mut self, now: Duration, pair: Pair, reason: &str, offer: Offer, retry: bool) {
+        let Some(asked) = self.asked.get_mut(&pair) else {
+            self.actions.push_back(Action::Dispose(pair));
+            return;
+        };
+        let was_revoked = asked.verdict.state == State::Revoked && asked.verdict.serial == asked.serial;
+        let held = asked.grant.take();
+        let (serial, request) = (asked.serial, asked.request.clone());
+        let time = |time: Option<u64>| time.map_or(0, |time| time.div_ceil(NANOSECOND));
+        let verdict = Verdict {
+            // What was revoked stays so until it is admitted again.
+            state: if was_revoked { State::Revoked } else { State::Refused },
+            serial,
+            reason: cut(reason),
+            offered_latency: time(offer.latency),
+            offered_separation: time(offer.separation),
+            ..self.verdict_of(&request)
+        };
+        self.say(pair, verdict);
+        self.settle(pair, retry);
+        if let Some(number) = held {
+            self.leave(now, number, pair, "it asked for something else");
+        }
+    }
+
+    /// What was planned did not come about: the request is refused, and tried again after a while.
+    pub(crate) fn refuse_for_now(&mut self, now: Duration, pair: Pair, reason: &str) {
+        self.refuse(now, pair, reason, Offer::default(), false);
+        self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+    }
+
+    /// A request that failed a while ago is tried again.
+    pub(crate) fn retry(&mut self, pair: Pair) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let failed = matches!(asked.verdict.state, State::Refused | State::Revoked);
+        if failed && asked.progress == (Progress::Answered { retry: false }) {
+            asked.progress = Progress::Queued;
+            self.queue.push_back(Work::Request(pair));
+        }
+    }
+
+    /// The pair is served by a grant that is in force.
+    pub(crate) fn admitted(&mut self, now: Duration, pair: Pair, number: u64) {
+        let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.grants.get(&number)) else { return };
+        let verdict = Verdict { serial: asked.serial, ..self.admission(grant, &asked.request) };
+        let repeat_at = now.saturating_add(self.config.lease / 3);
+        if let Some(grant) = self.grants.get_mut(&number) {
+            grant.serials.insert(pair, verdict.serial);
+        }
+        if let Some(asked) = self.asked.get_mut(&pair) {
+            asked.grant = Some(number);
+            asked.verdict = verdict;
+            asked.repeat_at = Some(repeat_at);
+        }
+        self.publish(pair);
+        self.timers.insert((repeat_at, Timer::Repeat(pair)));
+        self.settle(pair, false);
+    }
+
+    /// A request is answered; if it has changed meanwhile, it is looked at again.
+    fn settle(&mut self, pair: Pair, retry: bool) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        asked.deadline = None;
+        if asked.serial == asked.request.serial {
+            asked.progress = Progress::Answered { retry };
+        } else {
+            asked.progress = Progress::Queued;
+            self.queue.push_back(Work::Request(pair));
+        }
+    }
+
+    /// The verdict of a pair that a grant serves.
+    pub(crate) fn admission(&self, grant: &Granted, request: &Request) -> Verdict {
+        let level = grant.hops.first().map_or(0, |hop| hop.level);
+        Verdict {
+            state: State::Admitted,
+            bound: grant.promised,
+            source: grant.source,
+            destination: grant.destination,
+            dscp: dscp(level),
+            octets: grant.octets,
+            separation: grant.contract.minimum_separation,
+            ..self.verdict_of(request)
+        }
+    }
+
+    /// The lease of a verdict is extended.
+    pub(crate) fn repeat(&mut self, now: Duration, time: Duration, pair: Pair) {
+        let Some(asked) = self.asked.get_mut(&pair).filter(|asked| asked.repeat_at == Some(time)) else {
+            return;
+        };
+        asked.repeat_at = None;
+        if asked.verdict.state == State::Admitted {
+            let again = now.saturating_add(self.config.lease / 3);
+            asked.repeat_at = Some(again);
+            self.timers.insert((again, Timer::Repeat(pair)));
+            self.publish(pair);
+        }
+    }
+
+    /// Something is missing that may come: the request waits for it, and is refused after a while.
+    pub(crate) fn wait(&mut self, now: Duration, pair: Pair, reason: &str) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let decided = asked.verdict.serial == asked.serial
+            && matches!(asked.verdict.state, State::Refused | State::Revoked);
+        if decided || asked.deadline.is_some_and(|deadline| deadline <= now) {
+            self.refuse(now, pair, reason, Offer::default(), true);
+            return;
+        }
+        asked.progress = Progress::Waiting;
+        if asked.deadline.is_none() {
+            let until = now.saturating_add(self.config.grace);
+            asked.deadline = Some(until);
+            self.timers.insert((until, Timer::Wait(pair)));
+        }
+        self.put_off(pair, reason);
+    }
+
+    pub(crate) fn wait_is_over(&mut self, now: Duration, pair: Pair) {
+        let Some(asked) = self.asked.get(&pair) else { return };
+        if asked.progress == Progress::Waiting && asked.deadline.is_some_and(|deadline| deadline <= now) {
+            let reason = asked.verdict.reason.clone();
+            self.refuse(now, pair, &reason, Offer::default(), true);
+        }
+    }
+
+    /// What a request comes to.
+    pub(crate) fn examine(&self, pair: Pair) -> Result<Wish, Obstacle> {
+        let wrong = |reason: &str| Err(Obstacle::Wrong(reason.into()));
+        let Some(asked) = self.asked.get(&pair) else { return wrong("nobody asks") };
+        let (request, facts) = (&asked.request, &asked.facts);
+        let contract = request.contract;
+        if facts.contract.is_some_and(|announced| announced != contract) {
+            return wrong("the request is not about what the writer has announced: ask again");
+        }
+        // It may ask for less: what the writer holds back for batching is taken off.
+        if facts.maximum_latency.is_some_and(|announced| announced < request.maximum_latency) {
+            return wrong("the request is not about the latency that the reader has announced: ask again");
+        }
+        if request.maximum_latency == 0 || contract.minimum_separation == 0 {
+            return wrong("a maximum latency and a minimum separation are needed");
+        }
+        if contract.smallest_message > contract.largest_message {
+            return wrong("the smallest message of the contract is larger than the largest");
+        }
+        for (what, socket, known) in [
+            ("writer", request.source, &facts.writer_addresses),
+            ("reader", request.destination, &facts.reader_addresses),
+        ] {
+            if socket.port == 0 || socket.address == [0; 4] {
+                return Err(Obstacle::Wrong(format!("the request has no address and port of the {what}")));
+            }
+            if !known.is_empty() && !known.contains(&socket.address) {
+                let address = dotted(socket.address);
+                return Err(Obstacle::Wrong(format!("{address} is no address of the {what}'s participant")));
+            }
+        }
+        let host = |socket: Socket| {
+            self.located.get(&socket.address).copied().ok_or_else(|| {
+                Obstacle::Missing(format!(
+                    "no host of the network has the address {}",
+                    dotted(socket.address)
+                ))
+            })
+        };
+        let (from, to) = (host(request.source)?, host(request.destination)?);
+        if from == to {
+            return wrong("writer and reader are on the same host: there is no network between them");
+        }
+        Ok(Wish {
+            pair,
+            from,
+            to,
+            source: request.source,
+            destination: request.destination,
+            contract,
+            maximum_latency: request.maximum_latency,
+            maximum_separation: request.maximum_separation,
+        })
+    }
+
+    /// The flow of a wish, without its way; `None` if its numbers are out of range.
+    pub(crate) fn flow(&self, from: usize, wish: &Wish) -> Option<Flow> {
+        let contract = &wish.contract;
+        let time = |nanoseconds: u64| nanoseconds.checked_mul(NANOSECOND);
+        let some = |nanoseconds: u64| match nanoseconds {
+            0 => Some(None),
+            nanoseconds => time(nanoseconds).map(Some),
+        };
+        let separation = time(contract.minimum_separation)?;
+        // The host's clock may be faster than that of the gate.
+        let earlier = u64::try_from(u128::from(separation) * u128::from(self.config.clock_ppm) / 1_000_000)
+            .ok()?
+            .checked_next_multiple_of(NANOSECOND)?;
+        let (_, entry) = self.network.access(from)?;
+        let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from))?;
+        Some(Flow {
+            largest_message: contract.largest_message,
+            smallest_message: contract.smallest_message,
+            framing: Framing::Rtps { datagram: contract.datagram },
+            separation: separation.checked_sub(earlier).filter(|separation| *separation > 0)?,
+            maximum_separation: some(contract.maximum_separation)?,
+            jitter: time(contract.jitter)?,
+            emission: time(contract.emission)?,
+            policing: self.network.switches.get(switch)?.model.policing(),
+            tree: alloc::vec::Vec::new(),
+            subscribers: alloc::vec![Subscriber {
+                hop: 0,
+                limit: time(wish.maximum_latency)?,
+                maximum_separation: some(wish.maximum_separation)?,
+            }],
+            importance: contract.importance,
+            bundle: None,
+        })
+    }
+
+    /// The pair is not asked for any more.
+    pub(crate) fn forget(&mut self, now: Duration, pair: Pair) {
+        let known = self.asked.remove(&pair);
+        let serving: alloc::vec::Vec<u64> = self
+            .grants
+            .values()
+            .filter(|grant| grant.pairs.contains(&pair) && !matches!(grant.phase, GrantPhase::Leaving(_)))
+            .map(|grant| grant.number)
+            .collect();
+        if known.is_some() && serving.is_empty() {
+            self.actions.push_back(Action::Dispose(pair));
+        }
+        for number in serving {
+            self.leave(now, number, pair, "nobody asks for it any more");
+        }
+    }
+}
+
+/// As nanoseconds; at most what 64 bits hold.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A reason of bearable length.
+fn cut(reason: &str) -> String {
+    let mut end = reason.len().min(MOST_TEXT);
+    while !reason.is_char_boundary(end) {
+        end -= 1;
+    }
+    reason.get(..end).unwrap_or_default().into()
+}
+
+/// An address in its usual form.
+pub(crate) fn dotted([a, b, c, d]: [u8; 4]) -> String {
+    format!("{a}.{b}.{c}.{d}")
+}

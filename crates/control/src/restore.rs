@@ -1,0 +1,206 @@
+//! Grants across starts: how they are stored, and how they are taken up again.
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use latency::network::{Flow, Hop};
+use wire::Guid;
+use wire::admission::{Contract, Socket};
+
+use crate::action::{Action, StoreChange, Token};
+use crate::grant::{Grant, StoredContract, StoredHop, StoredPair};
+use crate::manager::ResourceManager;
+use crate::requests::Wish;
+use crate::state::{GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
+
+impl ResourceManager {
+    pub(crate) fn to_store(&self, grant: &Granted) -> Grant {
+        let contract = &grant.contract;
+        let pairs = grant.pairs.iter().map(|pair| {
+            let asked = self.asked.get(pair).map(|asked| &asked.request);
+            StoredPair {
+                writer: pair.0.to_bytes(),
+                reader: pair.1.to_bytes(),
+                serial: asked.map_or(0, |request| request.serial),
+                topic: asked.map(|request| request.topic.clone()).unwrap_or_default(),
+                maximum_latency: asked.map_or(grant.maximum_latency, |request| request.maximum_latency),
+                maximum_separation: asked
+                    .map_or(grant.maximum_separation, |request| request.maximum_separation),
+            }
+        });
+        let hops = grant.hops.iter().filter_map(|hop| {
+            let link = self.network.links.get(hop.link)?;
+            Some(StoredHop {
+                from: self.network.node_name(link.from).to_string(),
+                to: self.network.node_name(link.to).to_string(),
+                number: link.number,
+                share: hop.share,
+                level: hop.level,
+            })
+        });
+        Grant {
+            number: grant.number,
+            pairs: pairs.collect(),
+            source: (grant.source.address, grant.source.port),
+            destination: (grant.destination.address, grant.destination.port),
+            contract: StoredContract {
+                largest_message: contract.largest_message,
+                smallest_message: contract.smallest_message,
+                datagram: contract.datagram,
+                minimum_separation: contract.minimum_separation,
+                maximum_separation: contract.maximum_separation,
+                jitter: contract.jitter,
+                emission: contract.emission,
+                importance: contract.importance,
+            },
+            maximum_latency: grant.maximum_latency,
+            maximum_separation: grant.maximum_separation,
+            hops: hops.collect(),
+            meter: grant.meter.unwrap_or(0),
+        }
+    }
+
+    /// Takes up what an earlier manager has stored; once, before anything else. What does not fit the network any more is
+    /// forgotten, and taken out of the switches when they come. What nobody asks for within the grace is revoked.
+    pub fn restore(&mut self, now: Duration, grants: Vec<Grant>) {
+        // Ports are told by names and number.
+        let mut ports: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+        for (index, link) in self.network.links.iter().enumerate() {
+            let key = (self.network.node_name(link.from), self.network.node_name(link.to), link.number);
+            ports.insert(key, index);
+        }
+        let mut found = Vec::new();
+        for grant in grants {
+            self.next_grant = self.next_grant.max(grant.number.saturating_add(1));
+            let hops = grant.hops.iter().map(|hop| {
+                let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
+                Some(GrantedHop { link, share: hop.share, level: hop.level })
+            });
+            found.push((hops.collect::<Option<Vec<_>>>(), grant));
+        }
+        for (hops, grant) in found {
+            let number = grant.number;
+            let kept = hops.and_then(|hops| self.take_up(grant, hops));
+            if kept.is_some() {
+                let until = now.saturating_add(self.config.grace);
+                self.timers.insert((until, Timer::Restored(number)));
+            } else {
+                let token = Token(self.next_token);
+                self.next_token += 1;
+                let change = StoreChange::Remove(number);
+                self.actions.push_back(Action::Store { token, change });
+            }
+        }
+    }
+
+    fn take_up(&mut self, stored: Grant, hops: Vec<GrantedHop>) -> Option<()> {
+        let contract = stored.contract;
+        let first = stored.pairs.first()?;
+        let number = stored.number;
+        let (from, to) = {
+            let (first, last) = (hops.first()?, hops.last()?);
+            (self.network.links.get(first.link)?.from, self.network.links.get(last.link)?.to)
+        };
+        let socket = |(address, port): ([u8; 4], u16)| Socket { address, port };
+        let pair = (Guid::from_bytes(first.writer), Guid::from_bytes(first.reader));
+        let wish = Wish {
+            pair,
+            from,
+            to,
+            source: socket(stored.source),
+            destination: socket(stored.destination),
+            contract: Contract {
+                largest_message: contract.largest_message,
+                smallest_message: contract.smallest_message,
+                datagram: contract.datagram,
+                minimum_separation: contract.minimum_separation,
+                maximum_separation: contract.maximum_separation,
+                jitter: contract.jitter,
+                emission: contract.emission,
+                importance: contract.importance,
+            },
+            maximum_latency: stored.maximum_latency,
+            maximum_separation: stored.maximum_separation,
+        };
+        let mut flow: Flow = self.flow(from, &wish)?;
+        flow.tree = hops
+            .iter()
+            .enumerate()
+            .map(|(index, hop)| Hop { port: hop.link, parent: index.checked_sub(1) })
+            .collect();
+        flow.subscribers.iter_mut().for_each(|subscriber| subscriber.hop = hops.len().saturating_sub(1));
+        if self.tuples.contains_key(&(wish.source, wish.destination)) {
+            return None;
+        }
+        let shares: Vec<u64> = hops.iter().map(|hop| hop.share).collect();
+        let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();
+        let admitted = self.ledger.restore(number, &flow, &shares, &levels).ok()?;
+        let pairs: BTreeSet<_> = stored
+            .pairs
+            .iter()
+            .map(|pair| (Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader)))
+            .collect();
+        let granted = self.grant_of(number, &flow, &admitted.enforcement, hops, &wish, pairs);
+        let Ok(granted) = granted else {
+            self.ledger.remove(number);
+            return None;
+        };
+        let meter = granted.meter.map(|_| stored.meter);
+        let serials = stored
+            .pairs
+            .iter()
+            .map(|pair| ((Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader)), pair.serial));
+        let serials = serials.collect();
+        let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
+        if let Some((meter, state)) =
+            meter.zip(self.first_switch(&granted.hops).and_then(|switch| self.switches.get_mut(switch)))
+        {
+            state.meters.insert(meter);
+        }
+        for (index, (switch, entry)) in self.flow_entries(&granted).into_iter().enumerate() {
+            let meter = self.meter_of(number, granted.meter).filter(|_| index == 0);
+            let messages: Vec<_> = meter.into_iter().chain([entry.add()]).collect();
+            self.note_table(switch, &messages);
+        }
+        if let (Some((key, contract)), Some(switch)) = (granted.gate, self.first_switch(&granted.hops)) {
+            self.note_gate(switch, &crate::action::GateChange::Set(key, contract));
+        }
+        self.tuples.insert((granted.source, granted.destination), number);
+        self.grants.insert(number, granted);
+        Some(())
+    }
+
+    /// Restored grants whose switches and gates are all there are in force again.
+    pub(crate) fn hold_restored(&mut self) {
+        let there = |grant: &Granted| {
+            let switches = self.flow_entries(grant);
+            let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops)).map(Site::Gates);
+            let mut sites = switches.iter().map(|(switch, _)| Site::Switch(*switch)).chain(gates);
+            sites.all(|site| self.phase(site) == Phase::Ready)
+        };
+        let restored = self.grants.values().filter(|grant| grant.phase == GrantPhase::Restored);
+        let ready: Vec<u64> = restored.filter(|grant| there(grant)).map(|grant| grant.number).collect();
+        for number in ready {
+            if let Some(grant) = self.grants.get_mut(&number) {
+                grant.phase = GrantPhase::Held;
+            }
+        }
+        self.unpark();
+    }
+
+    /// Who has not asked again for what was restored does not need it.
+    pub(crate) fn restored_for_long(&mut self, now: Duration, number: u64) {
+        let Some(grant) = self.grants.get(&number) else { return };
+        if grant.phase == GrantPhase::Restored {
+            self.revoke(now, number, "a switch on its way did not come back");
+            self.unpark();
+            return;
+        }
+        let quiet: Vec<_> =
+            grant.pairs.iter().filter(|pair| !self.asked.contains_key(*pair)).copied().collect();
+        for pair in quiet {
+            self.leave(now, number, pair, "nobody asks for it any more");
+        }
+    }
+}

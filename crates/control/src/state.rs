@@ -1,0 +1,218 @@
+//! What the manager keeps of switches, flows and requests.
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use latency::ledger::Plan;
+use wire::Guid;
+use wire::admission::{Contract, Measured, Request, Socket, Verdict};
+
+use crate::action::{Facts, GateChange, GateKey, Pair, StoreChange, Token};
+use crate::learning::Addresses;
+use crate::table::Table;
+
+/// Something that can be away: the tables of a switch, or its gates. By the index of the switch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Site {
+    Switch(usize),
+    Gates(usize),
+}
+
+/// How far a site is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Not connected, since then if it ever was.
+    Away(Option<Duration>),
+    /// Connected; it is being put right.
+    Preparing,
+    /// It has what it is to have.
+    Ready,
+}
+
+/// A switch.
+#[derive(Debug)]
+pub(crate) struct SwitchState {
+    pub(crate) phase: Phase,
+    /// What it is to have.
+    pub(crate) table: Table,
+    /// Changes whenever `table` does while the switch is not ready.
+    pub(crate) version: u64,
+    pub(crate) gates_phase: Phase,
+    pub(crate) gates: BTreeMap<GateKey, gate::Contract>,
+    pub(crate) gates_version: u64,
+    /// Numbers of meters in use.
+    pub(crate) meters: BTreeSet<u32>,
+    pub(crate) addresses: Addresses,
+    /// It has not been there, or has been away for too long.
+    pub(crate) lost: bool,
+}
+
+/// How far a grant is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum GrantPhase {
+    /// On its way into the switches.
+    Installing,
+    /// In force.
+    Held,
+    /// Restored, and not yet seen in all switches.
+    Restored,
+    /// On its way out. What is away has to come back before it is gone.
+    Leaving(BTreeSet<Site>),
+}
+
+/// A hop of a granted flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GrantedHop {
+    pub(crate) link: usize,
+    /// Picoseconds.
+    pub(crate) share: u64,
+    /// The level that it has in the switches.
+    pub(crate) level: u8,
+}
+
+/// A flow that has a place in the ledger.
+#[derive(Clone, Debug)]
+pub(crate) struct Granted {
+    pub(crate) number: u64,
+    pub(crate) source: Socket,
+    pub(crate) destination: Socket,
+    pub(crate) writer: Guid,
+    pub(crate) contract: Contract,
+    /// Nanoseconds.
+    pub(crate) maximum_latency: u64,
+    /// Nanoseconds, 0 if it does not matter.
+    pub(crate) maximum_separation: u64,
+    pub(crate) pairs: BTreeSet<Pair>,
+    /// What was last answered to each pair.
+    pub(crate) serials: BTreeMap<Pair, u64>,
+    pub(crate) hops: Vec<GrantedHop>,
+    pub(crate) meter: Option<u32>,
+    pub(crate) gate: Option<(GateKey, gate::Contract)>,
+    /// Octets of a message on the wire.
+    pub(crate) octets: u32,
+    /// Nanoseconds.
+    pub(crate) promised: u64,
+    pub(crate) phase: GrantPhase,
+    /// The grant that this one takes the place of when it is in force.
+    pub(crate) replaces: Option<u64>,
+    /// Why it cannot stay once it is in force.
+    pub(crate) doomed: Option<String>,
+}
+
+/// How far a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// In the queue.
+    Queued,
+    /// It waits for something under way.
+    Parked,
+    /// It waits for something that is away.
+    Waiting,
+    /// Under way.
+    Working,
+    /// Answered. A refusal is looked at again when things change if that is true.
+    Answered { retry: bool },
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) facts: Facts,
+    /// What was said last.
+    pub(crate) verdict: Verdict,
+    pub(crate) progress: Progress,
+    /// The serial of the request that is under way or answered.
+    pub(crate) serial: u64,
+    pub(crate) grant: Option<u64>,
+    /// When it is refused if what it waits for has not come.
+    pub(crate) deadline: Option<Duration>,
+    /// When its verdict is said again.
+    pub(crate) repeat_at: Option<Duration>,
+    pub(crate) measured: Option<Measured>,
+}
+
+/// Something that waits for its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Request(Pair),
+    Release(u64),
+    Tree,
+}
+
+/// What happens when its time has come.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Timer {
+    Token(Token),
+    Repeat(Pair),
+    Wait(Pair),
+    Retry(Pair),
+    Away(Site),
+    Restored(u64),
+}
+
+/// A part of an operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Task {
+    /// A change of a switch. One that is sure counts from when it is sent: what fails is put right when the switch is back.
+    Install { switch: usize, messages: Vec<openflow::Message>, sure: bool },
+    /// A change of gates, in the same two ways.
+    Gate { switch: usize, change: GateChange, sure: bool },
+    /// What is stored; a sure one is not asked for again if it fails.
+    Store { change: StoreChange, sure: bool },
+    /// Participants are to hear of a verdict before what follows.
+    Announce(Box<Verdict>),
+    /// Time has to pass.
+    Hold(Duration),
+    /// What a switch has.
+    Read(usize),
+}
+
+impl Task {
+    pub(crate) fn site(&self) -> Option<Site> {
+        match self {
+            Self::Install { switch, .. } | Self::Read(switch) => Some(Site::Switch(*switch)),
+            Self::Gate { switch, .. } => Some(Site::Gates(*switch)),
+            Self::Store { .. } | Self::Announce(_) | Self::Hold(_) => None,
+        }
+    }
+}
+
+/// Tasks that go on at the same time, and what undoes them.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Step {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) undo: Vec<Task>,
+}
+
+impl Step {
+    pub(crate) fn of(tasks: Vec<Task>) -> Self {
+        Self { tasks, undo: Vec::new() }
+    }
+}
+
+/// What an operation is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A new grant. While others move nothing else happens.
+    Admit { number: u64, plan: Box<Plan> },
+    /// A pair joins a grant that serves it already, with the request of this serial; 0 if it has left.
+    Join { number: u64, pair: Pair, serial: u64 },
+    /// Participants hear that a grant goes.
+    Farewell { number: u64, pairs: Vec<Pair> },
+    /// A grant goes.
+    Release { number: u64 },
+    /// Links of the tree change.
+    Tree,
+    /// A switch is put right; what it was to have when that began.
+    Prepare { switch: usize, version: u64 },
+    /// Gates are put right.
+    PrepareGates { switch: usize, version: u64 },
+}
+
+/// The DSCP of a level.
+pub(crate) fn dscp(level: u8) -> u8 {
+    gate::class::of_level(level).unwrap_or(gate::class::BEST_EFFORT)
+}

@@ -1,0 +1,131 @@
+//! The report: what can be seen of the manager.
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use latency::units::NANOSECOND;
+use wire::Guid;
+use wire::admission::{Socket, State};
+
+use crate::entries;
+use crate::manager::ResourceManager;
+use crate::report::{HopReport, HostStatus, MeasuredReport, PairReport, Report, SwitchStatus};
+use crate::requests::dotted;
+use crate::state::{Asked, Phase, Site, dscp};
+
+impl ResourceManager {
+    /// What there is now.
+    pub fn report(&self) -> Report {
+        Report {
+            epoch: self.epoch,
+            pairs: self.asked.values().map(|asked| self.pair_report(asked)).collect(),
+            switches: (0..self.network.switches.len()).map(|switch| self.switch_status(switch)).collect(),
+            refused_switches: self.refused_switches.iter().map(|(id, why)| (*id, why.clone())).collect(),
+            hosts: self.hosts(),
+            operations: self.operations.len(),
+        }
+    }
+
+    /// Computes anew whether every promise can be kept with all that is promised.
+    ///
+    /// # Errors
+    /// The port at which one cannot, in words. That would be a fault of this crate.
+    pub fn audit(&self) -> Result<(), String> {
+        (0..self.network.links.len()).try_for_each(|port| {
+            self.ledger.audit(port).map_err(|flow| {
+                format!("grant {flow} is not kept at {}: report this", self.network.port_name(port))
+            })
+        })
+    }
+
+    fn pair_report(&self, asked: &Asked) -> PairReport {
+        let (request, verdict) = (&asked.request, &asked.verdict);
+        let (writer, reader) = request.pair();
+        let grant = asked.grant.and_then(|number| self.grants.get(&number));
+        let present = grant.and_then(|grant| self.ledger.bounds(grant.number));
+        let present = present.and_then(|bounds| bounds.first().map(|bound| bound.latency));
+        let hops = grant.map(|grant| grant.hops.as_slice()).unwrap_or_default().iter().map(|hop| HopReport {
+            port: self.network.port_name(hop.link),
+            level: hop.level,
+            dscp: dscp(hop.level),
+            share: hop.share.div_ceil(NANOSECOND),
+        });
+        PairReport {
+            writer: digits(writer),
+            reader: digits(reader),
+            topic: request.topic.clone(),
+            state: match verdict.state {
+                State::Pending => "pending",
+                State::Admitted => "admitted",
+                State::Refused => "refused",
+                State::Revoked => "revoked",
+            },
+            reason: verdict.reason.clone(),
+            maximum_latency: request.maximum_latency,
+            promised: verdict.bound,
+            present: present.map_or(0, |latency| latency.div_ceil(NANOSECOND)),
+            offered_latency: verdict.offered_latency,
+            offered_separation: verdict.offered_separation,
+            importance: request.contract.importance,
+            source: place(verdict.source),
+            destination: place(verdict.destination),
+            hops: hops.collect(),
+            measured: asked.measured.map(|measured| MeasuredReport {
+                samples: measured.samples,
+                late: measured.late,
+                lost: measured.lost,
+                worst: measured.worst,
+                median: measured.median,
+                clock_error: measured.clock_error,
+            }),
+        }
+    }
+
+    fn switch_status(&self, switch: usize) -> SwitchStatus {
+        let node = self.network.switch_node(switch);
+        let down = |link: &usize| self.down.contains(link);
+        let links = self.network.leaving(node).filter(|(index, _)| down(index));
+        let state = self.switches.get(switch);
+        let flows = state.map_or(0, |state| state.table.count(entries::is_of_flow));
+        SwitchStatus {
+            name: self.network.node_name(node).to_string(),
+            datapath: self.datapath(switch),
+            state: match self.phase(Site::Switch(switch)) {
+                Phase::Away(_) => "away",
+                Phase::Preparing => "preparing",
+                Phase::Ready => "ready",
+            },
+            gates: self.has_gates(switch).then(|| self.phase(Site::Gates(switch)) == Phase::Ready),
+            ports_down: links.map(|(_, link)| link.number).collect(),
+            flows,
+            entries: state.map_or(0, |state| state.table.count(|_| true)) - flows,
+            contracts: state.map_or(0, |state| state.gates.len()),
+            meters: state.map_or(0, |state| state.table.meters()),
+            addresses: state.map_or(0, |state| state.addresses.len()),
+        }
+    }
+
+    fn hosts(&self) -> Vec<HostStatus> {
+        let hosts = self.network.hosts.iter().enumerate();
+        hosts
+            .map(|(index, host)| {
+                let located = self.located.iter().filter(|(_, at)| **at == index);
+                let link = self.network.leaving(index).next();
+                HostStatus {
+                    name: host.name.clone(),
+                    addresses: located.map(|(address, _)| dotted(*address)).collect(),
+                    switch: link
+                        .map_or_else(String::new, |(_, link)| self.network.node_name(link.to).to_string()),
+                }
+            })
+            .collect()
+    }
+}
+
+fn digits(guid: Guid) -> String {
+    guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+fn place(socket: Socket) -> String {
+    format!("{}:{}", dotted(socket.address), socket.port)
+}

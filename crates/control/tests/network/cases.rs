@@ -1,0 +1,151 @@
+//! One thing after the other.
+use std::time::Duration;
+
+use control::network::Network;
+use wire::admission::{Contract, State};
+
+use crate::networks::{GATES, METERS, network, open_vswitch};
+use crate::switch::Packet;
+use crate::world::{Pair, World, address, guid, mac, packet_of, request};
+
+/// Nanoseconds in a millisecond.
+pub(crate) const MS: u64 = 1_000_000;
+
+pub(crate) fn contract(octets: u32, separation: u64) -> Contract {
+    Contract {
+        largest_message: octets,
+        smallest_message: octets,
+        datagram: 1_472,
+        minimum_separation: separation,
+        maximum_separation: 0,
+        jitter: 0,
+        emission: 300_000,
+        importance: 0,
+    }
+}
+
+pub(crate) fn pair(number: u8) -> Pair {
+    (guid(number, 1), guid(100 + number, 1))
+}
+
+/// As for a message that leaves in one segmented send.
+pub(crate) fn at_once(octets: u32, separation: u64) -> Contract {
+    Contract { emission: 0, ..contract(octets, separation) }
+}
+
+pub(crate) fn one_switch() -> Network {
+    network(&open_vswitch(GATES), 1, &[0, 0, 0, 0], &[])
+}
+
+#[test]
+fn a_request_is_admitted_and_its_packets_have_the_level() {
+    let mut world = World::up(one_switch());
+    let asked = request(pair(1), 1, 0, 3, (5000, 6000), contract(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    assert_eq!(world.state(pair(1)), Some(State::Pending));
+    world.settle();
+    let verdict = world.verdicts[&pair(1)].clone();
+    assert_eq!(verdict.state, State::Admitted, "{}", verdict.reason);
+    assert!(verdict.bound > 0 && verdict.bound <= 5 * MS, "{verdict:?}");
+    assert_ne!(verdict.dscp, 0);
+    assert_eq!(verdict.separation, 5 * MS);
+    let arrived = world.send(0, packet_of(&asked, 0, 3, verdict.dscp));
+    assert_eq!(arrived.len(), 1);
+    assert_eq!(arrived[0].0, 3);
+    assert_ne!(arrived[0].1.dscp, 0, "it has the DSCP of a level");
+    // The gate knows it, and the store.
+    assert_eq!(world.gates[0].len(), 1);
+    assert_eq!(world.gates[0].values().next().unwrap().octets, verdict.octets);
+    assert_eq!(world.store.len(), 1);
+    // Somebody else's packets to the same place have no level, from whatever port.
+    for host in [1, 2] {
+        let arrived = world.send(host, packet_of(&asked, 0, 3, 46));
+        assert!(arrived.iter().all(|(_, packet, _)| packet.dscp == 0), "{arrived:?}");
+        assert!(arrived.iter().any(|(host, _, _)| *host == 3));
+    }
+    world.withdraw(pair(1));
+    world.pass(Duration::from_millis(100));
+    assert!(world.store.is_empty() && world.gates[0].is_empty());
+    assert!(world.disposed.contains(&pair(1)));
+    let arrived = world.send(0, packet_of(&asked, 0, 3, 46));
+    assert!(arrived.iter().all(|(_, packet, _)| packet.dscp == 0));
+    assert_eq!(world.manager.report().switches[0].flows, 0);
+}
+
+/// Table II of the MIDAS paper, sizes divided by 4, times multiplied by 2.5, at 100 Mb/s.
+fn table_two(world: &mut World) -> Vec<(State, String)> {
+    let flows =
+        [(48_048, 7_500_000, 5_000_000), (24_000, 7_500_000, 7_500_000), (16_000, 27_500_000, 20_000_000)];
+    for (index, (octets, separation, limit)) in flows.into_iter().enumerate() {
+        let number = u8::try_from(index).unwrap();
+        let asked = request(
+            pair(number),
+            1,
+            index,
+            3,
+            (5000, 6000 + u16::from(number)),
+            at_once(octets + 4, separation),
+            limit,
+        );
+        world.ask(asked);
+    }
+    world.settle();
+    let verdict = |number: u8| &world.verdicts[&pair(number)];
+    (0..3).map(|number| (verdict(number).state, verdict(number).reason.clone())).collect()
+}
+
+#[test]
+fn table_two_is_admitted_with_gates_and_refused_with_meters() {
+    let mut world = World::up(one_switch());
+    let states = table_two(&mut world);
+    assert!(states.iter().all(|(state, _)| *state == State::Admitted), "{states:?}");
+    let mut world = World::up(network(&open_vswitch(METERS), 1, &[0, 0, 0, 0], &[]));
+    let states = table_two(&mut world);
+    let refused: Vec<_> = states.iter().filter(|(state, _)| *state == State::Refused).collect();
+    assert!(!refused.is_empty(), "{states:?}");
+    assert!(refused.iter().all(|(_, reason)| reason.contains("meters")), "{refused:?}");
+}
+
+fn ping(from: usize, to: usize) -> Packet {
+    Packet {
+        from: mac(from),
+        to: mac(to),
+        kind: 0x0800,
+        source: address(from),
+        destination: address(to),
+        protocol: 1,
+        ports: (0, 0),
+        dscp: 46,
+    }
+}
+
+fn arp(from: usize) -> Packet {
+    Packet { to: [0xff; 6], kind: 0x0806, dscp: 0, ..ping(from, from) }
+}
+
+#[test]
+fn a_ring_forwards_what_is_not_admitted_without_loops() {
+    let mut world = World::up(network(&open_vswitch(GATES), 3, &[0, 1, 2], &[(0, 1), (1, 2), (2, 0)]));
+    let hosts = |arrived: Vec<(usize, Packet, crate::world::Trace)>| {
+        let mut hosts: Vec<usize> = arrived.into_iter().map(|(host, _, _)| host).collect();
+        hosts.sort_unstable();
+        hosts
+    };
+    assert_eq!(hosts(world.send(0, arp(0))), [1, 2]);
+    assert_eq!(hosts(world.send(1, arp(1))), [0, 2]);
+    assert_eq!(hosts(world.send(2, arp(2))), [0, 1]);
+    // Now everybody is known.
+    let arrived = world.send(0, ping(0, 2));
+    assert_eq!(arrived.len(), 1);
+    assert_eq!((arrived[0].0, arrived[0].1.dscp), (2, 0));
+    // A link of the tree breaks: the others carry on.
+    let broken = arrived[0].2.iter().find(|(link, _)| *link >= 6).unwrap().0;
+    world.cable(broken, false);
+    world.settle();
+    assert_eq!(hosts(world.send(0, arp(0))), [1, 2]);
+    assert_eq!(hosts(world.send(2, arp(2))), [0, 1]);
+    assert_eq!(hosts(world.send(0, ping(0, 2))), [2]);
+    world.cable(broken, true);
+    world.settle();
+    assert_eq!(hosts(world.send(1, arp(1))), [0, 2]);
+}

@@ -1,0 +1,135 @@
+//! Requests that change, meet, or make room.
+use std::time::Duration;
+
+use wire::admission::{Contract, State};
+
+use crate::cases::{MS, at_once, one_switch, pair};
+use crate::world::{World, guid, packet_of, request};
+
+#[test]
+fn a_tighter_request_takes_the_place_of_the_one_before() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    assert_eq!(world.verdicts[&pair(1)].bound, 9 * MS);
+    let asked = request(pair(1), 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "the former grant holds");
+    world.settle();
+    let verdict = world.verdicts[&pair(1)].clone();
+    assert_eq!((verdict.state, verdict.serial), (State::Admitted, 2));
+    assert!(verdict.bound <= 5 * MS);
+    assert!(world.history.iter().all(|verdict| verdict.state != State::Revoked));
+    world.pass(Duration::from_secs(1));
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+    assert_eq!(world.manager.report().switches[0].flows, 1);
+    let arrived = world.send(0, packet_of(&asked, 0, 3, verdict.dscp));
+    assert!(arrived.len() == 1 && arrived[0].1.dscp != 0);
+}
+
+#[test]
+fn a_slower_contract_is_revoked_and_admitted_anew() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    world.ask(request(pair(1), 2, 0, 3, (5000, 6000), at_once(4_004, 9 * MS), 9 * MS));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!((verdict.state, verdict.serial, verdict.separation), (State::Admitted, 2, 9 * MS));
+    assert_eq!(world.gates[0].values().next().unwrap().octets, verdict.octets);
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+}
+
+#[test]
+fn a_change_that_is_refused_ends_the_former_grant() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    world.ask(request(pair(1), 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), MS / 10));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!((verdict.state, verdict.serial), (State::Refused, 2));
+    assert!(verdict.offered_latency > MS / 10, "{verdict:?}");
+    assert!(world.store.is_empty() && world.gates[0].is_empty());
+}
+
+#[test]
+fn two_readers_at_one_place_share_a_flow() {
+    let mut world = World::up(one_switch());
+    let (one, other) = ((guid(1, 1), guid(9, 1)), (guid(1, 1), guid(9, 2)));
+    world.ask(request(one, 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.ask(request(other, 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    assert_eq!((world.state(one), world.state(other)), (Some(State::Admitted), Some(State::Admitted)));
+    assert_eq!(world.store.len(), 1);
+    assert!(world.verdicts[&one].bound <= 5 * MS);
+    world.withdraw(one);
+    world.pass(Duration::from_secs(1));
+    assert_eq!((world.state(one), world.state(other)), (None, Some(State::Admitted)));
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+    world.withdraw(other);
+    world.pass(Duration::from_secs(1));
+    assert!(world.store.is_empty() && world.gates[0].is_empty());
+}
+
+#[test]
+fn another_writer_with_the_same_tuple_is_refused() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.ask(request(pair(2), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(2)), Some(State::Refused));
+    assert!(world.verdicts[&pair(2)].reason.contains("cannot tell them apart"));
+}
+
+#[test]
+fn a_more_important_flow_gets_the_place_of_a_less_important_one() {
+    let mut world = World::up(one_switch());
+    let large = |importance| Contract { importance, ..at_once(48_004, 7 * MS) };
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), large(1), 6 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts);
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), large(1), 6 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(2)), Some(State::Refused));
+    world.ask(request(pair(3), 1, 2, 3, (5000, 6002), large(9), 6 * MS));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.state(pair(3)), Some(State::Admitted), "{:?}", world.verdicts[&pair(3)]);
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!(verdict.state, State::Revoked);
+    assert_eq!(world.store.len(), 1);
+    // When it goes, one of the others has the place.
+    world.withdraw(pair(3));
+    world.pass(Duration::from_secs(1));
+    let admitted = [1, 2].into_iter().filter(|number| world.state(pair(*number)) == Some(State::Admitted));
+    assert_eq!(admitted.count(), 1);
+}
+
+#[test]
+fn requests_that_are_wrong_say_why() {
+    let mut world = World::up(one_switch());
+    let good = request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS);
+    let mut wrong = |change: &dyn Fn(&mut wire::admission::Request)| {
+        let mut asked = good.clone();
+        asked.serial = 1 + world.history.len() as u64;
+        change(&mut asked);
+        world.ask(asked);
+        world.settle();
+        world.pass(Duration::from_secs(11));
+        let verdict = &world.verdicts[&pair(1)];
+        assert_eq!(verdict.state, State::Refused, "{verdict:?}");
+        verdict.reason.clone()
+    };
+    assert!(wrong(&|asked| asked.maximum_latency = 0).contains("maximum latency"));
+    assert!(wrong(&|asked| asked.contract.minimum_separation = 0).contains("minimum separation"));
+    assert!(wrong(&|asked| asked.source.port = 0).contains("writer"));
+    assert!(wrong(&|asked| asked.destination.address = [1, 2, 3, 4]).contains("1.2.3.4"));
+    assert!(wrong(&|asked| asked.destination.address = asked.source.address).contains("same host"));
+    assert!(wrong(&|asked| asked.contract.datagram = 60).contains("no room for data"));
+    assert!(wrong(&|asked| asked.maximum_latency = u64::MAX).contains("out of range"));
+    assert!(wrong(&|asked| asked.maximum_separation = 1).contains("promises none"));
+}

@@ -1,0 +1,230 @@
+//! What goes wrong, one thing at a time.
+use std::time::Duration;
+
+use control::SwitchRefusal;
+use control::action::Done;
+use wire::admission::State;
+
+use crate::cases::{MS, at_once, one_switch, pair};
+use crate::networks::{GATES, network, open_vswitch};
+use crate::world::{World, packet_of, request};
+
+fn lease() -> Duration {
+    control::config::Config::default().lease
+}
+
+fn grace() -> Duration {
+    control::config::Config::default().grace
+}
+
+/// Two ways between both hosts: by s1 and by s2 and s3.
+fn two_ways() -> control::network::Network {
+    network(&open_vswitch(GATES), 4, &[0, 0, 1, 1], &[(0, 1), (0, 2), (2, 3), (3, 1)])
+}
+
+#[test]
+fn a_verdict_is_repeated_within_its_lease() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    let said = world.history.len();
+    world.pass(lease());
+    assert_eq!(world.history.len() - said, 3);
+    assert!(world.history[said..].iter().all(|verdict| verdict.state == State::Admitted));
+}
+
+#[test]
+fn a_switch_that_is_away_for_a_moment_keeps_its_grants_and_is_put_right() {
+    let mut world = World::up(two_ways());
+    let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    world.settle();
+    world.disconnect(0);
+    // It has forgotten everything, and has something that nobody wants.
+    let stray = world.switches[1].flows[0].clone();
+    world.switches[0] = crate::switch::Switch::default();
+    world.switches[0].flows.push(stray);
+    world.pass(grace() / 2);
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    world.connect(0);
+    world.settle();
+    let arrived = world.send(0, packet_of(&asked, 0, 2, 10));
+    assert_eq!(arrived.len(), 1);
+    assert_ne!(arrived[0].1.dscp, 0);
+    world.pass(grace() * 2);
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+}
+
+#[test]
+fn a_switch_that_is_away_for_too_long_loses_its_grants() {
+    let mut world = World::up(two_ways());
+    let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    world.settle();
+    world.disconnect(0);
+    world.pass(grace() + Duration::from_secs(1));
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!(verdict.state, State::Revoked);
+    assert!(verdict.reason.contains("s0"), "{}", verdict.reason);
+    world.pass(Duration::from_secs(1));
+    // What it kept is taken away when it comes back, and the request is admitted again.
+    world.connect(0);
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts[&pair(1)]);
+    assert_eq!(world.store.len(), 1);
+    let arrived = world.send(0, packet_of(&asked, 0, 2, 10));
+    assert!(arrived.len() == 1 && arrived[0].1.dscp != 0);
+}
+
+#[test]
+fn a_broken_link_moves_a_flow_to_another_way() {
+    let mut world = World::up(two_ways());
+    let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    world.settle();
+    let way = world.send(0, packet_of(&asked, 0, 2, 10))[0].2.clone();
+    assert_eq!(way.len(), 3);
+    world.cable(way[1].0, false);
+    world.pass(Duration::from_millis(100));
+    assert!(world.history.iter().any(|verdict| verdict.state == State::Revoked));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts[&pair(1)]);
+    let arrived = world.send(0, packet_of(&asked, 0, 2, 10));
+    assert_eq!(arrived.len(), 1);
+    assert_eq!(arrived[0].2.len(), 5);
+    assert!(arrived[0].2.iter().skip(1).all(|(_, dscp)| *dscp != 0));
+    assert_eq!(world.store.len(), 1);
+}
+
+#[test]
+fn a_change_that_a_switch_refuses_is_undone_and_the_request_refused() {
+    let mut world = World::up(two_ways());
+    world.switches[1].most_flows = Some(world.switches[1].flows.len());
+    let before: Vec<usize> = world.switches.iter().map(|switch| switch.flows.len()).collect();
+    world.ask(request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!(verdict.state, State::Refused);
+    assert!(verdict.reason.contains("TABLE_FULL"), "{}", verdict.reason);
+    let after: Vec<usize> = world.switches.iter().map(|switch| switch.flows.len()).collect();
+    assert_eq!(before, after);
+    assert!(world.gates.iter().all(std::collections::BTreeMap::is_empty) && world.store.is_empty());
+    // The place is free again.
+    world.switches[1].most_flows = None;
+    world.ask(request(pair(1), 2, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+}
+
+#[test]
+fn without_an_answer_nothing_is_promised() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    // The gate's answer is lost.
+    world.waiting.clear();
+    let until = world.now + Duration::from_secs(16);
+    while let Some(next) = world.manager.poll_timeout().filter(|next| *next <= until) {
+        world.now = next;
+        world.manager.handle_timeout(next);
+        world.collect();
+    }
+    assert!(!world.connected[0], "nobody knows what the switch has");
+    assert_ne!(world.state(pair(1)), Some(State::Admitted));
+    // After a while it is tried again.
+    world.connect_all();
+    world.pass(grace() + Duration::from_secs(1));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted), "{:?}", world.verdicts[&pair(1)]);
+}
+
+#[test]
+fn a_store_that_fails_means_no() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    while !matches!(world.waiting.front(), Some(crate::world::Answer::Stored(_))) {
+        world.answer(0);
+    }
+    let Some(crate::world::Answer::Stored(token)) = world.waiting.pop_front() else { panic!() };
+    world.store.clear();
+    world.manager.stored(world.now, token, Done::Failed("no space".into()));
+    world.collect();
+    world.settle();
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!(verdict.state, State::Refused);
+    assert!(verdict.reason.contains("no space"), "{}", verdict.reason);
+    assert_eq!(world.manager.report().switches[0].flows, 0);
+    assert!(world.gates[0].is_empty());
+}
+
+#[test]
+fn a_new_manager_takes_up_what_was_granted() {
+    let mut world = World::up(two_ways());
+    let asked = request(pair(1), 1, 0, 2, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    let other = request(pair(2), 1, 1, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS);
+    world.ask(asked.clone());
+    world.ask(other);
+    world.settle();
+    let bound = world.verdicts[&pair(1)].bound;
+    let flows = world.switches[0].flows.len();
+    world.restart();
+    world.connect_all();
+    assert_eq!(world.switches[0].flows.len(), flows, "what is there stays");
+    world.ask(asked);
+    world.settle();
+    let verdict = &world.verdicts[&pair(1)];
+    assert_eq!((verdict.state, verdict.epoch, verdict.bound), (State::Admitted, 2, bound));
+    // Nobody asks for the other one.
+    world.pass(grace() + Duration::from_secs(1));
+    assert_eq!(world.store.len(), 1);
+    assert_eq!(world.manager.report().switches[0].flows, 1);
+}
+
+#[test]
+fn what_is_not_as_the_network_says_is_refused_by_name() {
+    let mut world = World::new(one_switch(), control::config::Config::default());
+    let now = world.now;
+    let mut report = world.report(0);
+    report.features.datapath_id = 99;
+    assert_eq!(world.manager.switch_up(now, &report), Err(SwitchRefusal::Unknown(99)));
+    let mut report = world.report(0);
+    report.ports.remove(1);
+    let refusal = world.manager.switch_up(now, &report).unwrap_err();
+    assert_eq!(refusal, SwitchRefusal::Port { switch: "s0".into(), number: 2 });
+    let mut report = world.report(0);
+    report.features.tables = 1;
+    assert!(matches!(
+        world.manager.switch_up(now, &report),
+        Err(SwitchRefusal::TooFew { what: "tables", .. })
+    ));
+    let mut report = world.report(0);
+    report.ports[0].current_speed = 10_000;
+    assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::Rate { .. })));
+    let mut report = world.report(0);
+    report.queues = vec![(1, 2)];
+    assert!(matches!(world.manager.switch_up(now, &report), Err(SwitchRefusal::TooFew { .. })));
+    assert_eq!(world.manager.report().refused_switches.len(), 2);
+    assert_eq!(world.manager.poll_action(), None, "nothing has been done to it");
+    // A request waits for a while, and is refused with that reason.
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    assert_eq!(world.state(pair(1)), Some(State::Pending));
+    world.pass(grace() + Duration::from_secs(1));
+    assert_eq!(world.state(pair(1)), Some(State::Refused));
+    assert!(world.verdicts[&pair(1)].reason.contains("switch s0 is not ready"));
+    world.connect_all();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+}
+
+#[test]
+fn a_participant_that_is_gone_takes_its_grants_with_it() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(8_004, 5 * MS), 8 * MS));
+    world.settle();
+    let now = world.now;
+    world.manager.participant_lost(now, pair(1).0.prefix);
+    world.collect();
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.state(pair(1)), None);
+    assert_eq!(world.state(pair(2)), Some(State::Admitted));
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+}

@@ -1,0 +1,74 @@
+//! Networks to be managed.
+use control::network::{Host, Link, Network, Switch};
+use latency::network::{Buffer, Port};
+use latency::split::Split;
+use latency::switch::{Guard, Others, SwitchModel};
+use latency::units::{MICROSECOND, NANOSECOND};
+
+use crate::world::address;
+
+/// Open vSwitch with ports of 100 Mb/s and message gates in front of it.
+pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
+    SwitchModel {
+        ports: 64,
+        queues: 6,
+        rate: 100_000_000,
+        buffer: Buffer::Shared(400_000),
+        guard,
+        least_multiplexing: 10 * MICROSECOND,
+        most_multiplexing: 50 * MICROSECOND,
+        overhead: 0,
+        preemption: false,
+        mtu: 1_500,
+    }
+}
+
+pub(crate) const GATES: Guard = Guard::Gates { count: None, tick: NANOSECOND };
+pub(crate) const METERS: Guard = Guard::Meters { count: Some(1_000), rate_step: 1_000, burst_step: 1_000 };
+
+/// Hosts at switches, and cables between switches. `hosts` says for each host at which switch it is.
+pub(crate) fn network(
+    model: &SwitchModel,
+    switches: usize,
+    hosts: &[usize],
+    cables: &[(usize, usize)],
+) -> Network {
+    let count = hosts.len();
+    let mut links: Vec<Link> = Vec::new();
+    let mut used = vec![0_u32; switches];
+    let others = Others { best_effort: true, control: None };
+    let inside = model.port(model.rate, 0, others).unwrap();
+    let outside = Port {
+        least_multiplexing: 0,
+        most_multiplexing: 0,
+        queues: 5,
+        buffer: Buffer::Shared(1 << 40),
+        ..inside
+    };
+    let mut number = |switch: usize| {
+        used[switch] += 1;
+        used[switch]
+    };
+    for (host, switch) in hosts.iter().enumerate() {
+        links.push(Link { from: host, to: count + switch, number: 0, port: outside });
+        links.push(Link { from: count + switch, to: host, number: number(*switch), port: inside });
+    }
+    for (one, other) in cables {
+        links.push(Link { from: count + one, to: count + other, number: number(*one), port: inside });
+        links.push(Link { from: count + other, to: count + one, number: number(*other), port: inside });
+    }
+    Network {
+        hosts: (0..count)
+            .map(|host| Host { name: format!("h{host}"), addresses: vec![address(host)] })
+            .collect(),
+        switches: (0..switches)
+            .map(|switch| Switch {
+                name: format!("s{switch}"),
+                datapath: 0x10 + switch as u64,
+                model: model.clone(),
+            })
+            .collect(),
+        links,
+        split: Split::Load,
+    }
+}

@@ -1,0 +1,341 @@
+//! Random networks, requests and faults: what always holds, and what holds when all is quiet.
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use control::network::Network;
+use openflow::flow::FlowMod;
+use wire::admission::{Contract, Request, State};
+
+use crate::judge::{Case, judge};
+use crate::networks::{GATES, METERS, network, open_vswitch};
+use crate::random::Random;
+use crate::switch::{Packet, Switch};
+use crate::world::{Pair, World, address, guid, mac, packet_of, request};
+
+const STEPS: usize = 60;
+
+struct Play {
+    random: Random,
+    world: World,
+    /// What is asked for now, with the hosts of writer and reader.
+    asked: BTreeMap<Pair, (Request, usize, usize)>,
+    serial: u64,
+    /// Switches whose tables have been lost since they were last connected.
+    forgetful: BTreeSet<usize>,
+}
+
+fn some_network(random: &mut Random) -> Network {
+    let switches = 1 + random.below(5);
+    let hosts: Vec<usize> = (0..2 + random.below(5)).map(|_| random.below(switches)).collect();
+    let mut cables = BTreeSet::new();
+    // Something that hangs together, and some more.
+    for switch in 1..switches {
+        cables.insert((random.below(switch), switch));
+    }
+    for _ in 0..random.below(4) {
+        let (one, other) = (random.below(switches), random.below(switches));
+        if one < other {
+            cables.insert((one, other));
+        }
+    }
+    let guard = if random.one_in(5) { METERS } else { GATES };
+    network(&open_vswitch(guard), switches, &hosts, &cables.into_iter().collect::<Vec<_>>())
+}
+
+impl Play {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let network = some_network(&mut random);
+        let mut world = World::new(network, control::config::Config::default());
+        world.acknowledge = !random.one_in(4);
+        Self { random, world, asked: BTreeMap::new(), serial: 0, forgetful: BTreeSet::new() }
+    }
+
+    fn some_request(&mut self) {
+        let hosts = self.world.network.hosts.len();
+        let (from, to) = (self.random.below(hosts), self.random.below(hosts));
+        // Few writers and readers, so that they meet.
+        let writer = guid(u8::try_from(from).unwrap(), u8::try_from(self.random.below(3)).unwrap());
+        let reader = guid(100 + u8::try_from(to).unwrap(), u8::try_from(self.random.below(2)).unwrap());
+        let pair = (writer, reader);
+        let contract = Contract {
+            largest_message: *self.random.of(&[100, 1_000, 4_000, 16_000, 48_000]),
+            smallest_message: 100,
+            datagram: 1_472,
+            minimum_separation: *self.random.of(&[1_000_000, 5_000_000, 7_500_000, 30_000_000]),
+            maximum_separation: 0,
+            jitter: *self.random.of(&[0, 0, 100_000]),
+            emission: *self.random.of(&[0, 0, 150_000]),
+            importance: u8::try_from(self.random.below(3)).unwrap(),
+        };
+        let limit = *self.random.of(&[1_000_000, 3_000_000, 5_000_000, 8_000_000, 30_000_000]);
+        self.serial += 1;
+        let ports = (5_000 + u16::from(writer.to_bytes()[14]), 6_000);
+        let mut asked = request(pair, self.serial, from, to, ports, contract, limit);
+        if let Some((before, _, _)) = self.asked.get(&pair).filter(|_| self.random.one_in(2)) {
+            asked.contract = before.contract;
+        }
+        self.asked.insert(pair, (asked.clone(), from, to));
+        self.world.ask(asked);
+    }
+
+    fn step(&mut self) {
+        let switches = self.world.switches.len();
+        let switch = self.random.below(switches);
+        match self.random.below(24) {
+            0..=6 => self.some_request(),
+            7 | 8 => {
+                let pairs: Vec<Pair> = self.asked.keys().copied().collect();
+                if !pairs.is_empty() {
+                    let pair = *self.random.of(&pairs);
+                    self.asked.remove(&pair);
+                    self.world.withdraw(pair);
+                }
+            }
+            9 => {
+                let pairs: Vec<Pair> = self.asked.keys().copied().collect();
+                if !pairs.is_empty() {
+                    let gone = self.random.of(&pairs).0.prefix;
+                    self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
+                    let now = self.world.now;
+                    self.world.manager.participant_lost(now, gone);
+                    self.world.collect();
+                }
+            }
+            10 if self.world.connected[switch] => {
+                self.world.disconnect(switch);
+                if self.random.one_in(2) {
+                    self.world.switches[switch] = Switch::default();
+                    self.forgetful.insert(switch);
+                }
+            }
+            11 if self.world.agents[switch] => self.world.disconnect_agent(switch),
+            12..=15 => self.reconnect(),
+            16 => {
+                let cable = 2 * self.random.below(self.world.network.links.len() / 2);
+                let up = self.world.down.contains(&cable);
+                self.world.cable(cable, up);
+            }
+            17 if self.random.one_in(3) => {
+                self.world.restart();
+                // Requests are still there for the new manager.
+                for (asked, _, _) in self.asked.values().cloned().collect::<Vec<_>>() {
+                    self.world.ask(asked);
+                }
+            }
+            18 => {
+                // A switch with little room.
+                let flows = self.world.switches[switch].flows.len();
+                let most = if self.random.one_in(2) { Some(flows + self.random.below(4)) } else { None };
+                self.world.switches[switch].most_flows = most;
+            }
+            19 => {
+                let time = *self.random.of(&[1, 10, 100, 1_000, 4_000]);
+                self.world.pass(Duration::from_millis(time));
+            }
+            // An answer is lost, and with it the connection.
+            20 if !self.world.waiting.is_empty() && self.world.connected[switch] => {
+                self.world.disconnect(switch);
+            }
+            _ => {
+                for _ in 0..1 + self.random.below(6) {
+                    let waiting = self.world.waiting.len();
+                    let at = self.random.below(waiting);
+                    self.world.answer(at);
+                }
+            }
+        }
+        self.strange_packets();
+        self.check();
+    }
+
+    fn reconnect(&mut self) {
+        for switch in 0..self.world.switches.len() {
+            if !self.world.connected[switch] {
+                self.world.connect(switch);
+            }
+            if !self.world.agents[switch] {
+                self.world.connect_agent(switch);
+            }
+        }
+    }
+
+    /// Packets that nobody has admitted come from anywhere, and want to be admitted ones.
+    fn strange_packets(&mut self) {
+        let hosts = self.world.network.hosts.len();
+        let (from, to) = (self.random.below(hosts), self.random.below(hosts));
+        let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
+        let plain = Packet {
+            from: mac(from),
+            to: if self.random.one_in(3) { [0xff; 6] } else { mac(to) },
+            kind: *self.random.of(&[0x0800, 0x0806]),
+            source: address(from),
+            destination: address(to),
+            protocol: 17,
+            ports: (7_400, 7_411),
+            dscp,
+        };
+        let forged = self.asked.values().nth(self.random.below(self.asked.len().max(1)));
+        let packet = match forged.filter(|(_, writer, _)| *writer != from) {
+            Some((asked, writer, reader)) => {
+                Packet { from: mac(from), ..packet_of(asked, *writer, *reader, dscp) }
+            }
+            None => plain,
+        };
+        for (_, _, trace) in self.world.send(from, packet) {
+            let after = trace.iter().skip(1);
+            let has_level = after.clone().any(|(_, dscp)| *dscp != 0) && packet.kind == 0x0800;
+            assert!(!has_level, "{packet:?} from {from} has a level: {trace:?}");
+        }
+    }
+
+    /// What holds at any time.
+    fn check(&mut self) -> Vec<Case> {
+        self.world.manager.audit().unwrap();
+        let report = self.world.manager.report();
+        for pair in &report.pairs {
+            assert!(
+                pair.state == "admitted" && pair.present <= pair.promised || pair.promised == 0,
+                "{pair:?}"
+            );
+        }
+        let admitted: Vec<_> = self
+            .world
+            .verdicts
+            .values()
+            .filter(|verdict| verdict.state == State::Admitted && verdict.epoch == self.world.epoch)
+            .cloned()
+            .collect();
+        let mut cases = Vec::new();
+        for verdict in admitted {
+            let Some((asked, from, to)) = self.asked.get(&verdict.pair()).cloned() else {
+                panic!("a verdict for nobody: {verdict:?}")
+            };
+            if verdict.serial == asked.serial {
+                assert!((1..=asked.maximum_latency).contains(&verdict.bound), "{verdict:?}");
+            }
+            let way: Vec<usize> = self.way(&report, verdict.pair());
+            let node = |switch: usize| self.world.network.switch_node(switch);
+            let on_way =
+                |switch: &usize| way.iter().any(|link| self.world.network.links[*link].from == node(*switch));
+            if self.forgetful.iter().any(on_way) {
+                continue;
+            }
+            let asked = Request { source: verdict.source, destination: verdict.destination, ..asked };
+            let arrived = self.world.send(from, packet_of(&asked, from, to, verdict.dscp));
+            assert_eq!(arrived.len(), 1, "{verdict:?} {arrived:?}");
+            let (host, _, trace) = &arrived[0];
+            assert_eq!(*host, to);
+            assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "{trace:?}");
+            assert_eq!(trace.iter().map(|(link, _)| *link).collect::<Vec<_>>(), way);
+            let first = self.world.network.switch_of(self.world.network.links[way[0]].to).unwrap();
+            if self.world.has_gates(first) {
+                let key = self.world.gates[first].iter().find(|(key, _)| {
+                    key.flow.source.octets() == asked.source.address
+                        && key.flow.source_port == asked.source.port
+                        && key.flow.destination.octets() == asked.destination.address
+                });
+                assert!(key.is_some_and(|(_, gate)| gate.octets >= verdict.octets), "no gate: {verdict:?}");
+            }
+            cases.push(Case { contract: asked.contract, trace: trace.clone(), verdict });
+        }
+        cases
+    }
+
+    /// The links of an admitted pair.
+    fn way(&self, report: &control::report::Report, pair: Pair) -> Vec<usize> {
+        let digits = |guid: wire::Guid| -> String {
+            guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
+        };
+        let of_pair = |found: &&control::report::PairReport| {
+            (found.writer.as_str(), found.reader.as_str()) == (&*digits(pair.0), &*digits(pair.1))
+        };
+        let hops = &report.pairs.iter().find(of_pair).expect("the pair is reported").hops;
+        let link = |port: &str| {
+            let links = 0..self.world.network.links.len();
+            links.into_iter().find(|link| self.world.network.port_name(*link) == port).unwrap()
+        };
+        hops.iter().map(|hop| link(&hop.port)).collect()
+    }
+
+    /// Everything comes back, and time passes: what holds then.
+    fn quiet(&mut self) {
+        for switch in &mut self.world.switches {
+            switch.most_flows = None;
+        }
+        for link in (0..self.world.network.links.len()).step_by(2) {
+            self.world.cable(link, true);
+        }
+        // Answers that were lost with a connection never come; the manager closes what does not answer.
+        for _ in 0..6 {
+            self.reconnect();
+            self.forgetful.clear();
+            self.world.pass(Duration::from_secs(20));
+        }
+        let cases = self.check();
+        if let Err(reason) = judge(&self.world, &cases, self.random.next()) {
+            panic!("{reason}");
+        }
+        let report = self.world.manager.report();
+        assert_eq!(report.operations, 0, "{report:#?}");
+        for switch in &report.switches {
+            assert_eq!((switch.state, switch.gates.unwrap_or(true)), ("ready", true));
+        }
+        let mut served = BTreeSet::new();
+        for verdict in self.world.verdicts.values() {
+            assert_ne!(verdict.state, State::Pending, "{verdict:?}");
+            assert!(self.asked.contains_key(&verdict.pair()), "{verdict:?}");
+            assert_eq!(verdict.serial, self.asked[&verdict.pair()].0.serial, "{verdict:?}");
+            if verdict.state == State::Admitted {
+                served.insert(verdict.pair());
+            }
+        }
+        assert_eq!(self.world.verdicts.len(), self.asked.len());
+        // Each pair has one stored grant if it is admitted, and none if not; each grant its rules, and each rule its grant.
+        let mut stored = Vec::new();
+        let mut entries = 0;
+        for grant in self.world.store.values() {
+            stored.extend(grant.pairs.iter().map(|pair| (pair.writer, pair.reader)));
+            entries += grant.hops.len() - 1;
+        }
+        stored.sort_unstable();
+        let served: Vec<_> = served.into_iter().map(|pair| (pair.0.to_bytes(), pair.1.to_bytes())).collect();
+        assert_eq!(stored, served);
+        let of_flows = |flow: &&FlowMod| flow.table.0 == 0 && flow.priority == 60_000;
+        let rules: usize =
+            self.world.switches.iter().map(|switch| switch.flows.iter().filter(of_flows).count()).sum();
+        assert_eq!(rules, entries, "rules and grants");
+        let contracts: usize = self.world.gates.iter().map(BTreeMap::len).sum();
+        let meters: usize = self.world.switches.iter().map(|switch| switch.meters.len()).sum();
+        assert_eq!(contracts + meters, self.world.store.len());
+    }
+}
+
+fn play(seed: u64) {
+    let mut play = Play::new(seed);
+    play.world.connect_all();
+    for _ in 0..STEPS {
+        play.step();
+    }
+    play.quiet();
+    // Nobody wants anything any more: nothing is left.
+    for pair in play.asked.keys().copied().collect::<Vec<_>>() {
+        play.asked.remove(&pair);
+        play.world.withdraw(pair);
+    }
+    play.world.pass(Duration::from_secs(20));
+    play.quiet();
+    assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
+}
+
+#[test]
+fn random_networks_requests_and_faults() {
+    let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
+    let seeds = tiers::current().seeds("control.seeds");
+    for seed in one.map_or(seeds, |seed| seed..seed + 1) {
+        if let Err(panic) = std::panic::catch_unwind(|| play(seed)) {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! A switch: does what it is told, and what that means for packets. Shares no code with what tells it.
+use std::collections::BTreeMap;
+
+use openflow::Message;
+use openflow::action::Action;
+use openflow::flow::{FlowCommand, FlowFlags, FlowMod};
+use openflow::group::{GroupCommand, GroupMod};
+use openflow::instruction::Instruction;
+use openflow::meter::{MeterCommand, MeterMod};
+use openflow::multipart::{FlowStats, GroupDescription, MeterConfig, Traffic};
+use openflow::oxm::OxmField;
+use openflow::words::{Age, PortNo};
+
+use control::action::SwitchContent;
+
+/// What matters of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Packet {
+    pub(crate) from: [u8; 6],
+    pub(crate) to: [u8; 6],
+    pub(crate) kind: u16,
+    pub(crate) source: [u8; 4],
+    pub(crate) destination: [u8; 4],
+    pub(crate) protocol: u8,
+    pub(crate) ports: (u16, u16),
+    pub(crate) dscp: u8,
+}
+
+impl Packet {
+    fn field(&self, field: OxmField, in_port: u32) -> Option<u128> {
+        let octets = |octets: &[u8]| octets.iter().fold(0_u128, |sum, octet| sum << 8 | u128::from(*octet));
+        let ip = self.kind == 0x0800;
+        let udp = ip && self.protocol == 17;
+        Some(match field {
+            OxmField::InPort => in_port.into(),
+            OxmField::EthDst => octets(&self.to),
+            OxmField::EthSrc => octets(&self.from),
+            OxmField::EthType => self.kind.into(),
+            OxmField::IpDscp if ip || self.kind == 0x86dd => self.dscp.into(),
+            OxmField::IpProto if ip => self.protocol.into(),
+            OxmField::Ipv4Src if ip => octets(&self.source),
+            OxmField::Ipv4Dst if ip => octets(&self.destination),
+            OxmField::UdpSrc if udp => self.ports.0.into(),
+            OxmField::UdpDst if udp => self.ports.1.into(),
+            _ => return None,
+        })
+    }
+
+    /// The frame as far as somebody looks at it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = [self.to.as_slice(), &self.from, &self.kind.to_be_bytes()].concat();
+        match self.kind {
+            0x0806 => {
+                bytes.extend([0, 1, 8, 0, 6, 4, 0, 1]);
+                bytes.extend(self.from);
+                bytes.extend(self.source);
+                bytes.extend([0; 6]);
+                bytes.extend(self.destination);
+            }
+            0x0800 => {
+                bytes.extend([0x45, self.dscp << 2, 0, 28, 0, 0, 0, 0, 64, self.protocol, 0, 0]);
+                bytes.extend(self.source);
+                bytes.extend(self.destination);
+            }
+            _ => {}
+        }
+        bytes
+    }
+}
+
+/// What a switch does with a packet.
+#[derive(Default, Debug)]
+pub(crate) struct Fate {
+    /// Out by these ports.
+    pub(crate) out: Vec<(u32, Packet)>,
+    /// To the manager, from this table and with this cookie.
+    pub(crate) copies: Vec<(u8, u64, Packet)>,
+    /// Meters passed.
+    pub(crate) meters: Vec<u32>,
+}
+
+/// A switch.
+#[derive(Default, Debug)]
+pub(crate) struct Switch {
+    pub(crate) flows: Vec<FlowMod>,
+    pub(crate) groups: BTreeMap<u32, GroupMod>,
+    pub(crate) meters: BTreeMap<u32, MeterMod>,
+    /// The most flows that it takes.
+    pub(crate) most_flows: Option<usize>,
+}
+
+fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
+    one.table == other.table && one.priority == other.priority && one.matching.is_same_as(&other.matching)
+}
+
+impl Switch {
+    /// Does what a message says; an error as the switch would tell it.
+    pub(crate) fn take(&mut self, message: &Message) -> Result<(), String> {
+        match message {
+            Message::FlowMod(flow) => self.take_flow(flow),
+            Message::GroupMod(group) => {
+                let known = self.groups.contains_key(&group.group.0);
+                match group.command {
+                    GroupCommand::Add if known => return Err("GROUP_EXISTS".into()),
+                    GroupCommand::Modify if !known => return Err("UNKNOWN_GROUP".into()),
+                    GroupCommand::Delete => {
+                        self.groups.remove(&group.group.0);
+                        let uses = |flow: &FlowMod| {
+                            actions(flow).any(|action| *action == Action::Group(group.group))
+                        };
+                        self.flows.retain(|flow| !uses(flow));
+                    }
+                    _ => {
+                        self.groups.insert(group.group.0, group.clone());
+                    }
+                }
+                Ok(())
+            }
+            Message::MeterMod(meter) => {
+                let known = self.meters.contains_key(&meter.meter.0);
+                match meter.command {
+                    MeterCommand::Add if known => return Err("METER_EXISTS".into()),
+                    MeterCommand::Modify if !known => return Err("UNKNOWN_METER".into()),
+                    MeterCommand::Delete => {
+                        self.meters.remove(&meter.meter.0);
+                        let uses =
+                            |flow: &FlowMod| flow.instructions.contains(&Instruction::Meter(meter.meter));
+                        self.flows.retain(|flow| !uses(flow));
+                    }
+                    _ => {
+                        self.meters.insert(meter.meter.0, meter.clone());
+                    }
+                }
+                Ok(())
+            }
+            other => Err(format!("not expected: {other:?}")),
+        }
+    }
+
+    fn take_flow(&mut self, flow: &FlowMod) -> Result<(), String> {
+        match flow.command {
+            FlowCommand::Add => {
+                for action in actions(flow) {
+                    if let Action::Group(group) = action
+                        && !self.groups.contains_key(&group.0)
+                    {
+                        return Err("BAD_OUT_GROUP".into());
+                    }
+                }
+                for instruction in &flow.instructions {
+                    if let Instruction::Meter(meter) = instruction
+                        && !self.meters.contains_key(&meter.0)
+                    {
+                        return Err("UNKNOWN_METER".into());
+                    }
+                    if let Instruction::GotoTable(table) = instruction
+                        && *table <= flow.table
+                    {
+                        return Err("BAD_TABLE_ID".into());
+                    }
+                }
+                let at = self.flows.iter().position(|other| same_place(other, flow));
+                match at {
+                    Some(at) => self.flows[at] = flow.clone(),
+                    None if self.most_flows.is_some_and(|most| self.flows.len() >= most) => {
+                        return Err("TABLE_FULL".into());
+                    }
+                    None => self.flows.push(flow.clone()),
+                }
+            }
+            FlowCommand::DeleteStrict => self.flows.retain(|other| !same_place(other, flow)),
+            FlowCommand::Delete => {
+                assert!(flow.matching.is_empty(), "deletions by match are not expected");
+                self.flows.retain(|other| other.cookie & flow.cookie_mask != flow.cookie & flow.cookie_mask);
+            }
+            FlowCommand::Modify | FlowCommand::ModifyStrict => return Err("not expected".into()),
+        }
+        Ok(())
+    }
+
+    /// All that it has, in forms of its own: instructions in another order, lengths in outputs.
+    pub(crate) fn content(&self) -> SwitchContent {
+        let flow = |flow: &FlowMod| FlowStats {
+            table: flow.table,
+            age: Age::default(),
+            priority: flow.priority,
+            idle_timeout: flow.idle_timeout,
+            hard_timeout: flow.hard_timeout,
+            flags: FlowFlags(flow.flags.0),
+            cookie: flow.cookie,
+            traffic: Traffic { packets: 7, octets: 700 },
+            matching: flow.matching.clone(),
+            instructions: flow.instructions.iter().rev().cloned().collect(),
+        };
+        SwitchContent {
+            flows: self.flows.iter().map(flow).collect(),
+            groups: self
+                .groups
+                .values()
+                .map(|group| GroupDescription {
+                    kind: group.kind,
+                    group: group.group,
+                    buckets: group.buckets.clone(),
+                })
+                .collect(),
+            meters: self
+                .meters
+                .values()
+                .map(|meter| MeterConfig {
+                    flags: meter.flags,
+                    meter: meter.meter,
+                    bands: meter.bands.clone(),
+                })
+                .collect(),
+        }
+    }
+
+    /// What becomes of a packet that comes in by a port.
+    pub(crate) fn forward(&self, in_port: u32, packet: Packet) -> Fate {
+        let mut fate = Fate::default();
+        let (mut table, mut packet) = (0, packet);
+        loop {
+            let matches = |flow: &&FlowMod| {
+                flow.table.0 == table
+                    && flow.matching.known().all(|oxm| {
+                        let mask = oxm.mask().unwrap_or(oxm.field().all_bits());
+                        packet.field(oxm.field(), in_port).is_some_and(|value| value & mask == oxm.value())
+                    })
+            };
+            let Some(flow) = self.flows.iter().filter(matches).max_by_key(|flow| flow.priority) else {
+                return fate;
+            };
+            let mut next = None;
+            for instruction in &flow.instructions {
+                match instruction {
+                    Instruction::Meter(meter) => fate.meters.push(meter.0),
+                    Instruction::ApplyActions(actions) => {
+                        for action in actions {
+                            match action {
+                                Action::Output { port, .. } if *port == PortNo::CONTROLLER => {
+                                    fate.copies.push((table, flow.cookie, packet));
+                                }
+                                _ => self.apply(action, in_port, &mut packet, &mut fate.out),
+                            }
+                        }
+                    }
+                    Instruction::GotoTable(table) => next = Some(table.0),
+                    other => panic!("not expected: {other:?}"),
+                }
+            }
+            match next {
+                Some(next) => table = next,
+                None => return fate,
+            }
+        }
+    }
+
+    fn apply(&self, action: &Action, in_port: u32, packet: &mut Packet, out: &mut Vec<(u32, Packet)>) {
+        match action {
+            Action::Output { port, .. } if port.0 != in_port => out.push((port.0, *packet)),
+            Action::Output { .. } => {}
+            Action::SetField(value) => match value.field() {
+                OxmField::IpDscp => packet.dscp = value.value() as u8,
+                other => panic!("not expected: {other:?}"),
+            },
+            Action::Group(group) => {
+                for bucket in &self.groups[&group.0].buckets {
+                    let mut copy = *packet;
+                    for action in &bucket.actions {
+                        self.apply(action, in_port, &mut copy, out);
+                    }
+                }
+            }
+            other => panic!("not expected: {other:?}"),
+        }
+    }
+}
+
+fn actions(flow: &FlowMod) -> impl Iterator<Item = &Action> {
+    flow.instructions.iter().flat_map(|instruction| match instruction {
+        Instruction::ApplyActions(actions) => actions.as_slice(),
+        _ => &[],
+    })
+}
