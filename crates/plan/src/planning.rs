@@ -11,6 +11,8 @@ use crate::quantity::microseconds;
 const COMPARED: usize = 512;
 /// Ways that are tried.
 const WAYS: usize = 4;
+/// Links of a way: no network needs more, and what a flow costs does not grow with the network.
+const MOST_LINKS: usize = 256;
 /// How many refusals look for what could be offered instead: that is many plans each.
 const OFFERS: usize = 50;
 
@@ -176,8 +178,12 @@ impl Network {
         let without = [asked.publisher, *subscriber]
             .into_iter()
             .find(|node| !self.links.iter().any(|(from, _)| from == node));
+        let alone = Asked { subscribers: vec![*subscriber], ..asked.clone() };
         let cause = match (without, &asked.through) {
             (Some(node), _) => format!("{} has no link", name(node)),
+            _ if !ways(self, &alone, 1).is_empty() => {
+                format!("more than {MOST_LINKS} links are between them")
+            }
             (None, Some(_)) => "not through the switches that it may pass".to_owned(),
             (None, None) => "no links lead there".to_owned(),
         };
@@ -185,7 +191,21 @@ impl Network {
     }
 }
 
+/// Ways that are not too long.
 fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
+    let mut trees = ways(network, asked, most);
+    trees.retain(|tree| {
+        let mut depths: Vec<usize> = Vec::with_capacity(tree.hops.len());
+        for hop in &tree.hops {
+            let before = hop.parent.and_then(|parent| depths.get(parent)).copied().unwrap_or(0);
+            depths.push(before + 1);
+        }
+        depths.iter().all(|depth| *depth <= MOST_LINKS)
+    });
+    trees
+}
+
+fn ways(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
     let Some(through) = &asked.through else {
         return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
     };
