@@ -125,14 +125,16 @@ impl ResourceManager {
             }
             self.leave(now, old, pair, "it asked for something else");
         }
+        let mut serial = 0;
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.progress = Progress::Working;
+            serial = asked.serial;
         }
         let Some(grant) = self.grants.get_mut(&number) else { return };
         grant.pairs.insert(pair);
         let store =
             Task::Store { change: StoreChange::Put(Box::new(self.stored_grant(number))), sure: false };
-        self.start(now, Kind::Join { number, pair }, alloc::vec![Step::of(alloc::vec![store])]);
+        self.start(now, Kind::Join { number, pair, serial }, alloc::vec![Step::of(alloc::vec![store])]);
     }
 
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
@@ -680,7 +682,12 @@ impl ResourceManager {
         }
         let (pairs, replaces) = (grant.pairs.clone(), grant.replaces.take());
         for pair in &pairs {
-            self.admitted(now, *pair, number);
+            match self.asked.get_mut(pair) {
+                Some(asked) if asked.progress == Progress::Working => self.admitted(now, *pair, number),
+                // It was withdrawn and asked for again meanwhile: its turn comes.
+                Some(asked) => asked.grant = Some(number),
+                None => {}
+            }
         }
         if let Some(old) = replaces.and_then(|old| self.grants.get_mut(&old)) {
             // Its pairs have another grant now; nobody is to hear that this one goes.

@@ -6,6 +6,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use wire::admission::State;
+
 use crate::action::{Action, Done, GateChange, SwitchContent, Token};
 use crate::manager::ResourceManager;
 use crate::state::{Kind, Phase, Site, Step, Task, Timer};
@@ -149,7 +151,14 @@ impl ResourceManager {
             }
             Task::Announce(verdict) => {
                 wait = self.config.lease;
-                self.actions.push_back(Action::Publish { token: Some(token), verdict: verdict.clone() });
+                // Who has been told since that it is over is not told otherwise; its lease has to end, though.
+                let over = verdict.state == State::Admitted
+                    && !self.asked.get(&verdict.pair()).is_some_and(|asked| {
+                        asked.verdict.state == State::Admitted && asked.verdict.serial == verdict.serial
+                    });
+                if !over {
+                    self.actions.push_back(Action::Publish { token: Some(token), verdict: verdict.clone() });
+                }
             }
             Task::Hold(time) => wait = *time,
             Task::Read(switch) => {

@@ -22,21 +22,7 @@ impl ResourceManager {
         let Ended { kind, failed, missed } = ended;
         match kind {
             Kind::Admit { number, plan } => self.installed_grant(now, number, &plan, failed, missed),
-            Kind::Join { number, pair } => match failed {
-                None if self.asked.contains_key(&pair) => {
-                    let held = self.grants.get(&number).is_some_and(|grant| grant.phase == GrantPhase::Held);
-                    if held {
-                        self.admitted(now, pair, number);
-                    } else if let Some(asked) = self.asked.get_mut(&pair) {
-                        asked.progress = Progress::Parked;
-                    }
-                }
-                None => {}
-                Some(reason) => {
-                    self.refuse_for_now(now, pair, &reason);
-                    self.leave(now, number, pair, &reason);
-                }
-            },
+            Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
             Kind::Farewell { number, pairs } => {
                 for pair in pairs {
                     if !self.asked.contains_key(&pair) {
@@ -61,6 +47,26 @@ impl ResourceManager {
             }
         }
         self.unpark();
+    }
+
+    /// What is stored of a grant knows a pair now, unless that has failed.
+    fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
+        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        // It may have left, or asked for something else meanwhile.
+        let grant = self.grants.get(&number).filter(|grant| grant.pairs.contains(&pair));
+        if asked.progress != Progress::Working || asked.serial != serial {
+            return;
+        }
+        match failed {
+            None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+                self.admitted(now, pair, number);
+            }
+            None => asked.progress = Progress::Parked,
+            Some(reason) => {
+                self.refuse_for_now(now, pair, &reason);
+                self.leave(now, number, pair, &reason);
+            }
+        }
     }
 
     /// A pair does not need its grant any more; without pairs the grant goes.
@@ -91,7 +97,7 @@ impl ResourceManager {
                 }
                 let change = StoreChange::Put(Box::new(self.stored_grant(number)));
                 let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
-                self.start(now, Kind::Join { number, pair }, alloc::vec![store]);
+                self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
             }
         }
     }

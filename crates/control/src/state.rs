@@ -198,8 +198,8 @@ impl Step {
 pub(crate) enum Kind {
     /// A new grant. While others move nothing else happens.
     Admit { number: u64, plan: Box<Plan> },
-    /// A pair joins a grant that serves it already.
-    Join { number: u64, pair: Pair },
+    /// A pair joins a grant that serves it already, with the request of this serial; 0 if it has left.
+    Join { number: u64, pair: Pair, serial: u64 },
     /// Participants hear that a grant goes.
     Farewell { number: u64, pairs: Vec<Pair> },
     /// A grant goes.

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::num::NonZeroU16;
 
 use rtps::{Network, Path, Transmit};
-use wire::{Instant, Locator, Now};
+use wire::{Instant, Locator, Now, Timestamp};
 
 use crate::bytes::Bytes;
 
@@ -93,6 +93,9 @@ pub trait Host: Send + Sync + 'static {
 pub trait Engine: Send + Sync + 'static {
     /// A datagram came in.
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]);
+
+    /// The same, from a host that knows when it came: that is the reception time of its samples then.
+    fn on_datagram_of(&self, received: Timestamp, from: SocketAddr, datagram: &[u8]);
 
     /// Does what is due by [`Host::now`] and asks to be woken for the next.
     fn on_timeout(&self);

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod conduct;
+mod flood;
 mod judge;
 mod live;
 mod member;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use lab::{Lab, Options};
 use plan::Network;
 
-use crate::conduct::{Babbling, Played, Scene, Stage};
+use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
 use crate::phases;
-use crate::program::{Folder, Stopped};
-use crate::report::Report;
+use crate::program::{Folder, Program, Stopped, own};
+use crate::report::{Refusal, Report, Row};
 use crate::setting::{FILE, NETWORK, Setting};
 use crate::text;
 
@@ -58,32 +58,87 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     (wishes.told)(&text::head(&report))?;
     let (stopped, progress) = (wishes.stopped, wishes.progress);
     let seconds = if wishes.short { SHORT } else { SECONDS };
-    let stage = |lab| Stage { lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
-    let alone = NETWORK.replace("\nmanager = true\n", "\n");
-    let lab = up(&alone, wishes)?;
-    for scene in [
-        Scene {
-            title: "Best effort",
-            about: phases::BEST_EFFORT,
-            babbling: Babbling::Nobody,
-            managed: false,
-        },
-        Scene {
-            title: "Best effort, video and ECG babble",
-            about: phases::BABBLE,
-            babbling: Babbling::Samples(2),
-            managed: false,
-        },
-    ] {
-        let played = stage(&lab).play(&scene)?;
+    let lab = up(&NETWORK.replace("\nmanager = true\n", "\n"), wishes)?;
+    for scene in &ALONE {
+        let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+        let played = stage.play(scene)?;
         add(&mut report, played, wishes.told)?;
     }
     lab.down().map_err(|error| error.to_string())?;
+    let lab = up(NETWORK, wishes)?;
+    let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+    let manager = manager(&lab, &folder)?;
+    for scene in &MANAGED {
+        let played = stage.play(scene)?;
+        add(&mut report, played, wishes.told)?;
+    }
+    for asked in &phases::ASKED {
+        progress(&format!("a subscriber asks for {}", asked.said));
+        let Some(topic) = setting.topics.iter().find(|topic| topic.name == asked.topic) else { continue };
+        let wish = Wish { latency: asked.latency, separation: asked.separation };
+        let answer = stage.wish(topic, wish, phases::PROMISED_SEPARATION)?;
+        report.refusals.push(Refusal { asked: asked.said.to_owned(), verdict: answer.refusal });
+    }
+    manager.end();
+    lab.down().map_err(|error| error.to_string())?;
+    beyond_the_plan(&mut report);
     Ok(report)
 }
 
+/// The scenes without a manager, and those with it.
+const ALONE: [Scene; 2] = [
+    Scene { title: "Best effort", about: phases::BEST_EFFORT, babbling: Babbling::Nobody, managed: false },
+    Scene {
+        title: "Best effort, video and ECG babble",
+        about: phases::BABBLE,
+        babbling: Babbling::Samples(2),
+        managed: false,
+    },
+];
+const MANAGED: [Scene; 2] = [
+    Scene { title: "Managed", about: phases::MANAGED, babbling: Babbling::Nobody, managed: true },
+    Scene {
+        title: "Managed, video and ECG babble",
+        about: phases::HELD,
+        babbling: Babbling::Flows(2),
+        managed: true,
+    },
+];
+
+/// Starts the manager on its host.
+fn manager(lab: &Lab, folder: &Folder) -> Result<Program, String> {
+    let file = folder.file("midas.toml");
+    fs::write(&file, NETWORK).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut command = lab.command("manager", own()?).map_err(|error| error.to_string())?;
+    command.arg("grm").arg(&file).args(["--lab", "--interface", "eth0", "--store", "none"]);
+    Program::start("manager", command, folder)
+}
+
+/// Says where samples took longer than the plan's worst case and yet not longer than promised: the model of the switch is too good then.
+fn beyond_the_plan(report: &mut Report) {
+    for phase in report.phases.iter().filter(|phase| phase.promised) {
+        for row in &phase.rows {
+            let Row::Measured { topic, judged, .. } = row else { continue };
+            let Some(Ok(planned)) = report.topics.get(*topic).map(|topic| &topic.planned) else { continue };
+            let quiet = judged.points.iter().filter(|point| !point.disturbed);
+            let above = quiet.filter(|point| point.latency > planned.cast_signed()).count();
+            if above > 0 {
+                report.remarks.push(format!(
+                    "{}: {above} of {} samples of {} took longer than the plan's worst case of {} ms: this machine was slower than the \
+                     model of the switch says.",
+                    phase.title,
+                    judged.sent,
+                    report.name(*topic),
+                    text::milliseconds(planned.cast_signed())
+                ));
+            }
+        }
+    }
+}
+
 fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), String> {
-    let Played { phase, real_time, stalls: (stalls, longest) } = played;
+    let Played { phase, real_time, stalls: (stalls, longest), broken } = played;
+    report.broken.extend(broken);
     if !real_time {
         let remark = "Real-time priority was not granted to everything that is measured: other programs of this machine are in the latencies.";
         if !report.remarks.iter().any(|there| there == remark) {

@@ -9,6 +9,8 @@ pub(crate) const PRIORITY: u8 = 50;
 /// The interface of a host of the lab.
 const INTERFACE: &str = "eth0";
 const DOMAIN: u32 = 0;
+/// How long a verdict is waited for before it counts as refused.
+const PATIENCE: dds::Duration = dds::Duration::from_secs(60);
 
 /// The time of day in nanoseconds since 1970: the clock that the kernel stamps datagrams with.
 pub(crate) fn wall() -> i64 {
@@ -24,7 +26,10 @@ pub(crate) fn join(name: &str) -> Result<DomainParticipant, Error> {
     let mut config = Config::default();
     config.discovery.entity_name = Some(name.to_owned());
     config.network.interfaces = Interfaces::Named(vec![INTERFACE.to_owned()]);
+    config.network.kernel_times = true;
     config.threads.priority = Some(PRIORITY);
+    // The manager begins when publishers and subscribers do, and is not to be taken for absent.
+    config.assurance.patience = PATIENCE;
     DomainParticipantFactory::get_instance().create_participant_with(
         DOMAIN,
         QosKind::Default,

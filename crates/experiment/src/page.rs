@@ -114,7 +114,7 @@ fn table(out: &mut String, phase: &Phase, report: &Report) {
     for row in &phase.rows {
         match row {
             Row::Measured { judged, .. } => {
-                let bad = [(7, judged.misses.lost > 0), (8, judged.misses.late > 0)];
+                let bad = [(8, judged.misses.lost > 0), (9, judged.misses.late > 0)];
                 out.push_str("<tr>");
                 for (column, cell) in cells(phase, row, &report.topics).iter().enumerate() {
                     let class = if bad.contains(&(column, true)) { " class=\"bad\"" } else { "" };

@@ -9,6 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// How often it is looked whether the user wants an end.
@@ -134,8 +136,13 @@ impl Program {
     }
 
     fn farewell(&mut self) {
-        // The end of its input tells it to end.
+        // The end of its input tells it to end; the manager has no input.
         self.input = None;
+        if let Ok(id) = i32::try_from(self.child.id())
+            && matches!(self.child.try_wait(), Ok(None))
+        {
+            let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
+        }
         let end = Instant::now() + FAREWELL;
         while Instant::now() < end {
             if !matches!(self.child.try_wait(), Ok(None)) {

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use crate::report::{Conclusion, Phase, Report, Row};
 use crate::setting::Topic;
 
-pub(crate) const HEADS: [&str; 10] =
-    ["topic", "asked", "promised", "sent", "p50", "p99", "max", "lost", "late", "disturbed"];
+pub(crate) const HEADS: [&str; 11] =
+    ["topic", "asked", "promised", "worst case", "sent", "p50", "p99", "max", "lost", "late", "disturbed"];
 
 /// What comes first: where it ran.
 pub(crate) fn head(report: &Report) -> String {
@@ -98,13 +98,17 @@ pub(crate) fn cells(phase: &Phase, row: &Row, topics: &[Topic]) -> [String; HEAD
     cells[0].clone_from(&topic.name);
     cells[1] = milliseconds(i64::try_from(topic.limit).unwrap_or(i64::MAX));
     cells[2] = if phase.promised { milliseconds(limit) } else { "-".to_owned() };
-    cells[3] = judged.sent.to_string();
-    cells[4] = time(judged.median);
-    cells[5] = time(judged.percentile_99);
-    cells[6] = time(judged.greatest);
-    cells[7] = apart(judged.misses.lost, judged.excused.lost);
-    cells[8] = apart(judged.misses.late, judged.excused.late);
-    cells[9] = judged.disturbed.to_string();
+    cells[3] = match (&topic.planned, phase.promised) {
+        (Ok(planned), true) => milliseconds(planned.cast_signed()),
+        _ => "-".to_owned(),
+    };
+    cells[4] = judged.sent.to_string();
+    cells[5] = time(judged.median);
+    cells[6] = time(judged.percentile_99);
+    cells[7] = time(judged.greatest);
+    cells[8] = apart(judged.misses.lost, judged.excused.lost);
+    cells[9] = apart(judged.misses.late, judged.excused.late);
+    cells[10] = judged.disturbed.to_string();
     cells
 }
 
@@ -133,8 +137,8 @@ In a test.
 
 1. Managed (15.0 s)
    Everything is promised.
-   topic  asked  promised  sent    p50    p99    max      lost      late  disturbed
-   video  5.000     5.000   100  4.000  5.000  5.000  0 + 1 d.  0 + 1 d.          5
+   topic  asked  promised  worst case  sent    p50    p99    max      lost      late  disturbed
+   video  5.000     5.000       5.000   100  4.000  5.000  5.000  0 + 1 d.  0 + 1 d.          5
    video babbles: sends <much> & more
 
 2. Subscribers that ask for too much

@@ -265,7 +265,7 @@ impl Building<'_> {
             self.relay(&program, link)?;
         }
         record.complete = true;
-        record.processes = processes(&record.name, &record.namespaces).len();
+        record.processes = processes(&record.name, &record.namespaces);
         Ok(())
     }
 

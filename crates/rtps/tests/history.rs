@@ -1,5 +1,5 @@
 //! The history that a late reader gets: when it knows that it has all of it, and that this costs nothing twice.
-#![allow(clippy::unwrap_used, reason = "a test stops at once")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at once")]
 mod pair;
 
 use pair::{Pair, Wire, path_to, reader_guid, writer_guid};

@@ -3,6 +3,7 @@
 mod cases;
 mod changes;
 mod faults;
+mod judge;
 mod networks;
 mod random;
 mod seeds;

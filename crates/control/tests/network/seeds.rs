@@ -6,6 +6,7 @@ use control::network::Network;
 use openflow::flow::FlowMod;
 use wire::admission::{Contract, Request, State};
 
+use crate::judge::{Case, judge};
 use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::random::Random;
 use crate::switch::{Packet, Switch};
@@ -189,7 +190,7 @@ impl Play {
     }
 
     /// What holds at any time.
-    fn check(&mut self) {
+    fn check(&mut self) -> Vec<Case> {
         self.world.manager.audit().unwrap();
         let report = self.world.manager.report();
         for pair in &report.pairs {
@@ -205,6 +206,7 @@ impl Play {
             .filter(|verdict| verdict.state == State::Admitted && verdict.epoch == self.world.epoch)
             .cloned()
             .collect();
+        let mut cases = Vec::new();
         for verdict in admitted {
             let Some((asked, from, to)) = self.asked.get(&verdict.pair()).cloned() else {
                 panic!("a verdict for nobody: {verdict:?}")
@@ -235,7 +237,9 @@ impl Play {
                 });
                 assert!(key.is_some_and(|(_, gate)| gate.octets >= verdict.octets), "no gate: {verdict:?}");
             }
+            cases.push(Case { contract: asked.contract, trace: trace.clone(), verdict });
         }
+        cases
     }
 
     /// The links of an admitted pair.
@@ -268,7 +272,10 @@ impl Play {
             self.forgetful.clear();
             self.world.pass(Duration::from_secs(20));
         }
-        self.check();
+        let cases = self.check();
+        if let Err(reason) = judge(&self.world, &cases, self.random.next()) {
+            panic!("{reason}");
+        }
         let report = self.world.manager.report();
         assert_eq!(report.operations, 0, "{report:#?}");
         for switch in &report.switches {
@@ -276,9 +283,6 @@ impl Play {
         }
         let mut served = BTreeSet::new();
         for verdict in self.world.verdicts.values() {
-            if verdict.state == State::Pending {
-                std::fs::write("/tmp/control-debug", format!("{:#?}", self.world.manager)).unwrap();
-            }
             assert_ne!(verdict.state, State::Pending, "{verdict:?}");
             assert!(self.asked.contains_key(&verdict.pair()), "{verdict:?}");
             assert_eq!(verdict.serial, self.asked[&verdict.pair()].0.serial, "{verdict:?}");

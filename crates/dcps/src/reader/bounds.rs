@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(histogram.take_median(), Duration::ZERO);
         (1..=9).for_each(|value| histogram.add(Duration::from_nanos(value)));
         assert_eq!(histogram.take_median(), Duration::from_nanos(5));
-        [3, 1_000_000, 2].map(|value| histogram.add(Duration::from_nanos(value)));
+        [3, 1_000_000, 2].into_iter().for_each(|value| histogram.add(Duration::from_nanos(value)));
         assert_eq!(histogram.take_median(), Duration::from_nanos(3));
         assert_eq!(histogram.take_median(), Duration::ZERO);
     }

@@ -25,7 +25,7 @@ use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
 use rtps::receiver::{interpret, interpret_own};
 use rtps::{Path, Transmit};
 use wire::discovery::EndpointData;
-use wire::{EntityId, Guid, GuidPrefix, Instant};
+use wire::{EntityId, Guid, GuidPrefix, Instant, Now, Timestamp};
 
 use crate::bytes::Bytes;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
@@ -428,15 +428,26 @@ impl Node {
     }
 }
 
-impl Engine for Node {
-    fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
+impl Node {
+    fn receive(&self, received: Option<Timestamp>, from: SocketAddr, datagram: &[u8]) {
         let (now, routes) = (self.host.now(), self.routes());
         self.command(|work| {
             work.set_time(Some(now));
+            let now = Now { wall: received.unwrap_or(now.wall), ..now };
             if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }
         });
+    }
+}
+
+impl Engine for Node {
+    fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
+        self.receive(None, from, datagram);
+    }
+
+    fn on_datagram_of(&self, received: Timestamp, from: SocketAddr, datagram: &[u8]) {
+        self.receive(Some(received), from, datagram);
     }
 
     fn on_timeout(&self) {

@@ -139,7 +139,7 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    fn new(participant: DomainParticipant) -> Self {
+    pub(crate) fn new(participant: DomainParticipant) -> Self {
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
         let make = |name: &str, type_name: &str, of: fn(&DomainParticipant, &str, &str) -> Topic| {

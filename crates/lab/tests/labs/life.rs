@@ -11,8 +11,10 @@ use nix::unistd::Pid;
 use crate::alone::{Folder, THREE, name, network, program, turn, up};
 use crate::traffic::{Counter, address, greet, send, socket};
 
-fn wmem() -> String {
-    std::fs::read_to_string("/proc/sys/net/core/wmem_default").unwrap()
+/// The settings of the machine that are raised for a moment.
+fn settings() -> [String; 2] {
+    ["wmem", "rmem"]
+        .map(|name| std::fs::read_to_string(format!("/proc/sys/net/core/{name}_default")).unwrap())
 }
 
 /// What there is of a lab: namespaces, processes, mounts, folders.
@@ -45,9 +47,9 @@ fn condition(name: &str) -> Option<Condition> {
 #[test]
 fn hosts_hear_each_other_and_two_labs_do_not() {
     let Some(_turn) = turn() else { return };
-    let before = wmem();
+    let before = settings();
     let (one, other) = (up(&THREE.replace("MODEL", "gated")), up(&THREE.replace("MODEL", "plain")));
-    assert_eq!(wmem(), before, "the machine's setting is as before");
+    assert_eq!(settings(), before, "the machine's settings are as before");
     let names = [one.record().name.clone(), other.record().name.clone()];
     for lab in [&one, &other] {
         greet(lab, "a", "c");
@@ -119,7 +121,7 @@ fn everything() -> String {
 #[test]
 fn what_a_killed_builder_leaves_is_removed() {
     let Some(_turn) = turn() else { return };
-    let before = wmem();
+    let before = settings();
     let begun = Instant::now();
     let mut whole = Up::start(&everything());
     assert!(whole.process.wait().unwrap().success());
@@ -139,7 +141,7 @@ fn what_a_killed_builder_leaves_is_removed() {
         assert!(matches!(removed.status.code(), Some(0 | 1)), "point {point}: {said}");
         up.process.wait().unwrap();
         assert_eq!(left(&up.name), Vec::<String>::new(), "point {point}");
-        assert_eq!(wmem(), before, "point {point}");
+        assert_eq!(settings(), before, "point {point}");
     }
 }
 
@@ -212,4 +214,21 @@ fn a_lab_that_lost_a_process_is_left_over() {
         thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(condition(&lab.record().name), Some(Condition::LeftOver));
+}
+
+#[test]
+fn what_another_version_left_is_removed() {
+    let Some(_turn) = turn() else { return };
+    let name = up(&THREE.replace("MODEL", "plain")).keep().name;
+    let file = Path::new(lab::PLACE).join(&name).join("lab.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"version\": 1,") && text.contains("\"begun\""), "{text}");
+    std::fs::write(
+        &file,
+        text.replace("\"version\": 1,", "\"version\": 99,").replace("\"begun\"", "\"since\""),
+    )
+    .unwrap();
+    assert_eq!(condition(&name), Some(Condition::LeftOver));
+    assert!(Lab::find(&name).unwrap_err().to_string().contains("punctual lab down"));
+    assert_eq!((down(&name), left(&name)), (Ok(true), Vec::new()));
 }
