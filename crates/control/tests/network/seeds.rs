@@ -218,7 +218,10 @@ impl Play {
             let node = |switch: usize| self.world.network.switch_node(switch);
             let on_way =
                 |switch: &usize| way.iter().any(|link| self.world.network.links[*link].from == node(*switch));
-            if self.forgetful.iter().any(on_way) {
+            // Nobody can know what happens at a switch that is away.
+            let away = (0..self.world.switches.len()).filter(|switch| !self.world.connected[*switch]);
+            let broken = way.iter().any(|link| self.world.down.contains(link));
+            if self.forgetful.iter().any(on_way) || broken && away.into_iter().any(|switch| on_way(&switch)) {
                 continue;
             }
             let asked = Request { source: verdict.source, destination: verdict.destination, ..asked };
