@@ -34,6 +34,18 @@ impl ResourceManager {
         }
         asked.serial = asked.request.serial;
         let own = asked.grant;
+        let importance = asked.request.contract.importance;
+        if self.room_for.remove(&pair) {
+            // Those that wait for it come after it.
+            self.unpark();
+        }
+        let more = |other: &crate::action::Pair| {
+            self.asked.get(other).is_some_and(|other| other.request.contract.importance > importance)
+        };
+        if self.room_for.iter().any(more) {
+            self.park(pair);
+            return true;
+        }
         let wish = match self.examine(pair) {
             Ok(wish) => wish,
             Err(Obstacle::Wrong(reason)) => {
@@ -247,10 +259,14 @@ impl ResourceManager {
         }
         let first = trees.first()?;
         let (victims, _) = self.ledger.yielding(number, &along(flow, first))?;
-        let held =
-            |victim: &u64| self.grants.get(victim).is_some_and(|grant| grant.phase == GrantPhase::Held);
-        // What is on its way out gives room anyway, and what is on its way in is not disturbed.
-        (!victims.is_empty() && victims.iter().all(held))
+        // What waits for something that is away may never be gone.
+        let movable = |victim: &u64| {
+            self.grants.get(victim).is_some_and(|grant| match &grant.phase {
+                GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
+                GrantPhase::Installing | GrantPhase::Held | GrantPhase::Restored => true,
+            })
+        };
+        (!victims.is_empty() && victims.iter().all(movable))
             .then_some((victims, "it yields to a more important flow"))
     }
 
@@ -266,6 +282,7 @@ impl ResourceManager {
         for victim in victims {
             self.revoke(now, victim, why);
         }
+        self.room_for.insert(wish.pair);
         for pair in pairs {
             // Who still asks for what the writer has changed has to ask anew.
             let same = self.asked.get(pair).is_some_and(|asked| asked.request.contract == wish.contract);

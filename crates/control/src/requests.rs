@@ -353,6 +353,9 @@ impl ResourceManager {
     /// The pair is not asked for any more.
     pub(crate) fn forget(&mut self, now: Duration, pair: Pair) {
         let known = self.asked.remove(&pair);
+        if self.room_for.remove(&pair) {
+            self.unpark();
+        }
         let serving: alloc::vec::Vec<u64> = self
             .grants
             .values()
