@@ -8,7 +8,7 @@ use openflow::multipart::{FlowStats, GroupDescription, GroupFeatures, MeterConfi
 use openflow::port::Port;
 use openflow::switch::Features;
 use wire::Guid;
-use wire::admission::{Contract, Socket, Verdict};
+use wire::admission::{Contract, Verdict};
 
 use crate::grant::Grant;
 
