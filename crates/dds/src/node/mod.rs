@@ -25,7 +25,7 @@ use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
 use rtps::receiver::{interpret, interpret_own};
 use rtps::{Path, Transmit};
 use wire::discovery::EndpointData;
-use wire::{EntityId, Guid, GuidPrefix, Instant};
+use wire::{EntityId, Guid, GuidPrefix, Instant, Timestamp};
 
 use crate::bytes::Bytes;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
@@ -409,6 +409,18 @@ impl Node {
         }
     }
 
+    /// A datagram of somebody else, which the kernel got at that time, if it says so.
+    fn take_in(&self, from: SocketAddr, datagram: &[u8], received: Option<Timestamp>) {
+        let (now, routes) = (self.host.now(), self.routes());
+        self.command(|work| {
+            work.set_time(Some(now));
+            let mut router = Router::new(self, &routes, now, work).received(received);
+            if interpret(self.prefix, from, datagram, &mut router).is_err() {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+
     /// A datagram of one of our own endpoints to another.
     fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
@@ -430,13 +442,11 @@ impl Node {
 
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        let (now, routes) = (self.host.now(), self.routes());
-        self.command(|work| {
-            work.set_time(Some(now));
-            if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
-                self.malformed.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+        self.take_in(from, datagram, None);
+    }
+
+    fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
+        self.take_in(from, datagram, Some(received));
     }
 
     fn on_timeout(&self) {
@@ -472,6 +482,7 @@ impl Engine for Node {
                 addresses.metatraffic_unicast.clone(),
                 addresses.default_unicast.clone(),
             );
+            self.renew_flows(addresses, work);
             work.discovery = true;
         });
     }
