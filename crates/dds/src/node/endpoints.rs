@@ -61,7 +61,7 @@ impl Node {
         let close = |_: &Error| offered.iter().for_each(|offered| self.close_flow(offered.source));
         let mut machine = DataWriter::new(self.host.now(), config, qos, types).inspect_err(close)?;
         if let (Some(assurance), Some(offered)) = (&assurance, &offered) {
-            machine.set_contract(assurance.largest_sample(type_bound)?, offered.contract.largest_message);
+            machine.set_contract(assurance.samples(type_bound)?, offered.contract.largest_message);
         }
         let cell = Arc::new(WriterCell::new(machine, offered, watch));
         self.routes.change(|routes| routes.writers.insert(guid.entity_id, Arc::clone(&cell)));
@@ -176,8 +176,8 @@ impl Node {
         cell.lock().machine.set_qos(self.host.now(), qos)?;
         if let (Some(assurance), Some(offered)) = (assurance, offered) {
             *lock(&cell.offered) = Some(offered);
-            let largest = assurance.largest_sample(self.type_bound(cell.guid))?;
-            cell.lock().machine.set_contract(largest, offered.contract.largest_message);
+            let samples = assurance.samples(self.type_bound(cell.guid))?;
+            cell.lock().machine.set_contract(samples, offered.contract.largest_message);
         }
         work.touch_writer(cell);
         Ok(())
