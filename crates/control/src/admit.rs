@@ -15,7 +15,6 @@ use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
 use crate::manager::ResourceManager;
 use crate::requests::{Obstacle, Wish};
-use crate::said;
 use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 
 impl ResourceManager {
@@ -301,7 +300,7 @@ impl ResourceManager {
             }
             None => "it".into(),
         };
-        let why = said::reason(reason, port, flow);
+        let why = latency::words::reason(reason, port, flow);
         let Some((_, entry)) = self.network.access(wish.from) else { return why };
         let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from));
         let meters = switch

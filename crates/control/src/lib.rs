@@ -23,7 +23,6 @@ mod release;
 pub mod report;
 mod requests;
 mod restore;
-mod said;
 mod spanning;
 mod state;
 mod switches;

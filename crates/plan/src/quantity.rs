@@ -1,5 +1,6 @@
 //! Times, rates and losses as people write them: `2 ms`, `1.5 us`, `1 Gb/s`, `0.1 %`. Exact, or refused.
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+pub(crate) use latency::words::microseconds;
 use serde::de::{Deserialize, Deserializer, Error};
 
 /// Picoseconds, at most an hour.
@@ -96,12 +97,6 @@ fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     (value % scale == 0).then(|| u64::try_from(value / scale).ok()).flatten()
 }
 
-/// Microseconds with three digits, for people.
-pub(crate) fn microseconds(picoseconds: u64) -> String {
-    let nanoseconds = picoseconds.div_ceil(NANOSECOND);
-    format!("{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,11 +132,5 @@ mod tests {
         for text in ["1", "0.00001 %", "101 %", "1000001 ppm", "-1 %"] {
             assert!(Loss::parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn microseconds_are_rounded_up() {
-        assert_eq!(microseconds(1_631_312_000), "1631.312");
-        assert_eq!(microseconds(1), "0.001");
     }
 }
