@@ -2,14 +2,17 @@
 #![forbid(unsafe_code)]
 
 mod adapt;
+mod assure;
 mod describe;
 mod domain;
 mod echo;
 mod exit;
 pub mod explain;
+mod grm;
 mod hex;
 mod ls;
 mod measure;
+mod midas;
 mod output;
 mod publish;
 mod qos;
@@ -55,6 +58,8 @@ enum Command {
     InDomain(InDomain),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
+    /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
+    Midas(midas::Midas),
     /// Builds and removes real test networks on this machine.
     Lab(lab::command::LabArguments),
     /// Holds flows to their contracts where they enter a switch.
@@ -72,6 +77,8 @@ enum InDomain {
     Ls(ls::Arguments),
     /// Watches a domain, and says what is wrong and what to do.
     Why(Box<why::Arguments>),
+    /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
+    Grm(Box<grm::Arguments>),
     /// Measures round trips to whoever runs `pong`.
     Ping(measure::ping::Arguments),
     /// Answers every `ping`.
@@ -84,6 +91,7 @@ enum InDomain {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
+        Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
@@ -94,6 +102,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Echo(arguments) => echo::run(arguments, &stop),
         InDomain::Ls(arguments) => ls::run(arguments, &stop),
         InDomain::Why(arguments) => why::run(arguments, &stop),
+        InDomain::Grm(arguments) => grm::run(arguments, &stop),
         InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
         InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),
         InDomain::Perf(arguments) => measure::perf::run(arguments, &stop),

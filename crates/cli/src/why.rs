@@ -1,4 +1,5 @@
 //! `punctual why`: watches a domain for a while, and says what is wrong.
+mod admission;
 mod neighbours;
 mod probe;
 
@@ -26,6 +27,7 @@ use crate::types::TypeOptions;
     punctual why                       everything that does not match, in domain 0\n  \
     punctual why Square                why does nobody get anything of this topic?\n  \
     punctual why Square --reliability reliable --max-samples 10      what would a reader get that asks for this?\n  \
+    punctual why --json | jq '.findings[] | select(.problem)'        for programs\n  \
     punctual why --time 35s            programs of other makers may announce themselves every 30 s only\n\n\
     A line that begins with ! keeps data from somebody (exit code 1), one with - is worth knowing; the line below says what to do.\n\
     With a topic it reads that topic too, and says what did not get through: lost, rejected, expired, filtered.")]
@@ -38,6 +40,9 @@ pub(crate) struct Arguments {
     /// Says what the host gave and did not give: interfaces, ports, buffers.
     #[arg(long)]
     host: bool,
+    /// Prints JSON, with what the host gave.
+    #[arg(long)]
+    json: bool,
     /// TIME_BASED_FILTER of the reader.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     separation: Option<Duration>,
@@ -60,47 +65,61 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let asked = arguments.types.form()?;
     let participant = match arguments.domain.join("punctual why") {
         Ok(participant) => participant,
-        Err(Failure::Dds(error)) => return Ok(tell(&[explain::cannot_join(&error)])),
+        Err(Failure::Dds(error)) => return Ok(arguments.tell(None, &[explain::cannot_join(&error)])),
         Err(failure) => return Err(failure),
     };
     let mut watched = Watched {
         probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
         neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
         early: Vec::new(),
+        admission: None,
     };
     watched.watch(arguments, &participant, stop)?;
     let mut scene =
         Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
     scene.received = watched.probe.as_ref().and_then(Probe::received);
+    scene.admission = watched.admission.as_ref().map(admission::Watch::seen).transpose()?.unwrap_or_default();
     scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;
     progress("");
-    explain::summary(&scene).iter().for_each(|line| print(format_args!("{line}")));
-    if let Some(received) = &scene.received {
-        print(format_args!(
-            "{} came in {} to a reader here",
-            counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
-            Span(arguments.time)
-        ));
+    if !arguments.json {
+        arguments.tell_seen(&scene);
     }
-    if arguments.host {
-        scene.host.iter().for_each(|line| print(format_args!("host: {line}")));
-    }
-    let findings = explain::explain(&scene);
-    if findings.is_empty() {
-        print(format_args!(
-            "nothing is wrong that can be seen here: {}, {}, heard in {}",
-            counted(scene.people.iter().count(), "participant"),
-            counted(scene.endpoints.len(), "endpoint"),
-            Span(arguments.time)
-        ));
-    }
-    Ok(tell(&findings))
+    Ok(arguments.tell(Some(&scene), &explain::explain(&scene)))
 }
 
-fn tell(findings: &[Finding]) -> Outcome {
-    findings.iter().for_each(|finding| print(format_args!("{finding}")));
-    if findings.iter().any(|finding| finding.problem) { Outcome::BadNews } else { Outcome::Done }
+impl Arguments {
+    /// What is there.
+    fn tell_seen(&self, scene: &Scene) {
+        explain::summary(scene).iter().for_each(|line| print(format_args!("{line}")));
+        if let Some(received) = &scene.received {
+            print(format_args!(
+                "{} came in {} to a reader here",
+                counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
+                Span(self.time)
+            ));
+        }
+        if self.host {
+            scene.host.iter().for_each(|line| print(format_args!("host: {line}")));
+        }
+    }
+
+    /// What is wrong; without a scene the domain could not be joined.
+    fn tell(&self, scene: Option<&Scene>, findings: &[Finding]) -> Outcome {
+        if self.json {
+            print(format_args!("{}", explain::json(scene, findings)));
+        } else if let Some(scene) = scene.filter(|_| findings.is_empty()) {
+            print(format_args!(
+                "nothing is wrong that can be seen here: {}, {}, heard in {}",
+                counted(scene.people.iter().count(), "participant"),
+                counted(scene.endpoints.len(), "endpoint"),
+                Span(self.time)
+            ));
+        } else {
+            findings.iter().for_each(|finding| print(format_args!("{finding}")));
+        }
+        if findings.iter().any(|finding| finding.problem) { Outcome::BadNews } else { Outcome::Done }
+    }
 }
 
 /// What is looked at while time passes.
@@ -109,6 +128,8 @@ struct Watched {
     neighbours: Neighbours,
     /// Who was a stranger when there was still time to answer.
     early: Vec<dds::GuidPrefix>,
+    /// What is asked of resource managers, once somebody asks.
+    admission: Option<admission::Watch>,
 }
 
 impl Watched {
@@ -123,6 +144,9 @@ impl Watched {
         let mut looked = false;
         while start.elapsed() < end && !stop.wait(SLICE)? {
             self.neighbours.collect();
+            if self.admission.is_none() {
+                self.admission = admission::Watch::begin(participant)?;
+            }
             if let Some(probe) = &mut self.probe {
                 probe.look(participant)?;
             }

@@ -271,7 +271,8 @@ impl ResourceManager {
         if facts.contract.is_some_and(|announced| announced != contract) {
             return wrong("the request is not about what the writer has announced: ask again");
         }
-        if facts.maximum_latency.is_some_and(|announced| announced != request.maximum_latency) {
+        // It may ask for less: what the writer holds back for batching is taken off.
+        if facts.maximum_latency.is_some_and(|announced| announced < request.maximum_latency) {
             return wrong("the request is not about the latency that the reader has announced: ask again");
         }
         if request.maximum_latency == 0 || contract.minimum_separation == 0 {

@@ -1,8 +1,8 @@
 //! Names of instances and entities within a process (DDS 1.4, 2.3.3).
 use core::fmt;
 
-use wire::Guid;
 use wire::cdr::KeyHash;
+use wire::{Guid, GuidPrefix};
 
 /// Names an instance, or an entity, within its topic or domain. The standard's nil is `None` of an `Option`: sixteen
 /// zeros are the handle of the instance whose key is zero.
@@ -28,6 +28,13 @@ impl From<KeyHash> for InstanceHandle {
 impl From<Guid> for InstanceHandle {
     fn from(guid: Guid) -> Self {
         Self(guid.to_bytes())
+    }
+}
+
+/// The participant that a handle of it, or of an entity of it, names.
+impl From<InstanceHandle> for GuidPrefix {
+    fn from(handle: InstanceHandle) -> Self {
+        Guid::from_bytes(handle.0).prefix
     }
 }
 

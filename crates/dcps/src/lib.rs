@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod assurance;
 mod error;
 mod instance;
 mod instance_table;

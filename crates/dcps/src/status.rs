@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::ops::{BitAnd, BitOr, BitOrAssign};
 
 use rtps::discovery::{Mismatch, PolicyId};
+use wire::{Duration, Guid, SequenceNumber};
 
 use crate::InstanceHandle;
 
@@ -41,6 +42,10 @@ impl StatusMask {
     pub const PUBLICATION_MATCHED: Self = Self(1 << 13);
     /// A writer was matched or is gone.
     pub const SUBSCRIPTION_MATCHED: Self = Self(1 << 14);
+    /// The assurance of a pair of writer and reader is another; no status of the standard.
+    pub const ASSURANCE_CHANGED: Self = Self(1 << 24);
+    /// A sample of an assured reader was later than its bound; no status of the standard.
+    pub const BOUND_EXCEEDED: Self = Self(1 << 25);
 
     /// True if one of `other` is set.
     pub const fn intersects(self, other: Self) -> bool {
@@ -284,6 +289,43 @@ impl Matched {
     }
 }
 
+/// ASSURANCE_CHANGED, of writers and readers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AssuranceChanged {
+    /// Times that the assurance with some endpoint has changed.
+    pub total: Total,
+    /// The last one that it has changed with.
+    pub last_endpoint: Option<InstanceHandle>,
+}
+
+/// A sample that was later than the bound that was promised for it, and where its time went as far as that can be told here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LateSample {
+    /// Who wrote it.
+    pub writer: Guid,
+    /// Its number.
+    pub sequence_number: SequenceNumber,
+    /// From its source timestamp to its reception, by the clocks of both hosts.
+    pub latency: Duration,
+    /// What was promised.
+    pub bound: Duration,
+    /// How long it has waited in its writer at least, because it was written earlier than the contract allows; not part of the bound.
+    pub waited_for_contract: Duration,
+    /// True if it did not come along its flow: it was repeated, or had to wait for one that was.
+    pub repaired: bool,
+    /// From the kernel's reception to its delivery here; `None` if the kernel did not tell.
+    pub host: Option<Duration>,
+}
+
+/// BOUND_EXCEEDED, of readers.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BoundExceeded {
+    /// Samples that were later than promised.
+    pub total: Total,
+    /// The last one.
+    pub last: Option<LateSample>,
+}
+
 macro_rules! settle {
     ($($status:ident: $($field:ident),+;)*) => {
         $(impl Status for $status {
@@ -303,4 +345,6 @@ settle! {
     LivelinessLost: total;
     LivelinessChanged: alive, not_alive;
     Matched: total, current;
+    AssuranceChanged: total;
+    BoundExceeded: total;
 }

@@ -9,6 +9,7 @@ use wire::cdr::{
     Scope,
 };
 use wire::cursor::Endianness;
+use wire::discovery::DiscoveryError;
 
 /// Why a key could not be had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,8 @@ pub enum KeyError {
     Decode(DecodeError),
     /// The key could not be written.
     Encode(EncodeError),
+    /// It is not the announcement of a participant or endpoint, as the samples of built-in topics are.
+    Announcement(DiscoveryError),
 }
 
 impl fmt::Display for KeyError {
@@ -24,6 +27,7 @@ impl fmt::Display for KeyError {
         match self {
             Self::Decode(error) => fmt::Display::fmt(error, f),
             Self::Encode(error) => fmt::Display::fmt(error, f),
+            Self::Announcement(error) => fmt::Display::fmt(error, f),
         }
     }
 }

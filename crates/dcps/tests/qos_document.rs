@@ -43,6 +43,32 @@ fn statuses() -> BTreeSet<String> {
     names.map(|(name, _)| name.to_owned()).collect()
 }
 
+/// Those of the standard.
+fn standard_statuses() -> BTreeSet<String> {
+    statuses().into_iter().filter(|name| !OWN.contains(&name.as_str())).collect()
+}
+
+/// Statuses that are none of the standard.
+const OWN: [&str; 2] = ["ASSURANCE_CHANGED", "BOUND_EXCEEDED"];
+
+#[test]
+fn assurance_has_rows_and_tests_of_its_own() {
+    let all = statuses();
+    assert!(OWN.iter().all(|own| all.contains(*own)));
+    let document = read("docs/qos.md");
+    let rows = table(&document, "Assurance");
+    for name in OWN.iter().chain(&["ASSURANCE of a writer", "ASSURANCE of a reader"]) {
+        assert!(rows.iter().any(|row| row[0] == *name), "no row of {name}");
+    }
+    let tests = table(&document, "Tests of assurance");
+    assert!(!tests.is_empty());
+    for row in tests {
+        let [_, file, test] = row.as_slice() else { panic!("{row:?}") };
+        let source = read(&format!("crates/dds/tests/assurance/{file}.rs"));
+        assert!(source.contains(&format!("#[test]\nfn {test}()")), "no test {test} in {file}.rs");
+    }
+}
+
 #[test]
 fn every_policy_has_one_row_and_a_test() {
     let document = read("docs/qos.md");
@@ -62,7 +88,7 @@ fn every_policy_has_one_row_and_a_test() {
 
 #[test]
 fn every_status_has_a_row() {
-    let mut statuses = statuses();
+    let mut statuses = standard_statuses();
     assert!(statuses.contains("SAMPLE_LOST") && statuses.len() == 13, "{statuses:?}");
     // The one that machines of single readers do not have is explained below the table.
     assert!(statuses.remove("DATA_ON_READERS") && StatusMask::DATA_ON_READERS != StatusMask::NONE);
@@ -77,7 +103,7 @@ fn every_policy_and_status_is_tested_through_the_public_api() {
     let document = read("docs/qos.md");
     let mut expected = announced_policies();
     expected.extend(AT_HOME.map(str::to_owned));
-    expected.extend(statuses());
+    expected.extend(standard_statuses());
     let rows = table(&document, "Tests through the public API");
     assert_eq!(rows.iter().map(|row| row[0].to_owned()).collect::<BTreeSet<_>>(), expected);
 }

@@ -18,6 +18,15 @@ pub struct Config {
     pub buffers: BufferConfig,
     /// How its threads run.
     pub threads: ThreadConfig,
+    /// How it deals with resource managers.
+    pub assurance: AssuranceConfig,
+}
+
+/// How a participant deals with resource managers, if some of its writers and readers have ASSURANCE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AssuranceConfig {
+    /// How long a verdict is waited for; then the pair counts as refused, until one comes. More than zero; default 3 s.
+    pub patience: Duration,
 }
 
 /// Who a participant is, whom it finds and when it is given up.
@@ -73,6 +82,9 @@ pub struct NetworkConfig {
     /// Most octets of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Some peers take only small
     /// ones. Default 65,507.
     pub largest_datagram: u32,
+    /// True: the reception time of a sample is when the kernel had its last datagram, not when a thread of the participant read it. That
+    /// costs about 0.1 us for each datagram. Default false.
+    pub kernel_times: bool,
 }
 
 /// A choice among the host's interfaces.
@@ -131,6 +143,12 @@ const MAX_TEXT: usize = 255;
 const MAX_PREFIX: usize = 8;
 const BUFFER: std::ops::RangeInclusive<u32> = 4_096..=1 << 30;
 
+impl Default for AssuranceConfig {
+    fn default() -> Self {
+        Self { patience: Duration::from_secs(3) }
+    }
+}
+
 impl Default for DiscoveryConfig {
     fn default() -> Self {
         Self {
@@ -152,6 +170,7 @@ impl Default for NetworkConfig {
             multicast: true,
             multicast_data: false,
             largest_datagram: Path::MAX_DATAGRAM,
+            kernel_times: false,
         }
     }
 }
@@ -178,7 +197,12 @@ impl Config {
         self.discovery.check()?;
         self.network.check()?;
         self.buffers.check()?;
-        self.threads.check()
+        self.threads.check()?;
+        if self.assurance.patience <= Duration::ZERO {
+            let what = format!("{} ns", self.assurance.patience.as_nanos());
+            return bad("patience", what, "give more than zero, or infinite");
+        }
+        Ok(())
     }
 
     /// Where announcements go besides multicast, in the family that is used; without duplicates.

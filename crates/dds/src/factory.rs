@@ -9,12 +9,12 @@ use dcps::{Error, ReturnCode};
 use rtps::discovery::DiscoveryConfig;
 use wire::GuidPrefix;
 
-use crate::config::Config;
+use crate::config::{AssuranceConfig, Config};
 use crate::driver::Driver;
 use crate::entity::{QosKind, deleted};
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
-use crate::node::{Node, Start};
+use crate::node::{Limits, Node, Start};
 use crate::participant::{DomainParticipant, DomainParticipantListener, ParticipantEntity};
 
 /// Makes participants.
@@ -63,10 +63,11 @@ impl DomainParticipantFactory {
         let driver = Driver::open(domain_id, config)?;
         let addresses = driver.addresses();
         let settings = settings(config, DiscoveryConfig::new(prefix, domain_id, seed));
-        let largest = config.network.largest_datagram;
+        let limits =
+            Limits { datagram: config.network.largest_datagram, patience: config.assurance.patience };
         let host = Arc::clone(&driver) as Arc<dyn Host>;
         let start = move |engine| driver.start(engine);
-        self.create(host, Box::new(start), settings, &addresses, largest, qos, listener, mask)
+        self.create(host, Box::new(start), settings, &addresses, limits, qos, listener, mask)
     }
 
     /// Makes a participant on a host that the caller provides, as a simulation does. The prefix has to be unique, the seed is that
@@ -82,8 +83,9 @@ impl DomainParticipantFactory {
         addresses: &Addresses,
         qos: QosKind<DomainParticipantQos>,
     ) -> Result<DomainParticipant, Error> {
-        let largest = rtps::Path::MAX_DATAGRAM;
-        self.create(host, Box::new(start), settings, addresses, largest, qos, None, StatusMask::NONE)
+        let patience = AssuranceConfig::default().patience;
+        let limits = Limits { datagram: rtps::Path::MAX_DATAGRAM, patience };
+        self.create(host, Box::new(start), settings, addresses, limits, qos, None, StatusMask::NONE)
     }
 
     #[expect(clippy::too_many_arguments, reason = "all that a participant is made of, in one place")]
@@ -93,7 +95,7 @@ impl DomainParticipantFactory {
         start: Start,
         settings: DiscoveryConfig,
         addresses: &Addresses,
-        largest_datagram: u32,
+        limits: Limits,
         qos: QosKind<DomainParticipantQos>,
         listener: Option<Arc<dyn DomainParticipantListener>>,
         mask: StatusMask,
@@ -102,7 +104,7 @@ impl DomainParticipantFactory {
         qos.check()?;
         let domain_id = settings.domain_id;
         let settings = DiscoveryConfig { user_data: qos.user_data.clone(), ..settings };
-        let node = Node::new(host, start, settings, addresses, largest_datagram)?;
+        let node = Node::new(host, start, settings, addresses, limits)?;
         let entity = ParticipantEntity::new(node, domain_id, qos);
         let participant = DomainParticipant::new(entity);
         participant.set_listener(listener, mask);

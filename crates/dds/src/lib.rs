@@ -3,6 +3,7 @@
 //! Protocol and meaning are in the pure crates below; here they are joined with locks, and with a [`host`].
 #![forbid(unsafe_code)]
 
+mod builtin;
 mod bytes;
 mod condition;
 pub mod config;
@@ -17,6 +18,10 @@ mod publication;
 mod subscription;
 mod topic;
 
+pub use builtin::{
+    BuiltinTopic, ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
+    TopicBuiltinTopicData,
+};
 pub use bytes::Bytes;
 pub use condition::{Condition, GuardCondition, QueryCondition, ReadCondition, StatusCondition, WaitSet};
 pub use config::Config;
@@ -28,12 +33,14 @@ pub use dcps::{
 };
 pub use entity::{Held, QosKind};
 pub use factory::DomainParticipantFactory;
-pub use participant::{DiscoveredParticipant, DomainParticipant, DomainParticipantListener, NotMatched};
+pub use participant::{
+    DiscoveredParticipant, DomainParticipant, DomainParticipantListener, IgnoredTopic, NotMatched,
+};
 pub use publication::{
     AnyDataWriterListener, DataWriter, DataWriterListener, Publisher, PublisherListener, RawDataWriter,
 };
 pub use subscription::{
-    AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, Subscriber,
+    AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, SampleType, Subscriber,
     SubscriberListener,
 };
 pub use topic::{Topic, TopicListener};
@@ -47,6 +54,12 @@ pub use wire::{Duration, Guid, GuidPrefix, SequenceNumber, Timestamp};
 pub mod qos {
     pub use dcps::qos::*;
     pub use wire::qos::*;
+}
+
+/// Assurance of latency between writers and readers that have ASSURANCE among their QoS.
+pub mod assurance {
+    pub use dcps::assurance::{GateCounters, PairAssurance};
+    pub use wire::admission::{Stage, State};
 }
 
 /// Communication statuses.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use crate::attack::{Attack, BestEffort, Multiplexing, Release, Ties};
 use crate::events::{Event, Events};
 use crate::network::{LEVELS, Network, Node};
-use crate::outcome::{Bounds, Excess, Outcome};
+use crate::outcome::{Bounds, Delivery, Excess, Outcome};
 use crate::policer::Guard;
 use crate::random::{Random, mix};
 
@@ -180,6 +180,12 @@ impl<'a> Engine<'a> {
             let releases = self.attack.releases(self.network, flow);
             if self.attack.target == Some(flow) {
                 self.outcome.arrivals = vec![vec![(u64::MAX, 0); releases.len()]; source.tree.len()];
+                let delivery = |release: &Release| Delivery {
+                    released: release.at,
+                    frames: release.count as u64,
+                    ..Delivery::default()
+                };
+                self.outcome.deliveries = releases.iter().map(delivery).collect();
             }
             let count = releases.iter().map(|release| release.count as u64).sum();
             self.outcome.released[flow] = count;
@@ -343,6 +349,9 @@ impl<'a> Engine<'a> {
         let edge = &network.edges()[frame.edge];
         self.note(now, frame);
         let Node::Switch { fastest, slowest } = network.nodes()[network.ports()[edge.port].to] else {
+            if self.attack.target == Some(edge.flow) {
+                self.deliver(now, frame);
+            }
             return;
         };
         if edge.parent.is_none()
@@ -384,6 +393,14 @@ impl<'a> Engine<'a> {
         if latency > passage.bound {
             let Passage { flow, hop, bound, .. } = *passage;
             self.outcome.exceeds(Excess { flow, hop, message: frame.message, latency, bound });
+        }
+    }
+
+    /// A frame of the target has come to a host.
+    fn deliver(&mut self, now: u64, frame: Frame) {
+        if let Some(delivery) = self.outcome.deliveries.get_mut(frame.message as usize) {
+            delivery.delivered += 1;
+            delivery.last = now;
         }
     }
 

@@ -32,6 +32,6 @@ pub use adversary::{Effort, Found, Search, SearchError};
 pub use attack::{Attack, BestEffort, Multiplexing, Pattern, Ties, Timing};
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, LARGEST, LEVELS, Network, NetworkError, Node, Port};
-pub use outcome::{Bounds, Excess, Outcome};
+pub use outcome::{Bounds, Delivery, Excess, Outcome};
 pub use policer::Policer;
 pub use random::Random;

@@ -37,6 +37,19 @@ pub struct Excess {
     pub bound: u64,
 }
 
+/// What came of one message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delivery {
+    /// When the message was released, in picoseconds.
+    pub released: u64,
+    /// How many frames were released.
+    pub frames: u64,
+    /// How many frames were delivered.
+    pub delivered: u64,
+    /// When the last bit of the last one that was delivered came, in picoseconds.
+    pub last: u64,
+}
+
 /// The worst that happened in one run, or in several.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -68,6 +81,8 @@ pub struct Outcome {
     pub excesses: Vec<Excess>,
     /// How many frames were above their bounds.
     pub excess_count: u64,
+    /// For the target of the attack, for each message: what came to the hosts at the ends of its tree, all of them together.
+    pub deliveries: Vec<Delivery>,
     /// For the target of the attack, for each hop and message: when its first and its last frame came to the port.
     pub arrivals: Vec<Vec<(u64, u64)>>,
 }
@@ -90,6 +105,7 @@ impl Outcome {
             disordered: 0,
             excesses: Vec::new(),
             excess_count: 0,
+            deliveries: Vec::new(),
             arrivals: Vec::new(),
         }
     }

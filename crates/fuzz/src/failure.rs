@@ -97,7 +97,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok())).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    Some(digits.chunks_exact(2).map(|pair| pair.iter().fold(0, |octet, digit| octet << 4 | digit)).collect())
+    let (pairs, _) = digits.as_chunks::<2>();
+    Some(pairs.iter().map(|pair| pair.iter().fold(0, |octet, digit| octet << 4 | digit)).collect())
 }
 
 #[cfg(test)]

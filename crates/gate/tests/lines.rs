@@ -70,3 +70,15 @@ fn what_is_no_request_is_refused() {
     }
     assert_eq!(Request::List.check(), Ok(()));
 }
+
+#[test]
+fn the_document_shows_requests_as_they_are() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"request\"")).collect();
+    assert_eq!(lines.len(), 5);
+    for line in lines {
+        let request: Request = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!((request.check(), serde_json::to_string(&request).unwrap()), (Ok(()), line.to_owned()));
+    }
+}

@@ -15,10 +15,24 @@ const MOST_QUEUES: u8 = 8;
 const UNPROMISED: u64 = 50;
 /// Octets of the shortest frame on the wire.
 const SHORTEST: u64 = 84;
+/// Octets of the longest frame without what is around it on the wire.
+const LONGEST: u64 = 1_514;
 /// The most frames of a queue.
 const MOST_FRAMES: u64 = 20_000;
 /// Octets of memory that a queued frame takes of its sender's socket: the shortest, and the longest.
 const MEMORY: (u64, u64) = (768, 2_304);
+
+/// What fills the queues of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filled {
+    /// A host, whose programs wait when the queue has so many frames.
+    ByHost(u64),
+    /// A network in which gates or meters hold assured flows, so that queues of levels never have more octets than promised,
+    /// in frames of any size.
+    Guarded,
+    /// A network in which nothing holds anybody: the octets of a queue are those of full frames.
+    Open,
+}
 
 /// Who a queue is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,11 +71,11 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// The queues of a port; `frames`, if given, is how many frames each of them holds.
+    /// The queues of a port.
     ///
     /// # Errors
     /// The port has more queues than there are priorities or codepoints.
-    pub(crate) fn of(port: &Port, name: &str, frames: Option<u64>) -> Result<Self, Error> {
+    pub(crate) fn of(port: &Port, name: &str, filled: Filled) -> Result<Self, Error> {
         let best_effort = (port.best_effort > 0).then_some(Purpose::BestEffort);
         let control = port.control.is_some().then_some(Purpose::Control);
         let purposes: Vec<Purpose> =
@@ -76,16 +90,25 @@ impl Queues {
             ));
         }
         let (Buffer::PerQueue(octets) | Buffer::Shared(octets)) = port.buffer;
-        let promised = (octets.div_ceil(SHORTEST)).clamp(1, MOST_FRAMES);
+        let (promised, unpromised) = match filled {
+            Filled::ByHost(frames) => (frames, frames),
+            Filled::Guarded => (octets.div_ceil(SHORTEST), UNPROMISED),
+            Filled::Open => (octets / u64::from(port.largest_frame.max(1)), UNPROMISED),
+        };
+        let promised = promised.clamp(1, MOST_FRAMES);
         let queues = (1..).zip(purposes).map(|(class, purpose)| {
-            let (dscp, own) = match purpose {
-                Purpose::BestEffort => (class::BEST_EFFORT, UNPROMISED),
+            let (dscp, frames) = match purpose {
+                Purpose::BestEffort => (class::BEST_EFFORT, unpromised),
                 Purpose::Level(level) => (class::of_level(level).unwrap_or(class::BEST_EFFORT), promised),
-                Purpose::Control => (class::CONTROL, UNPROMISED),
+                Purpose::Control => (class::CONTROL, unpromised),
             };
-            Queue { purpose, dscp, frames: frames.unwrap_or(own), class }
+            Queue { purpose, dscp, frames, class }
         });
-        Ok(Self { rate: port.rate, queues: queues.collect(), head_drop: frames.is_none() })
+        Ok(Self {
+            rate: port.rate,
+            queues: queues.collect(),
+            head_drop: !matches!(filled, Filled::ByHost(_)),
+        })
     }
 
     /// Octets that full queues take of the buffer of the socket that sends, if the assured ones hold no more than `buffer`
@@ -101,7 +124,6 @@ impl Queues {
     pub(crate) fn commands(&self, interface: &str) -> String {
         let (rate, overhead) = (self.rate, "overhead 24 mpu 84");
         let burst = "cburst 1600 quantum 1600";
-        let kind = if self.head_drop { "pfifo_head_drop" } else { "pfifo" };
         let mut out = String::new();
         let highest = self.queues.len().saturating_sub(1);
         // Writing to a text cannot fail.
@@ -118,11 +140,15 @@ impl Queues {
                  prio {} burst 100 {burst} {overhead}",
                 highest - index
             );
-            let _ = writeln!(
-                out,
-                "qdisc add dev {interface} parent 1:{class:x} handle {:x}: {kind} limit {frames}",
-                class + 16
-            );
+            let kind = if self.head_drop {
+                format!("pfifo_head_drop limit {frames}")
+            } else {
+                // A train of datagrams that was sent in one call comes as one; a bucket that never waits cuts it into frames,
+                // so that the link carries them one by one.
+                format!("tbf rate 100gbit burst 1600 limit {}", frames * LONGEST)
+            };
+            let _ =
+                writeln!(out, "qdisc add dev {interface} parent 1:{class:x} handle {:x}: {kind}", class + 16);
             if *dscp != class::BEST_EFFORT {
                 let _ = writeln!(
                     out,
@@ -132,5 +158,73 @@ impl Queues {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use latency::port::Control;
+
+    const PORT: Port = Port {
+        rate: 20_000_000,
+        propagation: 0,
+        least_multiplexing: 0,
+        most_multiplexing: 0,
+        queues: 2,
+        best_effort: 1_538,
+        control: Some(Control { burst: 8_000, rate: 1_000_000 }),
+        tag: 0,
+        largest_frame: 1_538,
+        buffer: Buffer::PerQueue(15_380),
+    };
+
+    fn frames(port: &Port, filled: Filled) -> Vec<u64> {
+        Queues::of(port, "s:1", filled).unwrap().queues.iter().map(|queue| queue.frames).collect()
+    }
+
+    #[test]
+    fn queues_hold_what_is_promised_in_frames_of_any_size_or_else_of_full_size() {
+        assert_eq!(frames(&PORT, Filled::Guarded), [50, 184, 184, 50]);
+        assert_eq!(frames(&PORT, Filled::Open), [50, 10, 10, 50]);
+        assert_eq!(frames(&PORT, Filled::ByHost(7)), [7; 4]);
+        let fifo = Port { queues: 1, best_effort: 0, control: None, ..PORT };
+        assert_eq!(frames(&fifo, Filled::Open), [10]);
+    }
+
+    #[test]
+    fn higher_queues_come_first_and_every_codepoint_has_its_class() {
+        let queues = Queues::of(&PORT, "s:1", Filled::Guarded).unwrap();
+        let commands = queues.commands("p1");
+        let lines: Vec<&str> = commands.lines().collect();
+        assert_eq!(lines[0], "qdisc add dev p1 root handle 1: htb default 1");
+        for (class, (priority, tos)) in
+            (1..).zip([(3, None), (2, Some("0x28")), (1, Some("0x48")), (0, Some("0xc0"))])
+        {
+            let made = format!("classid 1:{class} htb rate 8kbit ceil 20000000bit prio {priority} ");
+            assert_eq!(lines.iter().filter(|line| line.contains(&made)).count(), 1, "{made}");
+            let flow = format!("flowid 1:{class}");
+            let filter = lines.iter().find(|line| line.ends_with(&flow));
+            assert_eq!(
+                filter.map(|line| line.contains(&format!("dsfield {} 0xfc", tos.unwrap_or("")))),
+                tos.map(|_| true)
+            );
+        }
+        assert!(
+            lines
+                .iter()
+                .filter(|line| line.contains(" htb rate "))
+                .all(|line| line.ends_with("overhead 24 mpu 84"))
+        );
+        assert!(commands.contains("pfifo_head_drop limit 184"));
+        let host = Queues::of(&PORT, "h:1", Filled::ByHost(9)).unwrap().commands("eth0");
+        assert!(host.contains(": tbf rate 100gbit burst 1600 limit 13626") && !host.contains("head_drop"));
+    }
+
+    #[test]
+    fn the_socket_has_room_for_what_is_promised_in_the_smallest_frames() {
+        let queues = Queues::of(&PORT, "s:1", Filled::Guarded).unwrap();
+        // Two queues of 15,380 octets together, and twice 50 frames without promises.
+        assert_eq!(queues.memory(30_760), 2 * 50 * 2_304 + 367 * 768);
     }
 }

@@ -14,6 +14,7 @@ use plan::Network;
 use crate::error::Error;
 use crate::gate::{Agent, Served};
 use crate::lab::{Lab, Options};
+use crate::layout::Layout;
 use crate::list::{Condition, list};
 use crate::relay::Relay;
 
@@ -160,7 +161,8 @@ fn up(path: &Path, name: Option<&str>, out: &mut dyn Write, told: &mut dyn Write
     let network = Network::open(path).map_err(|problem| wrong(Error::new(problem.to_string(), "")))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let name = name.map_or_else(|| stem.unwrap_or_default(), str::to_owned);
-    crate::layout::check_name(&name).map_err(wrong)?;
+    // What cannot be built at all is the file's fault, not the machine's.
+    Layout::new(&network, &name).map_err(wrong)?;
     let options = Options { program: None, interrupted: Arc::new(AtomicBool::new(false)) };
     let interrupted = Arc::clone(&options.interrupted);
     // Handled once for each process; without it the lab is left over, and `down` removes it.

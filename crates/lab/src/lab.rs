@@ -14,6 +14,8 @@ use std::time::Duration;
 use plan::Network;
 
 use crate::error::Error;
+use crate::gate::GateClient;
+use crate::inside::inside;
 use crate::layout::{GATE_PORT, Layout, Link, Switch};
 use crate::link;
 use crate::memory::Raised;
@@ -138,9 +140,24 @@ impl Lab {
     /// Does something on a thread that is on a host: what it opens or starts stays there.
     ///
     /// # Errors
-    /// There is no such host, or what `act` says.
-    pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-        crate::inside::inside(&self.host(host)?.namespace, act)
+    /// There is no such host.
+    pub fn on<T: Send>(&self, host: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        inside(&self.host(host)?.namespace, || Ok(act()))
+    }
+
+    /// A connection to the agent of the gates of a switch.
+    ///
+    /// # Errors
+    /// There is no such switch, or it has no gates.
+    pub fn gate(&self, switch: &str) -> Result<GateClient, Error> {
+        let switch = self.switch(switch)?;
+        if !switch.gated {
+            let what = format!("the switch \"{}\" has no gates", switch.name);
+            return Err(Error::new(what, "take a model with gates"));
+        }
+        let managed = self.record.hosts.iter().any(|host| host.manager);
+        let address = (gate_address(switch, managed), GATE_PORT);
+        inside(&switch.namespace, || GateClient::connect(address.into()))
     }
 
     /// The address of a host.
@@ -248,7 +265,7 @@ impl Building<'_> {
             self.relay(&program, link)?;
         }
         record.complete = true;
-        record.processes = processes(&record.name, &record.namespaces).len();
+        record.processes = processes(&record.name, &record.namespaces);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use latency::switch::Guard;
 use plan::Network;
 use serde::{Deserialize, Serialize};
 
-use crate::classes::Queues;
+use crate::classes::{Filled, Queues};
 use crate::error::Error;
 
 /// Octets of the longest name of a lab: with that of a host it names a file.
@@ -73,6 +73,8 @@ pub struct Switch {
     pub host_ports: Vec<u32>,
     /// Whether message gates are at the ports that lead to hosts.
     pub gated: bool,
+    /// Whether gates or meters hold flows to their contracts.
+    pub guarded: bool,
     /// Octets that its full queues take of the buffer of its socket.
     pub memory: u64,
 }
@@ -151,6 +153,7 @@ impl Layout {
                 ports: Vec::new(),
                 host_ports: Vec::new(),
                 gated: matches!(switch.kind.guard, Guard::Gates { .. }),
+                guarded: switch.kind.guard != Guard::None,
                 memory: 0,
             });
         }
@@ -183,11 +186,12 @@ impl Layout {
                             .get(end.node)
                             .map(|host| (host.namespace.clone(), host.mac.clone()))
                             .unwrap_or_default();
-                        let queues = Queues::of(port, &label, Some(HOST_QUEUE))?;
+                        let queues = Queues::of(port, &label, Filled::ByHost(HOST_QUEUE))?;
                         End { namespace, interface: "eth0".to_owned(), mac, host: true, queues }
                     }
                     Some(switch) => {
-                        let queues = Queues::of(port, &label, None)?;
+                        let filled = if switch.guarded { Filled::Guarded } else { Filled::Open };
+                        let queues = Queues::of(port, &label, filled)?;
                         let (Buffer::PerQueue(octets) | Buffer::Shared(octets)) = port.buffer;
                         let each = if matches!(port.buffer, Buffer::PerQueue(_)) {
                             u64::from(port.queues)

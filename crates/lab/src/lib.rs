@@ -21,6 +21,7 @@ pub mod probe;
 pub mod relay;
 mod remove;
 mod switch;
+pub mod tap;
 mod tools;
 
 pub use error::Error;

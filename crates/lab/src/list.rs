@@ -38,20 +38,22 @@ pub struct Listed {
 /// All labs of this machine, by name.
 ///
 /// # Errors
-/// What is written down about them cannot be read.
+/// The folder of all labs cannot be read.
 pub fn list() -> Result<Vec<Listed>, Error> {
-    names()?.into_iter().map(|name| listed(&name)).collect()
+    Ok(names()?.iter().map(|name| listed(name)).collect())
 }
 
-fn listed(name: &str) -> Result<Listed, Error> {
-    let record = record(name)?;
+fn listed(name: &str) -> Listed {
+    // What another version wrote is left over for this one.
+    let record = record(name).ok().flatten();
     let begun = record
         .as_ref()
         .map_or(SystemTime::UNIX_EPOCH, |record| SystemTime::UNIX_EPOCH + Duration::from_secs(record.begun));
     let alive = record.as_ref().is_some_and(|record| {
-        record.complete
-            && record.namespaces.iter().all(|namespace| namespace_path(namespace).exists())
-            && processes(name, &record.namespaces).len() >= record.processes
+        record.complete && record.namespaces.iter().all(|namespace| namespace_path(namespace).exists()) && {
+            let there = processes(name, &record.namespaces);
+            record.processes.iter().all(|id| there.contains(id))
+        }
     });
     let condition = match (is_held(name), alive) {
         (true, _) => Condition::Changing,
@@ -59,7 +61,7 @@ fn listed(name: &str) -> Result<Listed, Error> {
         (false, false) => Condition::LeftOver,
     };
     let names = |names: Option<Vec<String>>| names.unwrap_or_default();
-    Ok(Listed {
+    Listed {
         name: name.to_owned(),
         age: record.as_ref().and_then(|_| begun.elapsed().ok()).map_or(0, |age| age.as_secs()),
         hosts: names(record.as_ref().map(|r| r.hosts.iter().map(|host| host.name.clone()).collect())),
@@ -67,5 +69,5 @@ fn listed(name: &str) -> Result<Listed, Error> {
             record.as_ref().map(|r| r.switches.iter().map(|switch| switch.name.clone()).collect()),
         ),
         condition,
-    })
+    }
 }

@@ -1,9 +1,10 @@
-//! Gives the socket that a switch process sends with room for all its queues.
+//! Gives the sockets of switch processes room: for all their queues, and for what comes while they stand still.
 //!
 //! Open vSwitch sends for all ports of a switch by one packet socket. Frames in the ports' queues count against the buffer of
-//! that socket, and if it is full, frames of every class are lost at every port. Its size is the machine's
-//! `net.core.wmem_default` at the time of the first frame, so this is raised for the moment and set back. The file `wmem` beside
-//! the labs says what it was, for the case that the process is killed in between.
+//! that socket, and if it is full, frames of every class are lost at every port. It receives by one socket for each port, and
+//! what comes while the machine does not run it must fit into that. Both have the machine's default sizes at the time when they
+//! are made, so these are raised for that moment and set back. The file `memory` beside the labs says what they were, for the
+//! case that the process is killed in between.
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -11,41 +12,45 @@ use std::path::PathBuf;
 use crate::error::Error;
 use crate::place::{PLACE, lock_all};
 
-const SETTING: &str = "/proc/sys/net/core/wmem_default";
+const SENDING: &str = "/proc/sys/net/core/wmem_default";
+const RECEIVING: &str = "/proc/sys/net/core/rmem_default";
+/// Octets for what comes to a port: at 100 Mb/s for more than 100 ms.
+const ROOM: u64 = 4 << 20;
 /// The most that is asked for, in octets.
 const MOST: u64 = 1 << 29;
 
-/// The setting is raised until this is dropped.
+/// The settings are raised until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Raised {
     /// Labs are built one at a time meanwhile.
-    _lock: File,
+    lock: File,
 }
 
 impl Raised {
-    /// Raises the setting to twice as many octets, because the kernel counts more than frames; `None` if it is high enough.
-    pub(crate) fn to(octets: u64) -> Result<Option<Self>, Error> {
-        let lock = lock_all()?;
-        restore(&lock)?;
-        let before = read()?;
-        let wanted = octets.saturating_mul(2).min(MOST);
-        if wanted <= before {
-            return Ok(None);
+    /// Raises the settings, that for sending to twice as many octets, because the kernel counts more than frames.
+    pub(crate) fn to(octets: u64) -> Result<Self, Error> {
+        let raised = Self { lock: lock_all()? };
+        restore(&raised.lock)?;
+        let before = [read(SENDING)?, read(RECEIVING)?];
+        let (path, next) = (saved(), saved().with_extension("next"));
+        let written = fs::write(&next, format!("{} {}\n", before[0], before[1]));
+        written.and_then(|()| fs::rename(&next, &path)).map_err(Error::system(path.display()))?;
+        let wanted = [octets.saturating_mul(2).min(MOST), ROOM];
+        for ((setting, before), wanted) in [SENDING, RECEIVING].into_iter().zip(before).zip(wanted) {
+            write(setting, before.max(wanted))?;
         }
-        fs::write(saved(), before.to_string()).map_err(Error::system(saved().display()))?;
-        fs::write(SETTING, wanted.to_string()).map_err(Error::system(SETTING))?;
-        Ok(Some(Self { _lock: lock }))
+        Ok(raised)
     }
 }
 
 impl Drop for Raised {
     fn drop(&mut self) {
         // What fails here is tried again by whoever builds or removes a lab next.
-        let _ = restore(&self._lock);
+        let _ = restore(&self.lock);
     }
 }
 
-/// Sets the setting back if whoever raised it was killed.
+/// Sets the settings back if whoever raised them was killed.
 pub(crate) fn restore_if_left() -> Result<(), Error> {
     if !saved().exists() {
         return Ok(());
@@ -53,23 +58,32 @@ pub(crate) fn restore_if_left() -> Result<(), Error> {
     restore(&lock_all()?)
 }
 
+/// Sets back what is written down, if anything is; for who holds what concerns all labs.
 fn restore(_lock: &File) -> Result<(), Error> {
-    let before = match fs::read_to_string(saved()) {
+    let path = saved();
+    let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        before => before.map_err(Error::system(saved().display()))?,
+        text => text.map_err(Error::system(path.display()))?,
     };
-    // An empty file was being written when the setting was still as before.
-    if before.trim().parse::<u64>().is_ok() {
-        fs::write(SETTING, before.trim()).map_err(Error::system(SETTING))?;
+    for (setting, before) in [SENDING, RECEIVING].into_iter().zip(text.split_whitespace()) {
+        let before = before.parse().map_err(|_| {
+            let remedy = format!("set {SENDING} and {RECEIVING} by hand, and remove it");
+            Error::new(format!("{} cannot be read", path.display()), remedy)
+        })?;
+        write(setting, before)?;
     }
-    fs::remove_file(saved()).map_err(Error::system(saved().display()))
+    fs::remove_file(&path).map_err(Error::system(path.display()))
 }
 
-fn read() -> Result<u64, Error> {
-    let text = fs::read_to_string(SETTING).map_err(Error::system(SETTING))?;
-    text.trim().parse().map_err(|_| Error::new(format!("{SETTING} is no number"), ""))
+fn read(setting: &str) -> Result<u64, Error> {
+    let text = fs::read_to_string(setting).map_err(Error::system(setting))?;
+    text.trim().parse().map_err(|_| Error::new(format!("{setting} is no number"), ""))
+}
+
+fn write(setting: &str, value: u64) -> Result<(), Error> {
+    fs::write(setting, value.to_string()).map_err(Error::system(setting))
 }
 
 fn saved() -> PathBuf {
-    PathBuf::from(PLACE).join("wmem")
+    PathBuf::from(PLACE).join("memory")
 }

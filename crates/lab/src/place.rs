@@ -44,8 +44,8 @@ pub struct Record {
     pub switches: Vec<Switch>,
     /// All its namespaces, those of hosts and switches too.
     pub namespaces: Vec<String>,
-    /// How many processes it was built with.
-    pub processes: usize,
+    /// The processes that it needs.
+    pub processes: Vec<u32>,
 }
 
 impl Record {
@@ -61,7 +61,7 @@ impl Record {
             hosts: layout.hosts.clone(),
             switches: layout.switches.clone(),
             namespaces: layout.namespaces(),
-            processes: 0,
+            processes: Vec::new(),
         }
     }
 }
@@ -149,17 +149,37 @@ impl Place {
 /// # Errors
 /// It is there and cannot be read.
 pub fn record(name: &str) -> Result<Option<Record>, Error> {
-    let path = Path::new(PLACE).join(name).join("lab.json");
-    let text = match fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(Error::system(path.display()))?,
-    };
-    let wrong = |what: String| Error::new(format!("{}: {what}", path.display()), "");
+    let Some(text) = text(name)? else { return Ok(None) };
+    let remedy = format!("punctual lab down {name}, and build it again");
+    let wrong = |what: String| Error::new(format!("lab {name}: {what}"), remedy.clone());
     let record: Record = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     if record.version != VERSION || record.name != name {
         return Err(wrong("written by another version".to_owned()));
     }
     Ok(Some(record))
+}
+
+/// The namespaces of a lab, whichever version wrote its record.
+pub(crate) fn namespaces(name: &str) -> Result<Vec<String>, Error> {
+    /// What every version writes.
+    #[derive(Deserialize)]
+    struct Least {
+        namespaces: Vec<String>,
+    }
+    let Some(text) = text(name)? else { return Ok(Vec::new()) };
+    let least: Least = serde_json::from_str(&text).map_err(|error| {
+        let remedy = format!("remove its namespaces with ip netns del, then the folder {PLACE}/{name}");
+        Error::new(format!("lab {name}: what it consists of cannot be read: {error}"), remedy)
+    })?;
+    Ok(least.namespaces)
+}
+
+fn text(name: &str) -> Result<Option<String>, Error> {
+    let path = Path::new(PLACE).join(name).join("lab.json");
+    match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        text => text.map(Some).map_err(Error::system(path.display())),
+    }
 }
 
 /// The names of all labs, whether they work or are left over, by name.

@@ -4,24 +4,22 @@
 //! full is lost, as it is with real ones.
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeSpec, TimeValLike as _};
 use socket2::Socket;
 
 use crate::error::Error;
+use crate::tap::{BUFFER, packet_socket};
 
 /// The most frames on the wire, in each direction.
 const MOST: usize = 16_384;
 /// Octets of the longest frame.
 const LONGEST: usize = 2_048;
-/// Octets that the socket holds until the thread comes to read.
-const BUFFER: usize = 16 << 20;
 /// Above the switches.
 const PRIORITY: u8 = 60;
 /// Frames that are read before others are sent.
@@ -136,24 +134,12 @@ impl Line {
     }
 }
 
-/// A packet socket that hears and says everything at an interface.
+/// A packet socket for whole frames that does not wait.
 fn open(interface: &str) -> Result<Socket, Error> {
-    let failed = |step: &str, error: &dyn std::fmt::Display| {
-        Error::new(format!("{interface}: {step}: {error}"), "the relay needs root")
-    };
-    let link: LinkAddr = getifaddrs()
-        .map_err(|error| failed("getifaddrs", &error))?
-        .filter(|found| found.interface_name == interface)
-        .find_map(|found| found.address?.as_link_addr().copied())
-        .ok_or_else(|| Error::new(format!("there is no interface {interface}"), ""))?;
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
-        .map_err(|error| failed("socket", &error))?;
-    bind(fd.as_raw_fd(), &link).map_err(|error| failed("bind", &error))?;
-    let socket = Socket::from(fd);
+    let socket = packet_socket(interface)?;
+    socket.set_nonblocking(true).map_err(Error::system(interface))?;
     // What is not granted shows as loss under load only.
-    let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBufForce, &BUFFER);
-    let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::SndBufForce, &BUFFER);
+    let _ = setsockopt(&socket, sockopt::SndBufForce, &BUFFER);
     Ok(socket)
 }
 

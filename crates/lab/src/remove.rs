@@ -40,7 +40,7 @@ pub fn down(name: &str) -> Result<bool, Error> {
 /// Removes a lab that is held.
 pub(crate) fn down_held(name: &str, place: Place) -> Result<(), Error> {
     // Without a record nothing was made but the folder.
-    let namespaces = place::record(name)?.map(|record| record.namespaces).unwrap_or_default();
+    let namespaces = place::namespaces(name)?;
     let tools = Tools::new(name);
     let since = Instant::now();
     let mut wrong = None;

@@ -54,27 +54,30 @@ pub fn check_rights() -> Result<(), Error> {
 /// # Errors
 /// The names of the packages that are missing.
 pub fn check_programs(gates: bool) -> Result<(), Error> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Administrators' programs are not always in the path of others.
-    let folders: Vec<PathBuf> =
-        std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect();
-    let there = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
-    let for_gates = if gates { &FOR_GATES[..] } else { &[] };
-    let mut missing: Vec<&str> = PROGRAMS
-        .iter()
-        .chain(for_gates)
-        .filter(|(program, _)| !there(program))
-        .map(|(_, package)| *package)
-        .collect();
-    if gates && !Path::new(HEADERS.0).is_file() {
-        missing.push(HEADERS.1);
-    }
-    missing.dedup();
+    let missing = missing(gates, &folders(), Path::new(HEADERS.0).is_file());
     if missing.is_empty() {
         return Ok(());
     }
     let what = format!("a lab needs packages that are not installed: {}", missing.join(", "));
     Err(Error::new(what, format!("apt-get install --no-install-recommends {}", missing.join(" "))))
+}
+
+/// Where programs are looked for; those of administrators are not always in the path of others.
+fn folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(["/usr/sbin", "/sbin"].map(PathBuf::from)).collect()
+}
+
+fn missing(gates: bool, folders: &[PathBuf], headers: bool) -> Vec<&'static str> {
+    let there = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
+    let for_gates = if gates { &FOR_GATES[..] } else { &[] };
+    let programs = PROGRAMS.iter().chain(for_gates).filter(|(program, _)| !there(program));
+    let mut missing: Vec<&str> = programs.map(|(_, package)| *package).collect();
+    if gates && !headers {
+        missing.push(HEADERS.1);
+    }
+    missing.dedup();
+    missing
 }
 
 /// Runs the programs of one lab.
@@ -93,6 +96,9 @@ impl Tools {
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env(MARK, &self.lab).stdin(Stdio::null());
+        if let Ok(path) = std::env::join_paths(folders()) {
+            command.env("PATH", path);
+        }
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
     }
@@ -189,6 +195,14 @@ pub(crate) fn end(id: u32, signal: Signal) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_that_are_missing_are_named_once() {
+        let without = ["iproute2", "ethtool", "util-linux", "openvswitch-switch"];
+        assert_eq!(missing(false, &[], false), without);
+        assert_eq!(missing(true, &[], false), [&without[..], &["clang", "libbpf-dev"]].concat());
+        assert_eq!(missing(true, &[], true).last(), Some(&"clang"));
+    }
 
     #[test]
     fn programs_say_what_they_print_or_what_was_wrong() {

@@ -3,6 +3,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use latency::network::Port;
+use latency::split::Split;
 use latency::switch::SwitchModel;
 
 use crate::network::{Asked, Network, Node};
@@ -113,6 +114,11 @@ impl Network {
     /// The flows, the most important first, else in the order of the file.
     pub fn flows(&self) -> &[Asked] {
         &self.flows
+    }
+
+    /// How slack is shared among hops.
+    pub fn split(&self) -> Split {
+        self.split
     }
 
     /// Whether there is traffic that nobody admits.

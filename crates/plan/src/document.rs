@@ -145,7 +145,7 @@ pub(crate) struct Switch {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Link {
     /// Two nodes, each with `:` and its port number if that matters.
-    pub(crate) ends: Spanned<[Spanned<String>; 2]>,
+    pub(crate) ends: Spanned<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(crate) rate: Option<Spanned<Rate>>,
     #[serde(default)]
@@ -219,6 +219,64 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(source: Source<'_>) -> Result<T
     toml::from_str(source.text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let what = error.message().trim().replace('\n', "; ");
-        source.problem(at, what, "docs/plan.md lists what a network file may say")
+        source.problem(at, in_words(what), remedy(source.text))
     })
+}
+
+/// A message of the parser without names of Rust.
+fn in_words(what: String) -> String {
+    const WORDS: [(&str, &str); 7] = [
+        ("expected u8", "expected a whole number from 0 to 255"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u64", "expected a whole number"),
+        ("expected a string", "expected text in quotes"),
+        ("expected a boolean", "expected true or false"),
+        ("expected struct Subscriber", "expected { host = \"...\", limit = \"...\" }"),
+        ("expected struct ", "expected a table, "),
+    ];
+    WORDS.iter().fold(what, |what, (from, to)| what.replace(from, to))
+}
+
+/// What to do about a mistake: what is often meant, or where to look.
+fn remedy(text: &str) -> &'static str {
+    let tables = ["[host]", "[switch]", "[link]", "[flow]", "[switch-model]"];
+    if text.trim_start().starts_with('<') {
+        "a network file is TOML; files with models of switches in XML are named with model-files = [\"...\"]"
+    } else if text.lines().any(|line| tables.contains(&line.trim())) {
+        "there may be several of each: with two brackets, such as [[host]]"
+    } else {
+        "docs/plan.md lists what a network file may say"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> String {
+        read::<Document>(Source { file: "net.toml", text }).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_of_the_file() {
+        let host = "[host]\nname = \"a\"\n";
+        for (text, what, remedy) in [
+            (
+                "[[link]]\nends = []\npropagation = 3",
+                "expected a time in quotes such as \"2 ms\"",
+                "docs/plan.md",
+            ),
+            ("[[flow]]\nimportance = 300", "expected a whole number from 0 to 255", "docs/plan.md"),
+            ("[[flow]]\nsize = \"3\"", "expected a whole number from 0", "docs/plan.md"),
+            ("[[flow]]\nsubscribers = [\"a\"]", "expected { host = \"...\", limit", "docs/plan.md"),
+            ("name = 3", "expected text in quotes", "docs/plan.md"),
+            ("best-effort = 3", "expected true or false", "docs/plan.md"),
+            (&[host, host].concat(), "net.toml:3:2: duplicate key", "two brackets"),
+            (host, "net.toml:1:1: ", "two brackets"),
+            ("<switch-models/>", "net.toml:1:", "model-files"),
+        ] {
+            let told = told(text);
+            assert!(told.contains(what) && told.contains(remedy), "{text}\n{told}");
+        }
+    }
 }

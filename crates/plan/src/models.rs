@@ -179,7 +179,7 @@ impl Models {
                 || text.parse::<u64>().map_err(|_| wrong(format!("<{tag}> is not a number: \"{text}\"")));
             let small =
                 || text.parse::<u32>().map_err(|_| wrong(format!("<{tag}> is not a number: \"{text}\"")));
-            let time = || Time::parse(text).map(|time| time.0).map_err(&wrong);
+            let time = || Time::parse(text).map(|time| time.0).map_err(wrong);
             match tag {
                 "name" => name = Some(text.to_owned()),
                 "ports" => model.ports = small()?,
@@ -188,7 +188,7 @@ impl Models {
                     model.queues =
                         queues.map_err(|_| wrong(format!("<queues> is not 1 to 255: \"{text}\"")))?;
                 }
-                "bandwidth" => model.rate = Rate::parse(text).map_err(&wrong)?.0,
+                "bandwidth" => model.rate = Rate::parse(text).map_err(wrong)?.0,
                 "rate-limiters" => model.guard = limiters(source, field)?,
                 "buffer" => model.buffer = Buffer::Shared(number()?),
                 "queue-buffer" => model.buffer = Buffer::PerQueue(number()?),

@@ -132,6 +132,9 @@ impl Network {
             });
             kinds.push(model);
         }
+        if document.hosts.is_empty() {
+            return Err(source.problem(0, "the network has no hosts", "write [[host]] and a name for each"));
+        }
         network.policing = document
             .hosts
             .iter()
@@ -334,6 +337,11 @@ impl Network {
                 "write the least time between samples",
             ));
         }
+        if flow.maximum_separation.is_some_and(|most| most.0 < separation) {
+            let what = "the maximum-separation of the flow is less than its separation";
+            let remedy = "separation is the least time between samples, maximum-separation the most";
+            return Err(source.problem(flow.separation.span().start, what, remedy));
+        }
         let size = *flow.size.get_ref();
         let least = flow.least_size.unwrap_or(size);
         if least > size || size > 1 << 30 {
@@ -424,7 +432,9 @@ impl Links<'_> {
                     "plan parts of the network",
                 ));
             }
-            let [one, other] = link.ends.get_ref();
+            let [one, other] = link.ends.get_ref().as_slice() else {
+                return Err(source.problem(at, "a link has two ends", "write [\"host\", \"switch:1\"]"));
+            };
             let [first, second] = [self.end(source, one)?, self.end(source, other)?];
             if first.node == second.node {
                 return Err(source.problem(at, "a link from a node to itself", "name two nodes"));
@@ -490,8 +500,15 @@ impl Links<'_> {
             .map_or(1, |kind| kind.ports);
         let used = self.used.entry(node).or_default();
         if used.len() as u64 >= u64::from(most) || number.is_some_and(|number| number > most) {
-            let remedy = "a host has one link; ports of a switch are counted from 1";
-            return Err(source.problem(at, format!("\"{name}\" has no more than {most} ports"), remedy));
+            let (what, remedy) = if self.kind(node).is_none() {
+                (format!("the host \"{name}\" has one link, from its port 1"), "connect hosts by a switch")
+            } else {
+                (
+                    format!("\"{name}\" has {most} ports"),
+                    "ports are counted from 1; choose another one, or another model",
+                )
+            };
+            return Err(source.problem(at, what, remedy));
         }
         if let Some(number) = number {
             if used.contains(&number) {

@@ -10,6 +10,8 @@ use crate::quantity::microseconds;
 const COMPARED: usize = 512;
 /// Ways that are tried.
 const WAYS: usize = 4;
+/// Links of a way: no network needs more, and what a flow costs does not grow with the network.
+const MOST_LINKS: usize = 256;
 /// How many refusals look for what could be offered instead: that is many plans each.
 const OFFERS: usize = 50;
 
@@ -121,7 +123,49 @@ impl<'n> Plan<'n> {
     }
 }
 
+impl Network {
+    /// Why there is no way for a flow, in words.
+    pub(crate) fn no_way(&self, asked: &Asked) -> String {
+        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        let publisher = name(asked.publisher);
+        let cannot = asked.subscribers.iter().find(|subscriber| {
+            let alone = Asked { subscribers: vec![**subscriber], ..asked.clone() };
+            trees(self, &alone, 1).is_empty()
+        });
+        let Some(subscriber) = cannot else {
+            return format!("there is no way from {publisher} to all subscribers");
+        };
+        let without = [asked.publisher, *subscriber]
+            .into_iter()
+            .find(|node| !self.links.iter().any(|(from, _)| from == node));
+        let alone = Asked { subscribers: vec![*subscriber], ..asked.clone() };
+        let cause = match (without, &asked.through) {
+            (Some(node), _) => format!("{} has no link", name(node)),
+            _ if !ways(self, &alone, 1).is_empty() => {
+                format!("more than {MOST_LINKS} links are between them")
+            }
+            (None, Some(_)) => "not through the switches that it may pass".to_owned(),
+            (None, None) => "no links lead there".to_owned(),
+        };
+        format!("there is no way from {publisher} to {}: {cause}", name(*subscriber))
+    }
+}
+
+/// Ways that are not too long.
 fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
+    let mut trees = ways(network, asked, most);
+    trees.retain(|tree| {
+        let mut depths: Vec<usize> = Vec::with_capacity(tree.hops.len());
+        for hop in &tree.hops {
+            let before = hop.parent.and_then(|parent| depths.get(parent)).copied().unwrap_or(0);
+            depths.push(before + 1);
+        }
+        depths.iter().all(|depth| *depth <= MOST_LINKS)
+    });
+    trees
+}
+
+fn ways(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
     let Some(through) = &asked.through else {
         return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
     };

@@ -1,7 +1,9 @@
 //! Times, rates and losses as people write them: `2 ms`, `1.5 us`, `1 Gb/s`, `0.1 %`. Exact, or refused.
+use std::fmt;
+
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub(crate) use latency::words::microseconds;
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Picoseconds, at most an hour.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,19 +66,40 @@ impl Loss {
 
 impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a loss in quotes such as \"0.1 %\"" })
     }
 }
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a time in quotes such as \"2 ms\"" })
     }
 }
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+        deserializer
+            .deserialize_str(Text { parse: Self::parse, expected: "a rate in quotes such as \"1 Gb/s\"" })
+    }
+}
+
+/// Reads text; what is not text is told with what is expected.
+struct Text<Q> {
+    parse: fn(&str) -> Result<Q, String>,
+    expected: &'static str,
+}
+
+impl<Q> Visitor<'_> for Text<Q> {
+    type Value = Q;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Q, E> {
+        (self.parse)(text).map_err(E::custom)
     }
 }
 

@@ -266,7 +266,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
     });
     let (reason, offer) = match verdict {
         Verdict::Admitted | Verdict::Removed => (None, None),
-        Verdict::NoWay => (Some("there is no way from the publisher to all subscribers".to_owned()), None),
+        Verdict::NoWay => (Some(plan.network.no_way(asked)), None),
         Verdict::Refused(refusal) => (Some(plan.said(asked, &refusal.reason)), Some(refusal.offer)),
     };
     FlowReport {

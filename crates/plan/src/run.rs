@@ -12,7 +12,7 @@ use crate::change::{Changes, apply};
 use crate::document::LARGEST_FILE;
 use crate::explain::explain;
 use crate::network::Network;
-use crate::picture::page;
+use crate::page::page;
 use crate::planning::Plan;
 use crate::problem::{Source, printable};
 use crate::quantity::microseconds;

@@ -80,6 +80,15 @@ pub(crate) fn simulate(
     Ok(simulation)
 }
 
+/// What is simulated, and the names of its flows.
+pub(crate) fn model(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<(Network, Vec<String>)>, String> {
+    let named = |case: Case| {
+        let names = case.flows.into_iter().map(|(name, _)| name).collect();
+        (case.network, names)
+    };
+    Ok(case(plan, bounds)?.map(named))
+}
+
 fn case(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<Case>, String> {
     let nodes = plan.network.nodes.iter().enumerate();
     let nodes: Vec<Node> = nodes

@@ -11,7 +11,7 @@ const NAMES: usize = 6;
 pub(crate) fn report(report: &Report) -> String {
     let mut out = String::new();
     let name = if report.network.is_empty() { String::new() } else { format!("{}: ", report.network) };
-    let _ = writeln!(out, "{name}{} flows admitted, {} refused", report.admitted, report.refused);
+    let _ = writeln!(out, "{name}{} admitted, {} refused", counted(report.admitted, "flow"), report.refused);
     let _ = writeln!(out, "\nFlows (times in microseconds)");
     for flow in &report.flows {
         self::flow(&mut out, flow);
@@ -69,13 +69,20 @@ fn flow(out: &mut String, flow: &FlowReport) {
     if let Some(reason) = &flow.reason {
         let _ = writeln!(out, "    {reason}");
     }
-    let offers = [
-        flow.offered_latency_ps.map(|latency| format!("a limit of {}", microseconds(latency))),
-        flow.offered_separation_ps.map(|separation| format!("a separation of {}", microseconds(separation))),
-    ];
-    let offers: Vec<String> = offers.into_iter().flatten().collect();
-    if !offers.is_empty() {
-        let _ = writeln!(out, "    would be admitted with {}", offers.join(", or with "));
+    if let Some(offer) = flow.offer() {
+        let _ = writeln!(out, "    would be admitted with {offer}");
+    }
+}
+
+impl FlowReport {
+    /// What would be admitted instead, in words; times in microseconds.
+    pub(crate) fn offer(&self) -> Option<String> {
+        let latency = self.offered_latency_ps.map(|latency| format!("a limit of {}", microseconds(latency)));
+        let separation = self
+            .offered_separation_ps
+            .map(|separation| format!("a separation of {}", microseconds(separation)));
+        let offers: Vec<String> = latency.into_iter().chain(separation).collect();
+        (!offers.is_empty()).then(|| offers.join(", or with "))
     }
 }
 
@@ -104,6 +111,12 @@ fn port(out: &mut String, port: &PortReport) {
             shown.join(", ")
         );
     }
+}
+
+/// A number and what is counted: `1 flow`, `2 flows`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 /// Parts of a million as a percentage with one digit, rounded up.

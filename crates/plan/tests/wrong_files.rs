@@ -30,9 +30,23 @@ fn mistakes_have_a_place_and_a_remedy() {
         ("[[host]]\nname = \"a\"\n[[host]]\nname = \"a\"".to_owned(), "4:8", "two nodes \"a\"", "rename"),
         ("[[switch]]\nname = \"s\"\nmodel = \"x\"".to_owned(), "3:9", "no model \"x\"", "gigabit-8-queues"),
         (format!("{HOSTS}[[link]]\nends = [\"a\", \"c\"]"), "9:14", "no node \"c\"", "[[host]]"),
-        (format!("{HOSTS}[[link]]\nends = [\"a\", \"a\"]"), "9:14", "no more than 1 ports", "counted from 1"),
+        (format!("{HOSTS}[[link]]\nends = [\"a\", \"a\"]"), "9:14", "\"a\" has one link", "by a switch"),
         (format!("{HOSTS}[[link]]\nends = [\"s\", \"s\"]"), "9:8", "to itself", "two nodes"),
-        (format!("{HOSTS}[[link]]\nends = [\"a\", \"s:49\"]"), "9:14", "no more than 48 ports", "counted"),
+        (
+            format!("{HOSTS}[[link]]\nends = [\"a\", \"s:49\"]"),
+            "9:14",
+            "\"s\" has 48 ports",
+            "counted from 1",
+        ),
+        (format!("{HOSTS}[[link]]\nends = [\"a\", \"s\", \"b\"]"), "9:8", "two ends", "switch:1"),
+        (format!("{HOSTS}[[link]]\nends = [\"a\"]"), "9:8", "two ends", "switch:1"),
+        (String::new(), "1:1", "no hosts", "[[host]]"),
+        (
+            with_flow(&usual.replace("\"1 ms\"", "\"1 ms\"\nmaximum-separation = \"999 us\"")),
+            "17:14",
+            "less than its separation",
+            "the most",
+        ),
         (format!("{HOSTS}[[link]]\nends = [\"a\", \"s:0\"]"), "9:14", "1 or more", "switch:3"),
         (
             format!("{HOSTS}[[link]]\nends = [\"a\", \"s\"]\nrate = \"10 Gb/s\""),
@@ -56,6 +70,32 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 octets", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
+        ("[[host]]\nname = \"a\"\naddress = \"10.0.0\"".to_owned(), "3:11", "IPv4 address", "docs"),
+        (
+            "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress = \"10.0.0.1\""
+                .to_owned(),
+            "6:11",
+            "two hosts have the address 10.0.0.1",
+            "of its own",
+        ),
+        (
+            "[[host]]\nname = \"a\"\nmanager = true\n[[host]]\nname = \"b\"\nmanager = true".to_owned(),
+            "5:8",
+            "two hosts have manager = true",
+            "one manager",
+        ),
+        (
+            format!("{HOSTS}[[link]]\nends = [\"a\", \"s\"]\nloss = \"2\""),
+            "10:8",
+            "is not a loss such as",
+            "docs",
+        ),
+        (
+            with_flow(usual).replacen("\"s\"]", "\"s\"]\nloss = \"1 %\"", 1),
+            "10:8",
+            "loses frames, in a file with flows",
+            "leave out the loss",
+        ),
         ("[control]\nburst = 1".to_owned(), "1:1", "missing field `rate`", "docs"),
         ("a = ".to_owned(), "1:5", "", "docs"),
     ] {
@@ -77,7 +117,24 @@ fn impossible_networks_are_named() {
         report["flows"][0]["reason"].as_str().unwrap().to_owned()
     };
     let apart = with_flow(usual).replace("[[link]]\nends = [\"b\", \"s\"]\n", "");
-    assert!(reason("apart.toml", &apart).contains("no way"));
+    assert_eq!(reason("apart.toml", &apart), "there is no way from a to b: b has no link");
+    let more = "[[switch]]\nname = \"t\"\nmodel = \"gigabit-8-queues\"\n[[link]]\nends = [\"b\", \"t\"]\n";
+    let two = format!("{more}{}", apart);
+    assert_eq!(reason("two.toml", &two), "there is no way from a to b: no links lead there");
+    let through = with_flow(&format!("{usual}\nthrough = []"));
+    let told = reason("through.toml", &through);
+    assert_eq!(told, "there is no way from a to b: not through the switches that it may pass");
+    let mut row =
+        String::from("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"s0\"]\n");
+    for switch in 0..300 {
+        row += &format!("[[switch]]\nname = \"s{switch}\"\nmodel = \"gigabit-8-queues\"\n[[link]]\n");
+        row += &match switch {
+            299 => "ends = [\"s299\", \"b\"]\n".to_owned(),
+            _ => format!("ends = [\"s{switch}\", \"s{}\"]\n", switch + 1),
+        };
+    }
+    row += &format!("[[flow]]\ntopic = \"t\"\n{usual}\n");
+    assert_eq!(reason("row.toml", &row), "there is no way from a to b: more than 256 links are between them");
     let overload = with_flow(&usual.replace("size = 100", "size = 200_000"));
     let told = reason("overload.toml", &overload);
     assert!(told.contains("too much load"), "{told}");

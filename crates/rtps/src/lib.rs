@@ -25,7 +25,7 @@ pub mod writer;
 use alloc::sync::Arc;
 
 pub use network::{Interface, Network};
-pub use path::Path;
+pub use path::{Flow, Path};
 pub use transmit::Transmit;
 
 /// A handle of the octets of a large sample. The machines pass it on and never look inside.

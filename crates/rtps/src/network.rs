@@ -201,6 +201,7 @@ impl Interface {
             interface: self.index,
             local: Some(local),
             max_datagram: datagram(self.max_datagram, destination),
+            flow: None,
         }
     }
 }

@@ -1,5 +1,15 @@
 //! Paths: where a datagram leaves and where it goes.
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use core::num::NonZeroU16;
+
+/// A flow that the network was set up for: what leaves along it leaves from a socket of its writer's own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Flow {
+    /// The port of that socket.
+    pub port: NonZeroU16,
+    /// DSCP of its datagrams, 0 to 63, whatever the class of the writer.
+    pub class: u8,
+}
 
 /// One way to a matched endpoint: destination, the interface and local address to send from, and how much fits into a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,6 +22,8 @@ pub struct Path {
     pub local: Option<IpAddr>,
     /// Most octets of UDP payload that leave in one piece: 65,507 on loopback, the interface's MTU less the IP and UDP headers elsewhere.
     pub max_datagram: u32,
+    /// The flow that datagrams belong to, if they leave from the writer's own socket and not from that of the participant.
+    pub flow: Option<Flow>,
 }
 
 impl Path {
@@ -19,6 +31,8 @@ impl Path {
     pub const MAX_DATAGRAM: u32 = 65_507;
     /// UDP payload that fits an Ethernet frame (MTU 1500) over IPv4.
     pub const ETHERNET_DATAGRAM: u32 = 1_472;
+    /// Most datagrams that leave by one send call.
+    pub const MAX_TRAIN: usize = 64;
     /// No path is treated as smaller than this: a smaller one could not hold the largest heartbeat and a useful fragment.
     pub const MIN_DATAGRAM: u32 = 256;
 
@@ -28,6 +42,6 @@ impl Path {
 
     /// A path chosen by the routing table.
     pub const fn routed(destination: SocketAddr, max_datagram: u32) -> Self {
-        Self { destination, interface: 0, local: None, max_datagram }
+        Self { destination, interface: 0, local: None, max_datagram, flow: None }
     }
 }

@@ -5,7 +5,7 @@ use core::ops::Range;
 
 use crate::path::Path;
 
-/// One datagram and the paths that it goes to. The caller keeps one and hands it to every poll, so that its
+/// One datagram, or a train of them, and the paths that it goes to. The caller keeps one and hands it to every poll, so that its
 /// buffers are reused; after a poll its parts are independent of the machine that filled it.
 #[derive(Debug)]
 pub struct Transmit<P> {
@@ -13,6 +13,12 @@ pub struct Transmit<P> {
     class: u8,
     parts: Vec<Part<P>>,
     scratch: Vec<u8>,
+    /// Of a train: how many parts there are at the end of each datagram.
+    ends: Vec<usize>,
+    /// Octets of each datagram of a train but the last.
+    segment: u16,
+    /// It is a message of a flow, whose time is counted from the moment when it has left.
+    is_message: bool,
 }
 
 /// A piece of a datagram.
@@ -29,7 +35,15 @@ enum Part<P> {
 impl<P: AsRef<[u8]>> Transmit<P> {
     /// An empty one.
     pub const fn new() -> Self {
-        Self { paths: Vec::new(), class: 0, parts: Vec::new(), scratch: Vec::new() }
+        Self {
+            paths: Vec::new(),
+            class: 0,
+            parts: Vec::new(),
+            scratch: Vec::new(),
+            ends: Vec::new(),
+            segment: 0,
+            is_message: false,
+        }
     }
 
     /// The paths that the datagram goes to, each once.
@@ -42,9 +56,34 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.class
     }
 
-    /// The pieces of the datagram, in order. A fresh datagram of small samples is a single piece.
+    /// The pieces of all, in order. A fresh datagram of small samples is a single piece. Of a train they are cut into datagrams of
+    /// [`Transmit::segment`] octets, see also [`Transmit::datagrams`].
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.parts.iter().map(|part| {
+        self.slices_of(&self.parts)
+    }
+
+    /// The pieces of each datagram: one, unless it is a train.
+    pub fn datagrams(&self) -> impl Iterator<Item = impl ExactSizeIterator<Item = &[u8]>> {
+        let whole = self.ends.is_empty().then_some(self.parts.len());
+        let mut start = 0;
+        self.ends.iter().copied().chain(whole).map(move |end| {
+            let first = core::mem::replace(&mut start, end);
+            self.slices_of(self.parts.get(first..end).unwrap_or_default())
+        })
+    }
+
+    /// Octets of each datagram of a train but the last, which has no more; `None` if there is one datagram.
+    pub fn segment(&self) -> Option<u16> {
+        (self.ends.len() > 1).then_some(self.segment)
+    }
+
+    /// True for first transmissions along a flow: the writer has to be polled with the time after the send call has returned.
+    pub const fn is_message(&self) -> bool {
+        self.is_message
+    }
+
+    fn slices_of<'a>(&'a self, parts: &'a [Part<P>]) -> impl ExactSizeIterator<Item = &'a [u8]> {
+        parts.iter().map(|part| {
             let (bytes, range) = match part {
                 Part::Scratch(range) => (self.scratch.as_slice(), range),
                 Part::Slab(slab, range) => (slab.as_slice(), range),
@@ -54,7 +93,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         })
     }
 
-    /// Octets of the datagram.
+    /// Octets of the datagram, or of all datagrams of a train.
     pub fn len(&self) -> usize {
         self.parts
             .iter()
@@ -69,7 +108,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.len() == 0
     }
 
-    /// Appends the whole datagram to `out`.
+    /// Appends all octets to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         self.slices().for_each(|slice| out.extend_from_slice(slice));
     }
@@ -80,6 +119,30 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.parts.clear();
         self.scratch.clear();
         self.class = 0;
+        self.ends.clear();
+        self.segment = 0;
+        self.is_message = false;
+    }
+
+    pub(crate) const fn set_message(&mut self) {
+        self.is_message = true;
+    }
+
+    /// Ends a datagram of a train, which the next one follows, and gives its length. All but the last have to be equally long.
+    pub(crate) fn end_datagram(&mut self) -> usize {
+        let first = self.ends.last().copied().unwrap_or(0);
+        let len = self.slices_of(self.parts.get(first..).unwrap_or_default()).map(<[u8]>::len).sum();
+        if self.ends.is_empty() {
+            // No datagram is longer than 65,507 octets.
+            self.segment = len as u16;
+        }
+        self.ends.push(self.parts.len());
+        len
+    }
+
+    /// Lets what follows belong to the datagram that was ended last.
+    pub(crate) fn reopen_datagram(&mut self) {
+        self.ends.pop();
     }
 
     pub(crate) fn set_class(&mut self, class: u8) {
@@ -104,8 +167,9 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         let start = self.scratch.len();
         write(&mut self.scratch);
         let end = self.scratch.len();
+        let joins = self.ends.last() != Some(&self.parts.len());
         match self.parts.last_mut() {
-            Some(Part::Scratch(range)) if range.end == start => range.end = end,
+            Some(Part::Scratch(range)) if joins && range.end == start => range.end = end,
             _ => self.parts.push(Part::Scratch(start..end)),
         }
     }

@@ -52,7 +52,7 @@ fn connected(seed: u64) -> Pair {
 
 /// Writes 100 more under loss: all must arrive.
 fn goes_on(pair: &mut Pair, span: Duration) {
-    pair.wire = Wire { loss: 30, duplicate: 5, jitter: 50 };
+    pair.wire = Wire { loss: 30, duplicate: 5, jitter: 50, ..Wire::default() };
     for _ in 0..100 {
         pair.write(&[0, 1, 0, 0, 9]).unwrap();
         pair.run(Duration::from_micros(50));

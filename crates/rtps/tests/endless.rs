@@ -6,7 +6,8 @@ use pair::{Pair, path_to, reader_guid, writer_guid};
 use rtps::reader::ReaderConfig;
 use rtps::transmit::Transmit;
 use rtps::writer::{MatchedReader, WriterConfig};
-use wire::Duration;
+use wire::message::AckNack;
+use wire::{Duration, SequenceNumber, SequenceNumberSet};
 
 fn sample(len: usize) -> Vec<u8> {
     (0..len).map(|index| if index < 4 { 0 } else { (index * 7) as u8 }).collect()
@@ -91,6 +92,16 @@ fn a_slab_that_was_filled_for_larger_datagrams_stays_off_a_small_path() {
     let mut transmit = Transmit::new();
     let mut small_datagrams = 0;
     pair.writer.flush();
+    while pair.writer.poll_transmit(now, &mut transmit) {}
+    // It has heard where its history ends.
+    let heard = AckNack {
+        reader_id: reader_guid(1).entity_id,
+        writer_id: writer_guid().entity_id,
+        set: SequenceNumberSet::empty(SequenceNumber::FIRST),
+        count: 1,
+        is_final: true,
+    };
+    pair.writer.on_acknack(now, reader_guid(1).prefix, &heard);
     while pair.writer.poll_transmit(now, &mut transmit) {
         for path in transmit.paths() {
             assert!(transmit.len() <= path.max_datagram as usize, "{} octets on {path:?}", transmit.len());

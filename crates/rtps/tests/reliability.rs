@@ -45,7 +45,8 @@ fn check(pair: &Pair, reader: usize, first: u64, count: u64, len: impl Fn(u64) -
 fn nothing_is_lost_duplicated_or_reordered() {
     for seed in 0..60 {
         let mut pair = Pair::reliable(seed);
-        pair.wire = Wire { loss: seed % 6 * 10, duplicate: seed % 3 * 10, jitter: seed % 4 * 300 };
+        pair.wire =
+            Wire { loss: seed % 6 * 10, duplicate: seed % 3 * 10, jitter: seed % 4 * 300, ..Wire::default() };
         pair.connect(0, false);
         write_all(&mut pair, 300, |number| 8 + number as usize % 90);
         pair.run(Duration::from_secs(30));
@@ -61,7 +62,7 @@ fn fragments_arrive_whole_over_small_paths_with_loss() {
     for seed in 0..40 {
         let mut pair = Pair::reliable(seed);
         pair.mtu = [1_472, 576, 8_972, 65_507][seed as usize % 4];
-        pair.wire = Wire { loss: seed % 5 * 8, duplicate: 5, jitter: 200 };
+        pair.wire = Wire { loss: seed % 5 * 8, duplicate: 5, jitter: 200, ..Wire::default() };
         pair.connect(0, false);
         write_all(&mut pair, 40, len);
         pair.run(Duration::from_secs(60));
@@ -75,7 +76,7 @@ fn several_readers_each_get_all() {
     for seed in 0..20 {
         let configs: Vec<_> = (0..4).map(|index| ReaderConfig::new(reader_guid(index), true)).collect();
         let mut pair = Pair::new(seed, WriterConfig::new(writer_guid(), true), &configs);
-        pair.wire = Wire { loss: 25, duplicate: 5, jitter: 100 };
+        pair.wire = Wire { loss: 25, duplicate: 5, jitter: 100, ..Wire::default() };
         (0..4).for_each(|index| pair.connect(index, false));
         write_all(&mut pair, 200, |_| 40);
         pair.run(Duration::from_secs(30));
@@ -89,7 +90,7 @@ fn late_readers_get_the_history_or_only_what_is_new() {
         let config = WriterConfig { retain: true, ..WriterConfig::new(writer_guid(), true) };
         let readers: Vec<_> = (0..3).map(|index| ReaderConfig::new(reader_guid(index), true)).collect();
         let mut pair = Pair::new(seed, config, &readers);
-        pair.wire = Wire { loss: 20, duplicate: 5, jitter: 100 };
+        pair.wire = Wire { loss: 20, duplicate: 5, jitter: 100, ..Wire::default() };
         pair.connect(0, true);
         write_all(&mut pair, 150, |_| 100);
         pair.connect(1, true);
@@ -109,7 +110,7 @@ fn late_readers_get_the_history_or_only_what_is_new() {
 fn removed_changes_become_gaps_and_the_rest_arrives() {
     for seed in 0..30 {
         let mut pair = Pair::reliable(seed);
-        pair.wire = Wire { loss: 30, duplicate: 0, jitter: 50 };
+        pair.wire = Wire { loss: 30, duplicate: 0, jitter: 50, ..Wire::default() };
         pair.connect(0, false);
         for number in 1..=200u64 {
             pair.write(&sample(number, 32)).unwrap();
@@ -137,7 +138,7 @@ fn a_full_reader_stops_the_writer_and_goes_on_later() {
     for seed in 0..10 {
         let config = WriterConfig { byte_limit: 20_000, ..WriterConfig::new(writer_guid(), true) };
         let mut pair = Pair::new(seed, config, &[ReaderConfig::new(reader_guid(0), true)]);
-        pair.wire = Wire { loss: 10, duplicate: 0, jitter: 50 };
+        pair.wire = Wire { loss: 10, duplicate: 0, jitter: 50, ..Wire::default() };
         pair.connect(0, false);
         pair.readers[0].1.limit = Some(5);
         let mut written = 0;
@@ -192,7 +193,7 @@ fn samples_larger_than_the_window_arrive_and_never_flood_the_reader() {
     for seed in 0..12 {
         let mut pair = Pair::reliable(seed);
         pair.mtu = [1_472, 8_972, 65_507][seed as usize % 3];
-        pair.wire = Wire { loss: seed % 4 * 10, duplicate: 0, jitter: 100 };
+        pair.wire = Wire { loss: seed % 4 * 10, duplicate: 0, jitter: 100, ..Wire::default() };
         // Half of the readers are of another make: they do not answer inside of a sample.
         pair.receive_buffer = (seed % 2 == 0).then_some(200_000);
         pair.connect(0, false);
@@ -220,7 +221,7 @@ fn what_was_gone_before_a_late_reader_came_is_not_lost_to_it() {
     for seed in 0..20 {
         let config = WriterConfig { retain: true, ..WriterConfig::new(writer_guid(), true) };
         let mut pair = Pair::new(seed, config, &[ReaderConfig::new(reader_guid(0), true)]);
-        pair.wire = Wire { loss: 20, duplicate: 0, jitter: 300 };
+        pair.wire = Wire { loss: 20, duplicate: 0, jitter: 300, ..Wire::default() };
         for number in 1..=12 {
             pair.write(&sample(number, 32)).unwrap();
         }

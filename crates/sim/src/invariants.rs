@@ -47,6 +47,8 @@ struct ReaderRecord {
 struct Stream {
     /// The first number of the service, if one lasts.
     service: Option<i64>,
+    /// How many samples there were when it began.
+    history: i64,
     services: u32,
     acceptance: Option<Acceptance>,
     /// Acceptances that overlap the service.
@@ -60,6 +62,8 @@ struct Stream {
 struct Acceptance {
     /// No number below is required.
     floor: i64,
+    /// How many samples there were when it began.
+    history: i64,
     /// Every number up to here was delivered, skipped or reported as lost.
     done: i64,
     /// The numbers delivered.
@@ -163,6 +167,7 @@ impl Judge {
                 }
                 self.deliver(*writer, *reader, number.0, coverage)?;
             }
+            Observation::HasHistory { reader, writer } => self.check_history(*writer, *reader)?,
             Observation::Lost { reader, writer, first, count } => {
                 coverage.hit(Situation::SampleLost);
                 self.lose(*writer, *reader, first.0, *count)?;
@@ -189,6 +194,7 @@ impl Judge {
             return;
         }
         stream.service = Some(first);
+        stream.history = w.last();
         stream.has_history = first <= w.last();
         stream.services += 1;
         stream.acceptances = u32::from(stream.acceptance.is_some());
@@ -208,7 +214,7 @@ impl Judge {
         }
         stream.acceptances += 1;
         let floor = if stream.acceptances > 1 { w.last() + 1 } else { 0 };
-        stream.acceptance = Some(Acceptance { floor, ..Acceptance::default() });
+        stream.acceptance = Some(Acceptance { floor, history: w.last(), ..Acceptance::default() });
         if stream.accepted_before {
             coverage.hit(match stream.service {
                 Some(_) => Situation::OneSidedRematch,
@@ -271,6 +277,25 @@ impl Judge {
         let (from, record) = self.required(writer, reader)?;
         let done = self.streams.get(&(writer, reader))?.acceptance.as_ref()?.done;
         (from.max(done + 1)..number).find(|number| record.holds(*number))
+    }
+
+    /// A reader says that it has what the writer held when the first of both had matched the other. Where one side has ended and begun
+    /// the match alone, what the reader was told may be from before.
+    fn check_history(&self, writer: Guid, reader: Guid) -> Result<(), Broken> {
+        let Some((from, record)) = self.required(writer, reader) else { return Ok(()) };
+        let Some(stream) = self.streams.get(&(writer, reader)) else { return Ok(()) };
+        let Some(acceptance) =
+            stream.acceptance.as_ref().filter(|_| stream.services + stream.acceptances == 2)
+        else {
+            return Ok(());
+        };
+        let until = stream.history.min(acceptance.history);
+        let missing = (from.max(acceptance.done + 1)..=until).find(|number| record.holds(*number));
+        missing.map_or(Ok(()), |missing| {
+            let what =
+                format!("{reader} says that it has what {writer} held up to #{until}; it lacks #{missing}");
+            Err((Invariant::History, what))
+        })
     }
 
     fn lose(&mut self, writer: Guid, reader: Guid, first: i64, count: u64) -> Result<(), Broken> {

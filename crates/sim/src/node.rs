@@ -44,6 +44,13 @@ pub enum Observation {
         /// How many.
         count: u64,
     },
+    /// A reader says that it has all that the writer held when they met.
+    HasHistory {
+        /// The reader.
+        reader: Guid,
+        /// The writer.
+        writer: Guid,
+    },
     /// A writer begins to serve a reader.
     ReaderMatched {
         /// The writer.

@@ -30,6 +30,7 @@ rules! {
     NoLoss, "no-loss", "What a reliable writer keeps for a matched reliable reader is delivered to it.";
     NoDuplicate, "no-duplicate", "Nothing is delivered twice within a match.";
     InOrder, "in-order", "Samples of a writer are delivered in the order of their numbers.";
+    History, "history", "A late reader does not say that it has its history before it has.";
     Intact, "intact", "A delivered payload is the one that was written.";
     NoPhantom, "no-phantom", "Nothing is delivered without a match, and nothing that was not written.";
     Matches, "matches", "Exactly those endpoints match that should.";

@@ -4,6 +4,7 @@
 //! A *pair* is one assured writer and one assured reader; it is the key of every sample but the report. Times are in
 //! nanoseconds, sizes in octets. Numbers of 0 mean "none" where the field says so.
 use alloc::string::String;
+use core::net::{Ipv4Addr, SocketAddrV4};
 
 use derive::DdsType;
 
@@ -17,6 +18,15 @@ pub const VERDICT_TOPIC: &str = "punctual/admission/verdict";
 pub const MEASURED_TOPIC: &str = "punctual/admission/measured";
 /// Topic of [`Report`]: reliable, transient local, one sample kept of a manager.
 pub const REPORT_TOPIC: &str = "punctual/admission/report";
+
+/// Name of the type [`Request`] in announcements.
+pub const REQUEST_TYPE: &str = "punctual::admission::Request";
+/// Name of the type [`Verdict`] in announcements.
+pub const VERDICT_TYPE: &str = "punctual::admission::Verdict";
+/// Name of the type [`Measured`] in announcements.
+pub const MEASURED_TYPE: &str = "punctual::admission::Measured";
+/// Name of the type [`Report`] in announcements.
+pub const REPORT_TYPE: &str = "punctual::admission::Report";
 
 /// Most octets of a reason, and of a topic's name.
 pub const MOST_TEXT: usize = 1024;
@@ -55,6 +65,39 @@ pub struct Contract {
     pub importance: u8,
 }
 
+/// What a writer announces about itself: its contract, and where its flow leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OfferedAssurance {
+    /// What it promises.
+    pub contract: Contract,
+    /// The socket that its first transmissions to admitted readers leave from; port 0 if it has none.
+    pub source: Socket,
+}
+
+/// What a reader announces about itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RequestedAssurance {
+    /// Maximum latency that it asks for; not 0.
+    pub maximum_latency: u64,
+    /// Most time between two messages that it accepts; 0 if it does not matter.
+    pub maximum_separation: u64,
+    /// True: it takes nothing from a writer whose flow is not assured.
+    pub is_required: bool,
+}
+
+/// What the reader of a pair does at present. The writer follows: it sends only to a reader that takes what it sends.
+#[derive(DdsType, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[dds(crate = "crate")]
+pub enum Stage {
+    /// It is not matched with the writer: it waits for a verdict, or does not run without one.
+    #[default]
+    Waiting,
+    /// It is matched, and takes what comes from the writer's participant without a bound.
+    Unassured,
+    /// It is matched, and takes the flow that was admitted.
+    Assured,
+}
+
 /// The reader's participant asks for an assured flow from a writer.
 #[derive(DdsType, Clone, PartialEq, Eq, Debug, Default)]
 #[dds(appendable, crate = "crate")]
@@ -65,7 +108,8 @@ pub struct Request {
     /// GUID of the reader.
     #[dds(key)]
     pub reader: [u8; 16],
-    /// Larger for each change of the request; a verdict repeats it.
+    /// Larger for each change of what is asked for; a verdict repeats it. A sample that differs from the one before in its
+    /// `stage` alone has the same serial and asks for nothing new.
     pub serial: u64,
     /// What is written.
     #[dds(bound = 1024)]
@@ -80,6 +124,8 @@ pub struct Request {
     pub source: Socket,
     /// Where the reader's participant receives.
     pub destination: Socket,
+    /// What the reader does at present.
+    pub stage: Stage,
 }
 
 /// How a verdict ends: numbers of [`Verdict::state`].
@@ -156,7 +202,7 @@ pub struct Measured {
     pub worst: u64,
     /// Median latency of the samples of the last second, at most 1/16 above the true one.
     pub median: u64,
-    /// How far the clocks of both hosts may differ; 0 if they are one clock.
+    /// How far the clocks of both hosts may differ; 0 if they are one clock, 2^64 - 1 if nobody knows.
     pub clock_error: u64,
 }
 
@@ -172,6 +218,20 @@ pub struct Report {
     /// The report as JSON.
     #[dds(bound = 16777216)]
     pub json: String,
+}
+
+impl Socket {
+    /// As an address of the standard library; `None` if the address or the port is unknown.
+    pub fn addr(self) -> Option<SocketAddrV4> {
+        let address = Ipv4Addr::from(self.address);
+        (!address.is_unspecified() && self.port != 0).then(|| SocketAddrV4::new(address, self.port))
+    }
+}
+
+impl From<SocketAddrV4> for Socket {
+    fn from(addr: SocketAddrV4) -> Self {
+        Self { address: addr.ip().octets(), port: addr.port() }
+    }
 }
 
 impl Request {

@@ -1,5 +1,5 @@
 //! What the host does not give: routes, interfaces, buffers.
-use super::{Finding, Scene};
+use super::{About, Finding, Scene};
 
 /// Words of the host's report that mean trouble, and what to do.
 const TROUBLE: [(&str, &str); 6] = [
@@ -27,11 +27,12 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let mut findings = Vec::new();
     for line in &scene.host {
         if let Some((_, todo)) = TROUBLE.iter().find(|(words, _)| line.contains(words)) {
-            findings.push(Finding::problem(format!("this host: {line}"), *todo));
+            findings.push(Finding::problem(About::Host, format!("this host: {line}"), *todo));
         }
     }
     if let Some(line) = scene.host.iter().find(|line| line.contains("ip_local_reserved_ports")) {
         findings.push(Finding::note(
+            About::Host,
             format!("this host: {line}"),
             "Nothing, as long as no port is taken; the line above says how to be sure.",
         ));
@@ -41,6 +42,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let without = interfaces().filter(|line| line.ends_with("no multicast")).count();
     if without > 0 && without == interfaces().count() {
         findings.push(Finding::note(
+            About::Host,
             "this host: no interface that is used has multicast: only participants that are named are found",
             "Name hosts with --peer, or switch multicast on: `ip link set NAME multicast on`.",
         ));

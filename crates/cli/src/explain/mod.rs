@@ -1,5 +1,7 @@
 //! What is wrong in a domain, as text made of what was seen. No socket, no clock: whoever has a [`Scene`] has its explanation.
+mod assurance;
 mod host;
+mod json;
 mod names;
 mod pairs;
 mod people;
@@ -9,11 +11,45 @@ mod topics;
 
 use std::fmt;
 
-pub use scene::{Neighbour, Received, Scene};
+pub use json::json;
+pub use scene::{Admission, Neighbour, Received, Scene};
+
+/// What a finding is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum About {
+    /// A writer and a reader of one topic that do not match.
+    Pairs,
+    /// A reader that asks for a latency, and a writer that it is not assured of.
+    Assurance,
+    /// A topic that lacks writers or readers.
+    Topics,
+    /// Participants that do not meet.
+    Participants,
+    /// Samples that did not get through.
+    Samples,
+    /// This host.
+    Host,
+}
+
+impl About {
+    /// Its name, for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Assurance => "assurance",
+            Self::Topics => "topics",
+            Self::Participants => "participants",
+            Self::Samples => "samples",
+            Self::Host => "host",
+        }
+    }
+}
 
 /// Something that is wrong, or that may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
+    /// What it is about.
+    pub about: About,
     /// It keeps data from somebody; otherwise it is only worth knowing.
     pub problem: bool,
     /// What is wrong, with the values of both sides.
@@ -23,12 +59,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn problem(what: impl Into<String>, todo: impl Into<String>) -> Self {
-        Self { problem: true, what: what.into(), todo: todo.into() }
+    pub(crate) fn problem(about: About, what: impl Into<String>, todo: impl Into<String>) -> Self {
+        Self { about, problem: true, what: what.into(), todo: todo.into() }
     }
 
-    pub(crate) fn note(what: impl Into<String>, todo: impl Into<String>) -> Self {
-        Self { problem: false, what: what.into(), todo: todo.into() }
+    pub(crate) fn note(about: About, what: impl Into<String>, todo: impl Into<String>) -> Self {
+        Self { about, problem: false, what: what.into(), todo: todo.into() }
     }
 }
 
@@ -42,6 +78,7 @@ impl fmt::Display for Finding {
 /// Everything that is wrong, what matters most first.
 pub fn explain(scene: &Scene) -> Vec<Finding> {
     let mut findings = pairs::findings(scene);
+    findings.extend(assurance::findings(scene));
     findings.extend(topics::findings(scene));
     findings.extend(people::findings(scene));
     findings.extend(samples::findings(scene));
@@ -50,14 +87,18 @@ pub fn explain(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match.
+/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each pair whose
+/// latency is assured.
 pub fn summary(scene: &Scene) -> Vec<String> {
-    topics::summary(scene)
+    let mut lines = topics::summary(scene);
+    lines.extend(assurance::summary(scene));
+    lines
 }
 
 /// The finding that a participant cannot be made here.
 pub fn cannot_join(error: &dds::Error) -> Finding {
-    Finding::problem(format!("this host: {}: {}", error.place, error.what), sentence(error.advice))
+    let what = format!("this host: {}: {}", error.place, error.what);
+    Finding::problem(About::Host, what, sentence(error.advice))
 }
 
 /// Advice as a sentence.

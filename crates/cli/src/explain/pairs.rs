@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use rtps::discovery::{Mismatch, compare};
 use wire::discovery::EndpointData;
 
-use super::{Finding, Scene};
+use super::{About, Finding, Scene};
 use crate::describe::{
     self, durability, liveliness, order, ownership, presentation, reliability, representation,
 };
@@ -41,8 +41,11 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
                 2 => " (and 1 other pair)".to_owned(),
                 more => format!(" (and {} other pairs)", more - 1),
             };
-            findings
-                .push(Finding::problem(format!("topic {name:?}: {both} do not match{others}: {what}"), todo));
+            findings.push(Finding::problem(
+                About::Pairs,
+                format!("topic {name:?}: {both} do not match{others}: {what}"),
+                todo,
+            ));
         }
     }
     findings

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use rtps::discovery::Rejection;
 
-use super::{Finding, Neighbour, Scene};
+use super::{About, Finding, Neighbour, Scene};
 use crate::span::Span;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
@@ -11,7 +11,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
         .strangers
         .iter()
         .map(|(from, person)| {
-            Finding::problem(
+            Finding::problem(About::Participants,
                 format!("participant {person} is heard from {from}, and has not answered: it does not hear us"),
                 format!(
                     "Let UDP through to it and back (firewall, route, VPN, container): its ports are {} and up. A wrong address in its announcement does the same.",
@@ -34,7 +34,7 @@ fn nobody(scene: &Scene) -> Option<Finding> {
         || scene.rejections.iter().any(|(reason, _)| *reason == Rejection::OtherDomain);
     // Whoever asks about a topic is told about that.
     (!heard && scene.topic.is_none()).then(|| {
-        Finding::problem(
+        Finding::problem(About::Participants,
             format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, Span(scene.time)),
             format!(
                 "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --time 35s.",
@@ -82,12 +82,17 @@ fn told(scene: &Scene, domain: u32, tag: &str, group: &[&Neighbour]) -> Option<F
     if let (Some(asked), Some((neighbour, data)), false) = (asked, there, complete) {
         let does = if data.guid.entity_id.is_writer() { "writes" } else { "reads" };
         return Some(Finding::problem(
+            About::Participants,
             format!("participant {} {does} topic {asked:?}, but it {place}, and {here}", neighbour.person),
             todo,
         ));
     }
     let what = format!("participant {}{others} {place}; {here}", first.person);
-    Some(if complete { Finding::note(what, todo) } else { Finding::problem(what, todo) })
+    Some(if complete {
+        Finding::note(About::Participants, what, todo)
+    } else {
+        Finding::problem(About::Participants, what, todo)
+    })
 }
 
 /// What was not believed; what happens at every beginning is left out.
@@ -122,7 +127,11 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
         }
         _ => "See the documentation of discovery.",
     };
-    Some(Finding::note(format!("{count} announcements or the like were not believed: {reason}"), todo))
+    Some(Finding::note(
+        About::Participants,
+        format!("{count} announcements or the like were not believed: {reason}"),
+        todo,
+    ))
 }
 
 fn dds_port(domain: u32) -> u16 {

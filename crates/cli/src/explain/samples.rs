@@ -1,7 +1,7 @@
 //! Samples that came to a reader here, and did not reach the application.
 use dcps::reader::DropReason;
 
-use super::{Finding, Scene};
+use super::{About, Finding, Scene};
 use crate::describe::counted;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
@@ -11,10 +11,15 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
         let (problem, todo) = advice(*reason);
         let samples = counted(usize::try_from(*count).unwrap_or(usize::MAX), "sample");
         let what = format!("topic {topic:?}: {samples} did not get through to a reader here: {reason}");
-        findings.push(if problem { Finding::problem(what, todo) } else { Finding::note(what, todo) });
+        findings.push(if problem {
+            Finding::problem(About::Samples, what, todo)
+        } else {
+            Finding::note(About::Samples, what, todo)
+        });
     }
     if received.writers > 0 && received.samples == 0 && received.dropped.is_empty() {
         findings.push(Finding::note(
+            About::Samples,
             format!(
                 "topic {topic:?}: a reader here is matched with {}, and nothing was written in this time",
                 counted(received.writers as usize, "writer")

@@ -3,7 +3,7 @@ use rtps::discovery::compare;
 
 use super::pairs::MAX_PAIRS;
 use super::scene::Topic;
-use super::{Finding, Scene, names};
+use super::{About, Finding, Scene, names};
 use crate::describe::counted;
 use crate::span::Span;
 
@@ -23,7 +23,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             let first = |data: &[&wire::discovery::EndpointData]| {
                 data.first().map(|data| scene.people.endpoint(data)).unwrap_or_default()
             };
-            findings.push(Finding::problem(
+            findings.push(Finding::problem(About::Topics,
                 format!(
                     "topic {one:?} of the {} is only written, topic {other:?} of the {} is only read: the names differ {how}",
                     first(&topic.writers),
@@ -57,15 +57,21 @@ fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Fi
                 Span(scene.time)
             );
             Some(match near {
-                Some(near) => Finding::problem(what, format!("There is a topic {near:?}: is that the one?")),
-                None => Finding::problem(what, elsewhere),
+                Some(near) => Finding::problem(
+                    About::Topics,
+                    what,
+                    format!("There is a topic {near:?}: is that the one?"),
+                ),
+                None => Finding::problem(About::Topics, what, elsewhere),
             })
         }
         Some(topic) if topic.writers.is_empty() => Some(Finding::problem(
+            About::Topics,
             format!("topic {asked:?}: {} and no writer", counted(topic.readers.len(), "reader")),
             elsewhere,
         )),
         Some(topic) if topic.readers.is_empty() => Some(Finding::problem(
+            About::Topics,
             format!("topic {asked:?}: {} and no reader", counted(topic.writers.len(), "writer")),
             elsewhere,
         )),
@@ -73,9 +79,18 @@ fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Fi
     }
 }
 
-pub(super) fn summary(scene: &Scene) -> Vec<String> {
-    let topics = scene.topics();
-    let asked = topics.iter().filter(|(name, _)| scene.is_asked(name));
+/// What a topic has.
+pub(super) struct Counts {
+    pub(super) writers: usize,
+    pub(super) readers: usize,
+    /// Pairs of a writer and a reader that were compared, and those that match.
+    pub(super) pairs: usize,
+    pub(super) matched: usize,
+}
+
+/// The topics that are asked about, with what they have.
+pub(super) fn counts(scene: &Scene) -> Vec<(&str, Counts)> {
+    let asked = scene.topics().into_iter().filter(|(name, _)| scene.is_asked(name));
     asked
         .map(|(name, topic)| {
             let pairs = topic
@@ -84,12 +99,18 @@ pub(super) fn summary(scene: &Scene) -> Vec<String> {
                 .flat_map(|writer| topic.readers.iter().map(move |reader| (writer, reader)));
             let matched =
                 pairs.take(MAX_PAIRS).filter(|(writer, reader)| compare(writer, reader).is_ok()).count();
-            let all = topic.writers.len().saturating_mul(topic.readers.len()).min(MAX_PAIRS);
-            format!(
-                "topic {name:?}: {}, {}, {matched} of {all} pairs match",
-                counted(topic.writers.len(), "writer"),
-                counted(topic.readers.len(), "reader")
-            )
+            let (writers, readers) = (topic.writers.len(), topic.readers.len());
+            let pairs = writers.saturating_mul(readers).min(MAX_PAIRS);
+            (name, Counts { writers, readers, pairs, matched })
         })
         .collect()
+}
+
+pub(super) fn summary(scene: &Scene) -> Vec<String> {
+    let told = |(name, counts): (&str, Counts)| {
+        let Counts { writers, readers, pairs, matched } = counts;
+        let (writers, readers) = (counted(writers, "writer"), counted(readers, "reader"));
+        format!("topic {name:?}: {writers}, {readers}, {matched} of {pairs} pairs match")
+    };
+    counts(scene).into_iter().map(told).collect()
 }

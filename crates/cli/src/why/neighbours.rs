@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
-use dds::config::{Config, Family};
+use dds::config::Config;
 use dds::{DomainParticipantFactory, Duration, GuidPrefix, NO_STATUS, QosKind};
 use rtps::ports;
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type};
@@ -35,16 +35,17 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Begins to listen where that is possible: a port may be somebody else's alone. Multicast over IPv4 only.
+    /// Begins to listen where that is possible: a port may be somebody else's alone. Over IPv4 and IPv6, whichever is used otherwise:
+    /// others may use another.
     pub(super) fn listen(config: &Config, domain: u32, tag: &str) -> Self {
         let mut sockets = Vec::new();
-        if config.network.multicast && config.network.family != Family::V6 {
+        if config.network.multicast {
             let interfaces = udp::interfaces().unwrap_or_default();
             let indices: Vec<u32> =
                 interfaces.iter().filter(|interface| interface.up).map(|interface| interface.index).collect();
             for domain in DOMAINS {
-                if let Some(socket) = open(domain, &indices) {
-                    sockets.push((domain, socket));
+                for open in [open_v4, open_v6] {
+                    sockets.extend(open(domain, &indices).map(|socket| (domain, socket)));
                 }
             }
         }
@@ -124,14 +125,10 @@ fn visit(
     Ok(())
 }
 
-/// A socket that hears the announcements of a domain.
-fn open(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
+/// A socket that hears the announcements of a domain over IPv4.
+fn open_v4(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
     let port = ports::metatraffic_multicast(domain)?;
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).ok()?;
-    socket.set_reuse_address(true).ok()?;
-    socket.set_nonblocking(true).ok()?;
-    // Bound to the group, so that nothing but its datagrams comes here.
-    socket.bind(&SockAddr::from(SocketAddr::from((ports::GROUP_V4, port)))).ok()?;
+    let socket = bound(Domain::IPV4, (ports::GROUP_V4, port).into())?;
     for index in interfaces {
         // One that has no multicast hears nothing, which is not worth an error here.
         let _ = socket.join_multicast_v4_n(&ports::GROUP_V4, &InterfaceIndexOrAddress::Index(*index));
@@ -140,6 +137,28 @@ fn open(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
         socket.join_multicast_v4(&ports::GROUP_V4, &Ipv4Addr::UNSPECIFIED).ok()?;
     }
     Some(socket.into())
+}
+
+/// The same over IPv6.
+fn open_v6(domain: u32, interfaces: &[u32]) -> Option<UdpSocket> {
+    let port = ports::metatraffic_multicast(domain)?;
+    let socket = bound(Domain::IPV6, (ports::GROUP_V6, port).into())?;
+    // Without an interface there is nothing to hear: the loopback interface has no groups of IPv6.
+    let joined =
+        interfaces.iter().filter(|index| socket.join_multicast_v6(&ports::GROUP_V6, **index).is_ok());
+    (joined.count() > 0).then(|| socket.into())
+}
+
+/// Bound to a group, so that nothing but its datagrams comes here.
+fn bound(family: Domain, group: SocketAddr) -> Option<Socket> {
+    let socket = Socket::new(family, Type::DGRAM, Some(Protocol::UDP)).ok()?;
+    if group.is_ipv6() {
+        socket.set_only_v6(true).ok()?;
+    }
+    socket.set_reuse_address(true).ok()?;
+    socket.set_nonblocking(true).ok()?;
+    socket.bind(&SockAddr::from(group)).ok()?;
+    Some(socket)
 }
 
 /// The announcements in a datagram.

@@ -136,6 +136,8 @@ fn the_demo_shows_samples_and_latencies() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let count = |wanted: &str| text.lines().filter(|line| line.contains(wanted)).count();
         for (wanted, lines) in [
+            // Words that a shell would take apart are quoted.
+            ("pub Readings --type 'struct Reading { @key uint32 sensor; double celsius; };' '{", 1),
             (r#"reader| {"sensor": 1, "celsius": 21.5}"#, 2),
             (r#"reader| {"sensor": 2, "celsius": 19.0}"#, 2),
             ("reader| 4000 samples from 1 writers", 1),

@@ -110,6 +110,71 @@ fn domain_id() {
 }
 
 #[test]
+fn domain_id_over_ipv6() {
+    alone(|| {
+        ip("link add eth7 type veth peer name eth8");
+        ip("link set eth8 up");
+        ip("addr add fd00::7/64 dev eth7 nodad");
+        ip("link set eth7 up");
+        let talker = talker(&["--domain", "3", "--ipv6", "--interface", "eth7"]);
+        let (code, said) = run(&["why", "--time", "5s"]);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(
+            said.contains(
+                "! participant \"punctual pub\" (Punctual at fd00::7) is in domain 3; this is domain 0\n"
+            ),
+            "{said}"
+        );
+        assert_eq!(talker.interrupt().0, Some(0));
+    });
+}
+
+#[test]
+fn findings_as_json() {
+    alone(|| {
+        let talker = talker(&["--reliability", "best-effort"]);
+        let listener = Background::start(&["echo", "Readings", "--reliability", "reliable"]);
+        let elsewhere = Background::start(&[
+            "pub",
+            "Others",
+            "sensor: 1",
+            "--type",
+            "struct R { int32 sensor; };",
+            "--wait",
+            "0",
+            "--stay",
+            "--domain",
+            "5",
+        ]);
+        let (code, said) = run(&["why", "Readings", "--json", "--time", "6s"]);
+        assert_eq!(code, Some(1));
+        let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let finding = &seen["findings"][0];
+        assert_eq!((&finding["problem"], &finding["about"]), (&true.into(), &"pairs".into()), "{said}");
+        assert!(finding["what"].as_str().unwrap().ends_with("offered BEST_EFFORT, requested RELIABLE"));
+        assert_eq!(finding["todo"], "Let the writer offer RELIABLE, or the reader ask for BEST_EFFORT.");
+        let topic = serde_json::json!(
+            { "name": "Readings", "writers": 1, "readers": 1, "pairs": 1, "pairs_matched": 0 }
+        );
+        assert_eq!(seen["topics"], serde_json::json!([topic]));
+        assert_eq!((&seen["domain"], &seen["watched_ns"]), (&0.into(), &6_000_000_000_u64.into()));
+        assert_eq!(seen["participants"].as_array().unwrap().len(), 2, "{said}");
+        assert_eq!(seen["neighbours"][0]["domain"], 5, "{said}");
+        assert_eq!(seen["received"]["writers"], 1, "its own reader takes what is offered: {said}");
+        assert!(seen["host"].as_array().is_some_and(|lines| !lines.is_empty()));
+        for background in [talker, listener, elsewhere] {
+            assert_eq!(background.interrupt().0, Some(0));
+        }
+    });
+    bare(|| {
+        let (code, said) = run(&["why", "--json", "--time", "1s"]);
+        let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((code, &seen["findings"][0]["about"]), (Some(1), &"host".into()));
+        assert!(seen.get("domain").is_none(), "there was nothing to be seen: {said}");
+    });
+}
+
+#[test]
 fn domain_tag() {
     alone(|| {
         let talker = talker(&["--domain-tag", "blue"]);

@@ -432,6 +432,7 @@ pub(crate) fn request(
         writer: pair.0.to_bytes(),
         reader: pair.1.to_bytes(),
         serial,
+        stage: wire::admission::Stage::Waiting,
         topic: format!("topic of {}", ports.0),
         contract,
         maximum_latency: limit,

@@ -9,7 +9,7 @@ use wire::qos::{
     TypeConsistency,
 };
 
-use super::{DataReaderQos, DataWriterQos};
+use super::{DataReaderQos, DataWriterQos, OfferedAssurance, RequestedAssurance, assurance};
 use crate::error::{Error, ReturnCode};
 
 impl DataWriterQos {
@@ -34,7 +34,7 @@ impl DataWriterQos {
                 "use 0 (best effort) to 63: the value becomes the DSCP of the writer's packets",
             ));
         }
-        Ok(())
+        self.assurance.as_ref().map_or(Ok(()), OfferedAssurance::check)
     }
 
     /// Checks whether an enabled writer may change from this QoS to `new`, which is checked too.
@@ -43,6 +43,7 @@ impl DataWriterQos {
     /// `ImmutablePolicy`, or what `check` says of `new`.
     pub fn check_change(&self, new: &Self) -> Result<(), Error> {
         immutable(&self.endpoint, &new.endpoint)?;
+        assurance::presence_unchanged(self.assurance.is_some(), new.assurance.is_some())?;
         own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
         new.check()
     }
@@ -89,7 +90,7 @@ impl DataReaderQos {
                 "samples that the filter takes out would miss the deadline: make the period at least the separation",
             ));
         }
-        Ok(())
+        self.assurance.as_ref().map_or(Ok(()), RequestedAssurance::check)
     }
 
     /// Checks whether an enabled reader may change from this QoS to `new`, which is checked too.
@@ -98,6 +99,7 @@ impl DataReaderQos {
     /// `ImmutablePolicy`, or what `check` says of `new`.
     pub fn check_change(&self, new: &Self) -> Result<(), Error> {
         immutable(&self.endpoint, &new.endpoint)?;
+        assurance::presence_unchanged(self.assurance.is_some(), new.assurance.is_some())?;
         own_limits_unchanged((self.byte_limit, self.instance_limit), (new.byte_limit, new.instance_limit))?;
         new.check()
     }

@@ -1,4 +1,5 @@
 //! QoS of entities: what is announced, and what stays at home (DDS 1.4, 2.2.3). What each policy does here: docs/qos.md.
+mod assurance;
 mod check;
 mod group;
 mod participant;
@@ -7,6 +8,7 @@ mod topic;
 use wire::Duration;
 use wire::qos::{EndpointQos, History, ResourceLimits};
 
+pub use assurance::{LARGEST_MESSAGE, OfferedAssurance, RequestedAssurance, Sending, WhenRefused};
 pub use check::{MAX_DATA_OCTETS, MAX_PARTITION_OCTETS};
 pub use group::{EntityFactory, GroupQos, PublisherQos, SubscriberQos};
 pub use participant::DomainParticipantQos;
@@ -48,6 +50,8 @@ impl Default for ReaderDataLifecycle {
 pub struct DataWriterQos {
     /// What is announced.
     pub endpoint: EndpointQos,
+    /// What it promises about its samples, so that readers can be assured of their latency. Default nothing.
+    pub assurance: Option<OfferedAssurance>,
     /// WRITER_DATA_LIFECYCLE.
     pub writer_data_lifecycle: WriterDataLifecycle,
     /// Most octets of history, 1,024 or more; beyond it a write blocks. Default 1 MiB.
@@ -60,6 +64,7 @@ impl Default for DataWriterQos {
     fn default() -> Self {
         Self {
             endpoint: EndpointQos::writer(),
+            assurance: None,
             writer_data_lifecycle: WriterDataLifecycle::default(),
             byte_limit: 1 << 20,
             instance_limit: INSTANCE_LIMIT,
@@ -72,6 +77,8 @@ impl Default for DataWriterQos {
 pub struct DataReaderQos {
     /// What is announced.
     pub endpoint: EndpointQos,
+    /// The latency that it wants to be assured of. Default none.
+    pub assurance: Option<RequestedAssurance>,
     /// READER_DATA_LIFECYCLE.
     pub reader_data_lifecycle: ReaderDataLifecycle,
     /// Most octets of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it. Default 32 MiB.
@@ -84,6 +91,7 @@ impl Default for DataReaderQos {
     fn default() -> Self {
         Self {
             endpoint: EndpointQos::reader(),
+            assurance: None,
             reader_data_lifecycle: ReaderDataLifecycle::default(),
             byte_limit: 32 << 20,
             instance_limit: INSTANCE_LIMIT,

@@ -28,6 +28,7 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
         let reader = &mut *self.reader;
         let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));
         reader.cache.drops.add(DropReason::Lost, count, writer, last, self.now.wall);
+        reader.bounds.lose(writer, count);
         reader.sample_lost.total.add(count);
         reader.changed.raise(StatusMask::SAMPLE_LOST);
     }
@@ -56,6 +57,11 @@ impl<T: TypeSupport> DataReader<T> {
         let Some(writer) = self.publication(sample.writer).copied() else {
             return self.drop_sample(now, sample, DropReason::NotMatched);
         };
+        if let Some(late) = self.bounds.receive(now, sample) {
+            self.bound_exceeded.total.add(1);
+            self.bound_exceeded.last = Some(late);
+            self.changed.raise(StatusMask::BOUND_EXCEEDED);
+        }
         let arrival = Arrival {
             writer,
             number: sample.sequence_number,

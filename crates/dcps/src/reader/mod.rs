@@ -6,6 +6,7 @@
 //! Identity is the canonical key. A key hash that was received decides only where there is nothing else: for a change
 //! without payload, and then by what the same writer has said, or by what the hash should be.
 mod access;
+mod bounds;
 mod cache;
 mod deliver;
 mod drops;
@@ -15,25 +16,28 @@ mod writers;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use rtps::discovery::Mismatch;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
-use wire::{Duration, Guid, Now};
+use wire::{Duration, Guid, Now, Timestamp};
 
 use crate::error::{Error, ReturnCode};
 use crate::instance_table::{Entry, Slot};
 use crate::qos::{DataReaderQos, Limits};
 use crate::status::{
-    self, Changes, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, RejectedReason, SampleLost,
-    SampleRejected, StatusMask,
+    self, AssuranceChanged, BoundExceeded, Changes, DeadlineMissed, IncompatibleQos, LivelinessChanged,
+    Matched, RejectedReason, SampleLost, SampleRejected, StatusMask,
 };
 use crate::type_support::TypeSupport;
 use crate::{InstanceHandle, SampleInfo, States};
+use bounds::Bounds;
 use cache::{Cache, Instance};
 use writers::Publication;
 
 pub use access::{Request, Sample, Which};
+pub use bounds::{Bound, Measurement};
 pub use deliver::Delivery;
 pub use drops::{DropCount, DropReason};
 pub use payload::Payload;
@@ -62,6 +66,10 @@ pub struct DataReader<T> {
     sample_rejected: SampleRejected,
     liveliness_changed: LivelinessChanged,
     matched: Matched,
+    assurance_changed: AssuranceChanged,
+    bound_exceeded: BoundExceeded,
+    /// Writers whose samples are promised within a bound.
+    bounds: Bounds,
 }
 
 impl<T: TypeSupport> DataReader<T> {
@@ -89,6 +97,9 @@ impl<T: TypeSupport> DataReader<T> {
             sample_rejected: SampleRejected::default(),
             liveliness_changed: LivelinessChanged::default(),
             matched: Matched::default(),
+            assurance_changed: AssuranceChanged::default(),
+            bound_exceeded: BoundExceeded::default(),
+            bounds: Bounds::default(),
         })
     }
 
@@ -262,6 +273,43 @@ impl<T: TypeSupport> DataReader<T> {
     /// Reads SUBSCRIPTION_MATCHED.
     pub fn subscription_matched(&mut self) -> Matched {
         status::read(&mut self.matched, &mut self.changed, StatusMask::SUBSCRIPTION_MATCHED)
+    }
+
+    /// The samples of a writer are promised within a bound from now on, or not any more. Counts go on while there is one.
+    pub fn set_bound(&mut self, writer: Guid, bound: Option<Bound>) {
+        self.bounds.set(writer, bound);
+    }
+
+    /// True if a bound is promised for some writer: then [`DataReader::set_origin`] is wanted for each datagram.
+    pub const fn has_bounds(&self) -> bool {
+        !self.bounds.is_empty()
+    }
+
+    /// Where the datagram that is about to be received comes from, and when the kernel took it, if it has told.
+    pub const fn set_origin(&mut self, from: SocketAddr, received: Option<Timestamp>) {
+        self.bounds.set_origin(from, received);
+    }
+
+    /// What was seen of an assured writer. The median is that of the samples since this was last asked.
+    pub fn take_measurement(&mut self, writer: Guid) -> Option<Measurement> {
+        self.bounds.take_measurement(writer)
+    }
+
+    /// The assurance with a writer is another.
+    pub fn assurance_changed(&mut self, writer: Guid) {
+        self.assurance_changed.total.add(1);
+        self.assurance_changed.last_endpoint = Some(writer.into());
+        self.changed.raise(StatusMask::ASSURANCE_CHANGED);
+    }
+
+    /// Reads ASSURANCE_CHANGED.
+    pub fn read_assurance_changed(&mut self) -> AssuranceChanged {
+        status::read(&mut self.assurance_changed, &mut self.changed, StatusMask::ASSURANCE_CHANGED)
+    }
+
+    /// Reads BOUND_EXCEEDED.
+    pub fn bound_exceeded(&mut self) -> BoundExceeded {
+        status::read(&mut self.bound_exceeded, &mut self.changed, StatusMask::BOUND_EXCEEDED)
     }
 
     fn is_reliable(&self) -> bool {

@@ -7,7 +7,7 @@ use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
 
 use super::history::{Held, Instance};
-use super::refusal::{exhausted, too_large};
+use super::refusal::{above_contract, below_contract, exhausted, too_large};
 use super::{Blocked, DataWriter, Limit, WriteError};
 use crate::InstanceHandle;
 use crate::error::{Error, ReturnCode};
@@ -97,6 +97,18 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
+        let len = match &body {
+            Body::Copy(bytes) => bytes.len(),
+            Body::Shared(payload) => payload.as_ref().len(),
+        };
+        if let Some(samples) = &self.samples {
+            if len > *samples.end() as usize {
+                return Err(above_contract(len, *samples.end() as usize).into());
+            }
+            if len < *samples.start() as usize {
+                return Err(below_contract(len, *samples.start()).into());
+            }
+        }
         let known = self.history.table.by_key(&self.key);
         self.write_to(now, known, options, |rtps, change| {
             rtps.write(now, change, body.clone()).map_err(Failure::History)

@@ -9,6 +9,7 @@ mod refusal;
 mod time;
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use rtps::Payload;
 use rtps::discovery::Mismatch;
@@ -20,7 +21,9 @@ use wire::{Duration, Guid, Instant, Now};
 use crate::InstanceHandle;
 use crate::error::Error;
 use crate::qos::{DataWriterQos, Limits};
-use crate::status::{self, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use crate::status::{
+    self, AssuranceChanged, Changes, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask,
+};
 use crate::type_support::TypeSupport;
 use history::History;
 
@@ -29,7 +32,7 @@ pub use in_place::WriteWithError;
 pub use refusal::{Blocked, Limit, WriteError};
 
 /// Longest wait for more samples to share a datagram with, however long LATENCY_BUDGET is.
-const MAX_BATCH_DELAY: Duration = Duration::from_secs(1);
+pub(crate) const MAX_BATCH_DELAY: Duration = Duration::from_secs(1);
 
 /// A writer without input or output. See the module.
 #[derive(Debug)]
@@ -53,6 +56,9 @@ pub struct DataWriter<T, P> {
     incompatible_qos: IncompatibleQos,
     liveliness_lost: LivelinessLost,
     matched: Matched,
+    assurance_changed: AssuranceChanged,
+    /// Octets of the largest sample that was declared, if it has a contract.
+    samples: Option<RangeInclusive<u32>>,
 }
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
@@ -92,6 +98,8 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             incompatible_qos: IncompatibleQos::default(),
             liveliness_lost: LivelinessLost::default(),
             matched: Matched::default(),
+            assurance_changed: AssuranceChanged::default(),
+            samples: None,
         };
         writer.sign_of_life(now);
         Ok(writer)
@@ -138,6 +146,19 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             self.history.restart_deadlines(now, self.qos.endpoint.deadline);
         }
         Ok(())
+    }
+
+    /// From now on it holds this contract: samples have so many octets, and no message more than `largest_message`.
+    pub fn set_contract(&mut self, samples: RangeInclusive<u32>, largest_message: u32) {
+        self.samples = Some(samples);
+        self.rtps.set_largest_message(largest_message);
+    }
+
+    /// The assurance with a reader is another.
+    pub fn assurance_changed(&mut self, reader: Guid) {
+        self.assurance_changed.total.add(1);
+        self.assurance_changed.last_endpoint = Some(reader.into());
+        self.changed.raise(StatusMask::ASSURANCE_CHANGED);
     }
 
     /// Matches a reader, or gives a matched one new paths.
@@ -230,6 +251,11 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// Reads PUBLICATION_MATCHED.
     pub fn publication_matched(&mut self) -> Matched {
         status::read(&mut self.matched, &mut self.changed, StatusMask::PUBLICATION_MATCHED)
+    }
+
+    /// Reads ASSURANCE_CHANGED.
+    pub fn read_assurance_changed(&mut self) -> AssuranceChanged {
+        status::read(&mut self.assurance_changed, &mut self.changed, StatusMask::ASSURANCE_CHANGED)
     }
 
     fn sign_of_life(&mut self, now: Now) {

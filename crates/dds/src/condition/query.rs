@@ -2,10 +2,9 @@
 use std::sync::Arc;
 
 use dcps::{Error, States};
-use wire::cdr::DdsType;
 
 use super::read::ReadCondition;
-use crate::subscription::RawDataReader;
+use crate::subscription::{RawDataReader, SampleType};
 
 /// True while its reader has samples in its states for which its query is true. The query is a function here, not a text; it is
 /// asked while the reader is locked, and must not use it.
@@ -14,7 +13,7 @@ pub struct QueryCondition<T> {
     query: Arc<dyn Fn(&T) -> bool + Send + Sync>,
 }
 
-impl<T: DdsType + 'static> QueryCondition<T> {
+impl<T: SampleType + 'static> QueryCondition<T> {
     pub(crate) fn new(
         reader: RawDataReader,
         states: States,
@@ -34,14 +33,14 @@ impl<T: DdsType + 'static> QueryCondition<T> {
     }
 }
 
-impl<T: DdsType> QueryCondition<T> {
+impl<T: SampleType> QueryCondition<T> {
     /// Its states.
     pub const fn states(&self) -> States {
         self.read.states()
     }
 
     pub(crate) fn matches(&self, payload: &[u8]) -> bool {
-        T::decode_payload(payload).is_ok_and(|sample| (self.query)(&sample))
+        T::read_payload(payload).is_ok_and(|sample| (self.query)(&sample))
     }
 
     pub(crate) fn check_reader(&self, reader: &RawDataReader) -> Result<(), Error> {

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 
 use dcps::{Error, ReturnCode};
-use wire::cdr::DdsType;
 use wire::{Duration, Instant};
 
 use super::{GuardCondition, QueryCondition, ReadCondition, StatusCondition};
@@ -12,6 +11,7 @@ use crate::entity::StatusSource;
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::watch::{Waiter, Watch};
+use crate::subscription::SampleType;
 
 /// A condition of any kind.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl From<GuardCondition> for Condition {
     }
 }
 
-impl<T: DdsType + 'static> From<QueryCondition<T>> for Condition {
+impl<T: SampleType + 'static> From<QueryCondition<T>> for Condition {
     fn from(condition: QueryCondition<T>) -> Self {
         let read = condition.read.clone();
         Self::Query(Query {

@@ -9,11 +9,16 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Both clocks.
 pub(super) fn now() -> Now {
-    let wall = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+    Now { monotonic: monotonic(), wall: timestamp(SystemTime::now()) }
+}
+
+/// A time of the wall clock as we count it.
+pub(super) fn timestamp(time: SystemTime) -> Timestamp {
+    let wall = match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
     };
-    Now { monotonic: monotonic(), wall: Timestamp::from_nanos(wall) }
+    Timestamp::from_nanos(wall)
 }
 
 /// The monotonic one.

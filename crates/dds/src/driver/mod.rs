@@ -8,6 +8,7 @@
 //! socket of its thread, or goes on keeping the time, below the call that it is in. A datagram is then handed in while the one
 //! before is still being handled, in a buffer of its own.
 mod clock;
+mod flows;
 mod inside;
 mod interfaces;
 mod lead;
@@ -18,6 +19,7 @@ mod sockets;
 mod threads;
 mod timer;
 
+use std::num::NonZeroU16;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -30,7 +32,8 @@ use wire::{Instant, Now};
 
 use crate::bytes::Bytes;
 use crate::config::Config;
-use crate::host::{Addresses, Channel, Engine, Host, Sent};
+use crate::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
+use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
@@ -58,6 +61,7 @@ pub struct Driver {
     ambiguous: AtomicBool,
     closing: AtomicBool,
     counts: Counts,
+    flows: Flows,
     /// Buffers for reading from inside of the engine.
     spare: Mutex<Vec<Box<[u8]>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -143,6 +147,7 @@ impl Driver {
             ambiguous,
             closing: AtomicBool::new(false),
             counts: Counts::default(),
+            flows: Flows::default(),
             spare: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
             lines: Mutex::new(Lines { opened, interfaces, ..Lines::default() }),
@@ -330,9 +335,36 @@ impl Host for Driver {
         clock::monotonic()
     }
 
+    fn open_flow(&self) -> Option<FlowSocket> {
+        let state = self.state();
+        self.flows.open(&state.as_ref()?.addresses, self.config.buffers.send)
+    }
+
+    fn close_flow(&self, port: NonZeroU16) {
+        self.flows.close(port);
+    }
+
+    fn stamp_arrivals(&self) {
+        let open = self.state();
+        let sockets = open.iter().map(|open| &open.sockets);
+        for socket in sockets.flat_map(|sockets| sockets.user.iter().chain(sockets.user_groups.iter())) {
+            // Refused, latencies are measured by our own clock.
+            let _ = socket.receiver().report_time();
+        }
+    }
+
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
         let open = self.state();
         let Some(open) = open.as_ref() else { return Sent::Done };
+        if let Some(flow) = path.flow {
+            return match self.flows.send(flow, path, datagram) {
+                Some(SendFailure::WouldBlock | SendFailure::NoBuffer) => {
+                    self.timer.wish(clock::monotonic().after(RETRY));
+                    Sent::Full
+                }
+                _ => Sent::Done,
+            };
+        }
         let senders = match channel {
             Channel::Metatraffic => &open.metatraffic,
             Channel::User => &open.user,
@@ -411,6 +443,7 @@ impl Host for Driver {
         }
         self.timer.close();
         self.seat.close();
+        self.flows.close_all();
         // Whoever started it holds the engine too, so that its end is not here.
         drop(open);
         self.spare().clear();
@@ -430,6 +463,9 @@ impl Host for Driver {
         let mut lines = self.lines().all();
         let state = self.state();
         lines.extend(state.iter().flat_map(|open| report::losses(&open.sockets)));
+        lines.extend(
+            self.flows.locals().iter().map(|local| format!("socket for a flow: {local}, which sends only")),
+        );
         lines.extend(self.counts.lines(self.timer.failures()));
         lines
     }

@@ -64,6 +64,7 @@ mod tests {
             interface: 2,
             local: Some("192.168.1.5".parse().unwrap()),
             max_datagram: 1_472,
+            flow: None,
         };
         let plain = destination(&path("192.168.1.7:7411"), 0, false);
         assert_eq!((plain.interface, plain.source), (0, None));

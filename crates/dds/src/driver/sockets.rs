@@ -4,9 +4,9 @@ use std::ops::RangeInclusive;
 
 use dcps::{Error, ReturnCode};
 use rtps::ports;
-use udp::{BindError, Socket, SocketOptions};
+use udp::{BindError, Report, Socket, SocketOptions};
 
-use crate::config::{BufferConfig, Config, Family, MAX_PARTICIPANT_ID, ParticipantId};
+use crate::config::{Config, Family, MAX_PARTICIPANT_ID, ParticipantId};
 use crate::driver::interfaces::Group;
 
 /// Two sockets of one purpose, one for each family that is used.
@@ -67,7 +67,7 @@ impl Sockets {
         let family = config.network.family;
         let group = |port: Option<u16>, wanted: bool| {
             let Some(port) = port.filter(|_| wanted) else { return Ok(Pair::NONE) };
-            Pair::bind(family, |v4| Socket::multicast(v4, port, &options(&config.buffers, false)))
+            Pair::bind(family, |v4| Socket::multicast(v4, port, &options(config, false)))
                 .map_err(|error| multicast_refused(&error))
         };
         Ok(Self {
@@ -187,10 +187,10 @@ fn unicast_pair(ports: Ports, config: &Config) -> Result<(Pair, Pair), BindError
             // All addresses: some peers put 127.0.0.1 in the place of those that we announce.
             let any = if v4 { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
             let address = SocketAddr::new(any, port);
-            match Socket::unicast(address, &options(&config.buffers, wakeable)) {
+            match Socket::unicast(address, &options(config, wakeable)) {
                 // Wake-ups go over the loopback interface, which may be off.
                 Err(BindError::Refused { step: "waker", .. }) => {
-                    Socket::unicast(address, &options(&config.buffers, false))
+                    Socket::unicast(address, &options(config, false))
                 }
                 bound => bound,
             }
@@ -199,11 +199,12 @@ fn unicast_pair(ports: Ports, config: &Config) -> Result<(Pair, Pair), BindError
     Ok((at(ports.metatraffic, false)?, at(ports.user, true)?))
 }
 
-fn options(buffers: &BufferConfig, wakeable: bool) -> SocketOptions {
+fn options(config: &Config, wakeable: bool) -> SocketOptions {
     SocketOptions {
-        receive_buffer: usize::try_from(buffers.receive).ok(),
-        send_buffer: usize::try_from(buffers.send).ok(),
+        receive_buffer: usize::try_from(config.buffers.receive).ok(),
+        send_buffer: usize::try_from(config.buffers.send).ok(),
         wakeable,
+        report: Report { time: config.network.kernel_times, ..Report::default() },
         ..SocketOptions::default()
     }
 }

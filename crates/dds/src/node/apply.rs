@@ -22,10 +22,13 @@ impl Node {
         let mut any = false;
         while let Some(event) = discovery.poll_event() {
             any = true;
-            self.apply(&event, now, work);
+            self.apply(discovery, &event, now, work);
         }
         if any {
             self.found.changed(StatusMask(u32::MAX), work);
+        }
+        if let Some(builtin) = self.builtin.get() {
+            builtin.update(discovery, now, any, work);
         }
     }
 
@@ -41,30 +44,20 @@ impl Node {
         }
     }
 
-    fn apply(&self, event: &Event, now: Now, work: &mut Work) {
+    fn apply(&self, discovery: &Discovery<Bytes>, event: &Event, now: Now, work: &mut Work) {
+        if self.waits_at_gate(discovery, event, now, work) {
+            return;
+        }
         match event {
             Event::WriterMatched { reader, writer, paths, local } => {
                 let matched = MatchedWriter::found(writer, paths, *local);
                 self.match_writer(now, *reader, writer, matched, work);
             }
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
-                if let Some(cell) = self.routes().writers.get(writer) {
-                    let matched = MatchedReader::found(reader, paths, *direct, *local);
-                    cell.lock().machine.match_subscription(now, matched);
-                    work.touch_writer(cell);
-                }
+                self.match_reader(now, *writer, MatchedReader::found(reader, paths, *direct, *local), work);
             }
             Event::WriterUnmatched { reader, writer } => self.unmatch_writer(now, *reader, *writer, work),
-            Event::ReaderUnmatched { writer, reader } => {
-                if let Some(cell) = self.routes().writers.get(writer) {
-                    let mut state = cell.lock();
-                    state.machine.unmatch_subscription(now, *reader);
-                    // What only that reader had not acknowledged makes room.
-                    state.unmatched = state.unmatched.wrapping_add(1);
-                    drop(state);
-                    work.touch_writer(cell);
-                }
-            }
+            Event::ReaderUnmatched { writer, reader } => self.unmatch_reader(now, *writer, *reader, work),
             Event::NotMatched { local, remote, reasons } => {
                 work.not_matched.push((Arc::clone(remote), reasons.clone()));
                 let routes = self.routes();
@@ -91,7 +84,25 @@ impl Node {
         }
     }
 
-    fn match_writer(
+    pub(super) fn match_reader(&self, now: Now, writer: EntityId, reader: MatchedReader, work: &mut Work) {
+        if let Some(cell) = self.routes().writers.get(&writer) {
+            cell.lock().machine.match_subscription(now, reader);
+            work.touch_writer(cell);
+        }
+    }
+
+    pub(super) fn unmatch_reader(&self, now: Now, writer: EntityId, reader: Guid, work: &mut Work) {
+        if let Some(cell) = self.routes().writers.get(&writer) {
+            let mut state = cell.lock();
+            state.machine.unmatch_subscription(now, reader);
+            // What only that reader had not acknowledged makes room.
+            state.unmatched = state.unmatched.wrapping_add(1);
+            drop(state);
+            work.touch_writer(cell);
+        }
+    }
+
+    pub(super) fn match_writer(
         &self,
         now: Now,
         reader: EntityId,
@@ -123,7 +134,7 @@ impl Node {
         });
     }
 
-    fn unmatch_writer(&self, now: Now, reader: EntityId, writer: Guid, work: &mut Work) {
+    pub(super) fn unmatch_writer(&self, now: Now, reader: EntityId, writer: Guid, work: &mut Work) {
         let routes = self.routes();
         if let Some(cell) = routes.readers.get(&reader) {
             let mut state = cell.lock();

@@ -1,12 +1,16 @@
 //! Making, changing and deleting endpoints.
+use std::net::IpAddr;
+use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use dcps::qos::{DataReaderQos, DataWriterQos};
+use dcps::qos::{DataReaderQos, DataWriterQos, Sending};
 use dcps::reader::DataReader;
 use dcps::writer::DataWriter;
 use dcps::{Error, ReturnCode, TypeSupport};
 use rtps::reader::{Reader, ReaderConfig};
 use rtps::writer::WriterConfig;
+use wire::admission::{OfferedAssurance, RequestedAssurance, Socket};
 use wire::discovery::EndpointData;
 use wire::qos::{EndpointQos, ReliabilityKind};
 use wire::{EntityId, EntityKind, Guid};
@@ -16,6 +20,8 @@ use super::reader::ReaderCell;
 use super::watch::Watch;
 use super::work::Work;
 use super::writer::WriterCell;
+use crate::host::{Addresses, FlowSocket};
+use crate::lock::lock;
 
 /// What an endpoint is for.
 #[derive(Clone, Debug)]
@@ -34,14 +40,30 @@ impl Node {
         &self,
         qos: DataWriterQos,
         types: Box<dyn TypeSupport + Send>,
+        type_bound: Option<u32>,
         watch: Arc<Watch>,
     ) -> Result<Arc<WriterCell>, Error> {
         let kind = if types.has_key() { EntityKind::WriterWithKey } else { EntityKind::WriterNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let mut config = WriterConfig::new(guid, true);
         config.max_datagram = self.max_datagram.min(config.max_datagram);
-        let machine = DataWriter::new(self.host.now(), config, qos, types)?;
-        let cell = Arc::new(WriterCell::new(machine, watch));
+        let assurance = qos.assurance;
+        let offered = match &assurance {
+            Some(assurance) => {
+                // The separation of messages is that of samples: none waits for company beyond LATENCY_BUDGET.
+                let sending = self.open_flow(type_bound, types.has_key(), config.max_datagram);
+                let contract = assurance.contract(&sending.0).inspect_err(|_| self.close_flow(sending.1))?;
+                config.max_datagram = contract.datagram;
+                Some(OfferedAssurance { contract, source: sending.1 })
+            }
+            None => None,
+        };
+        let close = |_: &Error| offered.iter().for_each(|offered| self.close_flow(offered.source));
+        let mut machine = DataWriter::new(self.host.now(), config, qos, types).inspect_err(close)?;
+        if let (Some(assurance), Some(offered)) = (&assurance, &offered) {
+            machine.set_contract(assurance.samples(type_bound)?, offered.contract.largest_message);
+        }
+        let cell = Arc::new(WriterCell::new(machine, offered, watch));
         self.routes.change(|routes| routes.writers.insert(guid.entity_id, Arc::clone(&cell)));
         Ok(cell)
     }
@@ -54,7 +76,9 @@ impl Node {
         work: &mut Work,
     ) -> Result<(), Error> {
         let qos = cell.lock().machine.qos().endpoint.clone();
-        let announced = self.announce(self.data(cell.guid, subject, qos), work);
+        let data =
+            EndpointData { offered_assurance: *lock(&cell.offered), ..self.data(cell.guid, subject, qos) };
+        let announced = self.announce(data, work);
         if announced.is_err() {
             self.forget_writer(cell);
         }
@@ -85,10 +109,11 @@ impl Node {
         subject: Subject,
         work: &mut Work,
     ) -> Result<(), Error> {
-        let qos = cell.lock().cache.qos().endpoint.clone();
-        let receive_buffer = self.receive_buffer.load(std::sync::atomic::Ordering::Relaxed);
+        let DataReaderQos { endpoint: qos, assurance, .. } = cell.lock().cache.qos().clone();
+        let receive_buffer = self.receive_buffer.load(Ordering::Relaxed);
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),
+            requested_assurance: assurance.map(|wanted| wanted.announced()),
             ..self.data(cell.guid, subject, qos)
         };
         let announced = self.announce(data, work);
@@ -122,12 +147,18 @@ impl Node {
     }
 
     /// Announces another QoS of an endpoint and matches it anew, if there is a difference to be seen.
-    fn announce_qos(&self, guid: Guid, qos: EndpointQos, work: &mut Work) -> Result<(), Error> {
+    fn announce_qos(
+        &self,
+        guid: Guid,
+        qos: EndpointQos,
+        offered_assurance: Option<OfferedAssurance>,
+        requested_assurance: Option<RequestedAssurance>,
+        work: &mut Work,
+    ) -> Result<(), Error> {
         let known = self.lock_discovery().endpoint(guid).cloned().ok_or_else(|| deleted("set_qos"))?;
-        if known.qos == qos {
-            return Ok(());
-        }
-        self.announce(EndpointData { qos, ..EndpointData::clone(&known) }, work)
+        let known = EndpointData::clone(&known);
+        let changed = EndpointData { qos, offered_assurance, requested_assurance, ..known.clone() };
+        if changed == known { Ok(()) } else { self.announce(changed, work) }
     }
 
     /// Changes the QoS of a writer; nothing is changed if it is refused.
@@ -138,9 +169,16 @@ impl Node {
         work: &mut Work,
     ) -> Result<(), Error> {
         cell.lock().machine.qos().check_change(&qos)?;
-        self.announce_qos(cell.guid, qos.endpoint.clone(), work)?;
+        let offered = self.changed_contract(cell, &qos)?;
+        self.announce_qos(cell.guid, qos.endpoint.clone(), offered, None, work)?;
         cell.set_priority(qos.endpoint.transport_priority);
+        let assurance = qos.assurance;
         cell.lock().machine.set_qos(self.host.now(), qos)?;
+        if let (Some(assurance), Some(offered)) = (assurance, offered) {
+            *lock(&cell.offered) = Some(offered);
+            let samples = assurance.samples(self.type_bound(cell.guid))?;
+            cell.lock().machine.set_contract(samples, offered.contract.largest_message);
+        }
         work.touch_writer(cell);
         Ok(())
     }
@@ -153,7 +191,8 @@ impl Node {
         work: &mut Work,
     ) -> Result<(), Error> {
         cell.lock().cache.qos().check_change(&qos)?;
-        self.announce_qos(cell.guid, qos.endpoint.clone(), work)?;
+        let wanted = qos.assurance.map(|wanted| wanted.announced());
+        self.announce_qos(cell.guid, qos.endpoint.clone(), None, wanted, work)?;
         cell.lock().cache.set_qos(self.host.now(), qos)?;
         work.touch_reader(cell);
         Ok(())
@@ -178,7 +217,78 @@ impl Node {
         self.forget_writer(cell);
     }
 
+    /// The contract that a writer with this QoS announces. A greater datagram than before it does not get.
+    fn changed_contract(
+        &self,
+        cell: &WriterCell,
+        qos: &DataWriterQos,
+    ) -> Result<Option<OfferedAssurance>, Error> {
+        let (Some(assurance), Some(before)) = (&qos.assurance, *lock(&cell.offered)) else { return Ok(None) };
+        let has_key = cell.guid.entity_id.kind() == EntityKind::WriterWithKey;
+        let sending = Sending {
+            type_bound: self.type_bound(cell.guid),
+            has_key,
+            datagram: before.contract.datagram,
+            segmented: self.segments.load(Ordering::Relaxed),
+        };
+        Ok(Some(OfferedAssurance { contract: assurance.contract(&sending)?, ..before }))
+    }
+
+    /// The bound of the type of a local writer, as it was announced.
+    fn type_bound(&self, writer: Guid) -> Option<u32> {
+        self.lock_discovery().endpoint(writer).and_then(|data| data.max_serialized_size)
+    }
+
+    /// A socket for a flow, and what it says about sending. Where there is none, port 0 says so.
+    fn open_flow(&self, type_bound: Option<u32>, has_key: bool, most: u32) -> (Sending, Socket) {
+        let flow = self.host.open_flow();
+        let (datagram, segmented) = flow.map_or((most, false), |flow| (flow.max_datagram, flow.trains));
+        self.segments.store(segmented, Ordering::Relaxed);
+        let sending = Sending { type_bound, has_key, datagram: datagram.min(most), segmented };
+        (sending, flow.map(|flow| Socket::from(flow.address)).unwrap_or_default())
+    }
+
+    fn close_flow(&self, source: Socket) {
+        if let Some(port) = NonZeroU16::new(source.port) {
+            self.host.close_flow(port);
+        }
+    }
+
+    /// Gives writers whose flows leave from an address that is not ours any more a new socket, and announces it.
+    pub(super) fn renew_flows(&self, addresses: &Addresses, work: &mut Work) {
+        let own = addresses.default_unicast.iter().filter_map(wire::Locator::socket_addr);
+        let own: Vec<IpAddr> = own.map(|address| address.ip()).collect();
+        for cell in self.routes().writers.values() {
+            let Some(before) = *lock(&cell.offered) else { continue };
+            let source = before.source.addr().map(|source| IpAddr::from(*source.ip()));
+            if source.is_some_and(|source| own.contains(&source)) {
+                continue;
+            }
+            self.close_flow(before.source);
+            // Samples are cut for the interface that there was; where less leaves in one piece there is no flow.
+            let found = self.host.open_flow();
+            let fits = |flow: &FlowSocket| flow.max_datagram >= before.contract.datagram;
+            let flow = found.filter(fits);
+            if let (Some(small), None) = (found, flow) {
+                self.close_flow(small.address.into());
+            }
+            let source = flow.map(|flow| Socket::from(flow.address)).unwrap_or_default();
+            let offered = OfferedAssurance { source, ..before };
+            *lock(&cell.offered) = Some(offered);
+            let known = self.lock_discovery().endpoint(cell.guid).cloned();
+            if let Some(known) = known.filter(|_| offered != before) {
+                let changed =
+                    EndpointData { offered_assurance: Some(offered), ..EndpointData::clone(&known) };
+                // It is no larger than before, so that it finds room.
+                let _ = self.announce(changed, work);
+            }
+        }
+    }
+
     fn forget_writer(&self, cell: &Arc<WriterCell>) {
+        if let Some(offered) = *lock(&cell.offered) {
+            self.close_flow(offered.source);
+        }
         self.routes.change(|routes| routes.writers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
         cell.wake_blocked();

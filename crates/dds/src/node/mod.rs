@@ -3,6 +3,8 @@
 //! Order of locks: that of an entity's QoS, discovery's, an endpoint's; never two endpoints'; none across a call of the host that sends,
 //! none in a callback. Discovery and endpoints share no lock on the way of a sample.
 mod apply;
+mod assurance;
+pub(crate) mod builtin;
 mod endpoints;
 pub(crate) mod reader;
 mod router;
@@ -23,11 +25,13 @@ use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
 use rtps::receiver::{interpret, interpret_own};
 use rtps::{Path, Transmit};
 use wire::discovery::EndpointData;
-use wire::{EntityId, Guid, GuidPrefix, Instant};
+use wire::{EntityId, Guid, GuidPrefix, Instant, Now, Timestamp};
 
 use crate::bytes::Bytes;
 use crate::host::{Addresses, Channel, Engine, Host, Sent};
 use crate::lock::lock;
+use assurance::Assurance;
+use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use reader::ReaderCell;
 use router::Router;
@@ -53,6 +57,9 @@ pub(crate) struct Node {
     /// Octets that the endpoints' socket can hold; 0 if unknown.
     receive_buffer: AtomicU32,
     max_datagram: u32,
+    /// The host sends several datagrams by one call.
+    segments: AtomicBool,
+    assurance: Assurance,
     closed: AtomicBool,
     /// Gives the engine to the host, once it is enabled.
     start: Mutex<Option<Start>>,
@@ -61,6 +68,8 @@ pub(crate) struct Node {
     topics: OnceLock<Weak<dyn Topics>>,
     /// How many callbacks there are: while there are some, the host keeps a thread for them.
     listening: Mutex<usize>,
+    /// The readers of built-in topics, once they were asked for.
+    builtin: OnceLock<BuiltinReaders>,
     /// Datagrams that could not be read.
     malformed: AtomicU64,
     /// Answers and announcements that found the socket full; they are repeated in time.
@@ -69,6 +78,15 @@ pub(crate) struct Node {
 
 /// Gives the engine to the host.
 pub(crate) type Start = Box<dyn FnOnce(Arc<dyn Engine>) -> Result<(), Error> + Send>;
+
+/// What a participant keeps to besides QoS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Most octets of a datagram.
+    pub(crate) datagram: u32,
+    /// How long the verdict of a resource manager is waited for.
+    pub(crate) patience: wire::Duration,
+}
 
 /// The topics of a participant.
 pub(crate) trait Topics: Send + Sync {
@@ -88,7 +106,7 @@ impl Node {
         start: Start,
         config: DiscoveryConfig,
         addresses: &Addresses,
-        max_datagram: u32,
+        limits: Limits,
     ) -> Result<Arc<Self>, Error> {
         let config = DiscoveryConfig {
             metatraffic_unicast: addresses.metatraffic_unicast.clone(),
@@ -113,12 +131,15 @@ impl Node {
             endpoints_told: AtomicU64::new(0),
             next_key: AtomicU32::new(1),
             receive_buffer: AtomicU32::new(addresses.receive_buffer.unwrap_or(0)),
-            max_datagram,
+            max_datagram: limits.datagram,
+            segments: AtomicBool::new(false),
+            assurance: Assurance::new(prefix, limits.patience),
             closed: AtomicBool::new(false),
             start: Mutex::new(Some(start)),
             is_started: AtomicBool::new(false),
             topics: OnceLock::new(),
             listening: Mutex::new(0),
+            builtin: OnceLock::new(),
             malformed: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
         }))
@@ -159,6 +180,21 @@ impl Node {
     /// Names the topics.
     pub(crate) fn set_topics(&self, topics: Weak<dyn Topics>) {
         let _ = self.topics.set(topics);
+    }
+
+    /// Feeds these from now on; only once.
+    pub(crate) fn set_builtin(&self, readers: BuiltinReaders) {
+        let _ = self.builtin.set(readers);
+    }
+
+    /// Tells the readers of built-in topics what is known.
+    pub(crate) fn update_builtin(&self) {
+        self.command(|work| {
+            let discovery = self.lock_discovery();
+            if let Some(builtin) = self.builtin.get() {
+                builtin.update(&discovery, self.host.now(), true, work);
+            }
+        });
     }
 
     /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
@@ -243,6 +279,9 @@ impl Node {
             cell.lock().deleted = true;
             cell.watch.wake_waiters();
         }
+        if let Some(builtin) = self.builtin.get() {
+            builtin.close();
+        }
         self.found.wake_waiters();
         self.host.close();
     }
@@ -252,6 +291,8 @@ impl Node {
         loop {
             if std::mem::take(&mut work.discovery) {
                 self.serve_discovery(work);
+            } else if std::mem::take(&mut work.assurance) {
+                self.serve_assurance(work);
             } else if let Some(cell) = work.next_reader() {
                 self.serve_reader(&cell, work);
             } else if let Some(cell) = work.next_writer() {
@@ -368,6 +409,20 @@ impl Node {
         }
     }
 
+    /// A datagram of somebody else, which the kernel got at that time, if it says so.
+    fn take_in(&self, from: SocketAddr, datagram: &[u8], received: Option<Timestamp>) {
+        let (now, routes) = (self.host.now(), self.routes());
+        self.command(|work| {
+            work.set_time(Some(now));
+            // That is the reception time of its samples, too.
+            let now = Now { wall: received.unwrap_or(now.wall), ..now };
+            let mut router = Router::new(self, &routes, now, work).received(received);
+            if interpret(self.prefix, from, datagram, &mut router).is_err() {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+
     /// A datagram of one of our own endpoints to another.
     fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
@@ -389,13 +444,11 @@ impl Node {
 
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        let (now, routes) = (self.host.now(), self.routes());
-        self.command(|work| {
-            work.set_time(Some(now));
-            if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
-                self.malformed.fetch_add(1, Ordering::Relaxed);
-            }
-        });
+        self.take_in(from, datagram, None);
+    }
+
+    fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
+        self.take_in(from, datagram, Some(received));
     }
 
     fn on_timeout(&self) {
@@ -406,6 +459,8 @@ impl Engine for Node {
                 let routes = self.routes();
                 if id == EntityId::PARTICIPANT {
                     work.discovery = true;
+                } else if id == assurance::ALARM {
+                    work.assurance = true;
                 } else if let Some(cell) = routes.writers.get(&id) {
                     work.touch_writer(cell);
                 } else if let Some(cell) = routes.readers.get(&id) {
@@ -429,6 +484,7 @@ impl Engine for Node {
                 addresses.metatraffic_unicast.clone(),
                 addresses.default_unicast.clone(),
             );
+            self.renew_flows(addresses, work);
             work.discovery = true;
         });
     }

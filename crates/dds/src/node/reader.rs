@@ -7,8 +7,8 @@ use dcps::reader::DataReader;
 use dcps::status::StatusMask;
 use rtps::Transmit;
 use rtps::reader::Reader;
-use rtps::receiver::ToReader;
-use wire::{Guid, Instant, Now};
+use rtps::receiver::{Context, ToReader};
+use wire::{Guid, Instant, Now, Timestamp};
 
 use super::timers::Alarm;
 use super::watch::Watch;
@@ -93,8 +93,17 @@ impl ReaderCell {
 
 impl ReaderState {
     /// A submessage for this reader.
-    pub(crate) fn receive(&mut self, now: Now, source: &rtps::reader::Source, submessage: &ToReader<'_>) {
+    pub(crate) fn receive(
+        &mut self,
+        now: Now,
+        context: &Context,
+        received: Option<Timestamp>,
+        submessage: &ToReader<'_>,
+    ) {
         let Self { rtps, cache, .. } = self;
-        rtps::route::to_reader(now, source, rtps, submessage, &mut cache.sink(now));
+        if cache.has_bounds() {
+            cache.set_origin(context.from, received);
+        }
+        rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Work {
     time: Option<Now>,
     /// Discovery has something to do.
     pub(crate) discovery: bool,
+    /// A lease, or the patience with resource managers, may have ended.
+    pub(crate) assurance: bool,
     /// Writers that discovery believed silent and that were heard.
     pub(crate) heard_again: Vec<Guid>,
     /// What readers and discovery send is put together here.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use dcps::TypeSupport;
 use dcps::writer::DataWriter;
 use rtps::{Path, Transmit};
+use wire::admission::OfferedAssurance;
 use wire::{Guid, Instant, Now};
 
 use super::timers::Alarm;
@@ -48,6 +49,8 @@ pub(crate) struct WriterCell {
     pub(crate) guid: Guid,
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) watch: Arc<Watch>,
+    /// What it promises, and where its flow leaves; none without ASSURANCE.
+    pub(crate) offered: Mutex<Option<OfferedAssurance>>,
     /// When others were last told that its participant lives, because of a write of this one (LIVELINESS by participant).
     pub(crate) asserted: AtomicU64,
     /// TRANSPORT_PRIORITY.
@@ -73,9 +76,10 @@ pub(crate) struct Looked {
 }
 
 impl WriterCell {
-    pub(crate) fn new(machine: Machine, watch: Arc<Watch>) -> Self {
+    pub(crate) fn new(machine: Machine, offered: Option<OfferedAssurance>, watch: Arc<Watch>) -> Self {
         Self {
             guid: machine.guid(),
+            offered: Mutex::new(offered),
             alarm: Alarm::new(),
             watch,
             asserted: AtomicU64::new(0),
@@ -148,8 +152,13 @@ impl WriterCell {
     ) -> Looked {
         let mut polls = 0_u32;
         loop {
+            let was_message = out.stuck.is_some() && out.transmit.is_message();
             if !out.finish(host) {
                 return Looked { timeout: Instant::NEVER, stuck: true };
+            }
+            if was_message {
+                // The separation to the next message counts from the return of the call.
+                *now = host.now();
             }
             while let Some(datagram) = out.own.pop_front() {
                 deliver(&datagram);

@@ -2,12 +2,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dcps::{Error, InstanceHandle};
+use dcps::{Error, InstanceHandle, ReturnCode};
 use rtps::discovery::{Ignore, Mismatch, Rejection};
 use wire::discovery::{EndpointData, ParticipantData};
 use wire::{Duration, Guid, GuidPrefix};
 
 use super::DomainParticipant;
+use crate::builtin::topic_handle;
 use crate::condition::{StatusCondition, WaitSet};
 use crate::entity::{StatusSource, deleted};
 use crate::host::Host;
@@ -32,15 +33,36 @@ pub struct NotMatched {
     pub reasons: Vec<Mismatch>,
 }
 
+/// A topic to be ignored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IgnoredTopic<'a> {
+    /// That of this name.
+    Name(&'a str),
+    /// That of an instance of "DCPSTopic".
+    Handle(InstanceHandle),
+}
+
+impl<'a> From<&'a str> for IgnoredTopic<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl From<InstanceHandle> for IgnoredTopic<'_> {
+    fn from(handle: InstanceHandle) -> Self {
+        Self::Handle(handle)
+    }
+}
+
 impl DomainParticipant {
     /// Ignores a participant for good, as if nothing of it were there: its writers and readers are unmatched and never match again. It is
     /// not told of that; a reliable writer of it goes on to wait for acknowledgements, until its own limits. To ignore this participant
-    /// itself parts its writers from its readers.
+    /// itself parts its writers from its readers. It is named by its prefix, or by its handle or that of an entity of it.
     ///
     /// # Errors
     /// `AlreadyDeleted`.
-    pub fn ignore_participant(&self, prefix: GuidPrefix) -> Result<(), Error> {
-        self.ignore("ignore_participant", Ignore::Participant(prefix))
+    pub fn ignore_participant(&self, participant: impl Into<GuidPrefix>) -> Result<(), Error> {
+        self.ignore("ignore_participant", Ignore::Participant(participant.into()))
     }
 
     /// As [`DomainParticipant::ignore_participant`], for one writer.
@@ -63,9 +85,26 @@ impl DomainParticipant {
     /// standard ignores a topic of one type here; types are compared by name when endpoints are matched.
     ///
     /// # Errors
-    /// `AlreadyDeleted`.
-    pub fn ignore_topic(&self, name: &str) -> Result<(), Error> {
-        self.ignore("ignore_topic", Ignore::Topic(name.to_owned()))
+    /// `AlreadyDeleted`; `BadParameter` for a handle that no known endpoint's topic has.
+    pub fn ignore_topic<'a>(&self, topic: impl Into<IgnoredTopic<'a>>) -> Result<(), Error> {
+        let name = match topic.into() {
+            IgnoredTopic::Name(name) => name.to_owned(),
+            IgnoredTopic::Handle(handle) => self.name_of_topic(handle)?,
+        };
+        self.ignore("ignore_topic", Ignore::Topic(name))
+    }
+
+    fn name_of_topic(&self, handle: InstanceHandle) -> Result<String, Error> {
+        let discovery = self.node().lock_discovery();
+        let found = discovery.endpoints().find(|data| topic_handle(data) == Some(handle));
+        found.map(|data| data.topic_name.clone()).ok_or_else(|| {
+            Error::new(
+                ReturnCode::BadParameter,
+                "ignore_topic",
+                format!("no topic {handle:?}"),
+                "use the instance handle of a sample of DCPSTopic, or the topic's name",
+            )
+        })
     }
 
     fn ignore(&self, operation: &'static str, what: Ignore) -> Result<(), Error> {

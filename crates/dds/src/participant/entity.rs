@@ -11,7 +11,7 @@ use wire::GuidPrefix;
 use wire::discovery::EndpointData;
 
 use super::listener::DomainParticipantListener;
-use crate::entity::{Children, Listening, StatusSource, refuse_inside};
+use crate::entity::{Children, Listening, StatusSource, deleted, refuse_inside};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::watch::Watch;
@@ -30,6 +30,8 @@ pub(crate) struct ParticipantEntity {
     pub(super) topics: Children<TopicEntity>,
     pub(super) publishers: Children<PublisherEntity>,
     pub(super) subscribers: Children<SubscriberEntity>,
+    /// That of the built-in topics, once it was asked for.
+    builtin: Mutex<Option<Arc<SubscriberEntity>>>,
     pub(super) listening: Listening<dyn DomainParticipantListener>,
     pub(super) default_topic_qos: Mutex<TopicQos>,
     pub(super) default_publisher_qos: Mutex<PublisherQos>,
@@ -47,6 +49,7 @@ impl ParticipantEntity {
             topics: Children::default(),
             publishers: Children::default(),
             subscribers: Children::default(),
+            builtin: Mutex::default(),
             listening: Listening::default(),
             default_topic_qos: Mutex::default(),
             default_publisher_qos: Mutex::default(),
@@ -69,8 +72,35 @@ impl ParticipantEntity {
 
     pub(super) fn refresh(&self) {
         self.publishers.all().iter().for_each(|publisher| publisher.refresh());
-        self.subscribers.all().iter().for_each(SubscriberEntity::refresh);
+        self.subscribers.all().iter().chain(&self.builtin()).for_each(SubscriberEntity::refresh);
         self.topics.all().iter().for_each(TopicEntity::refresh);
+    }
+
+    /// The subscriber of the built-in topics, if it was asked for.
+    pub(super) fn builtin(&self) -> Option<Arc<SubscriberEntity>> {
+        lock(&self.builtin).clone()
+    }
+
+    /// The subscriber of the built-in topics, whose readers have what is known.
+    pub(super) fn make_builtin(self: &Arc<Self>) -> Result<Arc<SubscriberEntity>, Error> {
+        let subscriber = {
+            let mut builtin = lock(&self.builtin);
+            if self.node.is_closed() {
+                return Err(deleted("get_builtin_subscriber"));
+            }
+            match &*builtin {
+                Some(made) => Arc::clone(made),
+                None => {
+                    let (made, readers) = SubscriberEntity::builtin(self)?;
+                    self.node.set_builtin(readers);
+                    Arc::clone(builtin.insert(made))
+                }
+            }
+        };
+        // Both again, now that it is known: what another thread changes meanwhile is not missed.
+        subscriber.refresh();
+        self.node.update_builtin();
+        Ok(subscriber)
     }
 
     pub(super) fn topic(&self, name: &str) -> Option<Arc<TopicEntity>> {
@@ -147,6 +177,10 @@ impl ParticipantEntity {
     /// Deletes everything, and makes nothing any more.
     pub(super) fn delete(&self) {
         self.delete_contained();
+        if let Some(builtin) = self.builtin() {
+            builtin.detach();
+            builtin.delete_all();
+        }
         self.publishers.close();
         self.subscribers.close();
         self.topics.close();

@@ -6,6 +6,7 @@ mod listener;
 use std::any::TypeId;
 use std::sync::{Arc, Weak};
 
+use dcps::assurance::GateCounters;
 use dcps::qos::{DomainParticipantQos, PublisherQos, SubscriberQos, TopicQos};
 use dcps::status::StatusMask;
 use dcps::{Error, InstanceHandle, ReturnCode};
@@ -20,7 +21,7 @@ use crate::publication::{Publisher, PublisherEntity, PublisherListener};
 use crate::subscription::{Subscriber, SubscriberEntity, SubscriberListener};
 use crate::topic::{Carries, Topic, TopicEntity, TopicListener};
 
-pub use discovered::{DiscoveredParticipant, NotMatched};
+pub use discovered::{DiscoveredParticipant, IgnoredTopic, NotMatched};
 pub(crate) use entity::ParticipantEntity;
 pub use listener::DomainParticipantListener;
 
@@ -67,6 +68,14 @@ impl DomainParticipant {
     pub fn report(&self) -> Vec<String> {
         let mut lines = self.entity.node.host().report();
         let (malformed, put_off) = self.entity.node.troubles();
+        let gate = self.entity.node.gate_counters();
+        if gate != GateCounters::default() {
+            let GateCounters { old_epoch, old_serial, implausible, expired } = gate;
+            lines.push(format!(
+                "verdicts of resource managers: {old_epoch} of an earlier start, {old_serial} about an earlier request, \
+                 {implausible} not believed; {expired} leases ended"
+            ));
+        }
         lines.push(format!("{malformed} datagrams could not be read"));
         lines.push(format!("{put_off} answers and announcements were put off because a socket was full"));
         lines
@@ -242,15 +251,27 @@ impl DomainParticipant {
         Ok(subscriber)
     }
 
+    /// The subscriber of the built-in topics (DDS 1.4, 2.2.5): participants, topics, writers and readers of others as samples. Its readers
+    /// are found by [`Subscriber::lookup_datareader`] under the names of [`BuiltinTopic`](crate::BuiltinTopic), and read as
+    /// [`ParticipantBuiltinTopicData`](crate::ParticipantBuiltinTopicData) and so on by [`RawDataReader::typed`](crate::RawDataReader::typed).
+    /// They are made when this is first called, and have what is known by then.
+    ///
+    /// # Errors
+    /// `AlreadyDeleted`.
+    pub fn get_builtin_subscriber(&self) -> Result<Subscriber, Error> {
+        Ok(Subscriber::new(self.entity.make_builtin()?, self.clone()))
+    }
+
     /// Deletes a subscriber.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if it still has readers, is of another participant, or this is called from its own listener;
+    /// `PreconditionNotMet` if it still has readers, is of another participant or built in, or this is called from its own listener;
     /// `AlreadyDeleted`.
     pub fn delete_subscriber(&self, subscriber: &Subscriber) -> Result<(), Error> {
         if !Arc::ptr_eq(subscriber.get_participant().entity(), &self.entity) {
             return Err(not_ours("delete_subscriber"));
         }
+        subscriber.entity().refuse_builtin("delete_subscriber")?;
         if !self.entity.subscribers.contains(subscriber.entity()) {
             return Err(deleted("delete_subscriber"));
         }
@@ -284,6 +305,9 @@ impl DomainParticipant {
     /// `PreconditionNotMet` if this is called from a listener of the participant.
     pub(crate) fn delete(&self) -> Result<(), Error> {
         self.entity.check_outside("delete_participant")?;
+        if let Some(builtin) = self.entity.builtin() {
+            builtin.check_outside("delete_participant")?;
+        }
         self.entity.delete();
         Ok(())
     }
@@ -348,7 +372,8 @@ impl DomainParticipant {
     /// True if a handle is that of an entity in this participant.
     pub fn contains_entity(&self, handle: InstanceHandle) -> bool {
         let routes = self.node().routes();
-        let is = |guid: wire::Guid| InstanceHandle::from(guid) == handle;
+        let is =
+            |guid: wire::Guid| InstanceHandle::from(guid) == handle && !self.node().is_hidden(guid.entity_id);
         routes.writers.values().any(|cell| is(cell.guid)) || routes.readers.values().any(|cell| is(cell.guid))
     }
 

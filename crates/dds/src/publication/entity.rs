@@ -38,6 +38,7 @@ impl WriterEntity {
         types: Box<dyn TypeSupport + Send>,
     ) -> Result<Arc<Self>, Error> {
         qos.check()?;
+        check_size(&qos, &topic)?;
         Ok(Arc::new(Self {
             node,
             topic,
@@ -58,9 +59,14 @@ impl WriterEntity {
             let Some(types) = lock(&self.types).take() else {
                 return self.cell.get().map(drop).ok_or_else(|| not_enabled("enable: it failed before"));
             };
-            let cell = self.node.make_writer(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
+            if qos.assurance.is_some() {
+                self.node.prepare_assured_writer(work)?;
+            }
+            let subject = self.topic.subject();
+            let (announced, bound) = (self.announced(qos.clone()), subject.max_serialized_size);
+            let cell = self.node.make_writer(announced, types, bound, Arc::clone(&self.watch))?;
             let _ = self.cell.set(Arc::clone(&cell));
-            self.node.announce_writer(&cell, self.topic.subject(), work)
+            self.node.announce_writer(&cell, subject, work)
         })
     }
 
@@ -79,6 +85,7 @@ impl WriterEntity {
     pub(super) fn set_qos(&self, qos: DataWriterQos) -> Result<(), Error> {
         self.node.command(|work| {
             let mut current = lock(&self.qos);
+            check_size(&qos, &self.topic)?;
             match self.cell.get() {
                 None => qos.check()?,
                 Some(cell) => self.node.change_writer(cell, self.announced(qos.clone()), work)?,
@@ -149,16 +156,23 @@ impl WriterEntity {
 }
 
 /// The statuses of a writer, in the order in which listeners are called.
-const BITS: [StatusMask; 4] = [
+const BITS: [StatusMask; 5] = [
     StatusMask::OFFERED_DEADLINE_MISSED,
     StatusMask::OFFERED_INCOMPATIBLE_QOS,
     StatusMask::LIVELINESS_LOST,
     StatusMask::PUBLICATION_MATCHED,
+    StatusMask::ASSURANCE_CHANGED,
 ];
 const ALL: StatusMask = {
-    let [deadline, incompatible, liveliness, matched] = BITS;
-    StatusMask(deadline.0 | incompatible.0 | liveliness.0 | matched.0)
+    let [deadline, incompatible, liveliness, matched, assurance] = BITS;
+    StatusMask(deadline.0 | incompatible.0 | liveliness.0 | matched.0 | assurance.0)
 };
+
+/// A writer that promises a largest sample has to know it.
+fn check_size(qos: &DataWriterQos, topic: &TopicEntity) -> Result<(), Error> {
+    let bound = topic.subject().max_serialized_size;
+    qos.assurance.as_ref().map_or(Ok(()), |assurance| assurance.largest_sample(bound).map(drop))
+}
 
 /// Reads the status, which settles it, and calls.
 fn call(listener: &dyn AnyDataWriterListener, writer: &RawDataWriter, bit: StatusMask) {
@@ -171,6 +185,9 @@ fn call(listener: &dyn AnyDataWriterListener, writer: &RawDataWriter, bit: Statu
         }
         StatusMask::LIVELINESS_LOST => {
             listener.on_liveliness_lost(writer, writer.get_liveliness_lost_status());
+        }
+        StatusMask::ASSURANCE_CHANGED => {
+            listener.on_assurance_changed(writer, writer.get_assurance_changed_status());
         }
         _ => listener.on_publication_matched(writer, writer.get_publication_matched_status()),
     }

@@ -1,7 +1,7 @@
 //! Listeners of writers and publishers (DDS 1.4, 2.2.2.4.4 and 2.2.2.4.3).
 use std::sync::Arc;
 
-use dcps::status::{DeadlineMissed, IncompatibleQos, LivelinessLost, Matched};
+use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched};
 
 use super::{DataWriter, RawDataWriter};
 
@@ -21,6 +21,10 @@ macro_rules! callbacks {
         }
         /// A reader was matched, or is gone.
         fn on_publication_matched(&self, writer: &$writer, status: Matched) {
+            let _ = (writer, status);
+        }
+        /// The assurance with a reader is another: see `assurance()`.
+        fn on_assurance_changed(&self, writer: &$writer, status: AssuranceChanged) {
             let _ = (writer, status);
         }
     };
@@ -55,5 +59,8 @@ impl<T: Send + Sync> AnyDataWriterListener for Typed<T> {
     }
     fn on_publication_matched(&self, writer: &RawDataWriter, status: Matched) {
         self.0.on_publication_matched(&DataWriter::of(writer.clone()), status);
+    }
+    fn on_assurance_changed(&self, writer: &RawDataWriter, status: AssuranceChanged) {
+        self.0.on_assurance_changed(&DataWriter::of(writer.clone()), status);
     }
 }

@@ -1,8 +1,9 @@
 //! The untyped DataWriter: everything that does not depend on the type of samples (DDS 1.4, 2.2.2.4.2).
 use std::sync::Arc;
 
+use dcps::assurance::PairAssurance;
 use dcps::qos::DataWriterQos;
-use dcps::status::{DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
+use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
 use dcps::writer::{InstanceOf, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
 use rtps::writer::WriterCounters;
@@ -194,6 +195,18 @@ impl RawDataWriter {
     /// PUBLICATION_MATCHED.
     pub fn get_publication_matched_status(&self) -> Matched {
         self.entity.enabled().map_or_else(Default::default, |cell| cell.lock().machine.publication_matched())
+    }
+
+    /// ASSURANCE_CHANGED.
+    pub fn get_assurance_changed_status(&self) -> AssuranceChanged {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().machine.read_assurance_changed())
+    }
+
+    /// The assured readers of the topic with what was decided about each, those that are not matched too.
+    pub fn assurance(&self) -> Vec<PairAssurance> {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.entity.node.assurance_of(cell.guid.entity_id))
     }
 
     /// The matched readers.

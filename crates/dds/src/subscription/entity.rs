@@ -8,10 +8,12 @@ use dcps::{Error, ReturnCode, TypeSupport};
 use super::listener::AnyDataReaderListener;
 use super::raw::RawDataReader;
 use super::subscriber::{Subscriber, SubscriberEntity};
+use crate::builtin::BuiltinTopic;
 use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::Node;
+use crate::node::builtin::make_cell;
 use crate::node::reader::ReaderCell;
 use crate::node::watch::{Callback, Watch};
 use crate::topic::TopicEntity;
@@ -50,6 +52,28 @@ impl ReaderEntity {
         }))
     }
 
+    /// The reader of a built-in topic: there from the beginning, and never announced.
+    pub(super) fn builtin(
+        topic: Arc<TopicEntity>,
+        subscriber: &Arc<SubscriberEntity>,
+        which: BuiltinTopic,
+        node: Arc<Node>,
+    ) -> Result<Arc<Self>, Error> {
+        let qos = BuiltinTopic::reader_qos();
+        let watch = Watch::below(&subscriber.watch);
+        let cell = make_cell(node.prefix(), which, Arc::clone(&watch))?;
+        Ok(Arc::new(Self {
+            node,
+            topic,
+            subscriber: Arc::downgrade(subscriber),
+            watch,
+            cell: OnceLock::from(cell),
+            qos: Mutex::new(qos),
+            types: Mutex::default(),
+            listening: Listening::default(),
+        }))
+    }
+
     /// Announces the reader; nothing happens if that was done before.
     pub(super) fn enable(&self) -> Result<(), Error> {
         // Callbacks come after the command: by then the reader is enabled.
@@ -58,6 +82,9 @@ impl ReaderEntity {
             let Some(types) = lock(&self.types).take() else {
                 return self.cell.get().map(drop).ok_or_else(|| not_enabled("enable: it failed before"));
             };
+            if qos.assurance.is_some() {
+                self.node.prepare_assured_reader(work)?;
+            }
             let cell = self.node.make_reader(self.announced(qos.clone()), types, Arc::clone(&self.watch))?;
             let _ = self.cell.set(Arc::clone(&cell));
             self.node.announce_reader(&cell, self.topic.subject(), work)
@@ -155,18 +182,25 @@ impl ReaderEntity {
 }
 
 /// The statuses of a reader, in the order in which listeners are called.
-const BITS: [StatusMask; 7] = [
+const BITS: [StatusMask; 9] = [
     StatusMask::SUBSCRIPTION_MATCHED,
     StatusMask::LIVELINESS_CHANGED,
     StatusMask::REQUESTED_INCOMPATIBLE_QOS,
     StatusMask::REQUESTED_DEADLINE_MISSED,
     StatusMask::SAMPLE_LOST,
     StatusMask::SAMPLE_REJECTED,
+    StatusMask::ASSURANCE_CHANGED,
+    StatusMask::BOUND_EXCEEDED,
     StatusMask::DATA_AVAILABLE,
 ];
 const ALL: StatusMask = {
-    let [matched, alive, incompatible, deadline, lost, rejected, data] = BITS;
-    StatusMask(matched.0 | alive.0 | incompatible.0 | deadline.0 | lost.0 | rejected.0 | data.0)
+    let mut all = StatusMask::NONE;
+    let mut rest: &[StatusMask] = &BITS;
+    while let [bit, others @ ..] = rest {
+        all = StatusMask(all.0 | bit.0);
+        rest = others;
+    }
+    all
 };
 
 /// Reads the status, which settles it, and calls.
@@ -187,6 +221,12 @@ fn call(listener: &dyn AnyDataReaderListener, reader: &RawDataReader, bit: Statu
         StatusMask::SAMPLE_LOST => listener.on_sample_lost(reader, reader.get_sample_lost_status()),
         StatusMask::SAMPLE_REJECTED => {
             listener.on_sample_rejected(reader, reader.get_sample_rejected_status())
+        }
+        StatusMask::ASSURANCE_CHANGED => {
+            listener.on_assurance_changed(reader, reader.get_assurance_changed_status());
+        }
+        StatusMask::BOUND_EXCEEDED => {
+            listener.on_bound_exceeded(reader, reader.get_bound_exceeded_status());
         }
         _ => {
             reader.settle_data_available();

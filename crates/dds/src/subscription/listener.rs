@@ -1,7 +1,10 @@
 //! Listeners of readers and subscribers (DDS 1.4, 2.2.2.5.7 and 2.2.2.5.6).
 use std::sync::Arc;
 
-use dcps::status::{DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected};
+use dcps::status::{
+    AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
+    SampleRejected,
+};
 
 use super::{DataReader, RawDataReader, Subscriber};
 
@@ -33,6 +36,14 @@ macro_rules! callbacks {
         }
         /// A writer was matched, or is gone.
         fn on_subscription_matched(&self, reader: &$reader, status: Matched) {
+            let _ = (reader, status);
+        }
+        /// The assurance with a writer is another: see `assurance()`.
+        fn on_assurance_changed(&self, reader: &$reader, status: AssuranceChanged) {
+            let _ = (reader, status);
+        }
+        /// A sample was later than the bound that was promised for it.
+        fn on_bound_exceeded(&self, reader: &$reader, status: BoundExceeded) {
             let _ = (reader, status);
         }
     };
@@ -81,5 +92,11 @@ impl<T: Send + Sync> AnyDataReaderListener for Typed<T> {
     }
     fn on_subscription_matched(&self, reader: &RawDataReader, status: Matched) {
         self.0.on_subscription_matched(&DataReader::of(reader.clone()), status);
+    }
+    fn on_assurance_changed(&self, reader: &RawDataReader, status: AssuranceChanged) {
+        self.0.on_assurance_changed(&DataReader::of(reader.clone()), status);
+    }
+    fn on_bound_exceeded(&self, reader: &RawDataReader, status: BoundExceeded) {
+        self.0.on_bound_exceeded(&DataReader::of(reader.clone()), status);
     }
 }

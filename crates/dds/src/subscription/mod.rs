@@ -1,4 +1,5 @@
 //! Subscribers and DataReaders.
+mod builtin;
 mod entity;
 mod listener;
 mod raw;
@@ -9,6 +10,6 @@ mod subscriber;
 pub use listener::{AnyDataReaderListener, DataReaderListener, SubscriberListener};
 pub use raw::RawDataReader;
 pub use reader::DataReader;
-pub use sample::Sample;
+pub use sample::{Sample, SampleType};
 pub use subscriber::Subscriber;
 pub(crate) use subscriber::SubscriberEntity;

@@ -1,10 +1,12 @@
 //! The untyped DataReader: everything that does not depend on the type of samples (DDS 1.4, 2.2.2.5.3).
 use std::sync::Arc;
 
+use dcps::assurance::PairAssurance;
 use dcps::qos::DataReaderQos;
 use dcps::reader::{DropCount, DropReason, Request, Sample as Octets};
 use dcps::status::{
-    DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost, SampleRejected, StatusMask,
+    AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
+    SampleRejected, StatusMask,
 };
 use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
 use rtps::reader::ReaderCounters;
@@ -15,6 +17,8 @@ use wire::{Duration, Guid};
 
 use super::entity::ReaderEntity;
 use super::listener::AnyDataReaderListener;
+use super::reader::DataReader;
+use super::sample::SampleType;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
 use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled};
@@ -44,6 +48,15 @@ impl RawDataReader {
     /// The topic.
     pub fn get_topicdescription(&self) -> Topic {
         Topic::new(Arc::clone(&self.entity.topic), self.subscriber.get_participant().clone())
+    }
+
+    /// The same reader for samples of a type.
+    ///
+    /// # Errors
+    /// `PreconditionNotMet` if its topic was made for another type.
+    pub fn typed<T: SampleType + 'static>(&self) -> Result<DataReader<T>, Error> {
+        self.get_topicdescription().check_type::<T>("typed")?;
+        Ok(DataReader::of(self.clone()))
     }
 
     /// Its name in the domain.
@@ -138,6 +151,25 @@ impl RawDataReader {
         self.entity.cell("get_key_value")?.lock().cache.key_value(instance, Representation::Xcdr2, out)
     }
 
+    /// ASSURANCE_CHANGED.
+    pub fn get_assurance_changed_status(&self) -> AssuranceChanged {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().cache.read_assurance_changed())
+    }
+
+    /// BOUND_EXCEEDED.
+    pub fn get_bound_exceeded_status(&self) -> BoundExceeded {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Default::default, |cell| cell.lock().cache.bound_exceeded())
+    }
+
+    /// The writers of the topic with what was decided about each, if the reader has ASSURANCE, those that are not matched too. Writers of
+    /// the reader's own participant are not among them: between them there is no network.
+    pub fn assurance(&self) -> Vec<PairAssurance> {
+        let cell = self.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.entity.node.assurance_of(cell.guid.entity_id))
+    }
+
     /// The condition that there are samples in these states.
     pub fn create_readcondition(&self, states: States) -> ReadCondition {
         ReadCondition::new(self.clone(), states)
@@ -153,15 +185,17 @@ impl RawDataReader {
         self.entity.status_changes()
     }
 
-    /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until every matched reliable writer has
-    /// said what it holds, and that was delivered or will never come. A writer of Punctual says it piece by piece as it sends its
-    /// history, so that the wait ends when the first piece has come.
+    /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until at least one writer is matched, and
+    /// every matched reliable writer has said what it held at the match, and all of that was delivered or will never come. What is
+    /// written later is not waited for. Returns at once for DURABILITY of VOLATILE.
     ///
     /// # Errors
-    /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.
+    /// `Timeout`, also if no writer was matched in time; `NotEnabled`, `AlreadyDeleted`.
     pub fn wait_for_historical_data(&self, max_wait: Duration) -> Result<(), Error> {
         let cell = self.entity.cell("wait_for_historical_data")?;
-        if self.get_qos().endpoint.durability < Durability::TransientLocal {
+        // A built-in topic's data are there as soon as they are known.
+        let is_volatile = self.get_qos().endpoint.durability < Durability::TransientLocal;
+        if is_volatile || self.subscriber.entity().is_builtin {
             return Ok(());
         }
         let waits = WaitSet::new();
@@ -194,8 +228,10 @@ impl RawDataReader {
     /// Changes the QoS.
     ///
     /// # Errors
-    /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then.
+    /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
+    /// built-in topic.
     pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
+        self.subscriber.entity().refuse_builtin("set_qos")?;
         self.entity.set_qos(qos.or_else(|| self.subscriber.get_default_datareader_qos()))
     }
 

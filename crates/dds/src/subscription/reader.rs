@@ -8,11 +8,10 @@ use std::sync::Arc;
 use dcps::reader::{Request, Sample as Octets, Which};
 use dcps::status::StatusMask;
 use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
-use wire::cdr::{DdsType, Encoding};
 
 use super::listener::{AnyDataReaderListener, DataReaderListener, Typed};
 use super::raw::RawDataReader;
-use super::sample::Sample;
+use super::sample::{Sample, SampleType};
 use crate::condition::{QueryCondition, ReadCondition};
 
 /// A reader of samples of type `T`. Clones are the same reader. What does not depend on the type is said by [`RawDataReader`], which
@@ -40,7 +39,7 @@ impl<T> DataReader<T> {
     }
 }
 
-impl<T: DdsType> DataReader<T> {
+impl<T: SampleType> DataReader<T> {
     /// Takes up to `max` samples in these states out of the cache.
     ///
     /// # Errors
@@ -169,7 +168,7 @@ impl<T: DdsType> DataReader<T> {
         let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
         self.each(&request, |octets| {
             if let Some(payload) = &octets.payload {
-                sample.decode_payload_into(payload.bytes()).ok()?;
+                sample.read_payload_into(payload.bytes()).ok()?;
             }
             Some(octets.info)
         })
@@ -181,7 +180,7 @@ impl<T: DdsType> DataReader<T> {
     /// `BadParameter` if the sample breaks a bound of its type, `NotEnabled`.
     pub fn lookup_instance(&self, sample: &T) -> Result<Option<InstanceHandle>, Error> {
         let mut octets = Vec::new();
-        sample.encode_payload(Encoding::XCDR2, &mut octets).map_err(|error| {
+        sample.write_payload(&mut octets).map_err(|error| {
             let advice = "make the sample keep the bounds of its type";
             Error::new(ReturnCode::BadParameter, "lookup_instance", error.to_string(), advice)
         })?;
@@ -195,7 +194,7 @@ impl<T: DdsType> DataReader<T> {
     pub fn get_key_value(&self, instance: InstanceHandle) -> Result<T, Error> {
         let mut octets = Vec::new();
         self.raw.serialized_key(instance, &mut octets)?;
-        T::decode_key_payload(&octets).map_err(|error| not_decoded(&error))
+        T::read_key_payload(&octets).map_err(|error| not_decoded(&error))
     }
 
     /// The condition that there are samples in these states for which `query` is true.
@@ -293,9 +292,9 @@ impl<T> Deref for DataReader<T> {
     }
 }
 
-fn decode<T: DdsType>(octets: &Octets) -> Option<Sample<T>> {
-    let data = octets.payload.as_ref().map(|payload| T::decode_payload(payload.bytes())).transpose();
-    let key = octets.key.as_ref().map(|key| T::decode_key_payload(key.bytes())).transpose();
+fn decode<T: SampleType>(octets: &Octets) -> Option<Sample<T>> {
+    let data = octets.payload.as_ref().map(|payload| T::read_payload(payload.bytes())).transpose();
+    let key = octets.key.as_ref().map(|key| T::read_key_payload(key.bytes())).transpose();
     Some(Sample { info: octets.info, data: data.ok()?, key: key.ok()? })
 }
 

@@ -1,7 +1,59 @@
 //! A sample as the application gets it.
+use std::fmt::Display;
 use std::ops::Deref;
 
-use dcps::SampleInfo;
+use dcps::{KeyError, SampleInfo};
+use wire::cdr::{DdsType, Encoding};
+
+/// What a typed reader gives: a type of topics, or the data of a built-in topic.
+pub trait SampleType: Sized {
+    /// Why octets are no such sample, or the other way round.
+    type Fault: Display;
+
+    /// Reads a serialized sample.
+    ///
+    /// # Errors
+    /// The octets are none.
+    fn read_payload(payload: &[u8]) -> Result<Self, Self::Fault>;
+
+    /// Reads a serialized sample into this one, whose memory is used again.
+    ///
+    /// # Errors
+    /// The octets are none; what `self` is then is not said.
+    fn read_payload_into(&mut self, payload: &[u8]) -> Result<(), Self::Fault>;
+
+    /// Reads a serialized key; the other members are initial.
+    ///
+    /// # Errors
+    /// The octets are none.
+    fn read_key_payload(payload: &[u8]) -> Result<Self, Self::Fault>;
+
+    /// Appends the serialized sample.
+    ///
+    /// # Errors
+    /// It breaks a bound of its type.
+    fn write_payload(&self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
+}
+
+impl<T: DdsType> SampleType for T {
+    type Fault = KeyError;
+
+    fn read_payload(payload: &[u8]) -> Result<Self, KeyError> {
+        T::decode_payload(payload).map_err(KeyError::Decode)
+    }
+
+    fn read_payload_into(&mut self, payload: &[u8]) -> Result<(), KeyError> {
+        self.decode_payload_into(payload).map_err(KeyError::Decode)
+    }
+
+    fn read_key_payload(payload: &[u8]) -> Result<Self, KeyError> {
+        T::decode_key_payload(payload).map_err(KeyError::Decode)
+    }
+
+    fn write_payload(&self, out: &mut Vec<u8>) -> Result<(), KeyError> {
+        self.encode_payload(Encoding::XCDR2, out).map_err(KeyError::Encode)
+    }
+}
 
 /// Data and what is known about them.
 #[derive(Clone, PartialEq, Debug)]

@@ -39,10 +39,20 @@ pub(crate) struct SubscriberEntity {
     pub(crate) readers: Children<ReaderEntity>,
     listening: Listening<dyn SubscriberListener>,
     enabled: AtomicBool,
+    /// It is the one of the built-in topics.
+    pub(super) is_builtin: bool,
 }
 
 impl SubscriberEntity {
     pub(crate) fn new(participant: &Arc<ParticipantEntity>, qos: SubscriberQos) -> Result<Arc<Self>, Error> {
+        Self::made(participant, qos, false)
+    }
+
+    pub(super) fn made(
+        participant: &Arc<ParticipantEntity>,
+        qos: SubscriberQos,
+        is_builtin: bool,
+    ) -> Result<Arc<Self>, Error> {
         qos.check()?;
         Ok(Arc::new(Self {
             node: Arc::clone(&participant.node),
@@ -53,6 +63,7 @@ impl SubscriberEntity {
             readers: Children::default(),
             listening: Listening::default(),
             enabled: AtomicBool::new(false),
+            is_builtin,
         }))
     }
 
@@ -228,6 +239,7 @@ impl Subscriber {
         listener: Option<Arc<dyn AnyDataReaderListener>>,
         mask: StatusMask,
     ) -> Result<RawDataReader, Error> {
+        self.entity.refuse_builtin("create_datareader")?;
         topic.check_participant(&self.participant, "create_datareader")?;
         let qos = qos.or_else(|| self.get_default_datareader_qos());
         let node = Arc::clone(self.participant.node());
@@ -258,6 +270,7 @@ impl Subscriber {
                 "delete it by the subscriber that made it",
             ));
         }
+        self.entity.refuse_builtin("delete_datareader")?;
         refuse_inside(&reader.entity().watch, "delete_datareader")?;
         let is_there = self.entity.delete(reader.entity());
         if is_there { Ok(()) } else { Err(deleted("delete_datareader")) }
@@ -266,8 +279,9 @@ impl Subscriber {
     /// Deletes all readers.
     ///
     /// # Errors
-    /// `PreconditionNotMet` if this is called from the listener of one of them; then none is deleted.
+    /// `PreconditionNotMet` if this is called from the listener of one of them, or for the built-in subscriber; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
+        self.entity.refuse_builtin("delete_contained_entities")?;
         self.entity.check_readers_outside("delete_contained_entities")?;
         self.entity.delete_all();
         Ok(())
@@ -306,8 +320,10 @@ impl Subscriber {
     /// Changes the QoS. PARTITION and GROUP_DATA are announced anew for every reader.
     ///
     /// # Errors
-    /// What [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then.
+    /// What [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then. `PreconditionNotMet` for
+    /// the built-in subscriber.
     pub fn set_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
+        self.entity.refuse_builtin("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_subscriber_qos());
         let former = {
             let mut current = lock(&self.entity.qos);

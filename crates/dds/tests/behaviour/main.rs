@@ -7,6 +7,7 @@ mod desk;
 mod loft;
 
 mod access;
+mod builtin;
 mod changes;
 mod conditions;
 mod delivery;

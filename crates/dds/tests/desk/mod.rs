@@ -3,11 +3,11 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use dds::host::{Addresses, Channel, Engine, Host, Sent};
+use dds::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
 use dds::qos::DomainParticipantQos;
 use dds::{Bytes, DomainParticipant, DomainParticipantFactory, QosKind};
 use rtps::discovery::DiscoveryConfig;
@@ -23,6 +23,11 @@ pub(crate) struct Left {
     /// Number of the host.
     pub(crate) host: usize,
     pub(crate) channel: Channel,
+    /// Where it came from and went to.
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    /// It left by one call with so many others.
+    pub(crate) train: usize,
     /// DSCP.
     pub(crate) class: u8,
     pub(crate) at: Instant,
@@ -62,6 +67,10 @@ struct VirtualHost {
     engine: Mutex<Option<Arc<dyn Engine>>>,
     keeps_thread: AtomicBool,
     closed: AtomicBool,
+    /// How many flows were opened.
+    flows: AtomicU64,
+    /// Sending takes so long, in nanoseconds.
+    sending: AtomicU64,
 }
 
 /// A domain of virtual hosts.
@@ -120,6 +129,8 @@ impl Desk {
             engine: Mutex::new(None),
             keeps_thread: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            flows: AtomicU64::new(0),
+            sending: AtomicU64::new(0),
         });
         let interface = rtps::Interface {
             index: 1,
@@ -188,6 +199,12 @@ impl Desk {
     /// Datagrams that leave from now on arrive after this time.
     pub(crate) fn delay(&mut self, time: Duration) {
         self.world.network().delay = u64::try_from(time.as_nanos()).unwrap();
+    }
+
+    /// A call of a host that sends along a flow takes so long from now on.
+    pub(crate) fn slow_down(&mut self, host: usize, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap();
+        self.world.hosts()[host].sending.store(nanos, Ordering::SeqCst);
     }
 
     /// The sockets of a host take nothing, or take something again.
@@ -286,9 +303,7 @@ impl World {
 
     fn deliver(&self, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         let hosts = self.hosts();
-        let Some(source) = hosts.iter().position(|host| [host.metatraffic, host.user].contains(&from)) else {
-            return;
-        };
+        let Some(source) = hosts.iter().position(|host| host.user.ip() == from.ip()) else { return };
         for (target, host) in hosts.iter().enumerate() {
             let is_meant = if to.ip().is_multicast() {
                 target != source
@@ -324,29 +339,47 @@ impl Host for VirtualHost {
         )
     }
 
+    fn open_flow(&self) -> Option<FlowSocket> {
+        let port = 50_000 + u16::try_from(self.flows.fetch_add(1, Ordering::SeqCst)).unwrap();
+        let SocketAddr::V4(user) = self.user else { return None };
+        let address = SocketAddrV4::new(*user.ip(), port);
+        Some(FlowSocket { address, max_datagram: 1_472, trains: true })
+    }
+
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
         let Some(world) = self.world.upgrade() else { return Sent::Done };
-        let from = match channel {
-            Channel::Metatraffic => self.metatraffic,
-            Channel::User => self.user,
+        let (from, class) = match (path.flow, channel) {
+            (Some(flow), _) => (SocketAddr::new(self.user.ip(), flow.port.get()), flow.class),
+            (None, Channel::Metatraffic) => (self.metatraffic, datagram.class()),
+            (None, Channel::User) => (self.user, datagram.class()),
         };
-        let mut octets = Vec::new();
-        datagram.copy_to(&mut octets);
         let now = world.now().monotonic;
         let mut network = world.network();
         if network.full.contains(&self.number) {
             return Sent::Full;
         }
-        if let Some(record) = &mut network.record {
-            let (host, class) = (self.number, datagram.class());
-            record.push(Left { host, channel, class, at: now, octets: octets.clone() });
+        let train = datagram.datagrams().count();
+        assert_eq!(datagram.segment().is_some(), train > 1);
+        for (index, slices) in datagram.datagrams().enumerate() {
+            let octets = slices.collect::<Vec<_>>().concat();
+            if let Some(segment) = datagram.segment() {
+                let is_last = index + 1 == train;
+                assert!(octets.len() == usize::from(segment) || is_last && octets.len() < segment.into());
+            }
+            if let Some(record) = &mut network.record {
+                let (host, to) = (self.number, path.destination);
+                record.push(Left { host, channel, from, to, train, class, at: now, octets: octets.clone() });
+            }
+            if network.lost_per_mille > 0 && channel == Channel::User && network.is_lost() {
+                continue;
+            }
+            network.count += 1;
+            let key = (now.as_nanos() + network.delay, network.count);
+            network.flying.insert(key, (from, path.destination, octets));
         }
-        if network.lost_per_mille > 0 && channel == Channel::User && network.is_lost() {
-            return Sent::Done;
+        if path.flow.is_some() {
+            world.now.fetch_add(self.sending.load(Ordering::SeqCst), Ordering::SeqCst);
         }
-        network.count += 1;
-        let key = (now.as_nanos() + network.delay, network.count);
-        network.flying.insert(key, (from, path.destination, octets));
         Sent::Done
     }
 

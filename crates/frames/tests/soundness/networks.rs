@@ -10,6 +10,8 @@ use crate::analysis::{Analysis, Model};
 use crate::ratios::Ratios;
 
 pub(crate) const EFFORT: Effort = Effort { aligned: 7, climbing: 12, random: 3, frames: 600 };
+/// In large networks there is more to choose.
+const LARGE: Effort = Effort { aligned: 14, climbing: 60, random: 4, frames: 1000 };
 
 /// A small network with guards: some flows are trusted, some have a gate, some a meter; what babbles has one of the two.
 pub(crate) fn generated(seed: u64) -> (Generated, Vec<Policing>) {
@@ -49,12 +51,21 @@ pub(crate) fn attack(
     network: &frames::Network,
     bounds: &frames::Bounds,
 ) -> Option<(usize, usize, Found)> {
+    attack_with(seed, network, bounds, EFFORT)
+}
+
+fn attack_with(
+    seed: u64,
+    network: &frames::Network,
+    bounds: &frames::Bounds,
+    effort: Effort,
+) -> Option<(usize, usize, Found)> {
     let targets: Vec<(usize, usize)> = (0..network.flows().len())
         .filter(|flow| !network.flows()[*flow].babbles)
         .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
         .collect();
     let (flow, hop) = *targets.get(Random::new(seed ^ 1).index(targets.len()))?;
-    Some((flow, hop, Search::new(network, bounds, flow, hop, EFFORT).worst(seed)))
+    Some((flow, hop, Search::new(network, bounds, flow, hop, effort).worst(seed)))
 }
 
 /// What became of some of the seeds.
@@ -80,7 +91,8 @@ impl Tally {
         self.most_flows = self.most_flows.max(generated.network.flows().len());
         let network = analysis.guarded(&generated.network);
         let bounds = analysis.bounds(&network);
-        let Some((flow, hop, found)) = attack(seed, &network, &bounds) else { return };
+        let effort = if network.flows().len() > Shape::SMALL.flows { LARGE } else { EFFORT };
+        let Some((flow, hop, found)) = attack_with(seed, &network, &bounds, effort) else { return };
         self.runs += found.runs;
         self.checked += found.outcome.received.iter().flatten().sum::<u64>();
         let wrong = wrong_with(&analysis, &network, &found);

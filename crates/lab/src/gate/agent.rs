@@ -16,15 +16,16 @@ use gate::protocol::{
 };
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
 use super::program::{Program, full};
 use crate::error::Error;
 
 /// The most clients at a time; who comes then is told so.
 const MOST_CLIENTS: usize = 8;
-/// Who says nothing for so long, or takes no answer, is sent away.
-const SILENCE: Duration = Duration::from_secs(60);
+/// Who asks for nothing for so long after connecting, or takes no answer, is sent away. Who has asked once may be silent; the
+/// system finds out whether it is still there.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// What an agent serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -107,9 +108,11 @@ impl Agent {
     /// Answers a client until it goes.
     fn attend(&self, mut stream: TcpStream) {
         let mut lines = Lines::default();
+        let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(SILENCE / 4).with_retries(3);
         let prepared = stream.set_read_timeout(Some(SILENCE)).and_then(|()| {
             stream.set_nodelay(true)?;
-            stream.set_write_timeout(Some(SILENCE))
+            stream.set_write_timeout(Some(SILENCE))?;
+            SockRef::from(&stream).set_tcp_keepalive(&alive)
         });
         if prepared.is_err() {
             return;
@@ -125,7 +128,13 @@ impl Agent {
             lines.add(buffer.get(..length).unwrap_or_default());
             while let Some(line) = lines.next() {
                 let (answer, end) = match line {
-                    Ok(line) => (self.answer(&line), false),
+                    Ok(line) => {
+                        let answer = self.answer(&line);
+                        let asked = !matches!(answer, Answer::Refused { reason: Refusal::Malformed, .. });
+                        // It failed only if the connection did, which shows at the next turn.
+                        let _ = if asked { stream.set_read_timeout(None) } else { Ok(()) };
+                        (answer, false)
+                    }
                     // Where the next request begins cannot be known.
                     Err(TooLong) => {
                         let what = format!("a request has at most {LONGEST_REQUEST} octets");

@@ -85,7 +85,8 @@ impl Program {
     /// # Errors
     /// What the kernel says.
     pub fn attach(&mut self, interface: u32, pin: &Path) -> Result<(), Error> {
-        if self.counts.get(&interface.to_ne_bytes(), 0).is_err() {
+        // Asked for by key, because a value of zeros is also what aya 0.13 gives for one that is not there.
+        if !self.counts.keys().flatten().any(|key| key == interface.to_ne_bytes()) {
             let cpus = aya::util::nr_cpus().map_err(|(what, error)| Error::system(what)(error))?;
             let zero = PerCpuValues::try_from(vec![[0; 56]; cpus]).map_err(Error::system("counts"))?;
             self.counts.insert(interface.to_ne_bytes(), zero, 0).map_err(refused("counts"))?;
@@ -109,7 +110,7 @@ impl Program {
     /// Gives a flow a contract; what it has sent is not forgotten. The contract that the kernel has then.
     ///
     /// # Errors
-    /// What the kernel says: [`full`] tells whether there is no room.
+    /// What the kernel says: `full` tells whether there is no room.
     pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
         let octets = key_octets(interface, key);
         if self.states.get(&octets, 0).is_err() {

@@ -55,7 +55,8 @@ fn answer<P: Payload>(
             }
         }
     }
-    let is_final = proxy.heard;
+    // It asks for a HEARTBEAT for itself until it knows.
+    let is_final = proxy.knows_history();
     let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
     store.count = store.count.wrapping_add(1);
     let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };

@@ -294,11 +294,13 @@ impl Reader {
         Some(self.writers.get(self.position(writer).ok()?)?.next())
     }
 
-    /// True once a matched writer has said what it holds, and all of that was delivered or will never come; a best-effort writer
-    /// does not say it.
+    /// True once a matched writer has said what it holds, and all of that was delivered or will never come; what it writes later
+    /// does not count. A best-effort writer does not say it: then it is true at once.
     pub fn has_history(&self, writer: Guid) -> bool {
-        let proxy = self.position(writer).ok().and_then(|index| self.writers.get(index));
-        proxy.is_some_and(|proxy| !proxy.reliable || proxy.heard && proxy.next() > proxy.last)
+        self.position(writer)
+            .ok()
+            .and_then(|index| self.writers.get(index))
+            .is_some_and(WriterProxy::has_history)
     }
 
     /// Matches a writer, or gives a matched one new paths.
@@ -373,7 +375,8 @@ impl Reader {
             return;
         };
         if let Some(proxy) = self.writers.get_mut(index) {
-            proxy.on_heartbeat(now.monotonic, heartbeat, &mut self.store, sink);
+            let is_ours = source.vendor == VendorId::PUNCTUAL;
+            proxy.on_heartbeat(now.monotonic, heartbeat, is_ours, &mut self.store, sink);
         }
     }
 

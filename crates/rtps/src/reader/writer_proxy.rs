@@ -55,6 +55,8 @@ pub(super) struct WriterProxy {
     pub(super) blocked: bool,
     /// A HEARTBEAT has come.
     pub(super) heard: bool,
+    /// The last change that the writer held at the match, once it has said so.
+    history_until: Option<SequenceNumber>,
     hello_wait: Duration,
     /// When an ACKNACK is due.
     pub(super) answer_at: Instant,
@@ -85,6 +87,7 @@ impl WriterProxy {
             heartbeat_frags: Count::default(),
             blocked: false,
             heard: false,
+            history_until: None,
             hello_wait: HELLO_WAIT,
             answer_at: if reliable { now } else { Instant::NEVER },
             answer: reliable,
@@ -108,6 +111,16 @@ impl WriterProxy {
 
     pub(super) const fn due(&self) -> Instant {
         self.answer_at
+    }
+
+    /// The writer has said what it held at the match.
+    pub(super) const fn knows_history(&self) -> bool {
+        self.history_until.is_some()
+    }
+
+    /// What the writer held at the match was delivered, or will never come.
+    pub(super) fn has_history(&self) -> bool {
+        !self.reliable || self.history_until.is_some_and(|until| self.next() > until)
     }
 
     /// The changes that are missing up to the writer's last, incomplete ones apart.
@@ -280,6 +293,7 @@ impl WriterProxy {
         &mut self,
         now: Instant,
         heartbeat: &Heartbeat,
+        is_ours: bool,
         store: &mut Store,
         sink: &mut impl Sink,
     ) {
@@ -294,9 +308,13 @@ impl WriterProxy {
             // That answers the question for a first one.
             (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
         }
+        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
+        // What Punctual's writer says to all is about how far the others were served.
+        if self.history_until.is_none() && (directed || !is_ours) {
+            self.history_until = Some(heartbeat.last);
+        }
         self.last = heartbeat.last;
         let next = self.order.next();
-        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
         if self.was_led_astray(now, heartbeat.last.next(), directed) {
             store.counters.implausible += 1;
             // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.

@@ -36,8 +36,9 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
-        let heard_before = core::mem::replace(&mut proxy.heard, true);
+        let heard_before = proxy.heard;
         let progress = proxy.acknowledge(base, offset);
+        proxy.hear(acknack);
         proxy.request(&acknack.set);
         // It does not know yet where its changes begin; or it does, and its application refuses what it has from before.
         if base < proxy.start && now.monotonic >= proxy.answer_again_at {

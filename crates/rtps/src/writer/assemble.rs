@@ -20,6 +20,11 @@ pub(crate) fn overhead(inline_qos: Option<&[u8]>) -> usize {
         .saturating_add(inline_qos.map_or(0, <[u8]>::len))
 }
 
+/// Octets of a datagram of the history with one DATA, apart from its payload and inline QoS: it is for every reader.
+pub(crate) const fn slab_around() -> usize {
+    Header::LEN + INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + 3 + HEARTBEAT_LEN
+}
+
 /// Octets of a fragment such that a datagram of `datagram` octets holds one; a multiple of four.
 pub(crate) fn fragment_size(datagram: u32, inline_qos: Option<&[u8]>) -> u32 {
     let around = fragment_overhead(inline_qos);
@@ -211,8 +216,8 @@ impl<'t, P: Payload> Datagram<'t, P> {
         true
     }
 
-    /// Ends with a HEARTBEAT, for which room was kept.
-    pub(crate) fn heartbeat(self, heartbeat: &Heartbeat) {
+    /// Adds the HEARTBEAT that ends a datagram, for which room was kept.
+    pub(crate) fn heartbeat(&mut self, heartbeat: &Heartbeat) {
         let heartbeat = Heartbeat { reader_id: self.reader_id, writer_id: self.writer_id, ..*heartbeat };
         self.out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
     }

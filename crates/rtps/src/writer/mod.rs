@@ -6,6 +6,7 @@
 mod acknowledge;
 mod assemble;
 mod history;
+mod pace;
 mod reader_proxy;
 mod send;
 
@@ -18,6 +19,7 @@ use wire::{Duration, Guid, Instant, Now, SequenceNumber, Timestamp};
 use crate::Payload;
 use crate::path::Path;
 use history::{Entry, History};
+use pace::Pace;
 use reader_proxy::ReaderProxy;
 
 /// How a writer behaves. Every value can be changed before the writer is made.
@@ -46,6 +48,10 @@ pub struct WriterConfig {
     pub max_heartbeat_period: Duration,
     /// Payloads above this many octets are kept by handle and never copied. Default 16 KiB.
     pub copy_limit: usize,
+    /// Most octets of payload and inline QoS in a change whose writer has a contract; larger ones are refused, and datagrams of several
+    /// small ones are no larger. Inline QoS counts in each fragment. Such a writer makes its datagrams as large as `max_datagram`
+    /// whatever its readers' paths are; a reader whose path carries less is served alone. Default none.
+    pub largest_message: Option<u32>,
 }
 
 impl WriterConfig {
@@ -63,6 +69,7 @@ impl WriterConfig {
             heartbeat_period: Duration::from_millis(20),
             max_heartbeat_period: Duration::from_millis(500),
             copy_limit: 16 << 10,
+            largest_message: None,
         }
     }
 }
@@ -78,7 +85,7 @@ pub struct MatchedReader {
     pub wants_history: bool,
     /// Fresh changes go along each of these.
     pub paths: Vec<Path>,
-    /// Repairs and what else is for it alone go here, if fresh changes go to a group; otherwise along `paths`.
+    /// Repairs and what else is for it alone go here, if fresh changes go to a group or along a flow; otherwise along `paths`.
     pub direct: Option<Path>,
     /// Octets that its socket can hold, if it said so.
     pub receive_buffer: Option<u32>,
@@ -124,6 +131,13 @@ pub enum WriteError {
         /// The most that is possible.
         limit: usize,
     },
+    /// It is larger than the writer's contract says.
+    AboveContract {
+        /// Octets of the payload and of inline QoS in each of its fragments.
+        len: usize,
+        /// The most that was declared.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for WriteError {
@@ -134,6 +148,12 @@ impl fmt::Display for WriteError {
             }
             Self::TooLarge { len, limit } => {
                 write!(f, "a sample of {len} octets is larger than the limit of {limit}")
+            }
+            Self::AboveContract { len, limit } => {
+                write!(
+                    f,
+                    "a message of {len} octets is larger than the {limit} that the writer's contract allows"
+                )
             }
         }
     }
@@ -176,6 +196,12 @@ pub struct WriterCounters {
     pub implausible: u64,
     /// Times that half-empty slabs were copied together.
     pub compactions: u64,
+    /// Messages along a flow.
+    pub messages: u64,
+    /// Messages that had to wait for the separation of their contract.
+    pub paced: u64,
+    /// How long those have waited, in nanoseconds together.
+    pub paced_nanos: u64,
 }
 
 /// A writer without input or output. See the module.
@@ -205,6 +231,9 @@ pub struct Writer<P> {
     ready: bool,
     /// Smallest datagram over all paths.
     datagram: u32,
+    pace: Pace,
+    /// Some reader has a flow.
+    has_flows: bool,
     counters: WriterCounters,
 }
 
@@ -231,6 +260,8 @@ impl<P: Payload> Writer<P> {
             heartbeat_count: 0,
             ready: false,
             datagram,
+            pace: Pace::default(),
+            has_flows: false,
             counters: WriterCounters::default(),
         }
     }
@@ -297,7 +328,8 @@ impl<P: Payload> Writer<P> {
                 let window = reader.receive_buffer.map_or(self.config.window, |octets| octets / 2).max(1);
                 let offset = self.history.offset_before(start);
                 let reader = MatchedReader { reliable, ..reader };
-                self.readers.insert(index, ReaderProxy::new(reader, start, offset, u64::from(window)));
+                self.readers
+                    .insert(index, ReaderProxy::new(reader, start, offset, self.last, u64::from(window)));
                 if reliable {
                     self.arm_heartbeat(now.monotonic);
                 }
@@ -354,6 +386,7 @@ impl<P: Payload> Writer<P> {
         if len > limit {
             return Err(WriteError::TooLarge { len, limit });
         }
+        self.check_contract(change.inline_qos, len)?;
         if self.keeps_nothing() {
             return Ok(self.pass());
         }
@@ -386,6 +419,7 @@ impl<P: Payload> Writer<P> {
             let limit = self.config.copy_limit.min(self.datagram as usize);
             return Err(InPlaceError::Write(WriteError::TooLarge { len: max_len, limit }));
         }
+        self.check_contract(change.inline_qos, max_len).map_err(InPlaceError::Write)?;
         if self.keeps_nothing() {
             return Ok(self.pass());
         }
@@ -434,6 +468,18 @@ impl<P: Payload> Writer<P> {
         self.ready = true;
     }
 
+    /// Changes the largest message of a writer that has a contract, for what is written from now on.
+    pub fn set_largest_message(&mut self, octets: u32) {
+        self.config.largest_message = Some(octets);
+        self.measure_paths();
+    }
+
+    /// A message along a flow begins so long after the one before has left, at least. Zero, the default, paces nothing.
+    pub fn set_separation(&mut self, separation: Duration) {
+        self.pace.separation = separation;
+        self.ready = true;
+    }
+
     /// Sends what waits for more changes to share a datagram with.
     pub fn flush(&mut self) {
         self.flush = true;
@@ -478,6 +524,17 @@ impl<P: Payload> Writer<P> {
         assemble::fragment_size(self.datagram, inline_qos)
     }
 
+    fn check_contract(&self, inline_qos: Option<&[u8]>, len: usize) -> Result<(), WriteError> {
+        let Some(limit) = self.config.largest_message.map(|octets| octets as usize) else { return Ok(()) };
+        let around = inline_qos.map_or(0, <[u8]>::len);
+        let fragments = match self.fragment_size(inline_qos, len) {
+            0 => 1,
+            size => len.div_ceil(size as usize),
+        };
+        let len = len.saturating_add(around.saturating_mul(fragments));
+        if len > limit { Err(WriteError::AboveContract { len, limit }) } else { Ok(()) }
+    }
+
     fn make_room(&mut self, needed: usize) -> Result<(), WriteError> {
         let limit = self.config.byte_limit;
         if self.history.held_bytes().saturating_add(needed) > limit {
@@ -492,6 +549,12 @@ impl<P: Payload> Writer<P> {
     }
 
     fn measure_paths(&mut self) {
+        self.has_flows = self.readers.iter().any(|proxy| proxy.is_flow);
+        if let Some(largest) = self.config.largest_message {
+            self.datagram = self.config.max_datagram;
+            let several = assemble::slab_around().saturating_add(largest as usize);
+            return self.history.set_datagram(several.min(self.datagram as usize));
+        }
         let smallest = self.readers.iter().map(ReaderProxy::max_datagram).min();
         self.datagram =
             smallest.unwrap_or(self.config.max_datagram).clamp(Path::MIN_DATAGRAM, self.config.max_datagram);

@@ -1,6 +1,7 @@
 //! What a writer knows about one matched reader (RTPS 2.5, 8.4.7.5).
 use alloc::vec::Vec;
 
+use wire::message::AckNack;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::MatchedReader;
@@ -19,6 +20,8 @@ pub(crate) struct ReaderProxy {
     pub(crate) reliable: bool,
     pub(crate) paths: Vec<Path>,
     direct: Option<Path>,
+    /// Fresh changes go along a flow that was admitted for it: a contract takes the place of the window.
+    pub(crate) is_flow: bool,
     /// Most octets on the way to this reader, unacknowledged.
     pub(crate) window: u64,
     /// The first change that is meant for it; before that it gets GAPs.
@@ -39,6 +42,11 @@ pub(crate) struct ReaderProxy {
     pub(crate) chosen: bool,
     /// It has sent an ACKNACK since it was matched.
     pub(crate) heard: bool,
+    /// The writer's last change when it was matched: with it ends the history that a late reader gets.
+    pub(crate) history_until: SequenceNumber,
+    /// It knows where its history ends, or has none. Until then it gets no changes: what is told of each, how far it was served,
+    /// would say nothing of the end.
+    pub(crate) told: bool,
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
     /// Not before then is the GAP in front of its first change repeated.
@@ -56,10 +64,18 @@ pub(crate) struct ReaderProxy {
 }
 
 impl ReaderProxy {
-    pub(crate) fn new(reader: MatchedReader, start: SequenceNumber, offset: u64, window: u64) -> Self {
+    /// `start` is the first change that is meant for it, `offset` what lies before that, and `last` the writer's last.
+    pub(crate) fn new(
+        reader: MatchedReader,
+        start: SequenceNumber,
+        offset: u64,
+        last: SequenceNumber,
+        window: u64,
+    ) -> Self {
         Self {
             guid: reader.guid,
             reliable: reader.reliable,
+            is_flow: is_flow(&reader.paths),
             paths: reader.paths,
             direct: reader.direct,
             window,
@@ -73,6 +89,8 @@ impl ReaderProxy {
             sent_fragment: 0,
             chosen: false,
             heard: false,
+            history_until: last,
+            told: !reader.reliable || start > last,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
             answer_again_at: Instant::START,
@@ -88,6 +106,7 @@ impl ReaderProxy {
 
     /// New paths, for instance because its addresses changed.
     pub(crate) fn set_paths(&mut self, paths: Vec<Path>, direct: Option<Path>) {
+        self.is_flow = is_flow(&paths);
         self.paths = paths;
         self.direct = direct;
         self.heartbeat_due = self.reliable;
@@ -108,9 +127,17 @@ impl ReaderProxy {
             .unwrap_or(Path::MAX_DATAGRAM)
     }
 
+    /// Largest datagram of fresh changes.
+    pub(crate) fn fresh_datagram(&self) -> u32 {
+        if !self.is_flow {
+            return self.max_datagram();
+        }
+        self.paths.iter().map(|path| path.max_datagram).min().unwrap_or(Path::MAX_DATAGRAM)
+    }
+
     /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
     pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
-        if !self.reliable || (fragment > 0 && !self.acks_fragments) {
+        if !self.reliable || self.is_flow || (fragment > 0 && !self.acks_fragments) {
             return true;
         }
         let sent = offset.saturating_add(self.fragments_cost(fragment));
@@ -127,10 +154,10 @@ impl ReaderProxy {
         }
     }
 
-    /// Something was sent to it that it has not acknowledged, or it has never been heard.
+    /// Something was sent to it that it has not acknowledged, or it has never been heard, or waits for its history.
     pub(crate) fn is_waited_for(&self) -> bool {
         let inside = self.acks_fragments && self.sent_fragment > 0;
-        self.reliable && (!self.heard || self.acked < self.sent || inside)
+        self.reliable && (!self.heard || !self.told || self.acked < self.sent || inside)
     }
 
     /// It has every change below `number`; true if that is news.
@@ -147,6 +174,19 @@ impl ReaderProxy {
         true
     }
 
+    /// An ACKNACK has come that asks for a first HEARTBEAT, or answers one. A reader of Punctual says by the final flag that it knows
+    /// where its history ends. Of others a second ACKNACK is taken for an answer in any case: not all of them say it.
+    pub(crate) fn hear(&mut self, acknack: &AckNack) {
+        let empty = acknack.set.bitmap().is_empty() && acknack.set.base() <= SequenceNumber::FIRST;
+        let asks_first = empty && !(self.heard && acknack.is_final);
+        let knows = match self.acks_fragments {
+            true => acknack.is_final,
+            false => !asks_first || (self.heard && !self.told),
+        };
+        self.told = knows || self.acked > self.history_until;
+        self.heard = true;
+    }
+
     /// It has the first `count` fragments of a change; true if that is news.
     pub(crate) fn acknowledge_fragments(&mut self, number: SequenceNumber, count: u32) -> bool {
         let sent = if number < self.sent { u32::MAX } else { self.sent_fragment };
@@ -155,6 +195,12 @@ impl ReaderProxy {
             self.acked_fragments = count;
         }
         news
+    }
+
+    /// Where goes what is sent to those in step.
+    pub(crate) fn fresh_paths(&self, is_message: bool) -> &[Path] {
+        // Nothing but messages may go along a flow.
+        if self.is_flow && !is_message { self.direct_paths() } else { &self.paths }
     }
 
     fn fragments_cost(&self, count: u32) -> u64 {
@@ -238,4 +284,8 @@ impl ReaderProxy {
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
         self.fragments.retain(|(held, _)| *held != number);
     }
+}
+
+fn is_flow(paths: &[Path]) -> bool {
+    paths.iter().any(|path| path.flow.is_some())
 }

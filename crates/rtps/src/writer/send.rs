@@ -1,5 +1,5 @@
 //! What leaves a writer, and when.
-use wire::message::encode;
+use wire::message::encode::{self, HEARTBEAT_LEN};
 use wire::message::{Heartbeat, HeartbeatFrag};
 use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
@@ -8,6 +8,7 @@ use super::assemble::{Added, Datagram, datagram_of, fragments_of};
 use super::history::{DATAGRAM_COST, Place, Record};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
+use crate::path::Path;
 use crate::transmit::Transmit;
 
 impl<P: Payload> Writer<P> {
@@ -17,7 +18,10 @@ impl<P: Payload> Writer<P> {
     pub fn poll_transmit(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
         let now = now.monotonic;
         out.clear();
-        let found = self.poll_liveliness(out)
+        self.pace.returned(now);
+        // The parts of a message follow each other.
+        let found = (self.fresh_fragment > 0 && self.has_flow() && self.poll_fresh(now, out))
+            || self.poll_liveliness(out)
             || self.poll_directed(out)
             || self.poll_repair(now, out)
             || self.poll_fresh(now, out)
@@ -38,7 +42,8 @@ impl<P: Payload> Writer<P> {
         }
         let mut next = self.heartbeat_at;
         if !self.blocked && self.fresh <= self.last && !self.readers.is_empty() {
-            next = next.min(self.open_since.after(self.config.batch_delay));
+            let opens_at = if self.has_flow() { self.pace.opens_at() } else { Instant::START };
+            next = next.min(self.open_since.after(self.config.batch_delay).max(opens_at));
         }
         self.readers
             .iter()
@@ -78,13 +83,16 @@ impl<P: Payload> Writer<P> {
         true
     }
 
-    /// Answers to one reader: the GAP before its first change, and a heartbeat.
+    /// Answers to one reader: the GAP before its first change, and a heartbeat. One that has to learn where its history ends gets
+    /// a heartbeat for that before: the other says how far it was served, so that it asks for nothing that is to be sent anyway.
     fn poll_directed(&mut self, out: &mut Transmit<P>) -> bool {
         let Some(index) = self.readers.iter().position(|proxy| proxy.gap_due || proxy.heartbeat_due) else {
             return false;
         };
         let Some(proxy) = self.readers.get(index) else { return false };
         let (sent, is_final) = (proxy.sent, !proxy.is_waited_for());
+        let history = (!proxy.told && proxy.history_until >= sent).then_some(proxy.history_until.next());
+        let history = history.map(|end| self.heartbeat(end, true));
         let heartbeat = self.heartbeat(sent, is_final);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let gap = core::mem::take(&mut proxy.gap_due);
@@ -95,6 +103,9 @@ impl<P: Payload> Writer<P> {
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
         if gap && datagram.gap(SequenceNumber::FIRST, proxy.start) {
             self.counters.gaps += 1;
+        }
+        if let Some(history) = history {
+            datagram.heartbeat(&history);
         }
         datagram.heartbeat(&heartbeat);
         let inside =
@@ -232,8 +243,12 @@ impl<P: Payload> Writer<P> {
             self.history.close();
             return None;
         }
+        let is_message = number == self.fresh && self.has_flow();
+        if is_message && self.fresh_fragment == 0 && !self.pace.may_begin(now) {
+            return Some(false);
+        }
         let offset = self.history.offset_before(self.fresh);
-        if !self.choose_recipients(offset, len, out) {
+        if !self.choose_recipients(offset, len, is_message, out) {
             self.counters.blocked += u64::from(!self.blocked);
             self.blocked = true;
             return Some(false);
@@ -245,22 +260,48 @@ impl<P: Payload> Writer<P> {
             return Some(true);
         }
         self.unasked = self.unasked.saturating_add(len as u64 + DATAGRAM_COST);
+        if is_message {
+            out.set_message();
+            self.count_message(now);
+        }
         match slab {
             Some(slab) => self.send_slab(slab, out),
+            None if is_message => self.send_message(number, out),
             None => self.send_large(number, out),
         }
         Some(true)
     }
 
+    fn count_message(&mut self, now: Instant) {
+        self.counters.messages += u64::from(self.fresh_fragment == 0);
+        if let Some(waited) = self.pace.hand_out(now) {
+            self.counters.paced += 1;
+            let waited = u64::try_from(waited.as_nanos()).unwrap_or(0);
+            self.counters.paced_nanos = self.counters.paced_nanos.saturating_add(waited);
+        }
+    }
+
+    /// True if a reader in step has a flow. Then what leaves is for those alone; the others are served after them.
+    fn has_flow(&self) -> bool {
+        self.has_flows && self.readers.iter().any(|proxy| proxy.is_flow && self.is_in_step(proxy))
+    }
+
     /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
     /// false if there is none.
-    fn choose_recipients(&mut self, offset: u64, len: usize, out: &mut Transmit<P>) -> bool {
+    fn choose_recipients(
+        &mut self,
+        offset: u64,
+        len: usize,
+        is_message: bool,
+        out: &mut Transmit<P>,
+    ) -> bool {
         let cost = len as u64 + DATAGRAM_COST;
         let position = (self.fresh, self.fresh_fragment);
         let (mut in_step, mut chosen) = (0u64, 0u64);
         for proxy in &mut self.readers {
             proxy.chosen = false;
-            if (proxy.sent, proxy.sent_fragment) != position {
+            let elsewhere = (proxy.sent, proxy.sent_fragment) != position;
+            if elsewhere || !proxy.told || (is_message && !proxy.is_flow) {
                 continue;
             }
             in_step += 1;
@@ -269,7 +310,7 @@ impl<P: Payload> Writer<P> {
                 chosen += 1;
                 // `advance` moves it on.
                 proxy.chosen = true;
-                proxy.paths.iter().for_each(|path| out.add_path(*path));
+                proxy.fresh_paths(is_message).iter().for_each(|path| out.add_path(*path));
             }
         }
         if chosen > 0 {
@@ -279,7 +320,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
-        proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
+        proxy.told && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
     }
 
     fn advance(&mut self, number: SequenceNumber, fragment: u32) {
@@ -383,6 +424,53 @@ impl<P: Payload> Writer<P> {
         self.advance(number, next_fragment);
     }
 
+    /// A large sample along flows: all of it that one send call takes, as datagrams of equal size. A HEARTBEAT must not make the last of
+    /// them larger than the others; one that asks goes by itself then, and not along the flow.
+    fn send_message(&mut self, number: SequenceNumber, out: &mut Transmit<P>) {
+        let limit = self.config.max_datagram;
+        let fragments = self.history.get(number).map(|record| fragments_of(&self.history, record, limit));
+        let Some(Some((_, count))) = fragments else { return self.send_large(number, out) };
+        let guid = self.config.guid;
+        let (mut longest, mut total, mut len) = (0, 0, 0);
+        let mut next = self.fresh_fragment;
+        let Some(record) = self.history.get(number) else { return };
+        for _ in 0..Path::MAX_TRAIN {
+            if next >= count || total + longest > Path::MAX_DATAGRAM as usize {
+                break;
+            }
+            Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).fragment(
+                &self.history,
+                record,
+                next,
+            );
+            len = out.end_datagram();
+            longest = longest.max(len);
+            total += len;
+            next = next.saturating_add(1);
+        }
+        if next < count {
+            self.advance(number, next);
+            return;
+        }
+        if self.wants_heartbeat() {
+            let asks = self.asks();
+            if len + HEARTBEAT_LEN <= longest.max(if total == len { limit as usize } else { 0 })
+                && total + HEARTBEAT_LEN <= Path::MAX_DATAGRAM as usize
+            {
+                let heartbeat = self.heartbeat(number.next(), !asks);
+                out.reopen_datagram();
+                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+                out.end_datagram();
+            } else if asks {
+                for proxy in self.readers.iter_mut().filter(|proxy| proxy.chosen && proxy.reliable) {
+                    proxy.heartbeat_due = true;
+                }
+            }
+        }
+        self.advance(number.next(), 0);
+        self.trim();
+    }
+
     /// Asks which of the fragments up to `last` have come.
     fn ask_for_fragments(&mut self, number: SequenceNumber, last: u32, out: &mut Transmit<P>) {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
@@ -407,6 +495,7 @@ impl<P: Payload> Writer<P> {
             let cost = u64::from(proxy.max_datagram().min(self.config.max_datagram)) + DATAGRAM_COST;
             if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
                 || !proxy.has_window(offset, proxy.sent_fragment, cost)
+                || !proxy.told
             {
                 continue;
             }
@@ -481,26 +570,30 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_wait = self.config.heartbeat_period;
             return false;
         }
-        for proxy in self.readers.iter().filter(|proxy| proxy.is_waited_for()) {
-            proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+        let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
+        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
+        self.heartbeat_at = now.after(self.heartbeat_wait);
+        // Readers inside of a sample may all be at different fragments, and those that lag would ask for what is to be sent to them
+        // anyway: each is asked on its own.
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for()) {
+            let alone = proxy.sent < self.fresh || !proxy.told;
+            proxy.heartbeat_due |= proxy.sent_fragment > 0 || alone;
+            if !alone {
+                proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+            }
+        }
+        if out.paths().is_empty() {
+            return self.poll_directed(out);
         }
         self.unasked = 0;
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
-        // Readers inside of a sample may all be at different fragments: each is asked on its own.
-        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for() && proxy.sent_fragment > 0)
-        {
-            proxy.heartbeat_due = true;
-        }
-        let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
-        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
-        self.heartbeat_at = now.after(self.heartbeat_wait);
         true
     }
 }
 
-/// True if a datagram of `len` octets fits every path of a reader.
+/// True if a datagram of `len` octets of fresh changes fits every path of a reader.
 fn fits(proxy: &ReaderProxy, len: usize) -> bool {
-    len <= proxy.max_datagram() as usize
+    len <= proxy.fresh_datagram() as usize
 }

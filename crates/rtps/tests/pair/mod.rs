@@ -79,6 +79,8 @@ pub struct Wire {
     pub loss: u64,
     pub duplicate: u64,
     pub jitter: u64,
+    /// On top of 20.
+    pub delay: u64,
 }
 
 pub struct Pair {
@@ -203,7 +205,7 @@ impl Pair {
                 if self.random.chance(self.wire.loss) || self.cut == Some(to.ip().octets()[3]) {
                     continue;
                 }
-                let delay = 20 + self.random.below(self.wire.jitter + 1);
+                let delay = 20 + self.wire.delay + self.random.below(self.wire.jitter + 1);
                 self.order += 1;
                 let at = self.now.monotonic.after(Duration::from_micros(delay as i64)).as_nanos();
                 self.flight.insert((at, self.order), (to.ip().octets()[3], bytes.clone()));

@@ -166,3 +166,22 @@ fn a_new_service_excuses_what_came_before_it() {
     bench.deliver(6).unwrap();
     assert_eq!(bench.judge.pending(), None);
 }
+
+#[test]
+fn a_reader_that_claims_its_history_too_early_is_caught() {
+    let says = |bench: &mut Bench| {
+        let (writer, reader) = (bench.writer, bench.reader);
+        bench.see(Observation::HasHistory { reader, writer })
+    };
+    let mut late = Bench::new(true, true, 3);
+    late.write(2);
+    (1..=2).for_each(|number| late.deliver(number).unwrap());
+    assert_eq!(says(&mut late), Err(Invariant::History));
+    late.deliver(3).unwrap();
+    assert_eq!(says(&mut late), Ok(()), "what was written later is no history");
+    let mut removed = Bench::new(true, true, 3);
+    removed.deliver(1).unwrap();
+    (2..=3).for_each(|number| _ = removed.judge.removed(removed.writer, SequenceNumber(number)));
+    assert_eq!(says(&mut removed), Ok(()));
+    assert_eq!(says(&mut Bench::new(true, false, 3)), Ok(()), "it wants none");
+}

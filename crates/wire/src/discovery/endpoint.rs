@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use super::punctual::Extension;
 use super::{DiscoveryError, add_locator, begin, endpoint_qos, key, list, name, put_locators, required};
+use crate::admission::{OfferedAssurance, RequestedAssurance};
 use crate::guid::{EntityId, Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::parameter::{pid, skip_unknown, value};
@@ -68,6 +69,10 @@ pub struct EndpointData {
     pub group: Option<EntityId>,
     /// Octets that the reader can take in at once; a parameter of ours, see docs/wire.md.
     pub receive_buffer: Option<u32>,
+    /// What the writer promises about its messages; a parameter of ours.
+    pub offered_assurance: Option<OfferedAssurance>,
+    /// What the reader asks for; a parameter of ours.
+    pub requested_assurance: Option<RequestedAssurance>,
 }
 
 impl EndpointData {
@@ -87,6 +92,8 @@ impl EndpointData {
             entity_name: None,
             group: None,
             receive_buffer: None,
+            offered_assurance: None,
+            requested_assurance: None,
         }
     }
 
@@ -116,7 +123,11 @@ impl EndpointData {
         if let Some(information) = &self.type_information {
             list.octets(pid::TYPE_INFORMATION, information);
         }
-        let extension = Extension { receive_buffer: self.receive_buffer };
+        let extension = Extension {
+            receive_buffer: self.receive_buffer,
+            offered: self.offered_assurance,
+            requested: self.requested_assurance,
+        };
         if extension != Extension::default() {
             list.with(pid::PUNCTUAL, |out| extension.encode(out));
         }
@@ -150,7 +161,12 @@ impl EndpointData {
                 }
                 pid::ENTITY_NAME => data.entity_name = Some(name(pid, fields)?),
                 pid::TYPE_INFORMATION => data.type_information = Some(parameter.value.to_vec()),
-                pid::PUNCTUAL => data.receive_buffer = Extension::decode(parameter.value).receive_buffer,
+                pid::PUNCTUAL => {
+                    let extension = Extension::decode(parameter.value);
+                    data.receive_buffer = extension.receive_buffer;
+                    data.offered_assurance = extension.offered;
+                    data.requested_assurance = extension.requested;
+                }
                 unknown => {
                     if !endpoint_qos::read(&mut data.qos, &parameter)? {
                         skip_unknown(unknown)?;

@@ -1,6 +1,7 @@
 //! Our own parameter of announcements, see `docs/wire.md`.
 use alloc::vec::Vec;
 
+use crate::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
 use crate::cursor::{Cursor, Endianness};
 
 /// Our vendor parameter (docs/wire.md): magic word, version, then (tag, length, value) triples. It is recognised by the magic
@@ -8,6 +9,8 @@ use crate::cursor::{Cursor, Endianness};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Extension {
     pub(super) receive_buffer: Option<u32>,
+    pub(super) offered: Option<OfferedAssurance>,
+    pub(super) requested: Option<RequestedAssurance>,
 }
 
 const MAGIC: [u8; 4] = *b"PNCT";
@@ -15,6 +18,10 @@ const VERSION: u8 = 1;
 /// Ends the triples: the parameter's padding.
 const TAG_END: u8 = 0;
 const TAG_RECEIVE_BUFFER: u8 = 1;
+const TAG_OFFERED: u8 = 2;
+const TAG_REQUESTED: u8 = 3;
+const OFFERED_LEN: u8 = 51;
+const REQUESTED_LEN: u8 = 17;
 
 impl Extension {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -23,6 +30,16 @@ impl Extension {
         if let Some(octets) = self.receive_buffer {
             out.extend_from_slice(&[TAG_RECEIVE_BUFFER, 4]);
             out.extend_from_slice(&octets.to_le_bytes());
+        }
+        if let Some(offered) = &self.offered {
+            out.extend_from_slice(&[TAG_OFFERED, OFFERED_LEN]);
+            put_offered(out, offered);
+        }
+        if let Some(requested) = &self.requested {
+            out.extend_from_slice(&[TAG_REQUESTED, REQUESTED_LEN]);
+            out.extend_from_slice(&requested.maximum_latency.to_le_bytes());
+            out.extend_from_slice(&requested.maximum_separation.to_le_bytes());
+            out.push(u8::from(requested.is_required));
         }
     }
 
@@ -33,14 +50,71 @@ impl Extension {
             return extension;
         }
         while let Some((tag, value)) = triple(&mut fields) {
-            if tag == TAG_RECEIVE_BUFFER
-                && let Ok(octets) = value.try_into()
-            {
-                extension.receive_buffer = Some(u32::from_le_bytes(octets));
+            match tag {
+                TAG_RECEIVE_BUFFER => {
+                    let octets: Option<[u8; 4]> = value.try_into().ok();
+                    extension.receive_buffer = octets.map(u32::from_le_bytes).or(extension.receive_buffer);
+                }
+                TAG_OFFERED => extension.offered = offered(value).or(extension.offered),
+                TAG_REQUESTED => extension.requested = requested(value).or(extension.requested),
+                _ => {}
             }
         }
         extension
     }
+}
+
+fn put_offered(out: &mut Vec<u8>, offered: &OfferedAssurance) {
+    let OfferedAssurance { contract, source } = offered;
+    out.extend_from_slice(&source.address);
+    out.extend_from_slice(&source.port.to_le_bytes());
+    for octets in [contract.largest_message, contract.smallest_message, contract.datagram] {
+        out.extend_from_slice(&octets.to_le_bytes());
+    }
+    let times =
+        [contract.minimum_separation, contract.maximum_separation, contract.jitter, contract.emission];
+    for time in times {
+        out.extend_from_slice(&time.to_le_bytes());
+    }
+    out.push(contract.importance);
+}
+
+/// `None` unless it has the length of this version and says what a contract may say.
+fn offered(value: &[u8]) -> Option<OfferedAssurance> {
+    if value.len() != usize::from(OFFERED_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    let source = Socket { address: fields.array()?, port: fields.u16()? };
+    let contract = Contract {
+        largest_message: fields.u32()?,
+        smallest_message: fields.u32()?,
+        datagram: fields.u32()?,
+        minimum_separation: fields.u64()?,
+        maximum_separation: fields.u64()?,
+        jitter: fields.u64()?,
+        emission: fields.u64()?,
+        importance: fields.u8()?,
+    };
+    let separations = contract.minimum_separation..;
+    let is_plausible = contract.minimum_separation > 0
+        && contract.smallest_message <= contract.largest_message
+        && (contract.maximum_separation == 0 || separations.contains(&contract.maximum_separation));
+    is_plausible.then_some(OfferedAssurance { contract, source })
+}
+
+/// `None` unless it has the length of this version and asks for a time above zero.
+fn requested(value: &[u8]) -> Option<RequestedAssurance> {
+    if value.len() != usize::from(REQUESTED_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    let requested = RequestedAssurance {
+        maximum_latency: fields.u64()?,
+        maximum_separation: fields.u64()?,
+        is_required: fields.u8()? != 0,
+    };
+    (requested.maximum_latency > 0).then_some(requested)
 }
 
 fn triple<'a>(fields: &mut Cursor<'a>) -> Option<(u8, &'a [u8])> {
@@ -57,6 +131,50 @@ mod tests {
     fn unknown_tags_and_padding_are_skipped() {
         let value = [b'P', b'N', b'C', b'T', 1, 9, 2, 7, 7, 1, 4, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         assert_eq!(Extension::decode(&value).receive_buffer, Some(0x1_0000));
+    }
+
+    #[test]
+    fn assurance_of_both_kinds_survives_and_nonsense_is_absent() {
+        let contract = Contract {
+            largest_message: 48_052,
+            smallest_message: 4,
+            datagram: 1_472,
+            minimum_separation: 7_500_000,
+            maximum_separation: 8_000_000,
+            jitter: 1,
+            emission: 300_000,
+            importance: 200,
+        };
+        let source = Socket { address: [10, 1, 2, 3], port: 40_000 };
+        let requested =
+            RequestedAssurance { maximum_latency: 5_000_000, maximum_separation: 0, is_required: true };
+        let encoded = |extension: &Extension| {
+            let mut octets = Vec::new();
+            extension.encode(&mut octets);
+            octets
+        };
+        let whole = Extension {
+            receive_buffer: Some(7),
+            offered: Some(OfferedAssurance { contract, source }),
+            requested: Some(requested),
+        };
+        assert_eq!(Extension::decode(&encoded(&whole)), whole);
+        let wrong = [
+            Contract { minimum_separation: 0, ..contract },
+            Contract { smallest_message: 48_053, ..contract },
+            Contract { maximum_separation: 7_499_999, ..contract },
+        ];
+        for contract in wrong {
+            let offered = Some(OfferedAssurance { contract, source });
+            assert_eq!(Extension::decode(&encoded(&Extension { offered, ..whole })).offered, None);
+        }
+        let none = RequestedAssurance { maximum_latency: 0, ..requested };
+        let read = Extension::decode(&encoded(&Extension { requested: Some(none), ..whole }));
+        assert_eq!((read.requested, read.offered), (None, whole.offered));
+        let octets = encoded(&whole);
+        for len in 11..octets.len() {
+            assert_eq!(Extension::decode(&octets[..len]).requested, None, "{len}");
+        }
     }
 
     #[test]

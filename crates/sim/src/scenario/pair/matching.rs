@@ -92,6 +92,7 @@ impl Run<'_> {
                     interface: 2,
                     local: None,
                     max_datagram: self.max_datagram,
+                    flow: None,
                 };
                 let (paths, direct) = match self.config.multicast {
                     true => (vec![group], Some(direct)),

@@ -1,4 +1,5 @@
 //! The two kinds of node: a writer alone and a reader alone, with sockets but without discovery.
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ pub struct ReaderNode {
     pub reader: Reader,
     transmit: Transmit<Arc<[u8]>>,
     application: Application,
+    /// The writers whose history it says to have.
+    histories: BTreeSet<Guid>,
 }
 
 /// What takes the samples.
@@ -60,7 +63,7 @@ impl ReaderNode {
     pub const fn new(reader: Reader) -> Self {
         let application =
             Application { guid: reader.guid(), refuses: false, refused: 0, observations: Vec::new() };
-        Self { reader, transmit: Transmit::new(), application }
+        Self { reader, transmit: Transmit::new(), application, histories: BTreeSet::new() }
     }
 
     /// Notes a match that the scenario made or ended.
@@ -77,6 +80,17 @@ impl ReaderNode {
     pub fn accept(&mut self, now: Now) {
         if std::mem::take(&mut self.application.refuses) {
             self.reader.resume(now, &mut self.application);
+        }
+    }
+
+    /// Notes the writers whose history it has now.
+    fn note_histories(&mut self) {
+        let Self { reader, application, histories, .. } = self;
+        histories.retain(|writer| reader.has_history(*writer));
+        for writer in reader.writers().filter(|writer| reader.has_history(*writer)) {
+            if histories.insert(writer) {
+                application.observations.push(Observation::HasHistory { reader: reader.guid(), writer });
+            }
         }
     }
 
@@ -183,7 +197,10 @@ impl Node for PairNode {
     fn take_observations(&mut self, out: &mut Vec<Observation>) {
         out.append(match self {
             Self::Writer(node) => &mut node.observations,
-            Self::Reader(node) => &mut node.application.observations,
+            Self::Reader(node) => {
+                node.note_histories();
+                &mut node.application.observations
+            }
         });
     }
 

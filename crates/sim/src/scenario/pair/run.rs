@@ -215,6 +215,9 @@ impl<'t> Run<'t> {
     pub(super) fn judge_node(&mut self, node: NodeId) {
         let mut observations = std::mem::take(&mut self.observations);
         self.world.take_observations(node, &mut observations);
+        // Only readers that tell their buffer are known as ours, and heard out until they know where their history ends.
+        let told_exactly = self.config.tells_buffer;
+        observations.retain(|seen| told_exactly || !matches!(seen, Observation::HasHistory { .. }));
         for observation in observations.drain(..) {
             let verdict = self.judge.observe(&observation, &mut self.world.coverage);
             self.rule(verdict);

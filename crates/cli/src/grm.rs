@@ -1,0 +1,170 @@
+//! `punctual grm`: manages a network, and shows what a manager does.
+mod status;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use controller::Settings;
+use controller::store::{FileStore, MemoryStore, Store};
+
+use crate::domain::DomainOptions;
+use crate::exit::{Failure, Outcome};
+use crate::output::print;
+use crate::stop::Stop;
+
+/// The port that switches connect to, and that of agents of gates.
+const OPENFLOW: u16 = 6653;
+const GATES: u16 = 6654;
+
+/// Command line of `punctual grm`.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  \
+    punctual grm ward.toml --interface eth0 --listen 192.0.2.1 --gates s1=192.0.2.2:6654\n  \
+    punctual lab run ward manager -- punctual grm ward.toml --lab --interface eth0\n  \
+    punctual grm status              what is promised, to whom, and what was measured\n\n\
+    Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. Whoever can reach the\n\
+    listening address can claim to be one, and whoever is in the domain can ask: neither is authenticated."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The network file, as `punctual plan` takes it; `docs/plan.md` tells how to write one.
+    #[arg(required = true)]
+    network: Option<PathBuf>,
+    /// Where switches connect; may be repeated. Default: port 6653 of all addresses of this host.
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_listen)]
+    listen: Vec<SocketAddr>,
+    /// Where the agent of a switch's gates is; may be repeated.
+    #[arg(long, value_name = "SWITCH=ADDRESS[:PORT]", value_parser = parse_gates)]
+    gates: Vec<(String, SocketAddr)>,
+    /// The control network of `punctual lab`: switch n is met at 172.31.n.1, and its gates at 172.31.n.2.
+    #[arg(long, conflicts_with_all = ["listen", "gates"])]
+    lab: bool,
+    /// The file that keeps grants, or `none`. Default: in /var/lib/punctual for root, else in ~/.local/state/punctual.
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Says nothing but what is wrong.
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    domain: DomainOptions,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
+    Status(status::Arguments),
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    parse_address(text, OPENFLOW)
+}
+
+fn parse_address(text: &str, port: u16) -> Result<SocketAddr, String> {
+    let address = text.parse::<SocketAddr>();
+    address
+        .or_else(|_| text.parse::<IpAddr>().map(|address| SocketAddr::new(address, port)))
+        .map_err(|_| format!("give an address, as 192.0.2.1 or 192.0.2.1:{port}"))
+}
+
+fn parse_gates(text: &str) -> Result<(String, SocketAddr), String> {
+    let (name, address) = text.split_once('=').ok_or("give SWITCH=ADDRESS, as s1=192.0.2.2")?;
+    Ok((name.to_owned(), parse_address(address, GATES)?))
+}
+
+/// Manages a network until Ctrl-C, or shows what a manager does.
+pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
+    match (&arguments.command, &arguments.network) {
+        (Some(Command::Status(status)), _) => status::run(status, stop),
+        (None, Some(network)) => manage(arguments, network, stop),
+        (None, None) => Err(Failure::Usage("name a network file, or say `punctual grm status`".to_owned())),
+    }
+}
+
+fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Failure> {
+    let planned = plan::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
+    let settings = settings(arguments, &planned)?;
+    let participant = arguments.domain.join("punctual grm")?;
+    if !arguments.quiet {
+        let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
+        print(format_args!(
+            "managing {} switches and {} hosts; switches connect at {}",
+            planned.switches().len(),
+            planned.hosts().len(),
+            listen.join(", ")
+        ));
+    }
+    let mut log = |line: &str| {
+        if !arguments.quiet {
+            print(format_args!("{line}"));
+        }
+    };
+    controller::run(settings, &participant, &|| stop.requested(), &mut log)
+        .map_err(|error| Failure::System(error.to_string()))?;
+    Ok(Outcome::Done)
+}
+
+fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, Failure> {
+    let switches = || planned.switches().iter().zip(1_u64..);
+    let mut listen = arguments.listen.clone();
+    let mut agents = BTreeMap::new();
+    if arguments.lab {
+        for (_, number) in switches() {
+            let third = u8::try_from(number).map_err(|_| {
+                Failure::Usage("a lab has 255 switches at most: give --listen and --gates".to_owned())
+            })?;
+            listen.push((Ipv4Addr::new(172, 31, third, 1), OPENFLOW).into());
+            agents.insert(number, (Ipv4Addr::new(172, 31, third, 2), GATES).into());
+        }
+    }
+    for (name, address) in &arguments.gates {
+        let found = switches().find(|(switch, _)| switch.name == *name);
+        let Some((_, datapath)) = found else {
+            return Err(Failure::Usage(format!("--gates: the network has no switch \"{name}\"")));
+        };
+        agents.insert(datapath, *address);
+    }
+    if listen.is_empty() {
+        listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
+    }
+    Ok(Settings {
+        network: controller::network(planned),
+        config: control::config::Config::default(),
+        listen,
+        agents,
+        store: store(arguments.store.as_deref())?,
+    })
+}
+
+fn store(file: Option<&Path>) -> Result<Box<dyn Store>, Failure> {
+    if file.is_some_and(|file| file == Path::new("none")) {
+        return Ok(Box::new(MemoryStore::default()));
+    }
+    let file = match file {
+        Some(file) => file.to_owned(),
+        None => {
+            let folder = usual_folder()?;
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                let folder = folder.display();
+                Failure::System(format!("{folder} cannot be made: {error}; name a file with --store"))
+            })?;
+            folder.join("grm.redb")
+        }
+    };
+    let store = FileStore::open(&file).map_err(|error| Failure::System(error.to_string()))?;
+    Ok(Box::new(store))
+}
+
+fn usual_folder() -> Result<PathBuf, Failure> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(PathBuf::from("/var/lib/punctual"));
+    }
+    let home = std::env::var_os("HOME");
+    home.map(|home| Path::new(&home).join(".local/state/punctual"))
+        .ok_or_else(|| Failure::Usage("there is no home directory: name a file with --store".to_owned()))
+}

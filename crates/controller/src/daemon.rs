@@ -1,0 +1,415 @@
+//! The daemon: one task that owns the manager and does what it wants done.
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use control::ResourceManager;
+use control::action::{Action, Done, GateChange, Pair, StoreChange, Token};
+use control::grant::Grant;
+use dds::DomainParticipant;
+use openflow::channel::{Channel, Config as ChannelConfig};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Sender, channel};
+use wire::admission::{Report, Verdict};
+
+use crate::connection::{Connection, ConnectionId, Heard};
+use crate::gates::{Agent, GateHeard};
+use crate::orders::{GateOrder, Next};
+use crate::session::{News, Session};
+use crate::store::Store;
+use crate::topics::{Arrived, Topics};
+use crate::{Error, Settings, facts};
+
+/// Most connections that may be switches.
+const CONNECTIONS: usize = 1_024;
+/// Messages that wait for the daemon at most; who has more to say waits.
+const WAITING: usize = 64;
+/// How often is looked whether verdicts have been acknowledged, and whether to stop.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOK_FOR_STOP: Duration = Duration::from_millis(100);
+/// How often the report is published, if anybody reads it.
+const REPORT: Duration = Duration::from_secs(1);
+
+/// Everything that the task owns.
+struct Daemon<'d> {
+    manager: ResourceManager,
+    start: Instant,
+    participant: &'d DomainParticipant,
+    topics: Topics,
+    store: Box<dyn Store>,
+    sessions: BTreeMap<ConnectionId, Session>,
+    /// By datapath id of the switch.
+    agents: BTreeMap<u64, Agent>,
+    orders: BTreeMap<Token, (u64, GateOrder)>,
+    /// Verdicts that are published and not yet known to have arrived.
+    unacknowledged: Vec<Token>,
+    /// The last verdict of each pair, to dispose of it.
+    verdicts: BTreeMap<Pair, Verdict>,
+    /// Answers that are known at once, told when the manager is not in the middle of something.
+    answers: VecDeque<(Token, Done)>,
+    report_at: Duration,
+    epoch: u64,
+    next_connection: ConnectionId,
+    told: Sender<Heard>,
+    log: &'d mut dyn FnMut(&str),
+}
+
+/// Runs a manager until `stop` says so; `log` is told what an operator should know, a line each.
+pub(crate) async fn run(
+    settings: Settings,
+    participant: &DomainParticipant,
+    stop: &dyn Fn() -> bool,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let (accepted, mut arrivals) = channel(1);
+    for address in &settings.listen {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| Error::Listen(*address, error.to_string()))?;
+        tokio::spawn(accept(listener, accepted.clone()));
+    }
+    let (told, mut heard) = channel(WAITING);
+    let (told_by_agents, mut heard_of_gates) = channel(WAITING);
+    let waker = Arc::new(Notify::new());
+    let mut daemon = Daemon::new(settings, participant, &waker, told, &told_by_agents, log)?;
+    let mut look_for_stop = tokio::time::interval(LOOK_FOR_STOP);
+    loop {
+        daemon.settle()?;
+        let until = tokio::time::Instant::from_std(daemon.start + daemon.next_timeout());
+        tokio::select! {
+            Some((stream, peer)) = arrivals.recv() => daemon.connected(stream, peer),
+            Some(said) = heard.recv() => daemon.heard(said),
+            Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
+            () = waker.notified() => daemon.arrived()?,
+            () = tokio::time::sleep_until(until) => daemon.timeout(),
+            _ = look_for_stop.tick() => if stop() { return Ok(()) },
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, accepted: Sender<(TcpStream, SocketAddr)>) {
+    loop {
+        match listener.accept().await {
+            Ok(arrival) => {
+                if accepted.send(arrival).await.is_err() {
+                    return;
+                }
+            }
+            // Out of file descriptors, or gone before it was taken: neither is cured by trying at once.
+            Err(_) => tokio::time::sleep(LOOK_FOR_STOP).await,
+        }
+    }
+}
+
+impl<'d> Daemon<'d> {
+    fn new(
+        settings: Settings,
+        participant: &'d DomainParticipant,
+        waker: &Arc<Notify>,
+        told: Sender<Heard>,
+        told_by_agents: &Sender<GateHeard>,
+        log: &'d mut dyn FnMut(&str),
+    ) -> Result<Self, Error> {
+        let Settings { network, config, agents, mut store, .. } = settings;
+        let start = Instant::now();
+        let epoch = store.next_epoch()?;
+        let mut manager = ResourceManager::new(config, network, epoch)?;
+        let mut grants = Vec::new();
+        for (number, grant) in store.grants()? {
+            match serde_json::from_slice::<Grant>(&grant) {
+                Ok(grant) => grants.push(grant),
+                Err(error) => log(&format!("stored grant {number} cannot be read and is left out: {error}")),
+            }
+        }
+        manager.restore(Duration::ZERO, grants);
+        let agents = agents
+            .into_iter()
+            .map(|(datapath, address)| (datapath, Agent::new(datapath, address, told_by_agents.clone())));
+        Ok(Self {
+            manager,
+            start,
+            participant,
+            topics: Topics::new(participant, waker)?,
+            store,
+            sessions: BTreeMap::new(),
+            agents: agents.collect(),
+            orders: BTreeMap::new(),
+            unacknowledged: Vec::new(),
+            verdicts: BTreeMap::new(),
+            answers: VecDeque::new(),
+            report_at: Duration::ZERO,
+            epoch,
+            next_connection: 0,
+            told,
+            log,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn next_timeout(&self) -> Duration {
+        let channels = self.sessions.values().filter_map(|session| session.connection.channel.poll_timeout());
+        let mut next = channels.chain(self.manager.poll_timeout()).min().unwrap_or(Duration::MAX);
+        if !self.unacknowledged.is_empty() {
+            next = next.min(self.now().saturating_add(LOOK));
+        }
+        next.min(self.report_at)
+    }
+
+    fn timeout(&mut self) {
+        let now = self.now();
+        let ids: Vec<ConnectionId> = self.sessions.keys().copied().collect();
+        for id in ids {
+            self.with_session(id, |session, news| session.timeout(now, news));
+        }
+        if self.manager.poll_timeout().is_some_and(|at| at <= now) {
+            self.manager.handle_timeout(now);
+        }
+        if now >= self.report_at {
+            self.report_at = now.saturating_add(REPORT);
+            self.report();
+        }
+    }
+
+    fn report(&mut self) {
+        if !self.topics.report_is_wanted() {
+            return;
+        }
+        match serde_json::to_string(&self.manager.report()) {
+            Ok(json) => {
+                let manager = wire::Guid::new(self.participant.prefix(), wire::EntityId::PARTICIPANT);
+                let report = Report { manager: manager.to_bytes(), epoch: self.epoch, json };
+                if let Err(error) = self.topics.report(&report) {
+                    (self.log)(&format!("the report could not be published: {error}"));
+                }
+            }
+            Err(error) => (self.log)(&format!("the report could not be written: {error}")),
+        }
+    }
+
+    fn connected(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if self.sessions.len() >= CONNECTIONS {
+            return (self.log)(&format!("{peer} is turned away: there are {CONNECTIONS} connections"));
+        }
+        let id = self.next_connection;
+        self.next_connection += 1;
+        let channel = Channel::new(ChannelConfig::controller(), self.now());
+        match Connection::new(id, stream, channel, self.told.clone()) {
+            Ok(connection) => {
+                self.sessions.insert(id, Session::new(connection));
+            }
+            Err(error) => (self.log)(&format!("{peer} connected and is gone: {error}")),
+        }
+    }
+
+    fn heard(&mut self, heard: Heard) {
+        let now = self.now();
+        match heard {
+            Heard::Input(id, octets) => {
+                self.with_session(id, |session, news| session.input(now, &octets, news))
+            }
+            Heard::Closed(id) => self.with_session(id, |session, news| session.closed(now, news)),
+            // Room was made; what waits leaves when all is settled.
+            Heard::Sent => {}
+        }
+    }
+
+    fn with_session(&mut self, id: ConnectionId, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
+        let mut news = Vec::new();
+        if let Some(session) = self.sessions.get_mut(&id) {
+            act(session, &mut news);
+        }
+        for news in news {
+            self.news(id, news);
+        }
+    }
+
+    fn news(&mut self, id: ConnectionId, news: News) {
+        let now = self.now();
+        let Some(session) = self.sessions.get(&id) else { return };
+        let (peer, datapath) = (session.connection.peer, session.datapath);
+        match (news, datapath) {
+            (News::Up(report), Some(datapath)) => {
+                let former = self
+                    .sessions
+                    .iter()
+                    .find(|(other, session)| **other != id && session.datapath == Some(datapath));
+                // A switch that comes again has lost its former connection, whether or not we have seen that.
+                if let Some(former) = former.map(|(former, _)| *former) {
+                    self.close(former, "it has connected again");
+                }
+                match self.manager.switch_up(now, &report) {
+                    Ok(()) => (self.log)(&format!("switch {datapath:#x} at {peer} is up")),
+                    Err(refusal) => {
+                        (self.log)(&format!("switch {datapath:#x} at {peer} is refused: {refusal}"));
+                        self.sessions.remove(&id);
+                    }
+                }
+            }
+            (News::Packet(packet), Some(datapath)) => self.manager.packet_in(now, datapath, &packet),
+            (News::Removed(removed), Some(datapath)) => self.manager.flow_removed(datapath, &removed),
+            (News::Port(status), Some(datapath)) => self.manager.port_status(now, datapath, &status),
+            (News::Installed(token, done), _) => self.manager.installed(now, token, done),
+            (News::Read(token, content), _) => self.manager.has_read(now, token, content),
+            (News::Odd(what), _) => (self.log)(&format!("{peer}: {what}")),
+            (News::Down(why), _) => self.close(id, &why),
+            (News::Up(_) | News::Packet(_) | News::Removed(_) | News::Port(_), None) => {}
+        }
+    }
+
+    fn close(&mut self, id: ConnectionId, why: &str) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        let peer = session.connection.peer;
+        match session.datapath {
+            Some(datapath) => {
+                (self.log)(&format!("switch {datapath:#x} at {peer} is gone: {why}"));
+                self.manager.switch_down(self.now(), datapath);
+            }
+            None => (self.log)(&format!("{peer} is gone and was no switch: {why}")),
+        }
+    }
+
+    fn heard_of_gates(&mut self, heard: GateHeard) {
+        let now = self.now();
+        match heard {
+            GateHeard::Up { switch } => {
+                (self.log)(&format!("the gates of switch {switch:#x} can be reached"));
+                let room = Some(gate::protocol::MOST_CONTRACTS);
+                if let Err(refusal) = self.manager.gates_up(now, switch, room) {
+                    (self.log)(&format!("the gates of switch {switch:#x} are refused: {refusal}"));
+                }
+            }
+            GateHeard::Down { switch, why } => {
+                (self.log)(&format!("the gates of switch {switch:#x} cannot be reached: {why}"));
+                self.manager.gates_down(now, switch);
+            }
+            GateHeard::Done { token, answer } => {
+                let token = Token(token);
+                let Some((switch, order)) = self.orders.get_mut(&token) else { return };
+                match (order.answer(answer), self.agents.get(switch)) {
+                    (Next::Ask(request), Some(agent)) => agent.ask(token.0, request),
+                    (Next::Ask(_), None) => {}
+                    (Next::Done(done), _) => {
+                        self.orders.remove(&token);
+                        self.manager.installed(now, token, done);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something came over the admission topics.
+    fn arrived(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        let mut arrived = Vec::new();
+        self.topics.take(&mut arrived)?;
+        for arrived in arrived {
+            match arrived {
+                Arrived::Request(request) => {
+                    let facts = facts::of(self.participant, &request);
+                    self.manager.request(now, *request, facts);
+                }
+                Arrived::Withdrawn(request) => self.manager.withdraw(now, request.pair()),
+                Arrived::Measured(measured) => self.manager.measured(&measured),
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what the manager wants, until it wants nothing more.
+    fn settle(&mut self) -> Result<(), Error> {
+        let now = self.now();
+        if !self.unacknowledged.is_empty() && self.topics.verdicts_are_acknowledged() {
+            for token in std::mem::take(&mut self.unacknowledged) {
+                self.manager.announced(now, token);
+            }
+        }
+        loop {
+            if let Some(action) = self.manager.poll_action() {
+                self.act(now, action)?;
+            } else if let Some((token, done)) = self.answers.pop_front() {
+                self.manager.stored(now, token, done);
+            } else {
+                break;
+            }
+        }
+        for session in self.sessions.values_mut() {
+            session.connection.flush();
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, now: Duration, action: Action) -> Result<(), Error> {
+        match action {
+            Action::Install { token, switch, messages } => {
+                self.with_switch(switch, |session, news| session.install(now, token, &messages, news));
+            }
+            Action::Send { switch, messages } => {
+                self.with_switch(switch, |session, news| session.send(now, &messages, news));
+            }
+            Action::Read { token, switch } => {
+                self.with_switch(switch, |session, news| session.read(now, token, news));
+            }
+            Action::Gate { token, switch, change } => self.order(now, token, switch, change),
+            Action::Disconnect { switch } => {
+                if let Some(id) = self.connection_of(switch) {
+                    self.close(id, "what it has is not known: it has to connect again");
+                }
+            }
+            Action::Store { token, change } => {
+                let done = match self.keep(change) {
+                    Ok(()) => Done::Confirmed,
+                    Err(error) => Done::Failed(error),
+                };
+                self.answers.push_back((token, done));
+            }
+            Action::Publish { token, verdict } => {
+                self.topics.tell(&verdict)?;
+                self.verdicts.insert(verdict.pair(), *verdict);
+                self.unacknowledged.extend(token);
+            }
+            Action::Dispose(pair) => {
+                if let Some(verdict) = self.verdicts.remove(&pair) {
+                    self.topics.forget(&verdict)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn connection_of(&self, datapath: u64) -> Option<ConnectionId> {
+        let mut found = self.sessions.iter().filter(|(_, session)| session.datapath == Some(datapath));
+        found.next().map(|(id, _)| *id)
+    }
+
+    /// A switch that is gone needs no answer: the manager was told, or will be.
+    fn with_switch(&mut self, datapath: u64, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
+        if let Some(id) = self.connection_of(datapath) {
+            self.with_session(id, act);
+        }
+    }
+
+    fn order(&mut self, now: Duration, token: Token, switch: u64, change: GateChange) {
+        let Some(agent) = self.agents.get(&switch) else {
+            let why = format!("nobody has said where the agent of the gates of switch {switch:#x} is");
+            return self.manager.installed(now, token, Done::Failed(why));
+        };
+        let (order, first) = GateOrder::new(change);
+        agent.ask(token.0, first);
+        self.orders.insert(token, (switch, order));
+    }
+
+    fn keep(&mut self, change: StoreChange) -> Result<(), String> {
+        let kept = match change {
+            StoreChange::Put(grant) => {
+                let octets = serde_json::to_vec(&*grant).map_err(|error| error.to_string())?;
+                self.store.put(grant.number, &octets)
+            }
+            StoreChange::Remove(number) => self.store.remove(number),
+        };
+        kept.map_err(|error| error.to_string())
+    }
+}

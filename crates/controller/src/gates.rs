@@ -1,0 +1,227 @@
+//! The connection to the agent of a switch's gates: requests go out in order, answers come back in order.
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use gate::protocol::{Answer, Request};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+
+/// The longest wait for a connection, and for an answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// The wait before the next try to connect.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The most octets of an answer: a list of all contracts.
+const LONGEST_ANSWER: u64 = 4 << 20;
+
+/// What an agent tells the daemon; the switch is named by its datapath id.
+#[derive(Debug)]
+pub(crate) enum GateHeard {
+    /// The agent can be reached.
+    Up { switch: u64 },
+    /// It cannot be reached any more; what was asked and not answered has failed.
+    Down { switch: u64, why: String },
+    /// What has become of a request.
+    Done { token: u64, answer: Result<Answer, String> },
+}
+
+/// Where requests for one agent go.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    requests: UnboundedSender<(u64, Request)>,
+}
+
+impl Agent {
+    /// Connects, and connects again when that ends, as long as this lives.
+    pub(crate) fn new(switch: u64, address: SocketAddr, told: Sender<GateHeard>) -> Self {
+        let (requests, wanted) = unbounded_channel();
+        tokio::spawn(serve(switch, address, wanted, told));
+        Self { requests }
+    }
+
+    /// Sends a request; [`GateHeard::Done`] with the token says what came of it, always.
+    pub(crate) fn ask(&self, token: u64, request: Request) {
+        // The task ends when this is dropped, not before.
+        let _ = self.requests.send((token, request));
+    }
+}
+
+async fn serve(
+    switch: u64,
+    address: SocketAddr,
+    mut wanted: UnboundedReceiver<(u64, Request)>,
+    told: Sender<GateHeard>,
+) {
+    loop {
+        let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
+        let why = match connected {
+            Ok(Ok(stream)) => {
+                if told.send(GateHeard::Up { switch }).await.is_err() {
+                    return;
+                }
+                let Some(why) = talk(stream, &mut wanted, &told).await else { return };
+                if told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err() {
+                    return;
+                }
+                why
+            }
+            Ok(Err(error)) => format!("{address}: {error}"),
+            Err(_) => format!("{address}: no connection in {} s", PATIENCE.as_secs()),
+        };
+        // What is wanted meanwhile fails at once: whoever asks must not wait for an agent that is not there.
+        let again = tokio::time::sleep(PAUSE);
+        tokio::pin!(again);
+        loop {
+            tokio::select! {
+                () = &mut again => break,
+                request = wanted.recv() => {
+                    let Some((token, _)) = request else { return };
+                    let answer = Err(format!("the agent of the gates cannot be reached: {why}"));
+                    if told.send(GateHeard::Done { token, answer }).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
+async fn talk(
+    stream: TcpStream,
+    wanted: &mut UnboundedReceiver<(u64, Request)>,
+    told: &Sender<GateHeard>,
+) -> Option<String> {
+    let (from, mut to) = stream.into_split();
+    let mut from = BufReader::new(from);
+    let mut asked: VecDeque<u64> = VecDeque::new();
+    let why = loop {
+        // One request at a time is under way, so that an answer cannot be taken for another's, and a lost one is noticed in time.
+        let (token, request) = tokio::select! {
+            request = wanted.recv() => request?,
+            ended = from.fill_buf() => {
+                break match ended {
+                    Ok([]) => "the agent closed the connection".to_owned(),
+                    Ok(_) => "the agent said something that nobody asked for".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+            }
+        };
+        asked.push_back(token);
+        match timeout(PATIENCE, exchange(&mut from, &mut to, &request)).await {
+            Ok(Ok(answer)) => {
+                asked.pop_front();
+                told.send(GateHeard::Done { token, answer: Ok(answer) }).await.ok()?;
+            }
+            Ok(Err(why)) => break why,
+            Err(_) => break format!("no answer in {} s", PATIENCE.as_secs()),
+        }
+    };
+    for token in asked {
+        let answer = Err(format!("nobody knows what the gate has: {why}"));
+        told.send(GateHeard::Done { token, answer }).await.ok()?;
+    }
+    Some(why)
+}
+
+async fn exchange(
+    from: &mut BufReader<OwnedReadHalf>,
+    to: &mut OwnedWriteHalf,
+    request: &Request,
+) -> Result<Answer, String> {
+    let mut line = serde_json::to_vec(request).map_err(|error| error.to_string())?;
+    line.push(b'\n');
+    to.write_all(&line).await.map_err(|error| error.to_string())?;
+    line.clear();
+    let read = from.take(LONGEST_ANSWER).read_until(b'\n', &mut line).await;
+    match read {
+        Ok(_) if line.ends_with(b"\n") => serde_json::from_slice(&line)
+            .map_err(|error| format!("the agent's answer cannot be read: {error}")),
+        Ok(_) => Err("the agent's answer did not come whole".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader as LineReader, Write as _};
+    use std::net::TcpListener;
+    use tokio::sync::mpsc::{Receiver, channel};
+
+    /// An agent that answers each line with what `script` has next; the end of a script closes the connection.
+    fn agent(scripts: Vec<Vec<&'static str>>) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for script in scripts {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut lines = LineReader::new(stream.try_clone().unwrap());
+                for answer in script {
+                    let mut line = String::new();
+                    lines.read_line(&mut line).unwrap();
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+            }
+        });
+        address
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    async fn next(heard: &mut Receiver<GateHeard>) -> GateHeard {
+        timeout(Duration::from_secs(20), heard.recv()).await.unwrap().unwrap()
+    }
+
+    const CLEARED: &str = "{\"answer\":\"cleared\",\"contracts\":3}\n";
+
+    #[test]
+    fn answers_find_their_requests_and_a_connection_that_ends_is_made_again() {
+        run(async {
+            let address = agent(vec![vec![CLEARED], vec![CLEARED]]);
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(5, address, told);
+            for token in [11, 12] {
+                assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
+                agent.ask(token, Request::Clear);
+                let GateHeard::Done { token: named, answer } = next(&mut heard).await else { panic!() };
+                assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
+                assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
+            }
+        });
+    }
+
+    #[test]
+    fn what_cannot_be_read_fails_and_ends_the_connection() {
+        for bad in ["hello\n", "{\"answer\":\"cleared\"}\n", "{\"answer\":\"cleared\",\"contracts\":3}"] {
+            run(async {
+                let address = agent(vec![vec![bad]]);
+                let (told, mut heard) = channel(8);
+                let agent = Agent::new(1, address, told);
+                assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
+                agent.ask(1, Request::Clear);
+                let GateHeard::Done { token: 1, answer: Err(_) } = next(&mut heard).await else {
+                    panic!("{bad}")
+                };
+                assert!(matches!(next(&mut heard).await, GateHeard::Down { .. }), "{bad}");
+            });
+        }
+    }
+
+    #[test]
+    fn without_an_agent_requests_fail_at_once() {
+        run(async {
+            let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(1, address, told);
+            agent.ask(3, Request::List);
+            let GateHeard::Done { token: 3, answer: Err(why) } = next(&mut heard).await else { panic!() };
+            assert!(why.contains("cannot be reached"), "{why}");
+        });
+    }
+}

@@ -1,0 +1,118 @@
+//! The resource manager of a network as a program: the brain is `control`, this is what it has to do with the world.
+//!
+//! - switches: TCP connections that speak OpenFlow ([`openflow`]); gates: their agents ([`gate`]);
+//! - requests and verdicts: topics of DDS (`docs/decisions/0009-admission.md`);
+//! - grants: a store that survives ([`store`]).
+//!
+//! One task owns all of it and does one thing after another; only octets are read and written by others.
+#![forbid(unsafe_code)]
+
+mod connection;
+mod daemon;
+mod facts;
+mod gates;
+mod orders;
+mod session;
+pub mod store;
+mod topics;
+mod topology;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use control::config::Config;
+use control::network::{Network, NetworkError};
+use dds::DomainParticipant;
+
+pub use topology::network;
+
+use store::{Store, StoreError};
+
+/// What a manager manages, and how.
+pub struct Settings {
+    /// The network.
+    pub network: Network,
+    /// Leases, limits, classes.
+    pub config: Config,
+    /// Where switches connect.
+    pub listen: Vec<SocketAddr>,
+    /// Where the agents of gates are, by datapath id of their switch.
+    pub agents: BTreeMap<u64, SocketAddr>,
+    /// Where grants are kept.
+    pub store: Box<dyn Store>,
+}
+
+/// Why a manager cannot work.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Switches cannot connect here.
+    Listen(SocketAddr, String),
+    /// The network makes no sense.
+    Network(NetworkError),
+    /// Grants cannot be kept.
+    Store(StoreError),
+    /// The middleware refused something.
+    Dds(dds::Error),
+    /// The system refused something.
+    System(String),
+}
+
+impl From<NetworkError> for Error {
+    fn from(error: NetworkError) -> Self {
+        Self::Network(error)
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<dds::Error> for Error {
+    fn from(error: dds::Error) -> Self {
+        Self::Dds(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen(address, why) => {
+                write!(
+                    f,
+                    "switches cannot connect at {address}: {why}; give an address of this host with --listen"
+                )
+            }
+            Self::Network(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Dds(error) => error.fmt(f),
+            Self::System(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Runs a manager until `stop` says so, which is asked ten times a second. `log` is told what an operator should know.
+///
+/// What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
+/// run out.
+///
+/// # Errors
+/// [`Error`]: nothing was set up, or it could not go on.
+pub fn run(
+    settings: Settings,
+    participant: &DomainParticipant,
+    stop: &dyn Fn() -> bool,
+    log: &mut dyn FnMut(&str),
+) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| Error::System(format!("no event loop: {error}")))?;
+    runtime.block_on(daemon::run(settings, participant, stop, log))
+}

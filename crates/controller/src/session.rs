@@ -1,0 +1,303 @@
+//! One switch as the daemon speaks with it: what it says of itself when it connects, changes under way, and what is read of it.
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use control::action::{Done, SwitchContent, SwitchReport, Token};
+use openflow::channel::install::{Installation, Outcome};
+use openflow::channel::{DownReason, Event};
+use openflow::flow::FlowRemoved;
+use openflow::message::Message;
+use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
+use openflow::packet::PacketIn;
+use openflow::port::PortStatus;
+use openflow::words::{MeterId, Xid};
+
+use crate::connection::Connection;
+
+/// What a switch has said.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// It is there, and says this of itself.
+    Up(Box<SwitchReport>),
+    /// A packet.
+    Packet(PacketIn),
+    /// A flow has gone.
+    Removed(FlowRemoved),
+    /// A port has changed.
+    Port(PortStatus),
+    /// A change ended.
+    Installed(Token, Done),
+    /// It was read.
+    Read(Token, Result<SwitchContent, String>),
+    /// Something that somebody should know, without consequences.
+    Odd(String),
+    /// It is gone; what was under way needs no answer.
+    Down(String),
+}
+
+/// What is still to be heard from a switch that has just connected.
+struct Greeting {
+    report: SwitchReport,
+    asked: Vec<Xid>,
+    /// What came between, to be told after it.
+    later: Vec<News>,
+    ports_known: bool,
+}
+
+/// What is read of a switch, as far as it has come.
+struct Reading {
+    content: SwitchContent,
+    asked: Vec<Xid>,
+}
+
+/// A connection and what is under way on it.
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
+    /// Its datapath id, once it has said it.
+    pub(crate) datapath: Option<u64>,
+    greeting: Option<Greeting>,
+    installations: BTreeMap<Token, Installation>,
+    readings: BTreeMap<Token, Reading>,
+}
+
+impl Session {
+    pub(crate) fn new(connection: Connection) -> Self {
+        let (installations, readings) = (BTreeMap::new(), BTreeMap::new());
+        Self { connection, datapath: None, greeting: None, installations, readings }
+    }
+
+    /// Begins an installation; what comes of it is news.
+    pub(crate) fn install(&mut self, now: Duration, token: Token, changes: &[Message], news: &mut Vec<News>) {
+        match Installation::start(&mut self.connection.channel, now, changes) {
+            Ok(installation) => {
+                self.installations.insert(token, installation);
+            }
+            Err(error) => news.push(News::Installed(token, Done::Failed(error.to_string()))),
+        }
+    }
+
+    /// Sends messages that nobody waits for the effects of.
+    pub(crate) fn send(&mut self, now: Duration, messages: &[Message], news: &mut Vec<News>) {
+        for message in messages {
+            if let Err(error) = self.connection.channel.send(now, message) {
+                news.push(News::Odd(format!("{:?} could not be sent: {error}", message.kind())));
+            }
+        }
+    }
+
+    /// Asks for all that the switch has.
+    pub(crate) fn read(&mut self, now: Duration, token: Token, news: &mut Vec<News>) {
+        let questions = [
+            MultipartRequest::Flow(FlowFilter::ALL),
+            MultipartRequest::GroupDescription,
+            MultipartRequest::MeterConfig(MeterId::ALL),
+        ];
+        let mut reading = Reading { content: SwitchContent::default(), asked: Vec::new() };
+        for question in questions {
+            match self.connection.channel.send(now, &Message::ask(question)) {
+                Ok(xid) => reading.asked.push(xid),
+                Err(error) => {
+                    news.push(News::Read(token, Err(error.to_string())));
+                    return;
+                }
+            }
+        }
+        self.readings.insert(token, reading);
+    }
+
+    /// Octets came in.
+    pub(crate) fn input(&mut self, now: Duration, octets: &[u8], news: &mut Vec<News>) {
+        self.connection.channel.handle_input(now, octets);
+        self.events(now, news);
+    }
+
+    /// A time has come that the channel asked for.
+    pub(crate) fn timeout(&mut self, now: Duration, news: &mut Vec<News>) {
+        if self.connection.channel.poll_timeout().is_some_and(|at| at <= now) {
+            self.connection.channel.handle_timeout(now);
+            self.events(now, news);
+        }
+    }
+
+    /// The connection has ended.
+    pub(crate) fn closed(&mut self, now: Duration, news: &mut Vec<News>) {
+        self.connection.channel.handle_closed();
+        self.events(now, news);
+    }
+
+    fn events(&mut self, now: Duration, news: &mut Vec<News>) {
+        while let Some(event) = self.connection.channel.poll_event() {
+            self.advance_installations(now, &event, news);
+            self.event(now, event, news);
+        }
+    }
+
+    fn advance_installations(&mut self, now: Duration, event: &Event, news: &mut Vec<News>) {
+        let channel = &mut self.connection.channel;
+        self.installations.retain(|token, installation| {
+            let Some(outcome) = installation.handle(channel, now, event) else { return true };
+            news.push(News::Installed(*token, said(&outcome)));
+            false
+        });
+    }
+
+    fn event(&mut self, now: Duration, event: Event, news: &mut Vec<News>) {
+        match event {
+            Event::Up { features: Some(features), .. } => {
+                self.datapath = Some(features.datapath_id);
+                let questions = [
+                    Message::ask(MultipartRequest::PortDescription),
+                    Message::ask(MultipartRequest::MeterFeatures),
+                    Message::ask(MultipartRequest::GroupFeatures),
+                ];
+                let sent = questions.iter().map(|question| self.connection.channel.send(now, question));
+                match sent.collect::<Result<Vec<_>, _>>() {
+                    Ok(asked) => {
+                        let report = SwitchReport {
+                            features,
+                            ports: Vec::new(),
+                            meters: None,
+                            groups: None,
+                            queues: Vec::new(),
+                        };
+                        self.greeting =
+                            Some(Greeting { report, asked, later: Vec::new(), ports_known: false });
+                    }
+                    Err(error) => news.push(News::Down(error.to_string())),
+                }
+            }
+            Event::Reply { xid, message } => self.reply(xid, message, news),
+            Event::Message { message, .. } => self.unasked(message, news),
+            Event::Refused { xid, request, error }
+                if !self.unanswered(xid, &error.code().to_string(), news) =>
+            {
+                // What belongs to an installation was told by it.
+                if request.is_none() {
+                    news.push(News::Odd(format!("an error that names nothing we sent: {}", error.code())));
+                }
+            }
+            Event::TimedOut { xid, .. } => {
+                self.unanswered(xid, "no answer in time", news);
+            }
+            Event::ReplyTooLong { xid } => {
+                self.unanswered(xid, "an answer that is too long", news);
+            }
+            Event::Unreadable { header, error, request } => {
+                if request.is_none() || !self.unanswered(header.xid, &error.to_string(), news) {
+                    news.push(News::Odd(format!("a message that cannot be read: {error}")));
+                }
+            }
+            Event::Down(reason) => news.push(News::Down(match reason {
+                DownReason::Closed => "the connection was closed".to_owned(),
+                other => other.to_string(),
+            })),
+            Event::Up { features: None, .. }
+            | Event::Confirmed { .. }
+            | Event::Refused { .. }
+            | Event::Stray { .. } => {}
+        }
+    }
+
+    fn unasked(&mut self, message: Message, news: &mut Vec<News>) {
+        let news_of = match message {
+            Message::PacketIn(packet) => News::Packet(packet),
+            Message::FlowRemoved(removed) => News::Removed(removed),
+            Message::PortStatus(status) => News::Port(status),
+            _ => return,
+        };
+        match &mut self.greeting {
+            // Ports that change meanwhile must not be overtaken by the older list; packets need nobody yet.
+            Some(greeting) => {
+                if let News::Port(_) = news_of {
+                    greeting.later.push(news_of);
+                }
+            }
+            None if self.datapath.is_some() => news.push(news_of),
+            None => {}
+        }
+    }
+
+    fn reply(&mut self, xid: Xid, message: Message, news: &mut Vec<News>) {
+        if let Some(greeting) = self.greeting.as_mut().filter(|greeting| greeting.asked.contains(&xid)) {
+            match message {
+                Message::MultipartReply { reply: MultipartReply::PortDescription(ports), .. } => {
+                    greeting.report.ports = ports;
+                    greeting.ports_known = true;
+                }
+                Message::MultipartReply { reply: MultipartReply::MeterFeatures(meters), .. } => {
+                    greeting.report.meters = Some(meters);
+                }
+                Message::MultipartReply { reply: MultipartReply::GroupFeatures(groups), .. } => {
+                    greeting.report.groups = Some(groups);
+                }
+                _ => {}
+            }
+            return self.greeted(xid, news);
+        }
+        let Some(token) = self.reading_of(xid) else { return };
+        let Some(reading) = self.readings.get_mut(&token) else { return };
+        if let Message::MultipartReply { reply, .. } = message {
+            match reply {
+                MultipartReply::Flow(flows) => reading.content.flows = flows,
+                MultipartReply::GroupDescription(groups) => reading.content.groups = groups,
+                MultipartReply::MeterConfig(meters) => reading.content.meters = meters,
+                _ => {}
+            }
+        }
+        reading.asked.retain(|asked| *asked != xid);
+        if reading.asked.is_empty()
+            && let Some(reading) = self.readings.remove(&token)
+        {
+            news.push(News::Read(token, Ok(reading.content)));
+        }
+    }
+
+    fn reading_of(&self, xid: Xid) -> Option<Token> {
+        self.readings.iter().find(|(_, reading)| reading.asked.contains(&xid)).map(|(token, _)| *token)
+    }
+
+    /// One question of the greeting is over; the last one ends it.
+    fn greeted(&mut self, xid: Xid, news: &mut Vec<News>) {
+        let Some(greeting) = &mut self.greeting else { return };
+        greeting.asked.retain(|asked| *asked != xid);
+        if greeting.asked.is_empty()
+            && let Some(greeting) = self.greeting.take()
+        {
+            if greeting.ports_known {
+                news.push(News::Up(Box::new(greeting.report)));
+                news.extend(greeting.later);
+            } else {
+                news.push(News::Down("it does not tell its ports".to_owned()));
+            }
+        }
+    }
+
+    /// A question has no answer; true if it was one of ours here.
+    fn unanswered(&mut self, xid: Xid, why: &str, news: &mut Vec<News>) -> bool {
+        if self.greeting.as_ref().is_some_and(|greeting| greeting.asked.contains(&xid)) {
+            self.greeted(xid, news);
+            return true;
+        }
+        if let Some(token) = self.reading_of(xid) {
+            self.readings.remove(&token);
+            news.push(News::Read(token, Err(why.to_owned())));
+            return true;
+        }
+        false
+    }
+}
+
+fn said(outcome: &Outcome) -> Done {
+    match outcome {
+        Outcome::Installed => Done::Confirmed,
+        Outcome::Refused(changes) => {
+            let words: Vec<String> = changes.iter().map(|(_, code)| code.to_string()).collect();
+            Done::Failed(format!("the switch refused it: {}", words.join("; ")))
+        }
+        Outcome::Different(differences) => {
+            let words: Vec<String> = differences.iter().map(|difference| format!("{difference:?}")).collect();
+            Done::Failed(format!("the switch has something else than it was told: {}", words.join("; ")))
+        }
+        _ => Done::Failed("nobody knows whether the switch has it: no answer".to_owned()),
+    }
+}

@@ -1,0 +1,27 @@
+//! The plan's network as the manager takes it.
+use control::network::{Host, Link, Network, Switch};
+use plan::Network as Planned;
+
+/// The network of a file. Datapath ids are the numbers of the switches in the file's order, from 1.
+pub fn network(planned: &Planned) -> Network {
+    let hosts = planned.hosts().iter().map(|host| Host {
+        name: host.name.clone(),
+        addresses: host.address.iter().map(|address| address.octets()).collect(),
+    });
+    let switches = planned.switches().iter().zip(1..).map(|(switch, datapath)| Switch {
+        name: switch.name.clone(),
+        datapath,
+        model: switch.kind.clone(),
+    });
+    let mut links = Vec::with_capacity(planned.ports().len());
+    let mut ports = planned.ports().iter().copied();
+    for cable in planned.cables() {
+        let [one, other] = cable.ends;
+        for (from, to) in [(one, other), (other, one)] {
+            let Some(port) = ports.next() else { continue };
+            let number = if planned.switch_of(from.node).is_some() { from.port } else { 0 };
+            links.push(Link { from: from.node, to: to.node, number, port });
+        }
+    }
+    Network { hosts: hosts.collect(), switches: switches.collect(), links, split: planned.split() }
+}

@@ -1,0 +1,542 @@
+//! All pairs of a participant that wait for a verdict, or have one.
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::{SocketAddr, SocketAddrV4};
+use core::num::NonZeroU16;
+
+use rtps::{Flow, Path};
+use wire::admission::{MOST_TEXT, Request, Socket, Stage, State, Verdict};
+use wire::discovery::EndpointData;
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
+
+use super::pair::{Pair, Runs, Side, batching, duration, hopeless};
+use super::verdict::{self, Grant};
+use super::{Action, PairAssurance, Way};
+use crate::reader::Bound;
+
+/// Verdicts and requests that came before discovery had told of their pair; managers and readers repeat the others.
+const EARLY: usize = 256;
+
+/// How often something was not believed or not in force; for explanations and tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GateCounters {
+    /// Verdicts of an earlier start of the manager.
+    pub old_epoch: u64,
+    /// Verdicts about a request that is not the last one.
+    pub old_serial: u64,
+    /// Verdicts of admission that are not believed, see `docs/wire.md`.
+    pub implausible: u64,
+    /// Grants that nobody has repeated in time.
+    pub expired: u64,
+}
+
+/// See the module above. It has neither input nor output: its owner tells it what discovery, managers and readers say, and does what
+/// [`Gate::poll_action`] says.
+#[derive(Debug)]
+pub struct Gate {
+    prefix: GuidPrefix,
+    patience: Duration,
+    pairs: BTreeMap<(EntityId, Guid), Pair>,
+    /// The largest epoch that was heard.
+    epoch: u64,
+    /// Goes on over all pairs, so that no request has the serial of an earlier one.
+    serial: u64,
+    early: VecDeque<Early>,
+    actions: VecDeque<Action>,
+    counters: GateCounters,
+}
+
+#[derive(Debug)]
+enum Early {
+    Verdict(Verdict),
+    Request(Request),
+}
+
+impl Gate {
+    /// A participant without pairs. A pair that nobody decides about for as long as `patience` counts as refused.
+    pub const fn new(prefix: GuidPrefix, patience: Duration) -> Self {
+        Self {
+            prefix,
+            patience,
+            pairs: BTreeMap::new(),
+            epoch: 0,
+            serial: 0,
+            early: VecDeque::new(),
+            actions: VecDeque::new(),
+            counters: GateCounters { old_epoch: 0, old_serial: 0, implausible: 0, expired: 0 },
+        }
+    }
+
+    /// What it counted.
+    pub const fn counters(&self) -> &GateCounters {
+        &self.counters
+    }
+
+    /// True if it has no pairs.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// The pairs of a local endpoint.
+    pub fn pairs_of(&self, local: EntityId) -> Vec<PairAssurance> {
+        let of_local = self.pairs.range((local, Guid::UNKNOWN)..=(local, Guid::from_bytes([0xff; 16])));
+        of_local.map(|(_, pair)| pair.status(self.prefix)).collect()
+    }
+
+    /// The pairs with a local reader whose flow is admitted, and whether both ends are on this host and so have one clock.
+    pub fn assured_readers(&self) -> impl Iterator<Item = (EntityId, Guid, bool)> + '_ {
+        self.pairs.iter().filter_map(|((reader, writer), pair)| match (&pair.side, &pair.runs) {
+            (Side::Reader { request: Some(request), .. }, Runs::Assured(_)) => {
+                Some((*reader, *writer, request.source.address == request.destination.address))
+            }
+            _ => None,
+        })
+    }
+
+    /// True if a local endpoint and one that discovery has found to match it wait here: one of them asks for a latency, and they are not
+    /// in the same participant.
+    pub fn is_for(own: &EndpointData, other: &EndpointData) -> bool {
+        if own.guid.prefix == other.guid.prefix {
+            return false;
+        }
+        if own.guid.entity_id.is_reader() {
+            return own.requested_assurance.is_some();
+        }
+        other.requested_assurance.is_some_and(|wanted| own.offered_assurance.is_some() || wanted.is_required)
+    }
+
+    /// Discovery has found a writer for an assured local reader, or something of it has changed. `destination` is where that writer
+    /// reaches us.
+    pub fn writer_found(
+        &mut self,
+        now: Instant,
+        reader: &EndpointData,
+        writer: &Arc<EndpointData>,
+        way: Way,
+        destination: Socket,
+    ) {
+        let Some(wanted) = reader.requested_assurance else { return };
+        let (local, remote) = (reader.guid.entity_id, writer.guid);
+        let is_new =
+            self.put(local, writer, way, || Side::Reader { wanted, request: None, is_released: false });
+        let Some(pair) = self.pairs.get_mut(&(local, remote)) else { return };
+        let stage = pair.stage();
+        let Side::Reader { wanted: place, request, .. } = &mut pair.side else { return };
+        *place = wanted;
+        if let Some(reason) = hopeless(&wanted, writer, destination) {
+            let withdrawn = request.take();
+            let is_news = is_new || pair.reason != reason;
+            pair.decide(State::Refused, reason);
+            pair.patience_at = Instant::NEVER;
+            self.actions.extend(withdrawn.map(Action::Withdraw));
+            self.settle((local, remote), is_news);
+            return;
+        }
+        let asked = Request {
+            writer: remote.to_bytes(),
+            reader: reader.guid.to_bytes(),
+            serial: self.serial.saturating_add(1),
+            topic: shortened(&reader.topic_name),
+            contract: writer.offered_assurance.unwrap_or_default().contract,
+            maximum_latency: wanted.maximum_latency.saturating_sub(batching(writer)),
+            maximum_separation: wanted.maximum_separation,
+            source: writer.offered_assurance.unwrap_or_default().source,
+            destination,
+            stage: Stage::Waiting,
+        };
+        let same = request.as_ref().is_some_and(|before| {
+            Request { serial: before.serial, stage: before.stage, ..asked.clone() } == *before
+        });
+        if !same {
+            self.serial = asked.serial;
+            pair.serial = asked.serial;
+            pair.patience_at = now.after(self.patience);
+            let asked = Request { stage, ..asked };
+            *request = Some(asked.clone());
+            self.actions.push_back(Action::Ask(asked));
+            // A former grant holds until the new request is decided; what was refused is open again.
+            if pair.grant.is_none() && !is_new {
+                pair.state = State::Pending;
+            }
+        }
+        self.settle((local, remote), is_new || !same);
+        if is_new {
+            self.replay(now, (local, remote));
+        }
+    }
+
+    /// Discovery has found an assured reader for a local writer, or something of it has changed. `announced` is where it receives.
+    pub fn reader_found(
+        &mut self,
+        now: Instant,
+        writer: &EndpointData,
+        reader: &Arc<EndpointData>,
+        way: Way,
+        announced: Vec<SocketAddrV4>,
+    ) {
+        let (local, remote) = (writer.guid.entity_id, reader.guid);
+        let is_new = self.put(local, reader, way, || Side::Writer {
+            offered: None,
+            announced: Vec::new(),
+            stage: Stage::Waiting,
+        });
+        let Some(pair) = self.pairs.get_mut(&(local, remote)) else { return };
+        let Side::Writer { offered, announced: places, stage } = &mut pair.side else { return };
+        *offered = writer.offered_assurance;
+        *places = announced;
+        let has_moved =
+            |grant: &Grant| offered.is_some_and(|offered| offered.source.addr() != Some(grant.source));
+        if pair.grant.as_ref().is_some_and(has_moved) {
+            pair.grant = None;
+        }
+        if offered.is_none() {
+            *stage = Stage::Waiting;
+            pair.decide(State::Refused, "the reader insists on assurance, and the writer has none");
+        } else if is_new {
+            pair.patience_at = now.after(self.patience);
+        }
+        self.settle((local, remote), is_new);
+        if is_new {
+            self.replay(now, (local, remote));
+        }
+    }
+
+    /// Discovery does not match them any more; false if they were not here.
+    pub fn lost(&mut self, local: EntityId, remote: Guid) -> bool {
+        let Some(pair) = self.pairs.remove(&(local, remote)) else { return false };
+        if pair.runs != Runs::No {
+            self.actions.push_back(Action::Unmatch { local, remote });
+        }
+        match pair.side {
+            Side::Reader { request, .. } => {
+                self.actions.extend(request.map(Action::Withdraw));
+                self.actions.push_back(Action::Promise { reader: local, writer: remote, bound: None });
+            }
+            Side::Writer { .. } => self.separate(local),
+        }
+        self.actions.push_back(Action::Changed { local, remote });
+        true
+    }
+
+    /// A manager has published a verdict.
+    pub fn verdict_heard(&mut self, now: Instant, verdict: Verdict) {
+        if verdict.epoch < self.epoch {
+            self.counters.old_epoch += 1;
+            return;
+        }
+        self.epoch = verdict.epoch;
+        let (writer, reader) = verdict.pair();
+        if writer.prefix == reader.prefix {
+            return;
+        }
+        let keys = [(reader.entity_id, writer), (writer.entity_id, reader)];
+        let own = [reader.prefix, writer.prefix];
+        let mut is_ours = false;
+        for (key, _) in keys.into_iter().zip(own).filter(|(_, prefix)| *prefix == self.prefix) {
+            is_ours = true;
+            if self.pairs.contains_key(&key) {
+                self.apply_verdict(now, key, &verdict);
+                return;
+            }
+        }
+        if is_ours {
+            self.keep_early(Early::Verdict(verdict));
+        }
+    }
+
+    /// A manager has disposed its verdict about a pair.
+    pub fn verdict_withdrawn(&mut self, writer: Guid, reader: Guid) {
+        for key in [(reader.entity_id, writer), (writer.entity_id, reader)] {
+            let Some(pair) = self.pairs.get_mut(&key) else { continue };
+            if pair.names(self.prefix) == (writer, reader) && pair.grant.is_some() {
+                pair.decide(State::Revoked, "the resource manager has withdrawn its verdict");
+                self.settle(key, true);
+            }
+        }
+    }
+
+    /// A reader's participant has published a request, or what its reader does at present.
+    pub fn request_heard(&mut self, now: Instant, request: Request) {
+        let (writer, reader) = request.pair();
+        let key = (writer.entity_id, reader);
+        if writer.prefix != self.prefix {
+            return;
+        }
+        let Some(pair) = self.pairs.get_mut(&key) else {
+            return self.keep_early(Early::Request(request));
+        };
+        let Side::Writer { stage, offered: Some(_), .. } = &mut pair.side else { return };
+        if request.serial < pair.serial {
+            return;
+        }
+        *stage = request.stage;
+        if request.serial > pair.serial {
+            pair.serial = request.serial;
+            pair.patience_at = now.after(self.patience);
+        }
+        self.settle(key, false);
+    }
+
+    /// A reader's participant has disposed its request.
+    pub fn request_withdrawn(&mut self, writer: Guid, reader: Guid) {
+        let key = (writer.entity_id, reader);
+        let Some(pair) = self.pairs.get_mut(&key).filter(|_| writer.prefix == self.prefix) else { return };
+        let Side::Writer { stage, .. } = &mut pair.side else { return };
+        *stage = Stage::Waiting;
+        pair.grant = None;
+        self.settle(key, false);
+    }
+
+    /// When [`Gate::on_timeout`] has to be called.
+    pub fn poll_timeout(&self) -> Instant {
+        self.pairs.values().fold(Instant::NEVER, |next, pair| {
+            let lease = pair.grant.as_ref().map_or(Instant::NEVER, |grant| grant.until);
+            next.min(lease).min(pair.patience_at)
+        })
+    }
+
+    /// Ends leases and patience that are over.
+    pub fn on_timeout(&mut self, now: Instant) {
+        let due: Vec<(EntityId, Guid)> = self
+            .pairs
+            .iter()
+            .filter(|(_, pair)| {
+                pair.patience_at <= now || pair.grant.as_ref().is_some_and(|grant| grant.until <= now)
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        for key in due {
+            let Some(pair) = self.pairs.get_mut(&key) else { continue };
+            if pair.grant.as_ref().is_some_and(|grant| grant.until <= now) {
+                self.counters.expired += 1;
+                pair.decide(State::Revoked, "no resource manager has repeated its verdict within the lease");
+            }
+            if pair.patience_at <= now {
+                pair.patience_at = Instant::NEVER;
+                // A former grant goes on: it is repeated for as long as it holds.
+                if pair.state == State::Pending && pair.grant.is_none() {
+                    pair.decide(State::Refused, "no resource manager answers in this domain");
+                }
+            }
+            self.settle(key, true);
+        }
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Takes over what discovery says; true if the pair is new.
+    fn put(
+        &mut self,
+        local: EntityId,
+        remote: &Arc<EndpointData>,
+        way: Way,
+        side: impl FnOnce() -> Side,
+    ) -> bool {
+        let key = (local, remote.guid);
+        if let Some(pair) = self.pairs.get_mut(&key) {
+            let is_same = pair.way == way && pair.remote == *remote;
+            (pair.way, pair.remote) = (way, Arc::clone(remote));
+            if !is_same && pair.runs != Runs::No {
+                self.enter(key);
+            }
+            return false;
+        }
+        let pair = Pair {
+            local,
+            remote: Arc::clone(remote),
+            way,
+            side: side(),
+            serial: 0,
+            state: State::Pending,
+            reason: String::new(),
+            offered_latency: 0,
+            offered_separation: 0,
+            grant: None,
+            runs: Runs::No,
+            patience_at: Instant::NEVER,
+        };
+        self.pairs.insert(key, pair);
+        true
+    }
+
+    fn apply_verdict(&mut self, now: Instant, key: (EntityId, Guid), verdict: &Verdict) {
+        let Some(pair) = self.pairs.get_mut(&key) else { return };
+        let is_granted = |pair: &Pair| pair.grant.as_ref().is_some_and(|held| held.serial == verdict.serial);
+        let is_last = match &pair.side {
+            Side::Reader { request, .. } => request.is_some() && verdict.serial == pair.serial,
+            // The verdict may have overtaken the request.
+            Side::Writer { offered, .. } => offered.is_some() && verdict.serial >= pair.serial,
+        };
+        if !is_last && !is_granted(pair) {
+            self.counters.old_serial += 1;
+            return;
+        }
+        if let Side::Writer { .. } = pair.side {
+            pair.serial = pair.serial.max(verdict.serial);
+        }
+        let before = (pair.state, pair.reason.clone(), pair.grant.clone());
+        match verdict.state {
+            State::Pending => {
+                // Somebody is at it, and has as long as it says.
+                let lease = verdict::lease_end(now, verdict);
+                pair.patience_at = lease.max(now.after(self.patience));
+                if pair.grant.is_none() && pair.runs == Runs::No {
+                    pair.decide(State::Pending, "");
+                }
+            }
+            State::Admitted => {
+                let grant = match &pair.side {
+                    Side::Reader { request: Some(request), .. } => verdict::for_reader(verdict, request),
+                    Side::Writer { offered: Some(offered), announced, .. } => {
+                        verdict::for_writer(verdict, offered, announced)
+                    }
+                    _ => None,
+                };
+                if let Some(grant) = grant.filter(|_| is_last) {
+                    pair.decide(State::Admitted, "");
+                    pair.patience_at = Instant::NEVER;
+                    pair.grant = Some(Grant { until: verdict::lease_end(now, verdict), ..grant });
+                } else if !is_last && let Some(held) = &mut pair.grant {
+                    // The former grant, while a changed request waits.
+                    held.until = verdict::lease_end(now, verdict);
+                } else {
+                    self.counters.implausible += 1;
+                    return;
+                }
+            }
+            State::Refused | State::Revoked => {
+                pair.decide(verdict.state, shortened(&verdict.reason));
+                pair.patience_at = Instant::NEVER;
+                pair.offered_latency = verdict.offered_latency;
+                pair.offered_separation = verdict.offered_separation;
+            }
+        }
+        let is_same_grant = match (&before.2, &pair.grant) {
+            (Some(before), Some(after)) => before.is_like(after),
+            (None, None) => true,
+            _ => false,
+        };
+        let is_news = (before.0, &before.1) != (pair.state, &pair.reason) || !is_same_grant;
+        self.settle(key, is_news);
+    }
+
+    /// Lets a pair run as it should.
+    fn settle(&mut self, key: (EntityId, Guid), is_news: bool) {
+        let Some(pair) = self.pairs.get_mut(&key) else { return };
+        let (local, remote) = key;
+        let goal = pair.goal();
+        let moves = match (&pair.runs, &goal) {
+            (Runs::Assured(before), Runs::Assured(after)) => !before.is_like(after),
+            (before, after) => before != after,
+        };
+        let is_reader = matches!(pair.side, Side::Reader { .. });
+        if moves {
+            pair.runs = goal;
+            match pair.runs {
+                Runs::No => self.actions.push_back(Action::Unmatch { local, remote }),
+                _ => self.enter(key),
+            }
+            if is_reader {
+                self.promise(key);
+                self.tell_stage(key);
+            } else {
+                self.separate(local);
+            }
+        }
+        if moves || is_news {
+            self.actions.push_back(Action::Changed { local, remote });
+        }
+    }
+
+    /// Matches a pair the way it runs.
+    fn enter(&mut self, key: (EntityId, Guid)) {
+        let Some(pair) = self.pairs.get(&key) else { return };
+        let mut way = pair.way.clone();
+        if let (Side::Writer { offered: Some(offered), .. }, Runs::Assured(grant)) = (&pair.side, &pair.runs)
+            && let Some(flow) = flow(&way, grant, offered.contract.datagram)
+        {
+            let direct = way.direct.or_else(|| way.paths.first().copied());
+            way = Way { paths: [flow].into(), direct };
+        }
+        let remote = Arc::clone(&pair.remote);
+        self.actions.push_back(Action::Match { local: key.0, remote, way });
+    }
+
+    /// What the reader is promised from now on.
+    fn promise(&mut self, key: (EntityId, Guid)) {
+        let Some(pair) = self.pairs.get(&key) else { return };
+        let bound = match &pair.runs {
+            Runs::Assured(grant) => Some(Bound {
+                latency: duration(grant.bound.saturating_add(batching(&pair.remote))),
+                source: SocketAddr::V4(grant.source),
+                separation: grant.separation,
+            }),
+            _ => None,
+        };
+        self.actions.push_back(Action::Promise { reader: key.0, writer: key.1, bound });
+    }
+
+    /// Tells the writer's participant what the reader does. It is matched by now.
+    fn tell_stage(&mut self, key: (EntityId, Guid)) {
+        let Some(pair) = self.pairs.get_mut(&key) else { return };
+        let stage = pair.stage();
+        if let Side::Reader { request: Some(request), .. } = &mut pair.side
+            && request.stage != stage
+        {
+            request.stage = stage;
+            self.actions.push_back(Action::Ask(request.clone()));
+        }
+    }
+
+    /// The longest separation of a writer's flows holds for all of them.
+    fn separate(&mut self, writer: EntityId) {
+        let of_writer = self.pairs.range((writer, Guid::UNKNOWN)..=(writer, Guid::from_bytes([0xff; 16])));
+        let separations = of_writer.filter_map(|(_, pair)| match &pair.runs {
+            Runs::Assured(grant) => Some(grant.separation),
+            _ => None,
+        });
+        let separation = separations.max().unwrap_or(Duration::ZERO);
+        self.actions.push_back(Action::Separate { writer, separation });
+    }
+
+    fn keep_early(&mut self, early: Early) {
+        if self.early.len() >= EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back(early);
+    }
+
+    /// What came before the pair was known.
+    fn replay(&mut self, now: Instant, key: (EntityId, Guid)) {
+        let Some(names) = self.pairs.get(&key).map(|pair| pair.names(self.prefix)) else { return };
+        for early in core::mem::take(&mut self.early) {
+            match early {
+                Early::Verdict(verdict) if verdict.pair() == names => self.verdict_heard(now, verdict),
+                Early::Request(request) if request.pair() == names => self.request_heard(now, request),
+                other => self.early.push_back(other),
+            }
+        }
+    }
+}
+
+/// The way of first transmissions along a flow: as the ordinary way leaves, but from the writer's own socket.
+fn flow(way: &Way, grant: &Grant, datagram: u32) -> Option<Path> {
+    let ordinary = way.direct.as_ref().or_else(|| way.paths.first())?;
+    let flow = Flow { port: NonZeroU16::new(grant.source.port())?, class: grant.dscp };
+    let destination = SocketAddr::V4(grant.destination);
+    Some(Path { destination, max_datagram: datagram, flow: Some(flow), ..*ordinary })
+}
+
+/// As much of a text as the type of verdicts and requests takes.
+fn shortened(text: &str) -> String {
+    let mut end = text.len().min(MOST_TEXT);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default().into()
+}

@@ -1,0 +1,170 @@
+//! One pair, at the side of its reader or of its writer.
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::net::SocketAddrV4;
+
+use wire::admission::{OfferedAssurance, Request, RequestedAssurance, Socket, Stage, State};
+use wire::discovery::EndpointData;
+use wire::{Duration, EntityId, Guid, Instant};
+
+use super::verdict::Grant;
+use super::{PairAssurance, Way};
+
+/// What is known of a pair, and how it runs.
+#[derive(Debug)]
+pub(super) struct Pair {
+    pub(super) local: EntityId,
+    pub(super) remote: Arc<EndpointData>,
+    pub(super) way: Way,
+    pub(super) side: Side,
+    /// The last request, made here or heard; 0 before the first.
+    pub(super) serial: u64,
+    pub(super) state: State,
+    pub(super) reason: String,
+    pub(super) offered_latency: u64,
+    pub(super) offered_separation: u64,
+    pub(super) grant: Option<Grant>,
+    /// How the local endpoint is matched at present.
+    pub(super) runs: Runs,
+    /// Nobody has decided by then: it counts as refused.
+    pub(super) patience_at: Instant,
+}
+
+/// How a local endpoint is matched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Runs {
+    /// It is not.
+    No,
+    /// As ever.
+    Plainly,
+    /// Along the flow of a grant.
+    Assured(Grant),
+}
+
+#[derive(Debug)]
+pub(super) enum Side {
+    /// The reader is ours: we ask.
+    Reader {
+        /// What it asks for.
+        wanted: RequestedAssurance,
+        /// The request in force; `None` if there is nothing to ask for.
+        request: Option<Request>,
+        /// It may run without a bound: refused or revoked, and it does not insist.
+        is_released: bool,
+    },
+    /// The writer is ours: we follow.
+    Writer {
+        /// What it promises; `None` if it promises nothing and the reader insists.
+        offered: Option<OfferedAssurance>,
+        /// Where the reader has announced that it receives.
+        announced: alloc::vec::Vec<SocketAddrV4>,
+        /// What the reader says that it does.
+        stage: Stage,
+    },
+}
+
+impl Pair {
+    /// Writer and reader.
+    pub(super) fn names(&self, own: wire::GuidPrefix) -> (Guid, Guid) {
+        let local = Guid::new(own, self.local);
+        match self.side {
+            Side::Reader { .. } => (self.remote.guid, local),
+            Side::Writer { .. } => (local, self.remote.guid),
+        }
+    }
+
+    /// What it does at present.
+    pub(super) fn stage(&self) -> Stage {
+        match self.runs {
+            Runs::No => Stage::Waiting,
+            Runs::Plainly => Stage::Unassured,
+            Runs::Assured(_) => Stage::Assured,
+        }
+    }
+
+    pub(super) fn status(&self, own: wire::GuidPrefix) -> PairAssurance {
+        let (writer, reader) = self.names(own);
+        let some = |nanos: u64| (nanos > 0).then(|| duration(nanos));
+        PairAssurance {
+            writer,
+            reader,
+            state: self.state,
+            stage: self.stage(),
+            bound: self.grant.as_ref().map(|grant| duration(grant.bound)),
+            reason: self.reason.clone(),
+            offered_latency: some(self.offered_latency),
+            offered_separation: some(self.offered_separation),
+        }
+    }
+
+    /// It is decided; the reason is kept for people.
+    pub(super) fn decide(&mut self, state: State, reason: impl Into<String>) {
+        self.state = state;
+        self.reason = reason.into();
+        (self.offered_latency, self.offered_separation) = (0, 0);
+        if matches!(state, State::Refused | State::Revoked) {
+            self.grant = None;
+            if let Side::Reader { wanted, is_released, .. } = &mut self.side {
+                *is_released = !wanted.is_required;
+            }
+        }
+    }
+
+    /// How it should run now.
+    pub(super) fn goal(&self) -> Runs {
+        match (&self.side, &self.grant) {
+            (Side::Reader { .. }, Some(grant)) => Runs::Assured(grant.clone()),
+            (Side::Reader { is_released: true, .. }, None) => Runs::Plainly,
+            (Side::Reader { .. }, None) => Runs::No,
+            (Side::Writer { stage: Stage::Waiting, .. }, _) => Runs::No,
+            (Side::Writer { stage: Stage::Unassured, .. }, _) => Runs::Plainly,
+            (Side::Writer { stage: Stage::Assured, .. }, Some(grant)) => Runs::Assured(grant.clone()),
+            // The reader has heard the verdict before us; or the lease has ended here first.
+            (Side::Writer { stage: Stage::Assured, .. }, None) => match self.runs {
+                Runs::No => Runs::No,
+                _ => Runs::Plainly,
+            },
+        }
+    }
+}
+
+/// Why there is no use in asking for a flow, if there is none.
+pub(super) fn hopeless(
+    wanted: &RequestedAssurance,
+    writer: &EndpointData,
+    destination: Socket,
+) -> Option<String> {
+    let Some(offered) = &writer.offered_assurance else {
+        return Some("the writer promises nothing about its samples: it has no ASSURANCE".into());
+    };
+    if offered.source.addr().is_none() {
+        return Some("the participant of the writer has no IPv4 socket for a flow of its own".into());
+    }
+    if destination.addr().is_none() {
+        return Some("the participant of the reader has no IPv4 address to receive a flow at".into());
+    }
+    let most = offered.contract.maximum_separation;
+    if wanted.maximum_separation > 0 && (most == 0 || most > wanted.maximum_separation) {
+        return Some(alloc::format!(
+            "maximum_separation: offered {}, requested {} ns",
+            if most == 0 { "none".into() } else { alloc::format!("{most} ns") },
+            wanted.maximum_separation
+        ));
+    }
+    let waits = batching(writer);
+    (wanted.maximum_latency <= waits).then(|| {
+        alloc::format!(
+            "LATENCY_BUDGET of the writer, {waits} ns, uses up the maximum latency of {} ns",
+            wanted.maximum_latency
+        )
+    })
+}
+
+/// How long a sample may wait in its writer for others to share a datagram with.
+pub(super) fn batching(writer: &EndpointData) -> u64 {
+    u64::try_from(writer.qos.latency_budget.min(crate::writer::MAX_BATCH_DELAY).as_nanos()).unwrap_or(0)
+}
+
+pub(super) fn duration(nanos: u64) -> Duration {
+    Duration::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
+}

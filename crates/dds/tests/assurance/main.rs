@@ -1,0 +1,20 @@
+//! Assured writers and readers of the public API, and a resource manager that is an ordinary participant: in virtual time, and
+//! once on real sockets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at once")]
+
+#[allow(dead_code, reason = "each test program uses a part of it")]
+#[path = "../driver/cable.rs"]
+mod cable;
+#[path = "../desk/mod.rs"]
+mod desk;
+#[path = "../driver/namespace.rs"]
+mod namespace;
+
+mod fixture;
+mod flow;
+mod lies;
+mod live;
+mod states;
+
+/// Longer than anything on real sockets takes on a busy machine; only a failing test waits so long.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);

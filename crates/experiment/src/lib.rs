@@ -1,0 +1,26 @@
+//! The experiment of the MIDAS paper (its section VI), measured and judged.
+#![forbid(unsafe_code)]
+
+mod conduct;
+mod flood;
+mod judge;
+mod live;
+mod member;
+mod orders;
+mod page;
+mod phases;
+mod plot;
+mod program;
+mod publisher;
+mod record;
+mod report;
+mod run;
+mod sample;
+mod setting;
+mod simulated;
+mod subscriber;
+mod text;
+
+pub use publisher::{PublisherArguments, publish};
+pub use run::{Arguments, BROKEN, HELD, VOID, run};
+pub use subscriber::{SubscriberArguments, subscribe};

@@ -1,0 +1,199 @@
+//! The experiment on this machine: real programs and kernels, an Open vSwitch, and links of a lab.
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use lab::{Lab, Options};
+use plan::Network;
+
+use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
+use crate::phases;
+use crate::program::{Folder, Program, Stopped, own};
+use crate::report::{Refusal, Report, Row};
+use crate::setting::{FILE, NETWORK, Setting};
+use crate::text;
+
+/// Beginning of the names of the labs of experiments; the number of the process follows.
+const LAB: &str = "midas-";
+/// Seconds that a phase is measured, and in short.
+const SECONDS: f64 = 15.0;
+const SHORT: f64 = 4.0;
+
+/// Hears a text.
+pub(crate) type Told<'t> = dyn FnMut(&str) -> Result<(), String> + 't;
+
+/// What the user asked for, and who hears of it.
+pub(crate) struct Wishes<'w> {
+    pub(crate) short: bool,
+    pub(crate) stopped: Stopped<'w>,
+    pub(crate) progress: &'w dyn Fn(&str),
+    /// Hears of each phase once it is over.
+    pub(crate) told: &'w mut Told<'w>,
+}
+
+/// Why it cannot be measured here; `None` if it can.
+pub(crate) fn obstacle() -> Option<String> {
+    let checked = lab::check_rights().and_then(|()| lab::check_programs(true));
+    checked.err().map(|error| error.to_string())
+}
+
+/// Measures all phases.
+///
+/// # Errors
+/// In words: what could not be built or started, or that the user wants an end. Nothing is left then.
+pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Report, String> {
+    clear();
+    let folder = Folder::new()?;
+    let mut report = Report {
+        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, every link 100 Mb/s."
+            .to_owned(),
+        machine: machine(),
+        topics: setting.topics.clone(),
+        phases: Vec::new(),
+        refusals: Vec::new(),
+        broken: Vec::new(),
+        remarks: Vec::new(),
+    };
+    (wishes.told)(&text::head(&report))?;
+    let (stopped, progress) = (wishes.stopped, wishes.progress);
+    let seconds = if wishes.short { SHORT } else { SECONDS };
+    let lab = up(&NETWORK.replace("\nmanager = true\n", "\n"), wishes)?;
+    for scene in &ALONE {
+        let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+        let played = stage.play(scene)?;
+        add(&mut report, played, wishes.told)?;
+    }
+    lab.down().map_err(|error| error.to_string())?;
+    let lab = up(NETWORK, wishes)?;
+    let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+    let manager = manager(&lab, &folder)?;
+    for scene in &MANAGED {
+        let played = stage.play(scene)?;
+        add(&mut report, played, wishes.told)?;
+    }
+    for asked in &phases::ASKED {
+        progress(&format!("a subscriber asks for {}", asked.said));
+        let Some(topic) = setting.topics.iter().find(|topic| topic.name == asked.topic) else { continue };
+        let wish = Wish { latency: asked.latency, separation: asked.separation };
+        let answer = stage.wish(topic, wish, phases::PROMISED_SEPARATION)?;
+        report.refusals.push(Refusal { asked: asked.said.to_owned(), verdict: answer.refusal });
+    }
+    manager.end();
+    lab.down().map_err(|error| error.to_string())?;
+    beyond_the_plan(&mut report);
+    Ok(report)
+}
+
+/// The scenes without a manager, and those with it.
+const ALONE: [Scene; 2] = [
+    Scene { title: "Best effort", about: phases::BEST_EFFORT, babbling: Babbling::Nobody, managed: false },
+    Scene {
+        title: "Best effort, video and ECG babble",
+        about: phases::BABBLE,
+        babbling: Babbling::Samples(2),
+        managed: false,
+    },
+];
+const MANAGED: [Scene; 2] = [
+    Scene { title: "Managed", about: phases::MANAGED, babbling: Babbling::Nobody, managed: true },
+    Scene {
+        title: "Managed, video and ECG babble",
+        about: phases::HELD,
+        babbling: Babbling::Flows(2),
+        managed: true,
+    },
+];
+
+/// Starts the manager on its host.
+fn manager(lab: &Lab, folder: &Folder) -> Result<Program, String> {
+    let file = folder.file("midas.toml");
+    fs::write(&file, NETWORK).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mut command = lab.command("manager", own()?).map_err(|error| error.to_string())?;
+    command.arg("grm").arg(&file).args(["--lab", "--interface", "eth0", "--store", "none"]);
+    Program::start("manager", command, folder)
+}
+
+/// Says where samples took longer than the plan's worst case and yet not longer than promised: the model of the switch is too good then.
+fn beyond_the_plan(report: &mut Report) {
+    for phase in report.phases.iter().filter(|phase| phase.promised) {
+        for row in &phase.rows {
+            let Row::Measured { topic, judged, .. } = row else { continue };
+            let Some(Ok(planned)) = report.topics.get(*topic).map(|topic| &topic.planned) else { continue };
+            let quiet = judged.points.iter().filter(|point| !point.disturbed);
+            let above = quiet.filter(|point| point.latency > planned.cast_signed()).count();
+            if above > 0 {
+                report.remarks.push(format!(
+                    "{}: {above} of {} samples of {} took longer than the plan's worst case of {} ms: this machine was slower than the \
+                     model of the switch says.",
+                    phase.title,
+                    judged.sent,
+                    report.name(*topic),
+                    text::milliseconds(planned.cast_signed())
+                ));
+            }
+        }
+    }
+}
+
+fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), String> {
+    let Played { phase, real_time, stalls: (stalls, longest), broken } = played;
+    report.broken.extend(broken);
+    if !real_time {
+        let remark = "Real-time priority was not granted to everything that is measured: other programs of this machine are in the latencies.";
+        if !report.remarks.iter().any(|there| there == remark) {
+            report.remarks.push(remark.to_owned());
+        }
+    }
+    if stalls > 0 {
+        report.remarks.push(format!(
+            "{}: the probes saw the machine stand still {stalls} times, {} ms at most.",
+            phase.title,
+            text::milliseconds(longest)
+        ));
+    }
+    let shown = text::phase(report.phases.len() + 1, &phase, &report.topics);
+    report.phases.push(phase);
+    told(&shown)
+}
+
+fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
+    (wishes.progress)("building the network");
+    let none = |_: &Path| Err("the experiment's network file names no other".to_owned());
+    let network = Network::parse(FILE, text, none).map_err(|problem| problem.to_string())?;
+    let name = format!("{LAB}{}", std::process::id());
+    let options = Options { interrupted: Arc::clone(wishes.stopped), ..Options::default() };
+    Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
+}
+
+/// Removes what experiments have left that were killed.
+fn clear() {
+    for name in lab::names().unwrap_or_default() {
+        let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            // Whoever builds the next lab says what cannot be removed.
+            let _ = lab::down(&name);
+        }
+    }
+}
+
+/// The facts of the machine.
+fn machine() -> Vec<(&'static str, String)> {
+    let line = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let processor = line("/proc/cpuinfo");
+    let model = processor.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| {
+        rest.trim_start_matches(|character: char| character.is_whitespace() || character == ':').to_owned()
+    });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut facts = vec![
+        ("processor", format!("{}, {cores} cores", model.unwrap_or_else(|| "unknown".to_owned()))),
+        ("kernel", line("/proc/sys/kernel/osrelease")),
+    ];
+    let load = line("/proc/loadavg");
+    let mut words = String::new();
+    for word in load.split(' ').take(3) {
+        let _ = write!(words, "{word} ");
+    }
+    facts.push(("load average before", words.trim().to_owned()));
+    facts
+}

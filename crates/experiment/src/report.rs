@@ -1,0 +1,253 @@
+//! What there is to say of the experiment: plain data, which the terminal and the page are made from, and what follows from it.
+use crate::judge::Judged;
+use crate::setting::Topic;
+
+/// Of a thousand samples of a phase with promises, so many must be undisturbed by the machine; else the run says nothing.
+const UNDISTURBED: u64 = 950;
+
+/// The experiment as it went.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    /// Where it ran, in a sentence.
+    pub(crate) place: String,
+    /// The machine, or what stands for it: what is told, and the facts.
+    pub(crate) machine: Vec<(&'static str, String)>,
+    /// The topics.
+    pub(crate) topics: Vec<Topic>,
+    /// The phases, in order.
+    pub(crate) phases: Vec<Phase>,
+    /// Subscribers that were meant to be refused.
+    pub(crate) refusals: Vec<Refusal>,
+    /// Promises that were not given, or not as the plan has them: each breaks the run.
+    pub(crate) broken: Vec<String>,
+    /// What did not go as it should, and does not break a promise.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// A part of the experiment.
+#[derive(Clone, Debug)]
+pub(crate) struct Phase {
+    /// Its name.
+    pub(crate) title: &'static str,
+    /// What it is about, in a sentence.
+    pub(crate) about: String,
+    /// Whether latencies are promised in it.
+    pub(crate) promised: bool,
+    /// How long it was measured, in seconds.
+    pub(crate) seconds: f64,
+    /// What became of each topic.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A topic in a phase.
+#[derive(Clone, Debug)]
+pub(crate) enum Row {
+    /// Its publisher keeps its contract.
+    Measured {
+        /// The number of the topic.
+        topic: usize,
+        /// What its samples are judged by, in nanoseconds: the bound if there is one, else what the subscriber would like.
+        limit: i64,
+        /// What became of its samples.
+        judged: Judged,
+    },
+    /// Its publisher babbles.
+    Babbler {
+        /// The number of the topic.
+        topic: usize,
+        /// What it sent and what came of it.
+        said: String,
+    },
+}
+
+/// A subscriber that asked for too much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    /// What it asked for.
+    pub(crate) asked: String,
+    /// The answer; `None` if there was none.
+    pub(crate) verdict: Option<String>,
+}
+
+/// What follows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Conclusion {
+    /// All that was promised was kept.
+    Held,
+    /// Something was not: what, in words.
+    Broken(Vec<String>),
+    /// The machine stood still too often to tell: where.
+    Void(Vec<String>),
+}
+
+impl Report {
+    /// What follows. A phase in which the machine stood still too often says nothing, neither good nor bad.
+    pub(crate) fn conclusion(&self) -> Conclusion {
+        let mut broken = self.broken.clone();
+        let mut void = Vec::new();
+        for phase in self.phases.iter().filter(|phase| phase.promised) {
+            let disturbed = phase.disturbed(&self.topics);
+            if disturbed.is_empty() {
+                broken.extend(phase.misses(&self.topics));
+            }
+            void.extend(disturbed);
+        }
+        if !self.phases.iter().any(|phase| phase.promised) {
+            broken.push("no phase with promises was measured".to_owned());
+        }
+        let answered = self.refusals.iter().filter(|refusal| refusal.verdict.is_none());
+        broken.extend(
+            answered.map(|refusal| format!("the subscriber that asks for {} was not refused", refusal.asked)),
+        );
+        match (broken.is_empty(), void.is_empty()) {
+            (false, _) => Conclusion::Broken(broken),
+            (true, false) => Conclusion::Void(void),
+            (true, true) => Conclusion::Held,
+        }
+    }
+
+    /// The name of a topic.
+    pub(crate) fn name(&self, topic: usize) -> &str {
+        name(&self.topics, topic)
+    }
+}
+
+fn name(topics: &[Topic], topic: usize) -> &str {
+    topics.get(topic).map_or("?", |topic| &topic.name)
+}
+
+impl Phase {
+    fn measured(&self) -> impl Iterator<Item = (usize, &Judged)> {
+        self.rows.iter().filter_map(|row| match row {
+            Row::Measured { topic, judged, .. } => Some((*topic, judged)),
+            Row::Babbler { .. } => None,
+        })
+    }
+
+    fn disturbed(&self, topics: &[Topic]) -> Vec<String> {
+        let few = self.measured().filter(|(_, judged)| judged.undisturbed_permille() < UNDISTURBED);
+        few.map(|(topic, judged)| {
+            format!(
+                "{}: the machine stood still during {} of {} samples of {}",
+                self.title,
+                judged.disturbed,
+                judged.sent,
+                name(topics, topic)
+            )
+        })
+        .collect()
+    }
+
+    fn misses(&self, topics: &[Topic]) -> Vec<String> {
+        let mut misses = Vec::new();
+        for (topic, judged) in self.measured() {
+            let name = name(topics, topic);
+            if judged.misses.late + judged.misses.lost > 0 {
+                misses.push(format!(
+                    "{}: {name} has {} samples above the bound and {} lost while the machine ran",
+                    self.title, judged.misses.late, judged.misses.lost
+                ));
+            }
+            if judged.points.is_empty() {
+                misses.push(format!("{}: no sample of {name} arrived", self.title));
+            }
+        }
+        misses
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::judge::{Stall, judge};
+    use crate::record::Record;
+
+    const MS: i64 = 1_000_000;
+
+    /// A report of one phase with promises, whose samples took these milliseconds; 0 is lost. A stall met the first `disturbed` samples.
+    pub(crate) fn report(latencies: &[i64], disturbed: i64) -> Report {
+        let sent: Vec<Record> = (0..)
+            .zip(latencies)
+            .map(|(number, _)| Record { number, at: number.cast_signed() * 10 * MS })
+            .collect();
+        let received: Vec<Record> = sent
+            .iter()
+            .zip(latencies)
+            .filter(|(_, latency)| **latency > 0)
+            .map(|(sent, latency)| Record { number: sent.number, at: sent.at + latency * MS })
+            .collect();
+        let stall = Stall { from: -1, to: (disturbed - 1) * 10 * MS };
+        let judged = judge(&sent, &received, &[stall], 5 * MS);
+        let topic = Topic {
+            name: "video".to_owned(),
+            publisher: "camera".to_owned(),
+            subscriber: "display".to_owned(),
+            size: 48_048,
+            separation: 7_500_000,
+            limit: 5_000_000,
+            planned: Ok(5_000_000),
+            rate: 100_000_000,
+        };
+        let phase = Phase {
+            title: "Managed",
+            about: "Everything is promised.".to_owned(),
+            promised: true,
+            seconds: 15.0,
+            rows: vec![
+                Row::Measured { topic: 0, limit: 5 * MS, judged },
+                Row::Babbler { topic: 0, said: "sends <much> & more".to_owned() },
+            ],
+        };
+        Report {
+            place: "In a test.".to_owned(),
+            machine: vec![("processor", "two cores".to_owned())],
+            topics: vec![topic],
+            phases: vec![phase],
+            refusals: vec![Refusal { asked: "3 ms".to_owned(), verdict: Some("no: 4.7 ms".to_owned()) }],
+            broken: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_holds_if_every_undisturbed_sample_is_in_time() {
+        assert_eq!(report(&[5; 100], 0).conclusion(), Conclusion::Held);
+        assert_eq!(report(&[5; 100], 5).conclusion(), Conclusion::Held);
+        let mut late = [5; 100];
+        late[99] = 6;
+        assert!(matches!(report(&late, 5).conclusion(), Conclusion::Broken(said) if said.len() == 1));
+        late[99] = 0;
+        assert!(matches!(report(&late, 5).conclusion(), Conclusion::Broken(_)));
+    }
+
+    #[test]
+    fn misses_of_disturbed_samples_are_excused() {
+        let mut late = [5; 100];
+        (late[0], late[4]) = (90, 0);
+        assert_eq!(report(&late, 5).conclusion(), Conclusion::Held);
+        assert!(matches!(report(&late, 4).conclusion(), Conclusion::Broken(_)));
+    }
+
+    #[test]
+    fn a_run_is_void_if_more_than_one_of_twenty_samples_is_disturbed() {
+        assert!(matches!(report(&[5; 100], 6).conclusion(), Conclusion::Void(said) if said.len() == 1));
+        let mut late = [5; 100];
+        late[99] = 6;
+        assert!(matches!(report(&late, 6).conclusion(), Conclusion::Void(_)));
+    }
+
+    #[test]
+    fn nothing_that_arrives_is_no_success() {
+        assert!(matches!(report(&[], 0).conclusion(), Conclusion::Broken(_)));
+        let mut unanswered = report(&[5; 100], 0);
+        unanswered.refusals[0].verdict = None;
+        assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
+        unanswered.refusals.clear();
+        unanswered.broken.push("the verdict differs".to_owned());
+        assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
+        unanswered.broken.clear();
+        assert_eq!(unanswered.conclusion(), Conclusion::Held);
+        unanswered.phases.clear();
+        assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
+    }
+}

@@ -1,0 +1,81 @@
+//! The command `punctual midas`: runs the experiment, shows what came of it, and says it by its exit code.
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+
+use crate::live::{Wishes, measure, obstacle};
+use crate::report::Conclusion;
+use crate::setting::Setting;
+use crate::simulated::simulate;
+use crate::text;
+
+/// Everything that was promised was kept.
+pub const HELD: u8 = 0;
+/// A promise was broken.
+pub const BROKEN: u8 = 1;
+/// It could not be done, or the machine stood still too often to tell.
+pub const VOID: u8 = 3;
+
+/// Runs the experiment of the MIDAS paper on this machine: three topics through one switch, without and with a manager.
+#[derive(Args, Clone, PartialEq, Eq, Debug)]
+pub struct Arguments {
+    /// Measures some seconds of each phase, for tests of the experiment itself
+    #[arg(long)]
+    pub short: bool,
+    /// Simulates it frame by frame, also where it could be measured
+    #[arg(long)]
+    pub simulate: bool,
+    /// Where the page with the plots goes
+    #[arg(long, value_name = "FILE", default_value = "midas.html")]
+    pub html: PathBuf,
+}
+
+/// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. It ends early once `stopped` is true; `progress`
+/// shows what is being done.
+pub fn run(
+    arguments: &Arguments,
+    stopped: &Arc<AtomicBool>,
+    progress: &dyn Fn(&str),
+    out: &mut dyn Write,
+) -> u8 {
+    let code = attempt(arguments, stopped, progress, out);
+    progress("");
+    code.unwrap_or_else(|wrong| {
+        // If even that cannot be written, the exit code says it.
+        let _ = writeln!(io::stderr(), "punctual midas: {wrong}");
+        VOID
+    })
+}
+
+fn attempt(
+    arguments: &Arguments,
+    stopped: &Arc<AtomicBool>,
+    progress: &dyn Fn(&str),
+    out: &mut dyn Write,
+) -> Result<u8, String> {
+    let setting = Setting::new()?;
+    let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
+    // Each phase is shown as soon as it is over, because all of them take minutes.
+    let mut told = |text: &str| {
+        progress("");
+        writeln!(out, "{text}").map_err(|error| format!("standard output: {error}"))
+    };
+    let report = match why {
+        Some(why) => simulate(&setting, &why, progress, &mut told)?,
+        None => {
+            measure(&setting, &mut Wishes { short: arguments.short, stopped, progress, told: &mut told })?
+        }
+    };
+    let page = &arguments.html;
+    fs::write(page, crate::page::page(&report)).map_err(|error| format!("{}: {error}", page.display()))?;
+    told(&format!("{}\nThe page with the plots: {}", text::tail(&report), page.display()))?;
+    Ok(match report.conclusion() {
+        Conclusion::Held => HELD,
+        Conclusion::Broken(_) => BROKEN,
+        Conclusion::Void(_) => VOID,
+    })
+}

@@ -1,0 +1,110 @@
+//! What is measured: the topics of the network file, and what the plan promises for each.
+use plan::Network;
+
+/// The network file of the experiment.
+pub(crate) const NETWORK: &str = include_str!("../networks/midas.toml");
+/// What it is called where something is wrong with it.
+pub(crate) const FILE: &str = "crates/experiment/networks/midas.toml";
+/// What the plan counts around a sample: its encapsulation header.
+const ENCAPSULATION: u32 = 4;
+const PICOSECONDS: u64 = 1_000;
+
+/// A topic of the experiment. Times are in nanoseconds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Topic {
+    /// Its name, also that of its flow.
+    pub(crate) name: String,
+    /// The host that publishes it.
+    pub(crate) publisher: String,
+    /// The host that subscribes to it.
+    pub(crate) subscriber: String,
+    /// Octets of a sample, serialized, without the encapsulation header.
+    pub(crate) size: u32,
+    /// Least time between two samples.
+    pub(crate) separation: u64,
+    /// The latency that the subscriber asks for.
+    pub(crate) limit: u64,
+    /// What the plan says: the bound, or why there is none.
+    pub(crate) planned: Result<u64, String>,
+    /// Bits per second of the publisher's link.
+    pub(crate) rate: u64,
+}
+
+/// The network and the topics of the experiment.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) network: Network,
+    pub(crate) topics: Vec<Topic>,
+}
+
+impl Setting {
+    /// Reads the network file and plans it.
+    ///
+    /// # Errors
+    /// What is wrong with the file, in words.
+    pub(crate) fn new() -> Result<Self, String> {
+        let none = |_: &std::path::Path| Err("the experiment's network file names no other".to_owned());
+        let network = Network::parse(FILE, NETWORK, none).map_err(|problem| problem.to_string())?;
+        let report = network.plan();
+        let mut topics = Vec::new();
+        for asked in network.flows() {
+            let incomplete = || format!("{FILE}: the flow \"{}\" is not complete", asked.name);
+            let host = |node: usize| network.node_name(node).map(str::to_owned).ok_or_else(incomplete);
+            let subscriber = asked.subscribers.first().copied().ok_or_else(incomplete)?;
+            let limit = asked.flow.subscribers.first().ok_or_else(incomplete)?.limit;
+            let planned = report.flows.iter().find(|flow| flow.name == asked.name).ok_or_else(incomplete)?;
+            let bound = planned.subscribers.first().and_then(|subscriber| subscriber.bound_ps);
+            let link =
+                network.cables().iter().find(|link| link.ends.iter().any(|end| end.node == asked.publisher));
+            topics.push(Topic {
+                name: asked.topic.clone(),
+                publisher: host(asked.publisher)?,
+                subscriber: host(subscriber)?,
+                size: asked.flow.largest_message.saturating_sub(ENCAPSULATION),
+                separation: asked.flow.separation / PICOSECONDS,
+                limit: limit / PICOSECONDS,
+                // A picosecond less would be claimed than promised: rounded up.
+                planned: bound
+                    .map(|bound| bound.div_ceil(PICOSECONDS))
+                    .ok_or_else(|| planned.reason.clone().unwrap_or_else(|| "refused".to_owned())),
+                rate: link.map_or(0, |link| link.rate),
+            });
+        }
+        Ok(Self { network, topics })
+    }
+}
+
+impl Topic {
+    /// Nanoseconds that a sample occupies the publisher's link, at least.
+    pub(crate) fn wire_time(&self) -> u64 {
+        u64::from(self.size) * 8_000_000_000 / self.rate.max(1)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Table II of the paper: octets, and milliseconds of separation and of maximum latency.
+    const TABLE_TWO: [(u32, u64, u64); 3] = [(192_192, 3, 2), (96_000, 3, 3), (64_000, 11, 8)];
+
+    #[test]
+    fn the_topics_are_those_of_the_paper_scaled() {
+        let setting = Setting::new().unwrap();
+        assert_eq!(setting.topics.len(), TABLE_TWO.len());
+        for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
+            assert_eq!(topic.size, size / 4);
+            assert_eq!((topic.separation, topic.limit), (separation * 2_500_000, limit * 2_500_000));
+            assert_eq!(topic.rate, 100_000_000);
+        }
+    }
+
+    #[test]
+    fn the_plan_promises_all_topics() {
+        for topic in Setting::new().unwrap().topics {
+            let bound = topic.planned.clone().unwrap();
+            assert!(topic.wire_time() < bound && bound <= topic.limit, "{}: {bound}", topic.name);
+        }
+    }
+}

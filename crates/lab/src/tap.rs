@@ -1,0 +1,81 @@
+//! Hears every frame at an interface, with the time at which the kernel saw it: for measuring one part of a way at a time.
+//!
+//! What an interface sends is heard when it leaves the queues; what it receives is heard behind a gate and before the switch.
+use std::io::IoSliceMut;
+use std::os::fd::AsRawFd as _;
+use std::time::Duration;
+
+use nix::cmsg_space;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvmsg,
+    setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeSpec;
+use socket2::Socket;
+
+use crate::error::Error;
+
+/// Octets that a socket holds until somebody comes to read.
+pub(crate) const BUFFER: usize = 16 << 20;
+
+/// A tap at an interface.
+#[derive(Debug)]
+pub struct Tap {
+    socket: Socket,
+}
+
+impl Tap {
+    /// Listens at an interface of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// There is no such interface, or the right is missing.
+    pub fn open(interface: &str) -> Result<Self, Error> {
+        let socket = packet_socket(interface)?;
+        let stamped = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
+        stamped.map_err(|error| Error::new(format!("{interface}: SO_TIMESTAMPNS: {error}"), ""))?;
+        Ok(Self { socket })
+    }
+
+    /// The next frame: its octets in the buffer, their number, and the time in nanoseconds since 1970; `None` if there is none
+    /// for so long.
+    ///
+    /// # Errors
+    /// The system's; the interface may be gone.
+    pub fn next(&self, buffer: &mut [u8], patience: Duration) -> Result<Option<(usize, u64)>, Error> {
+        let failed = |error: nix::Error| Error::new(format!("a tap: {error}"), "");
+        self.socket.set_read_timeout(Some(patience)).map_err(Error::system("a tap"))?;
+        let mut parts = [IoSliceMut::new(buffer)];
+        let mut space = cmsg_space!(TimeSpec);
+        let got = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty());
+        let got = match got {
+            Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(None),
+            got => got.map_err(failed)?,
+        };
+        let stamp = got.cmsgs().map_err(failed)?.find_map(|message| match message {
+            ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
+            _ => None,
+        });
+        let time = stamp.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        Ok(Some((got.bytes, time)))
+    }
+}
+
+/// A packet socket that hears and says everything at an interface.
+pub(crate) fn packet_socket(interface: &str) -> Result<Socket, Error> {
+    let failed = |step: &str, error: nix::Error| {
+        Error::new(format!("{interface}: {step}: {error}"), "packet sockets need root")
+    };
+    let link: LinkAddr = getifaddrs()
+        .map_err(|error| failed("getifaddrs", error))?
+        .filter(|found| found.interface_name == interface)
+        .find_map(|found| found.address?.as_link_addr().copied())
+        .ok_or_else(|| Error::new(format!("there is no interface {interface}"), ""))?;
+    let fd = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::EthAll)
+        .map_err(|error| failed("socket", error))?;
+    bind(fd.as_raw_fd(), &link).map_err(|error| failed("bind", error))?;
+    let socket = Socket::from(fd);
+    // What is not granted shows as loss under load only.
+    let _ = setsockopt(&socket, sockopt::RcvBufForce, &BUFFER);
+    Ok(socket)
+}

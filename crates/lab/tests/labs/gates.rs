@@ -1,0 +1,317 @@
+//! The gate holds who babbles, never touches who keeps the contract, and a forged class gains nothing.
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
+use gate::{Contract, Gate, Key, class};
+use lab::Lab;
+use lab::gate::{Program, compile_to, mount_pins};
+
+use crate::alone::{Folder, THREE, name, turn, up};
+use crate::queues::sent;
+use crate::traffic::{Counter, Flood, address, greet, send, socket};
+
+/// A datagram of 64 octets on the wire.
+const SMALL: u32 = 64 + 66;
+
+fn ask(lab: &Lab, request: &Request) -> Answer {
+    lab.gate("s1").unwrap().ask(request).unwrap()
+}
+
+fn listed(lab: &Lab) -> (Vec<PortState>, Vec<ContractState>) {
+    match ask(lab, &Request::List) {
+        Answer::List { ports, contracts } => (ports, contracts),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn key(lab: &Lab, from: &str, source_port: u16, to: &str, destination_port: u16) -> Key {
+    Key {
+        source: lab.host_address(from).unwrap(),
+        source_port,
+        destination: lab.host_address(to).unwrap(),
+        destination_port,
+    }
+}
+
+/// One datagram of 64 octets for each 2 ms.
+fn each_two() -> Contract {
+    Contract {
+        octets: SMALL,
+        separation: 2_000_000,
+        tolerance: 0,
+        window: 0,
+        dscp: class::of_level(2).unwrap(),
+    }
+}
+
+#[test]
+fn a_babbler_is_held_and_who_keeps_the_contract_is_not_touched() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    greet(&lab, "a", "c");
+    greet(&lab, "b", "c");
+    // The babbler has the larger part of the port: 10 datagrams of 1200 octets each 10 ms of 20 Mb/s.
+    let babble = Contract { octets: 10 * 1_266, separation: 10_000_000, window: 8_000_000, ..each_two() };
+    for (port, key, contract) in [
+        // What queues add before the gate must be in the contract: here the host's own, where nothing else is sent.
+        (1, key(&lab, "a", 6_000, "c", 5_000), Contract { tolerance: 1_000_000, ..each_two() }),
+        (2, key(&lab, "b", 6_001, "c", 5_001), babble),
+    ] {
+        assert_eq!(ask(&lab, &Request::Set { port, key, contract }), Answer::Set { port, key, contract });
+    }
+    let (good, bad) = (Counter::on(socket(&lab, "c", 5_000, 0)), Counter::on(socket(&lab, "c", 5_001, 0)));
+    let flood = Flood::start(socket(&lab, "b", 6_001, 0), address(&lab, "c", 5_001), 80_000_000);
+    // The sleep is at least as long as asked for, and counts from the return of the call before it.
+    send(&socket(&lab, "a", 6_000, 0), address(&lab, "c", 5_000), 64, 500, Duration::from_micros(2_100));
+    let flooded = flood.stop();
+    assert_eq!(good.numbers().len(), 500, "datagrams of who keeps the contract");
+    bad.numbers();
+    let (_, contracts) = listed(&lab);
+    let [good, bad] = [&contracts[0], &contracts[1]].map(|state| state.counters);
+    assert_eq!((good.messages, good.frames, good.dropped()), (500, 500, 0));
+    assert!(bad.dropped() > 0 && bad.frames + bad.dropped() <= flooded, "{bad:?} of {flooded}");
+    // No more messages than separations have begun while it babbled, and no message is more than the contract.
+    assert!(bad.octets <= bad.messages * u64::from(babble.octets), "{bad:?}");
+    let classes = sent(&lab, 3);
+    assert_eq!(classes[3].2, 0, "no assured frame was dropped: {classes:?}");
+}
+
+#[test]
+fn a_forged_class_gains_nothing() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    greet(&lab, "a", "c");
+    let highest = class::of_level(2).unwrap();
+    let key = key(&lab, "a", 6_000, "c", 5_000);
+    ask(&lab, &Request::Set { port: 1, key, contract: each_two() });
+    let in_highest = |socket: &std::net::UdpSocket, port: u16| {
+        let before = sent(&lab, 3)[3].1;
+        let counter = Counter::on(self::socket(&lab, "c", port, 0));
+        send(socket, address(&lab, "c", port), 64, 50, Duration::from_millis(3));
+        let came = counter.numbers().len();
+        (came, sent(&lab, 3)[3].1 - before)
+    };
+    // Marked by the sender, but not its flow: another port, a raised class, control.
+    for (from, to, dscp) in [(6_001, 5_000, highest), (6_000, 5_001, highest), (0, 5_000, class::CONTROL)] {
+        let forged = socket(&lab, "a", from, dscp);
+        assert_eq!(in_highest(&forged, to), (50, 0), "from {from} to {to} as {dscp}");
+    }
+    // Its flow, not marked: the gate does that.
+    let flow = socket(&lab, "a", 6_000, 0);
+    let (came, marked) = in_highest(&flow, 5_000);
+    assert_eq!(came as u64, marked);
+    assert!(marked > 0);
+    // The same flow at another port of the switch is another flow: its address does not help somebody else.
+    let before = listed(&lab).1[0].counters;
+    let spoofed = socket(&lab, "b", 6_000, highest);
+    assert_eq!(in_highest(&spoofed, 5_000).1, 0);
+    assert_eq!(listed(&lab).1[0].counters, before);
+    drop(flow);
+    // Any source port and any address, if that is what the contract says.
+    let wide = Key { source_port: 0, destination: Ipv4Addr::UNSPECIFIED, destination_port: 5_005, ..key };
+    let contract = Contract { octets: 1_000, ..each_two() };
+    ask(&lab, &Request::Set { port: 1, key: wide, contract });
+    let (came, marked) = in_highest(&socket(&lab, "a", 0, 0), 5_005);
+    assert_eq!((came, marked), (50, 50));
+    // Without its contract it is as everybody.
+    let removed = ask(&lab, &Request::Remove { port: 1, key: wide });
+    assert!(matches!(removed, Answer::Removed { counters: Some(counters), .. } if counters.frames == 50));
+    assert_eq!(in_highest(&socket(&lab, "a", 0, 0), 5_005), (50, 0));
+}
+
+#[test]
+fn what_nobody_admitted_is_limited_at_its_port() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    greet(&lab, "a", "b");
+    assert!(listed(&lab).0.iter().all(|port| port.limit == gate::protocol::USUAL_LIMIT));
+    assert_eq!(ask(&lab, &Request::Limit { port: 1, frames: 100 }), Answer::Limit { port: 1, frames: 100 });
+    let before = listed(&lab).0[0].others;
+    let counter = Counter::on(socket(&lab, "b", 5_000, 0));
+    // Far more than the limit and what may come at once, in no more than a moment.
+    let begun = std::time::Instant::now();
+    send(&socket(&lab, "a", 0, 0), address(&lab, "b", 5_000), 64, 2_000, Duration::ZERO);
+    let came = counter.numbers().len() as u64;
+    let after = listed(&lab).0[0].others;
+    let most = 64 + 1 + 100 * (begun.elapsed().as_secs() + 1);
+    assert!((50..=most).contains(&came), "{came} came, at most {most}");
+    let counted = after.best_effort - before.best_effort + after.limited - before.limited;
+    // Somebody may ask who has an address meanwhile.
+    assert!((2_000..2_010).contains(&counted), "{counted} counted");
+    // Fragments are dropped and counted.
+    send(&socket(&lab, "a", 0, 0), address(&lab, "b", 5_000), 4_000, 5, Duration::ZERO);
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(listed(&lab).0[0].others.fragments - after.fragments, 15);
+    assert!(matches!(
+        ask(&lab, &Request::Limit { port: 9, frames: 100 }),
+        Answer::Refused { reason: Refusal::Port, .. }
+    ));
+}
+
+#[test]
+fn what_the_first_switch_marks_is_served_by_the_next_one() {
+    let Some(_turn) = turn() else { return };
+    let text = THREE.replace("MODEL", "gated").replace("\"s1:3\"]", "\"s2:3\"]")
+        + "[[switch]]\nname = \"s2\"\nmodel = \"plain\"\n[[link]]\nends = [\"s1:8\", \"s2:8\"]\n";
+    let lab = up(&text);
+    greet(&lab, "a", "c");
+    let key = key(&lab, "a", 6_000, "c", 5_000);
+    let contract = Contract { octets: 10_000, dscp: class::of_level(1).unwrap(), ..each_two() };
+    assert_eq!(ask(&lab, &Request::Set { port: 1, key, contract }), Answer::Set { port: 1, key, contract });
+    // Only where hosts come in; what comes from the first switch was judged there.
+    assert_eq!(listed(&lab).0.iter().map(|port| port.port).collect::<Vec<_>>(), [1, 2]);
+    assert!(lab.gate("s2").unwrap_err().to_string().contains("has no gates"));
+    let served = || {
+        let classes = lab.classes("s2", 3).unwrap();
+        let at = classes.find("class htb 1:3 ").unwrap();
+        let frames = classes[at..].split_whitespace().skip_while(|word| *word != "bytes").nth(1);
+        frames.unwrap().parse::<u64>().unwrap()
+    };
+    let before = served();
+    let counter = Counter::on(socket(&lab, "c", 5_000, 0));
+    send(&socket(&lab, "a", 6_000, 0), address(&lab, "c", 5_000), 64, 50, Duration::from_millis(3));
+    send(&socket(&lab, "a", 6_001, 46), address(&lab, "c", 5_000), 64, 50, Duration::from_millis(3));
+    assert_eq!(counter.numbers().len(), 50);
+    assert_eq!(served() - before, 50, "those with the contract, and not those with a mark");
+}
+
+/// A network namespace with one link, whose far end has the gate; removed when this is dropped.
+struct Pair {
+    name: String,
+    folder: Folder,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let pair = Self { name: format!("{}-pair", name()), folder: Folder::new() };
+        let (near, far) = (pair.near(), pair.far());
+        for line in [
+            format!("netns add {near}"),
+            format!("netns add {far}"),
+            format!("link add p1 netns {far} type veth peer name eth0 netns {near}"),
+            format!("-n {near} link set eth0 up"),
+            format!("-n {far} link set p1 up"),
+            format!("-n {near} addr add 10.9.0.1/24 dev eth0"),
+            format!("-n {near} neigh add 10.9.0.2 lladdr 02:00:00:00:00:99 dev eth0"),
+        ] {
+            assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success(), "{line}");
+        }
+        let offloads = "-K eth0 tx off tso off gso off gro off".split(' ');
+        let mut ethtool = Command::new("ip");
+        ethtool.args(["netns", "exec", &near, "ethtool"]).args(offloads).stdout(std::process::Stdio::null());
+        assert!(ethtool.status().unwrap().success());
+        mount_pins(&pair.pins()).unwrap();
+        pair
+    }
+
+    fn near(&self) -> String {
+        format!("{}1", self.name)
+    }
+
+    fn far(&self) -> String {
+        format!("{}2", self.name)
+    }
+
+    fn pins(&self) -> std::path::PathBuf {
+        self.folder.0.join("pins")
+    }
+
+    fn inside<T: Send>(&self, namespace: &str, act: impl FnOnce() -> T + Send) -> T {
+        let file = std::fs::File::open(format!("/run/netns/{namespace}")).unwrap();
+        thread::scope(|scope| {
+            let acting = scope.spawn(|| {
+                nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+                act()
+            });
+            acting.join().unwrap()
+        })
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        let _ = nix::mount::umount2(&self.pins(), nix::mount::MntFlags::MNT_DETACH);
+        for namespace in [self.near(), self.far()] {
+            let _ = Command::new("ip").args(["netns", "del", &namespace]).status();
+        }
+    }
+}
+
+#[test]
+fn the_program_decides_as_the_rule_does() {
+    let Some(_turn) = turn() else { return };
+    let pair = Pair::new();
+    let object = pair.folder.0.join("gate.o");
+    compile_to(&object).unwrap();
+    let key = Key {
+        source: Ipv4Addr::new(10, 9, 0, 1),
+        source_port: 6_000,
+        destination: Ipv4Addr::new(10, 9, 0, 2),
+        destination_port: 5_000,
+    };
+    let contract =
+        Contract { octets: 1_500, separation: 700_000, tolerance: 100_000, window: 200_000, dscp: 46 };
+    let mut program = pair.inside(&pair.far(), || {
+        let mut program = Program::load(&object, &pair.pins(), true).unwrap();
+        let index = nix::net::if_::if_nametoindex("p1").unwrap();
+        program.attach(index, &pair.pins().join("port-1")).unwrap();
+        program.limit(index, 1_000).unwrap();
+        assert_eq!(program.set(index, &key, &contract), Ok(contract));
+        program
+    });
+    let sender = pair.inside(&pair.near(), || std::net::UdpSocket::bind("10.9.0.1:6000").unwrap());
+    // Bursts and pauses of all kinds, some frames larger than a whole message.
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |end: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) % end
+    };
+    let (mut gate, mut judged, mut seen) = (Gate::new(contract), 0_u64, [0_u64; 5]);
+    let octets = [0; 1_472];
+    let mut passed: Vec<(u64, u32)> = Vec::new();
+    for _ in 0..40 {
+        for _ in 0..50 {
+            for _ in 0..=below(6) {
+                let size = usize::try_from((below(700) + 800 * (below(40) / 39)).min(1_472)).unwrap();
+                sender.send_to(&octets[..size], "10.9.0.2:5000").unwrap();
+            }
+            thread::sleep(Duration::from_micros(below(900)));
+        }
+        while let Some(entry) = program.judgement() {
+            assert_eq!(entry.number, judged, "the log has a hole");
+            judged += 1;
+            let verdict = gate.judge(entry.time, entry.octets);
+            let rule = match verdict {
+                gate::Verdict::Pass { opens: true } => 0,
+                gate::Verdict::Pass { opens: false } => 1,
+                gate::Verdict::Drop(gate::machine::Cause::Early) => 2,
+                gate::Verdict::Drop(gate::machine::Cause::Rest) => 3,
+                gate::Verdict::Drop(gate::machine::Cause::Cut) => 4,
+            };
+            assert_eq!(entry.verdict, rule, "frame {judged}: {entry:?}");
+            seen[usize::try_from(rule).unwrap()] += 1;
+            if verdict.passes() {
+                passed.push((entry.time, entry.octets));
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 20), "every verdict occurs: {seen:?}");
+    for first in 0..passed.len() {
+        let mut sum = 0;
+        for (time, octets) in &passed[first..] {
+            sum += u64::from(*octets);
+            let most = contract.most_in(time - passed[first].0);
+            assert!(sum <= most, "{sum} octets from {first}, at most {most}");
+        }
+    }
+    let (_, _, _, counters) = program.list()[0];
+    assert_eq!(
+        [counters.messages, counters.frames - counters.messages, counters.early, counters.rest, counters.cut],
+        seen
+    );
+}

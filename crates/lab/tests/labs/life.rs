@@ -1,0 +1,234 @@
+//! Labs come and go, and leave nothing, however they end.
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lab::{Condition, Lab, Options, down, list};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::alone::{Folder, THREE, name, network, program, turn, up};
+use crate::traffic::{Counter, address, greet, send, socket};
+
+/// The settings of the machine that are raised for a moment.
+fn settings() -> [String; 2] {
+    ["wmem", "rmem"]
+        .map(|name| std::fs::read_to_string(format!("/proc/sys/net/core/{name}_default")).unwrap())
+}
+
+/// What there is of a lab: namespaces, processes, mounts, folders.
+fn left(name: &str) -> Vec<String> {
+    let mut left = Vec::new();
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect::<Vec<_>>()
+    };
+    let prefix = format!("{name}-");
+    left.extend(names("/run/netns").into_iter().filter(|file| file.starts_with(&prefix)));
+    left.extend(names(lab::PLACE).into_iter().filter(|file| file == name));
+    let mark = format!("PUNCTUAL_LAB={name}");
+    for id in names("/proc").into_iter().filter(|id| id.parse::<u32>().is_ok()) {
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        if environment.split(|octet| *octet == 0).any(|entry| entry == mark.as_bytes()) {
+            left.push(format!("process {id}"));
+        }
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let place = format!("{}/{name}/", lab::PLACE);
+    left.extend(mounts.lines().filter(|line| line.contains(&place)).map(str::to_owned));
+    left
+}
+
+fn condition(name: &str) -> Option<Condition> {
+    list().unwrap().into_iter().find(|lab| lab.name == name).map(|lab| lab.condition)
+}
+
+#[test]
+fn hosts_hear_each_other_and_two_labs_do_not() {
+    let Some(_turn) = turn() else { return };
+    let before = settings();
+    let (one, other) = (up(&THREE.replace("MODEL", "gated")), up(&THREE.replace("MODEL", "plain")));
+    assert_eq!(settings(), before, "the machine's settings are as before");
+    let names = [one.record().name.clone(), other.record().name.clone()];
+    for lab in [&one, &other] {
+        greet(lab, "a", "c");
+        greet(lab, "b", "c");
+        assert_eq!(condition(&lab.record().name), Some(Condition::Alive));
+        // A group reaches everybody.
+        let listening = ["b", "c"].map(|host| {
+            let socket = socket(lab, host, 7_400, 0);
+            let group = std::net::Ipv4Addr::new(239, 255, 0, 1);
+            socket.join_multicast_v4(&group, &lab.host_address(host).unwrap()).unwrap();
+            Counter::on(socket)
+        });
+        let group = "239.255.0.1:7400".parse().unwrap();
+        send(&socket(lab, "a", 0, 0), group, 64, 10, Duration::from_millis(1));
+        for counter in listening {
+            assert_eq!(counter.numbers().len(), 10);
+        }
+    }
+    // The same addresses, and nobody hears the other lab.
+    assert_eq!(one.host_address("a"), other.host_address("a"));
+    let counter = Counter::on(socket(&other, "c", 5_000, 0));
+    send(&socket(&one, "a", 0, 0), address(&one, "c", 5_000), 64, 10, Duration::from_millis(1));
+    assert_eq!(counter.numbers().len(), 0);
+
+    let missing = one.command("d", "true").unwrap_err().to_string();
+    assert!(missing.contains("no host \"d\"") && missing.contains("a, b, c"), "{missing}");
+    let shown = one.command("b", "ip").unwrap().args(["-br", "address", "show", "eth0"]).output().unwrap();
+    assert!(String::from_utf8(shown.stdout).unwrap().contains("10.1.0.2/16"));
+
+    let again = Lab::up(&network(THREE.replace("MODEL", "plain").as_str()), &names[0]).unwrap_err();
+    assert!(again.to_string().contains("punctual lab down"), "{again}");
+    assert_eq!(condition(&names[0]), Some(Condition::Alive), "the refusal does no harm");
+    drop(one);
+    other.down().unwrap();
+    for name in names {
+        assert_eq!(left(&name), Vec::<String>::new());
+        assert_eq!(down(&name), Ok(false));
+    }
+}
+
+/// A lab that is being built by a process of its own.
+struct Up {
+    name: String,
+    _folder: Folder,
+    process: std::process::Child,
+}
+
+impl Up {
+    fn start(text: &str) -> Self {
+        let folder = Folder::new();
+        let (file, name) = (folder.file("net.toml", text), name());
+        let mut command = Command::new(program());
+        command.args(["lab", "up", "--name", &name]).arg(file).stdin(Stdio::null());
+        let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { name, _folder: folder, process }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill(Pid::from_raw(self.process.id().cast_signed()), signal);
+    }
+}
+
+/// Everything that labs are made of: gates, a delay, a control channel.
+fn everything() -> String {
+    let text = THREE.replace("MODEL", "gated").replace("name = \"c\"\n", "name = \"c\"\nmanager = true\n");
+    text.replace("rate = \"20 Mb/s\"", "rate = \"20 Mb/s\"\ndelay = \"1 ms\"")
+}
+
+#[test]
+fn what_a_killed_builder_leaves_is_removed() {
+    let Some(_turn) = turn() else { return };
+    let before = settings();
+    let begun = Instant::now();
+    let mut whole = Up::start(&everything());
+    assert!(whole.process.wait().unwrap().success());
+    let takes = begun.elapsed();
+    assert!(left(&whole.name).len() > 8, "{:?}", left(&whole.name));
+    let mut command = Command::new(program());
+    assert!(command.args(["lab", "down", &whole.name]).stdout(Stdio::null()).status().unwrap().success());
+    assert_eq!(left(&whole.name), Vec::<String>::new());
+    // Killed at points all over the time that it takes.
+    let points = 12;
+    for point in 0..points {
+        let mut up = Up::start(&everything());
+        thread::sleep(takes * point / points);
+        up.signal(Signal::SIGKILL);
+        let removed = Command::new(program()).args(["lab", "down", &up.name]).output().unwrap();
+        let said = String::from_utf8_lossy(&removed.stderr);
+        assert!(matches!(removed.status.code(), Some(0 | 1)), "point {point}: {said}");
+        up.process.wait().unwrap();
+        assert_eq!(left(&up.name), Vec::<String>::new(), "point {point}");
+        assert_eq!(settings(), before, "point {point}");
+    }
+}
+
+#[test]
+fn an_interrupted_builder_leaves_nothing() {
+    let Some(_turn) = turn() else { return };
+    for wait in [50, 300] {
+        let mut up = Up::start(&everything());
+        let place = Path::new(lab::PLACE).join(&up.name).join("lab.json");
+        let since = Instant::now();
+        while !place.exists() && since.elapsed() < Duration::from_secs(10) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(wait));
+        up.signal(Signal::SIGINT);
+        let code = up.process.wait().unwrap().code();
+        assert_eq!(code, Some(3), "after {wait} ms");
+        assert_eq!(left(&up.name), Vec::<String>::new(), "after {wait} ms");
+    }
+}
+
+#[test]
+fn what_goes_wrong_while_building_is_undone() {
+    let Some(_turn) = turn() else { return };
+    let name = name();
+    let options = Options { program: Some("/nowhere/punctual".into()), ..Options::default() };
+    let network = network(&THREE.replace("MODEL", "gated"));
+    let error = Lab::up_with(&network, &name, &options).unwrap_err().to_string();
+    assert!(error.contains("does not start") && error.contains("/nowhere/punctual"), "{error}");
+    assert_eq!(left(&name), Vec::<String>::new());
+    // A namespace of somebody else is not touched.
+    let theirs = format!("{name}-b");
+    assert!(Command::new("ip").args(["netns", "add", &theirs]).status().unwrap().success());
+    let error = Lab::up_with(&network, &name, &options).unwrap_err().to_string();
+    assert!(error.contains("not of this lab"), "{error}");
+    let there = Path::new("/run/netns").join(&theirs).exists();
+    assert!(Command::new("ip").args(["netns", "del", &theirs]).status().unwrap().success());
+    assert!(there && left(&name).is_empty(), "{:?}", left(&name));
+}
+
+#[test]
+fn who_is_not_root_is_told() {
+    let Some(_turn) = turn() else { return };
+    let folder = Folder::new();
+    let copy = folder.0.join("punctual-lab");
+    std::fs::copy(program(), &copy).unwrap();
+    let file = folder.file("net.toml", &THREE.replace("MODEL", "plain"));
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(copy)
+        .args(["lab", "up"])
+        .arg(file);
+    let output = command.args(["--name", &name()]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("a lab needs root") && said.contains("use sudo"), "{said}");
+}
+
+#[test]
+fn a_lab_that_lost_a_process_is_left_over() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "plain"));
+    let folder = Path::new(lab::PLACE).join(&lab.record().name);
+    let id = std::fs::read_to_string(folder.join("switch-s1/vswitchd.pid")).unwrap();
+    kill(Pid::from_raw(id.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
+    let since = Instant::now();
+    while condition(&lab.record().name) == Some(Condition::Alive) {
+        assert!(since.elapsed() < Duration::from_secs(10), "the process does not end");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(condition(&lab.record().name), Some(Condition::LeftOver));
+}
+
+#[test]
+fn what_another_version_left_is_removed() {
+    let Some(_turn) = turn() else { return };
+    let name = up(&THREE.replace("MODEL", "plain")).keep().name;
+    let file = Path::new(lab::PLACE).join(&name).join("lab.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"version\": 1,") && text.contains("\"begun\""), "{text}");
+    std::fs::write(
+        &file,
+        text.replace("\"version\": 1,", "\"version\": 99,").replace("\"begun\"", "\"since\""),
+    )
+    .unwrap();
+    assert_eq!(condition(&name), Some(Condition::LeftOver));
+    assert!(Lab::find(&name).unwrap_err().to_string().contains("punctual lab down"));
+    assert_eq!((down(&name), left(&name)), (Ok(true), Vec::new()));
+}

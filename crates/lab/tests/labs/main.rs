@@ -1,0 +1,12 @@
+//! Labs as they really are: built, used, broken and removed. Needs root and the packages that `scripts/setup` installs; elsewhere
+//! the tests are passed over, but not in continuous integration.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod agent;
+mod alone;
+mod control;
+mod gates;
+mod life;
+mod links;
+mod queues;
+mod traffic;
