@@ -15,12 +15,23 @@ use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
 use crate::requests::{Obstacle, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::said;
 use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
+        let had_room = self.room_for.remove(&pair);
+        let begun = self.decide(now, pair);
+        if had_room && !begun {
+            self.room_for.insert(pair);
+        } else if had_room && !self.room_for.contains(&pair) {
+            // Those that have waited for it come after it.
+            self.unpark();
+        }
+        begun
+    }
+
+    fn decide(&mut self, now: Duration, pair: Pair) -> bool {
         let Some(asked) = self.asked.get_mut(&pair) else { return true };
         if asked.progress != Progress::Queued {
             return true;
@@ -28,10 +39,6 @@ impl ResourceManager {
         asked.serial = asked.request.serial;
         let own = asked.grant;
         let importance = asked.request.contract.importance;
-        if self.room_for.remove(&pair) {
-            // Those that wait for it come after it.
-            self.unpark();
-        }
         let more = |other: &Pair| {
             self.asked.get(other).is_some_and(|other| other.request.contract.importance > importance)
         };
@@ -301,7 +308,7 @@ impl ResourceManager {
             }
             None => "it".into(),
         };
-        let why = said::reason(reason, port, flow);
+        let why = latency::words::reason(reason, port, flow);
         let Some((_, entry)) = self.network.access(wish.from) else { return why };
         let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from));
         let meters = switch

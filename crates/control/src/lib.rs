@@ -23,7 +23,6 @@ pub mod report;
 mod requests;
 mod resource_manager;
 mod restore;
-mod said;
 mod spanning;
 mod state;
 mod switches;

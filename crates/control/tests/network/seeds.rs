@@ -333,14 +333,13 @@ fn play(seed: u64) {
     assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
 }
 
+/// One seed again: `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network seeds -- --nocapture`.
 #[test]
 fn random_networks_requests_and_faults() {
     let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    let seeds = tiers::current().seeds("control.seeds");
-    let count = std::env::var("CONTROL_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(1);
-    for seed in one.map_or(seeds, |seed| seed..seed + count) {
+    for seed in one.map_or_else(|| tiers::current().seeds("control.seeds"), |seed| seed..seed + 1) {
         if let Err(panic) = std::panic::catch_unwind(|| play(seed)) {
-            eprintln!("seed {seed}");
+            eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
             std::panic::resume_unwind(panic);
         }
     }
