@@ -13,8 +13,8 @@ use latency::routes::{Topology, Tree};
 
 use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
-use crate::manager::ResourceManager;
 use crate::requests::{Obstacle, Wish};
+use crate::resource_manager::ResourceManager;
 use crate::said;
 use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 

@@ -14,9 +14,9 @@ use openflow::words::MeterId;
 
 use crate::action::{GateKey, Pair};
 use crate::entries::FlowEntry;
-use crate::manager::ResourceManager;
 use crate::network::Network;
 use crate::requests::Wish;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, GrantedHop, dscp};
 
 impl ResourceManager {

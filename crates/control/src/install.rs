@@ -12,7 +12,7 @@ use openflow::words::MeterId;
 
 use crate::action::{GateChange, StoreChange};
 use crate::entries::FlowEntry;
-use crate::manager::ResourceManager;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task};
 
 impl ResourceManager {

@@ -9,9 +9,9 @@ use openflow::port::{Port, PortState};
 
 use crate::action::Action;
 use crate::entries;
-use crate::manager::ResourceManager;
 use crate::network::Network;
 use crate::operation::installs;
+use crate::resource_manager::ResourceManager;
 use crate::spanning;
 use crate::state::{Kind, Phase, Site, Step, Work};
 

@@ -12,7 +12,7 @@ use latency::units::NANOSECOND;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
-use crate::manager::ResourceManager;
+use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work, dscp};
 
 /// What a request comes to, once it is known where its ends are.

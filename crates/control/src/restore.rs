@@ -10,8 +10,8 @@ use wire::admission::{Contract, Socket};
 
 use crate::action::{Action, Pair, StoreChange, Token};
 use crate::grant::{Grant, StoredContract, StoredHop, StoredPair};
-use crate::manager::ResourceManager;
 use crate::requests::Wish;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
 
 impl ResourceManager {

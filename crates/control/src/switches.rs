@@ -16,7 +16,7 @@ use openflow::port::{PortReason, PortStatus};
 use crate::action::{Action, GateChange, SwitchReport};
 use crate::entries;
 use crate::learning::{self, Lesson};
-use crate::manager::ResourceManager;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Kind, Phase, Site, Step, Task, Timer, Work};
 
 /// Most addresses that are learned of one host.

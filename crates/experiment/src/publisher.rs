@@ -129,6 +129,7 @@ impl PublisherArguments {
         self.assured.then(|| OfferedAssurance {
             maximum_separation: self.maximum_separation.map(nanos),
             maximum_size: Some(self.size + ENCAPSULATION),
+            minimum_size: Some(self.size + ENCAPSULATION),
             emission: Some(dds::Duration::ZERO),
             ..OfferedAssurance::every(nanos(self.separation))
         })

@@ -436,11 +436,9 @@ impl Gate {
         };
         let is_reader = matches!(pair.side, Side::Reader { .. });
         if moves {
-            let was_matched = pair.runs != Runs::No;
             pair.runs = goal;
             match pair.runs {
-                Runs::No if was_matched => self.actions.push_back(Action::Unmatch { local, remote }),
-                Runs::No => {}
+                Runs::No => self.actions.push_back(Action::Unmatch { local, remote }),
                 _ => self.enter(key),
             }
             if is_reader {

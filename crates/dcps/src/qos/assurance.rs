@@ -2,6 +2,7 @@
 //! standard; see docs/decisions/0009-admission.md.
 use alloc::format;
 use alloc::string::String;
+use core::ops::RangeInclusive;
 
 use wire::Duration;
 use wire::admission::Contract;
@@ -33,6 +34,9 @@ pub struct OfferedAssurance {
     /// Octets of the largest sample, serialized, with the encapsulation header; 1 to [`LARGEST_MESSAGE`]. `None`: what the type's bounds
     /// give; a type without bounds needs it. Larger samples are refused by `write`.
     pub maximum_size: Option<u32>,
+    /// Octets of the smallest sample, counted the same way; at most the largest. Samples that are all alike are promised more than
+    /// others: what is small overtakes its own gate. `None`: anything. Smaller samples are refused by `write`.
+    pub minimum_size: Option<u32>,
     /// Who yields if not all flows can be admitted: those with the smaller number. Default 0.
     pub importance: u8,
     /// How much later than the send call the host may hand the first frame to its port. Default zero.
@@ -49,6 +53,7 @@ impl OfferedAssurance {
             minimum_separation,
             maximum_separation: None,
             maximum_size: None,
+            minimum_size: None,
             importance: 0,
             jitter: Duration::ZERO,
             emission: None,
@@ -117,6 +122,17 @@ impl OfferedAssurance {
                 "make the maximum at least the minimum, or leave it out",
             ));
         }
+        if let (Some(least), Some(most)) = (self.minimum_size, self.maximum_size)
+            && least > most
+        {
+            let what = format!("minimum_size of {least} octets with maximum_size of {most}");
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                PLACE,
+                what,
+                "make the maximum at least the minimum, or leave it out",
+            ));
+        }
         if let Some(size) = self.maximum_size.filter(|size| !(1..=LARGEST_MESSAGE).contains(size)) {
             return Err(too_large(size));
         }
@@ -154,18 +170,37 @@ impl OfferedAssurance {
         if size > LARGEST_MESSAGE { Err(too_large(size)) } else { Ok(size.next_multiple_of(4)) }
     }
 
+    /// Octets of the smallest and of the largest sample, as they are held.
+    ///
+    /// # Errors
+    /// What [`OfferedAssurance::largest_sample`] says; `InconsistentPolicy` if the smallest is larger than what the type allows.
+    pub fn samples(&self, type_bound: Option<u32>) -> Result<RangeInclusive<u32>, Error> {
+        let (least, most) = (self.minimum_size.unwrap_or(0), self.largest_sample(type_bound)?);
+        if least > most {
+            let what = format!("minimum_size of {least} octets, and the type has {most} at most");
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                PLACE,
+                what,
+                "declare less, or leave it out",
+            ));
+        }
+        Ok(least..=most)
+    }
+
     /// What is announced, and held.
     ///
     /// # Errors
-    /// What [`OfferedAssurance::largest_sample`] says.
+    /// What [`OfferedAssurance::samples`] says.
     pub fn contract(&self, sending: &Sending) -> Result<Contract, Error> {
-        let largest = self.largest_sample(sending.type_bound)?;
-        // The end of an instance is a message too.
+        let (smallest, largest) = self.samples(sending.type_bound)?.into_inner();
+        // The end of an instance is a message too, a small one.
+        let smallest = if sending.has_key { 4 } else { smallest.max(4) };
         let largest =
             if sending.has_key { largest.max(LEAST_KEY).saturating_add(END_OF_INSTANCE) } else { largest };
         Ok(Contract {
             largest_message: largest,
-            smallest_message: 4.min(largest),
+            smallest_message: smallest.min(largest),
             datagram: sending.datagram,
             minimum_separation: nanos(self.minimum_separation),
             maximum_separation: self.maximum_separation.map_or(0, nanos),

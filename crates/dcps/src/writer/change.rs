@@ -7,7 +7,7 @@ use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Guid, Instant, Now, SequenceNumber, Timestamp};
 
 use super::history::{Held, Instance};
-use super::refusal::{above_contract, exhausted, too_large};
+use super::refusal::{above_contract, below_contract, exhausted, too_large};
 use super::{Blocked, DataWriter, Limit, WriteError};
 use crate::InstanceHandle;
 use crate::error::{Error, ReturnCode};
@@ -101,8 +101,13 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             Body::Copy(bytes) => bytes.len(),
             Body::Shared(payload) => payload.as_ref().len(),
         };
-        if let Some(limit) = self.largest_sample.filter(|limit| len > *limit as usize) {
-            return Err(above_contract(len, limit as usize).into());
+        if let Some(samples) = &self.samples {
+            if len > *samples.end() as usize {
+                return Err(above_contract(len, *samples.end() as usize).into());
+            }
+            if len < *samples.start() as usize {
+                return Err(below_contract(len, *samples.start()).into());
+            }
         }
         let known = self.history.table.by_key(&self.key);
         self.write_to(now, known, options, |rtps, change| {

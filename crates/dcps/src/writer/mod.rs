@@ -9,6 +9,7 @@ mod refusal;
 mod time;
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use rtps::Payload;
 use rtps::discovery::Mismatch;
@@ -57,7 +58,7 @@ pub struct DataWriter<T, P> {
     matched: Matched,
     assurance_changed: AssuranceChanged,
     /// Octets of the largest sample that was declared, if it has a contract.
-    largest_sample: Option<u32>,
+    samples: Option<RangeInclusive<u32>>,
 }
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
@@ -98,7 +99,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             liveliness_lost: LivelinessLost::default(),
             matched: Matched::default(),
             assurance_changed: AssuranceChanged::default(),
-            largest_sample: None,
+            samples: None,
         };
         writer.sign_of_life(now);
         Ok(writer)
@@ -147,9 +148,9 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         Ok(())
     }
 
-    /// From now on it holds this contract: no sample has more than `largest_sample` octets, no message more than `largest_message`.
-    pub fn set_contract(&mut self, largest_sample: u32, largest_message: u32) {
-        self.largest_sample = Some(largest_sample);
+    /// From now on it holds this contract: samples have so many octets, and no message more than `largest_message`.
+    pub fn set_contract(&mut self, samples: RangeInclusive<u32>, largest_message: u32) {
+        self.samples = Some(samples);
         self.rtps.set_largest_message(largest_message);
     }
 

@@ -87,6 +87,16 @@ pub(super) fn above_contract(len: usize, limit: usize) -> Error {
     )
 }
 
+/// A sample that is smaller than its writer has promised.
+pub(super) fn below_contract(len: usize, limit: u32) -> Error {
+    Error::new(
+        ReturnCode::BadParameter,
+        "write",
+        alloc::format!("a sample of {len} octets is smaller than the {limit} that ASSURANCE declares"),
+        "write larger samples, or declare a smaller minimum_size",
+    )
+}
+
 /// A sample that no history can hold.
 pub(super) fn too_large(error: HistoryError) -> WriteError {
     if let HistoryError::AboveContract { len, limit } = error {

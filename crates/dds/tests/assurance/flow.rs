@@ -109,6 +109,24 @@ fn a_sample_larger_than_declared_is_a_write_error_that_names_both_sizes() {
 }
 
 #[test]
+fn a_sample_smaller_than_declared_is_a_write_error_and_the_least_size_is_announced() {
+    let mut scene = Scene::new();
+    let manager = scene.manager();
+    let promise = dds::qos::OfferedAssurance { minimum_size: Some(1_012), ..offered() };
+    let writer = writer(&scene.writes, Some(promise), |_| {});
+    let _reader = reader(&scene.reads, Some(wanted()), |_| {});
+    scene.settle();
+    assert_eq!(manager.request().contract.smallest_message, 1_012);
+    writer.write(&frame(1, 1_000)).unwrap();
+    let error = writer.write(&frame(1, 996)).unwrap_err();
+    assert_eq!((error.code, error.place), (ReturnCode::BadParameter, "write"));
+    assert!(error.what.contains("1008 octets") && error.what.contains("1012"), "{error}");
+    let promise = dds::qos::OfferedAssurance { minimum_size: Some(5_000), ..offered() };
+    let qos = dds::qos::DataWriterQos { assurance: Some(promise), ..dds::qos::DataWriterQos::default() };
+    assert_eq!(qos.check().unwrap_err().code, ReturnCode::InconsistentPolicy);
+}
+
+#[test]
 fn a_type_without_bound_needs_a_declared_size() {
     let scene = Scene::new();
     let publisher = scene.writes.create_publisher(dds::QosKind::Default, None, dds::NO_STATUS).unwrap();
