@@ -1,7 +1,7 @@
 //! How the programs of the experiment are told what to do: lines on standard input, answered by lines on standard output. A program whose
 //! input ends has lost whoever started it, and ends.
 use std::io::{BufRead as _, Write as _};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 /// The lines that come.
@@ -26,10 +26,7 @@ impl Orders {
 
     /// The next order, if one comes in time.
     pub(crate) fn next(&self, time: Duration) -> Option<String> {
-        match self.0.recv_timeout(time) {
-            Ok(line) => Some(line),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.0.recv_timeout(time).ok()
     }
 }
 
