@@ -414,9 +414,13 @@ impl Node {
         let (now, routes) = (self.host.now(), self.routes());
         self.command(|work| {
             work.set_time(Some(now));
+            let waited = received.map(|received| {
+                let waited = now.wall.as_nanos().saturating_sub(received.as_nanos());
+                wire::Duration::from_nanos(waited.max(0))
+            });
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            let mut router = Router::new(self, &routes, now, work).received(received);
+            let mut router = Router::new(self, &routes, now, work).after(waited);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }

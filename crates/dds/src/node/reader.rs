@@ -8,7 +8,7 @@ use dcps::status::StatusMask;
 use rtps::Transmit;
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
-use wire::{Guid, Instant, Now, Timestamp};
+use wire::{Duration, Guid, Instant, Now};
 
 use super::timers::Alarm;
 use super::watch::Watch;
@@ -97,12 +97,12 @@ impl ReaderState {
         &mut self,
         now: Now,
         context: &Context,
-        received: Option<Timestamp>,
+        waited: Option<Duration>,
         submessage: &ToReader<'_>,
     ) {
         let Self { rtps, cache, .. } = self;
         if cache.has_bounds() {
-            cache.set_origin(context.from, received);
+            cache.set_origin(context.from, waited);
         }
         rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
     }
