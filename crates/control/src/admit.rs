@@ -9,7 +9,9 @@ use core::time::Duration;
 use latency::choice::along;
 use latency::ledger::{Offer, Plan, Reason, Refusal};
 use latency::network::Flow;
+use latency::policing::Counts;
 use latency::routes::{Topology, Tree};
+use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
@@ -311,14 +313,19 @@ impl ResourceManager {
         let why = latency::words::reason(reason, port, flow);
         let Some((_, entry)) = self.network.access(wish.from) else { return why };
         let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from));
-        let meters = switch
-            .and_then(|switch| self.network.switches.get(switch))
-            .is_some_and(|switch| matches!(switch.model.guard, latency::switch::Guard::Meters { .. }));
-        match reason {
-            Reason::Delay { .. } | Reason::Buffer { .. } if meters => format!(
-                "{why}; {} has meters, which let a whole burst through at any time: with message gates the bound is less",
-                self.network.node_name(self.network.switch_node(switch.unwrap_or(0)))
-            ),
+        let guard = switch.and_then(|switch| Some(self.network.switches.get(switch)?.model.guard));
+        match (reason, guard) {
+            (Reason::Delay { .. } | Reason::Buffer { .. }, Some(Guard::Meters { counts, .. })) => {
+                let name = self.network.node_name(self.network.switch_node(switch.unwrap_or(0)));
+                let small = match counts {
+                    Counts::Wire => "",
+                    Counts::Frame => ", in small frames twice as much as they count",
+                };
+                format!(
+                    "{why}; {name} has meters, which let a whole burst through at any time{small}: with message gates \
+                     the bound is less"
+                )
+            }
             _ => why,
         }
     }

@@ -11,9 +11,9 @@ use core::fmt;
 
 use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, SMALLEST_FRAME, Ties, Timing};
 use crate::engine::run;
-use crate::network::{Contract, LARGEST, Network, Node, Port};
+use crate::network::{Contract, Flow, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
-use crate::policer::Policer;
+use crate::policer::{Counts, Policer};
 use crate::random::Random;
 
 /// The instant around which releases lie, so that shifts to earlier instants stay positive.
@@ -185,7 +185,7 @@ impl<'a> Search<'a> {
 
     fn synchronous(&self, pattern: Pattern) -> Attack {
         let flows = self.network.flows();
-        let longest = flows.iter().map(crate::Flow::separation).max().unwrap_or(0);
+        let longest = flows.iter().map(Flow::separation).max().unwrap_or(0);
         let in_span = |span: u64| -> u64 {
             flows.iter().map(|flow| (span / flow.separation().max(1) + 1) * flow.frames.len() as u64).sum()
         };
@@ -223,7 +223,7 @@ impl<'a> Search<'a> {
         u64::try_from(demand * 1_000_000 / u128::from(left)).unwrap_or(u64::MAX).min(LARGEST)
     }
 
-    /// Lets babbling sources use the window of their gate.
+    /// Lets babbling sources use the window of their gate, or what their meter does not count.
     fn hold(&self, attack: &mut Attack) {
         for (flow, timing) in self.network.flows().iter().zip(&mut attack.timings) {
             if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
@@ -231,6 +231,9 @@ impl<'a> Search<'a> {
                 let rest = flow.octets().saturating_sub(flow.frames[0]).saturating_mul(ppo);
                 let before = window.saturating_sub(rest);
                 timing.pattern = Pattern::Held { before, opening: flow.frames[0] };
+            }
+            if flow.babbles && counts_frames(flow) {
+                timing.pattern = Pattern::Smallest;
             }
         }
     }
@@ -382,6 +385,9 @@ impl<'a> Search<'a> {
                 return Pattern::Held { before: random.between(0, window), opening };
             }
         }
+        if flow.babbles && counts_frames(flow) && !random.once_in(3) {
+            return Pattern::Smallest;
+        }
         if flow.babbles {
             return if random.once_in(2) { Pattern::Random } else { Pattern::Burst };
         }
@@ -422,6 +428,11 @@ impl<'a> Search<'a> {
         }
         attack
     }
+}
+
+/// Whether a meter guards the flow that counts less of small frames.
+fn counts_frames(flow: &Flow) -> bool {
+    matches!(flow.policer, Some(Policer::Meter { counts: Counts::Frame, .. }))
 }
 
 /// When the first and the last frame of each message of the target came to each port.

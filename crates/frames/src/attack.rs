@@ -55,6 +55,8 @@ pub enum Pattern {
     /// Gated: random delays within jitter and emission, short messages, and now and then a longer pause. Bucket: as
     /// `Burst`, with pauses. A babbling source sends frames of any size.
     Random,
+    /// A babbling source sends nothing but the smallest frames. Else as `Burst`.
+    Smallest,
     /// A babbling source sends one frame this long before the pivot and everything from the pivot on, so that
     /// a gate opens before the flood comes. Else as `Burst`.
     Held {
@@ -144,7 +146,7 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
         let mut size = None;
         let (at, rest) = match timing.pattern {
             Pattern::Steady => (nominal + jitter, nominal + jitter),
-            Pattern::Burst | Pattern::Held { .. } => {
+            Pattern::Burst | Pattern::Smallest | Pattern::Held { .. } => {
                 let at = pivot.clamp(nominal, nominal + jitter);
                 (at, pivot.clamp(at, at + emission))
             }
@@ -226,6 +228,7 @@ fn babble(
                 1 => source.octets().min(LARGEST_FRAME),
                 _ => random.between(SMALLEST_FRAME, LARGEST_FRAME),
             }),
+            Pattern::Smallest => Some(SMALLEST_FRAME),
             _ => None,
         };
         releases.push(Release { at: now, rest: now, size, first, count: 1 });

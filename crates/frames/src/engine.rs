@@ -168,7 +168,11 @@ impl<'a> Engine<'a> {
             sources: Vec::with_capacity(network.flows().len()),
             frames: Frames::default(),
             outputs: network.ports().iter().map(|_| output()).collect(),
-            guards: network.flows().iter().map(|flow| flow.policer.map(Guard::new)).collect(),
+            guards: network
+                .flows()
+                .iter()
+                .map(|flow| flow.policer.map(|rule| Guard::new(rule, flow.babbles)))
+                .collect(),
             passages: network.edges().iter().enumerate().map(passage).collect(),
             random: Random::new(attack.seed),
             outcome: Outcome::new(network),

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::network::{Contract, Flow, Hop, Network, NetworkError, Node, Port};
-use crate::policer::Policer;
+use crate::policer::{Counts, Policer};
 use crate::random::Random;
 
 /// Picoseconds of an octet at 100 Mb/s, 1 Gb/s and 10 Gb/s.
@@ -363,6 +363,8 @@ fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
             let window = (sending + random.below(sending)).min(separation / 2);
             Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }
         }
-        Contract::Bucket { burst, octets, period } => Policer::Meter { burst, octets, period },
+        Contract::Bucket { burst, octets, period } => {
+            Policer::Meter { burst, octets, period, counts: Counts::Wire }
+        }
     }
 }

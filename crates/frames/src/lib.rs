@@ -33,5 +33,5 @@ pub use attack::{Attack, BestEffort, Multiplexing, Pattern, Ties, Timing};
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, LARGEST, LEVELS, Network, NetworkError, Node, Port};
 pub use outcome::{Bounds, Delivery, Excess, Outcome};
-pub use policer::Policer;
+pub use policer::{Counts, Policer};
 pub use random::Random;

@@ -1,6 +1,33 @@
 //! What guards the first switch against a source that ignores its contract: a message gate, or a token bucket.
 
-/// The rule of a guard. Octets are octets on the wire.
+/// What a meter counts of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counts {
+    /// All octets on the wire.
+    Wire,
+    /// Header and payload. Of a frame that is padded to the least size, the padding is counted if the source keeps its
+    /// contract, which is worst for it, and left out if it babbles, which is worst for others: then its 84 octets count
+    /// as 42, those of an empty datagram of UDP over IPv4.
+    Frame,
+}
+
+/// Octets on the wire of the smallest frame, and of what is around header and payload of each.
+const SMALLEST: u64 = 84;
+const AROUND: u64 = 24;
+/// Octets of the headers of Ethernet, IPv4 and UDP.
+const HEADERS: u64 = 42;
+
+impl Counts {
+    fn of(self, octets: u64, babbles: bool) -> u64 {
+        match self {
+            Self::Wire => octets,
+            Self::Frame if babbles && octets <= SMALLEST => HEADERS,
+            Self::Frame => octets.saturating_sub(AROUND),
+        }
+    }
+}
+
+/// The rule of a guard. Octets are octets on the wire, but for meters that count otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policer {
     /// Lets one message through per separation.
@@ -22,6 +49,8 @@ pub enum Policer {
         octets: u64,
         /// The period in picoseconds.
         period: u64,
+        /// What it counts.
+        counts: Counts,
     },
 }
 
@@ -30,6 +59,7 @@ pub enum Policer {
 pub(crate) struct Guard {
     rule: Policer,
     state: State,
+    babbles: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -39,12 +69,13 @@ enum State {
 }
 
 impl Guard {
-    pub(crate) fn new(rule: Policer) -> Self {
+    /// The guard of a source that keeps its contract, or of one that babbles.
+    pub(crate) fn new(rule: Policer, babbles: bool) -> Self {
         let state = match rule {
             Policer::Gate { .. } => State::Gate { opened: None, passed: 0, next: 0 },
-            Policer::Meter { burst, octets, period } => State::Bucket(Bucket::new(burst, octets, period)),
+            Policer::Meter { burst, octets, period, .. } => State::Bucket(Bucket::new(burst, octets, period)),
         };
-        Self { rule, state }
+        Self { rule, state, babbles }
     }
 
     /// True if a frame of `octets` whose last bit comes at `now` passes. Instants never decrease.
@@ -67,8 +98,10 @@ impl Guard {
                 *next = now.max(*next).saturating_add(separation);
                 true
             }
-            (State::Bucket(bucket), _) => bucket.take(now, octets),
-            (State::Gate { .. }, Policer::Meter { .. }) => false,
+            (State::Bucket(bucket), Policer::Meter { counts, .. }) => {
+                bucket.take(now, counts.of(octets, self.babbles))
+            }
+            (State::Gate { .. }, Policer::Meter { .. }) | (State::Bucket(_), Policer::Gate { .. }) => false,
         }
     }
 }
@@ -128,7 +161,7 @@ mod tests {
     #[test]
     fn a_gate_lets_one_message_through_per_separation() {
         let mut gate =
-            Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 100 });
+            Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 100 }, true);
         let passed: alloc::vec::Vec<u64> =
             (0..3000_u64).step_by(10).filter(|now| gate.passes(*now, 100)).collect();
         assert_eq!(passed, [0, 10, 900, 910, 1900, 1910, 2900, 2910]);
@@ -136,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_gate_closes_at_the_end_of_its_window() {
-        let mut gate = Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 0 });
+        let mut gate =
+            Guard::new(Policer::Gate { octets: 200, window: 50, separation: 1000, tolerance: 0 }, true);
         assert!(gate.passes(0, 100));
         assert!(!gate.passes(51, 100));
         assert!(gate.passes(1000, 200) && !gate.passes(1000, 1));
@@ -144,12 +178,24 @@ mod tests {
 
     #[test]
     fn a_meter_lets_the_burst_and_then_the_rate_through() {
-        let mut meter = Guard::new(Policer::Meter { burst: 300, octets: 100, period: 999 });
+        let mut meter =
+            Guard::new(Policer::Meter { burst: 300, octets: 100, period: 999, counts: Counts::Wire }, true);
         let passed = (0..=9990_u64).filter(|now| meter.passes(*now, 100)).count();
         assert_eq!(passed, 13);
         let mut bucket = Bucket::new(300, 100, 999);
         assert!(bucket.take(0, 300));
         assert_eq!(bucket.ready(0, 1), 10);
         assert!(!bucket.take(9, 1) && bucket.take(10, 1));
+    }
+
+    #[test]
+    fn a_meter_that_counts_frames_leaves_out_what_is_around_them() {
+        let rule = Policer::Meter { burst: 4_200, octets: 1, period: 1 << 40, counts: Counts::Frame };
+        let passed = |octets, babbles| {
+            let mut meter = Guard::new(rule, babbles);
+            (0..1_000).filter(|_| meter.passes(0, octets)).count()
+        };
+        assert_eq!([84, 85, 1_538].map(|octets| passed(octets, true)), [100, 68, 2]);
+        assert_eq!([84, 85, 1_538].map(|octets| passed(octets, false)), [70, 68, 2]);
     }
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::framing::{FRAME_AROUND, LEAST_FRAME};
 use crate::network::{Flow, FlowError, Port};
-use crate::policing::{Enforcement, Meter, serialised};
+use crate::policing::{Enforcement, serialised};
 use crate::port::{Arrival, Contender, Ingress};
 use crate::units::{bits_in, least_time_of, scale_up};
 
@@ -66,12 +66,13 @@ impl Flow {
         let frame_before =
             if policed { bits.min(u64::from(before.largest_frame) * 8) } else { frames_before.largest };
         let arrival = match enforcement {
-            Enforcement::Meter(Meter { burst, rate }) => {
+            Enforcement::Meter(meter) => {
+                let (burst, rate) = meter.lets_through(first.tag).ok_or(number)?;
                 // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
                 let input = self.input_spread(first, first_share).ok_or(number)?;
                 let since = spread.checked_sub(input).ok_or(number)?;
-                let burst = bits_in(since, *rate).and_then(|grown| burst.checked_add(grown)).ok_or(number)?;
-                Arrival::Bucket { burst: weigh(burst)?, rate: weigh(*rate)? }
+                let burst = bits_in(since, rate).and_then(|grown| burst.checked_add(grown)).ok_or(number)?;
+                Arrival::Bucket { burst: weigh(burst)?, rate: weigh(rate)? }
             }
             Enforcement::Gate(_) | Enforcement::Trust => {
                 let jitter = if port.tag > before.tag || self.bundle.is_some() {

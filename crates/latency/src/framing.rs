@@ -1,7 +1,8 @@
 //! What a message weighs on the wire: frames, headers, preamble and gap.
 //!
 //! A frame occupies a link for its octets from destination address to payload, at least 60, and 24 more: preamble and
-//! start of frame 8, frame check sequence 4, inter-frame gap 12 (IEEE 802.3). Gates and meters count the same octets.
+//! start of frame 8, frame check sequence 4, inter-frame gap 12 (IEEE 802.3). Gates count the same octets; meters may
+//! count fewer, see [`Counts`](crate::policing::Counts).
 
 /// Octets that a frame occupies a link beyond its header and payload: preamble, check sequence and gap.
 pub const FRAME_AROUND: u64 = 24;

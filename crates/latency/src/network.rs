@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use crate::bundle::Bundle;
 use crate::framing::{Frames, Framing};
+use crate::policing::Counts;
 use crate::port::{Control, Server};
 
 /// An egress port with its link: of a switch, or of a host.
@@ -57,6 +58,8 @@ pub enum Policing {
         rate_step: u64,
         /// Bursts are multiples of this, in bits; not 0. OpenFlow 1.3: 1,000.
         burst_step: u64,
+        /// What it counts of a frame.
+        counts: Counts,
     },
 }
 
@@ -174,7 +177,7 @@ impl Flow {
         let steps_are_good = match self.policing {
             Policing::Trusted => true,
             Policing::Gate { tick } => tick > 0,
-            Policing::Meter { rate_step, burst_step } => rate_step > 0 && burst_step > 0,
+            Policing::Meter { rate_step, burst_step, .. } => rate_step > 0 && burst_step > 0,
         };
         if !steps_are_good {
             return Err(FlowError::Number);

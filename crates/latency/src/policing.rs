@@ -1,7 +1,7 @@
 //! What holds a flow to its contract at the first switch, with the parameters that let every conforming message pass.
-use crate::framing::Frames;
+use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, Frames, UDP_IPV4_HEADERS, frame_bits};
 use crate::network::{Flow, FlowError, Policing, Port};
-use crate::units::{bits_in, least_time_of, rate_of, time_of};
+use crate::units::{bits_in, least_time_of, rate_of, scale_up, time_of};
 
 /// A message gate: at most `octets` in a window of `window` from the first frame of a message; the next message opens
 /// a window not before `separation` less `tolerance` after.
@@ -17,13 +17,58 @@ pub struct Gate {
     pub window: u64,
 }
 
+/// What a token bucket counts of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counts {
+    /// What the frame occupies of the wire, as in [`crate::framing`].
+    Wire,
+    /// From destination address to payload, as meters of Open vSwitch: neither check sequence nor preamble nor gap, and
+    /// padding only if it is still there. Small frames take more of the wire than is counted, up to twice as much.
+    Frame,
+}
+
+/// Octets of the smallest frame that a flow's meter can see, which is one of UDP over IPv4: without padding and tag.
+const LEAST_COUNTED: u64 = ETHERNET_HEADER + UDP_IPV4_HEADERS;
+
+impl Counts {
+    /// The most bits that are counted of a message: with padding and tags.
+    fn most(self, frames: &Frames) -> Option<u64> {
+        match self {
+            Self::Wire => Some(frames.bits),
+            Self::Frame => frames.bits.checked_sub(frames.count.checked_mul(FRAME_AROUND * 8)?),
+        }
+    }
+
+    /// The most bits that frames of which `bits` were counted occupy a link on which they have `tag` octets more than
+    /// untagged ones; rounded up.
+    ///
+    /// With `n` octets counted, without padding and tag, a frame occupies the link for `max(n + tag, 60) + 24`. In
+    /// proportion to `n` that is most for the least `n`.
+    fn on_wire(self, bits: u64, tag: u32) -> Option<u64> {
+        match self {
+            Self::Wire => Some(bits),
+            Self::Frame => scale_up(bits, frame_bits(LEAST_COUNTED + u64::from(tag)), LEAST_COUNTED * 8),
+        }
+    }
+}
+
 /// A token bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meter {
-    /// Bits at once, counted as in [`crate::framing`].
+    /// Bits at once, of those that it counts.
     pub burst: u64,
-    /// Bits per second.
+    /// Bits per second, of those that it counts.
     pub rate: u64,
+    /// What it counts.
+    pub counts: Counts,
+}
+
+impl Meter {
+    /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames,
+    /// whatever the frames.
+    pub(crate) fn lets_through(&self, tag: u32) -> Option<(u64, u64)> {
+        Some((self.counts.on_wire(self.burst, tag)?, self.counts.on_wire(self.rate, tag)?))
+    }
 }
 
 /// What enforces the contract of a flow, with its parameters.
@@ -50,8 +95,9 @@ impl Flow {
             Policing::Gate { tick } => {
                 self.gate(port, &frames, first_share, spare, tick).map(Enforcement::Gate)
             }
-            Policing::Meter { rate_step, burst_step } => {
-                self.meter(port, &frames, first_share, rate_step, burst_step).map(Enforcement::Meter)
+            Policing::Meter { rate_step, burst_step, counts } => {
+                let steps = (rate_step, burst_step);
+                self.meter(port, &frames, first_share, steps, counts).map(Enforcement::Meter)
             }
         };
         enforcement.ok_or(FlowError::Number)
@@ -76,22 +122,25 @@ impl Flow {
         Some(Gate { octets: frames.bits / 8, separation: self.separation, tolerance, window })
     }
 
+    /// Of no frame more is counted than it occupies the link, so that what is counted of a message does not come faster
+    /// than over a link where nothing else counts.
     fn meter(
         &self,
         port: &Port,
         frames: &Frames,
         share: u64,
-        rate_step: u64,
-        burst_step: u64,
+        (rate_step, burst_step): (u64, u64),
+        counts: Counts,
     ) -> Option<Meter> {
-        let rate = rate_of(frames.bits, self.separation)?.checked_next_multiple_of(rate_step)?;
+        let counted = counts.most(frames)?;
+        let rate = rate_of(counted, self.separation)?.checked_next_multiple_of(rate_step)?;
         let spread = self.input_spread(port, share)?;
         let jitter = match self.bundle {
             Some(_) => spread,
-            None => serialised(spread, self.separation, frames.bits, frames.largest, port.rate, 0)?,
+            None => serialised(spread, self.separation, counted, frames.largest, port.rate, 0)?,
         };
-        let burst = frames.bits.checked_add(bits_in(jitter, rate)?)?;
-        Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate })
+        let burst = counted.checked_add(bits_in(jitter, rate)?)?;
+        Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
     }
 
     /// How far apart the frames of a message may be where they enter the first switch, measured from when the first
@@ -122,4 +171,45 @@ pub(crate) fn serialised(
     }
     let around = time_of(frame, rate)?.checked_add(variation)?.checked_mul(2)?;
     Some(spread.min(spread.checked_add(around)?.saturating_sub(message)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_frame_is_counted_for_half() {
+        let least = LEAST_COUNTED * 8;
+        assert_eq!(Counts::Frame.on_wire(least, 0), Some(frame_bits(0)));
+        assert_eq!(Counts::Frame.on_wire(1_000, 0), Some(2_000));
+        assert_eq!(Counts::Frame.on_wire(u64::MAX / 2 + 1, 0), None);
+        assert_eq!(Counts::Wire.on_wire(u64::MAX, 0), Some(u64::MAX));
+        // A tag takes the place of padding, until there is none left.
+        assert_eq!(Counts::Frame.on_wire(least, 18), Some(frame_bits(0)));
+        assert_eq!(Counts::Frame.on_wire(least, 19), Some(frame_bits(0) + 8));
+        // 85 / 42 of 1,000 are 2,023.8.
+        assert_eq!(Counts::Frame.on_wire(1_000, 19), Some(2_024));
+    }
+
+    /// Whatever the frame, it takes no more of the wire than the curve allows for what was counted of it.
+    #[test]
+    fn no_frame_takes_more_than_the_curve_allows() {
+        for tag in [0, 4, 18, 19, 255] {
+            for octets in LEAST_COUNTED..2_000 {
+                let wire = frame_bits(octets + u64::from(tag));
+                assert!(Counts::Frame.on_wire(octets * 8, tag) >= Some(wire), "{octets} octets, tag {tag}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_message_padding_and_tags_are_counted() {
+        let frames =
+            |octets, tag| crate::framing::Framing::Udp { datagram: 1_472 }.frames(octets, tag).unwrap();
+        assert_eq!(Counts::Frame.most(&frames(0, 0)), Some(60 * 8));
+        assert_eq!(Counts::Frame.most(&frames(18, 0)), Some(60 * 8));
+        assert_eq!(Counts::Frame.most(&frames(19, 0)), Some(61 * 8));
+        assert_eq!(Counts::Frame.most(&frames(1_473, 4)), Some((1_518 + 60) * 8));
+        assert_eq!(Counts::Wire.most(&frames(1_473, 4)), Some((1_542 + 84) * 8));
+    }
 }

@@ -1,6 +1,7 @@
 //! Models of switches: what a kind of device can do, and what a port of it then is in the analysis.
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND};
 use crate::network::{Buffer, Policing, Port};
+use crate::policing::Counts;
 use crate::port::Control;
 
 /// The most octets, preamble and gap included, that a preemptable frame keeps the link after an express frame has come
@@ -30,6 +31,8 @@ pub enum Guard {
         rate_step: u64,
         /// Bursts are multiples of this, in bits; not 0.
         burst_step: u64,
+        /// What they count of a frame.
+        counts: Counts,
     },
 }
 
@@ -143,7 +146,9 @@ impl SwitchModel {
         match self.guard {
             Guard::None => Policing::Trusted,
             Guard::Gates { tick, .. } => Policing::Gate { tick },
-            Guard::Meters { rate_step, burst_step, .. } => Policing::Meter { rate_step, burst_step },
+            Guard::Meters { rate_step, burst_step, counts, .. } => {
+                Policing::Meter { rate_step, burst_step, counts }
+            }
         }
     }
 
@@ -166,7 +171,12 @@ mod tests {
             queues: 8,
             rate: 1_000_000_000,
             buffer: Buffer::Shared(500_000),
-            guard: Guard::Meters { count: Some(4), rate_step: 1_000, burst_step: 1_000 },
+            guard: Guard::Meters {
+                count: Some(4),
+                rate_step: 1_000,
+                burst_step: 1_000,
+                counts: Counts::Frame,
+            },
             least_multiplexing: 0,
             most_multiplexing: 5_000_000,
             overhead: 4,

@@ -10,7 +10,8 @@ use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber};
 use latency::path::PathMethod;
-use latency::policing::{Enforcement, Gate, Meter};
+use latency::policing::{Counts, Enforcement, Gate, Meter};
+use latency::port::Arrival;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 use networks::{flow, host, random_network, switch, table_two};
@@ -81,7 +82,7 @@ fn table_two_with_our_own_framing() {
 
 fn metered() -> (Vec<Port>, [Flow; 3]) {
     let (ports, flows) = table_two();
-    let policing = Policing::Meter { rate_step: 1, burst_step: 1 };
+    let policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };
     (ports, flows.map(|flow| Flow { policing, ..flow }))
 }
 
@@ -288,11 +289,11 @@ fn meters_are_rounded_up() {
     let ports = [host(), switch()];
     let mut flow = flow(1_001, MILLISECOND, MILLISECOND, &[0, 1]);
     flow.jitter = 100 * MICROSECOND;
-    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000 };
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Wire };
     let bits = (1_001 + 66) * 8;
     let share = 50 * MICROSECOND;
     // 8.536 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, and the message.
-    let Enforcement::Meter(Meter { burst, rate }) = flow.enforcement(&ports, share).unwrap() else {
+    let Enforcement::Meter(Meter { burst, rate, .. }) = flow.enforcement(&ports, share).unwrap() else {
         panic!()
     };
     assert_eq!((rate, burst), (8_536_000, 10_000));
@@ -300,6 +301,34 @@ fn meters_are_rounded_up() {
     flow.separation -= 1;
     let Enforcement::Meter(Meter { rate, .. }) = flow.enforcement(&ports, share).unwrap() else { panic!() };
     assert_eq!(rate, 8_537_000);
+}
+
+/// A meter that does not count padding and what is around a frame is set to what it counts, and others take twice that.
+#[test]
+fn a_meter_that_counts_frames_lets_twice_as_much_through() {
+    let ports = [host(), switch()];
+    let mut flow = flow(1_001, MILLISECOND, MILLISECOND, &[0, 1]);
+    flow.jitter = 100 * MICROSECOND;
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 8, counts: Counts::Frame };
+    let share = 50 * MICROSECOND;
+    let Enforcement::Meter(Meter { burst, rate, counts }) = flow.enforcement(&ports, share).unwrap() else {
+        panic!()
+    };
+    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, and the message of 1,043 octets.
+    assert_eq!((rate, burst, counts), (8_344_000, 9_528, Counts::Frame));
+    assert_eq!(burst, (1_043_u64 * 8 + 1_181).next_multiple_of(8));
+    let arrival = |flow: &Flow| flow.contenders(&ports, &[share]).unwrap()[1].arrival;
+    let Arrival::Bucket { burst: taken, rate: taken_rate } = arrival(&flow) else { panic!() };
+    assert_eq!((taken, taken_rate), (2 * burst, 2 * rate));
+    // A message that is padded passes with its padding.
+    flow.largest_message = 1;
+    flow.smallest_message = 1;
+    (flow.jitter, flow.emission) = (0, 0);
+    let alone = 672 * NANOSECOND;
+    let Enforcement::Meter(Meter { burst, rate, .. }) = flow.enforcement(&ports, alone).unwrap() else {
+        panic!()
+    };
+    assert_eq!((burst, rate), (480, 480_000));
 }
 
 /// Gap 19: an urgent flow is refused for the sake of one below it, which the refusal names.
@@ -391,8 +420,10 @@ fn full_ports_keep_all_shares_and_buffers() {
             let (separation, limit) = (random.range(1, 50) * MILLISECOND, random.range(1, 20) * MILLISECOND);
             let mut new = flow(octets as u32, separation, limit, &[(id % 10) as usize, 10, 11]);
             new.jitter = random.range(0, 1) * random.range(0, 200) * MICROSECOND;
-            new.policing = [Policing::Trusted, Policing::Meter { rate_step: 1_000, burst_step: 1_000 }]
-                [usize::from(random.range(0, 3) == 0)];
+            let counts = [Counts::Wire, Counts::Frame][(id % 2) as usize];
+            new.policing =
+                [Policing::Trusted, Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts }]
+                    [usize::from(random.range(0, 3) == 0)];
             admitted += u64::from(ledger.admit_as_asked(id, &new).is_ok());
             if random.range(0, 9) == 0 {
                 ledger.remove(random.range(0, id));

@@ -7,6 +7,8 @@ mod random;
 use latency::certificate::Certificate;
 use latency::check::{Fault, check};
 use latency::ledger::Ledger;
+use latency::network::Policing;
+use latency::policing::{Counts, Enforcement};
 use latency::port::Arrival;
 use latency::split::Split;
 use networks::{random_network, table_two};
@@ -123,4 +125,31 @@ fn hostile_numbers_do_no_harm() {
         c.ports[1].claims.iter_mut().for_each(|claim| claim.pause = 1 << 53);
     };
     assert!(matches!(fault(&largest), Fault::Pause { hop: 1, .. } | Fault::TooLarge { hop: 1 }));
+}
+
+/// The evidence for a flow behind a meter that counts frames holds, and not with what would be right for one that counts
+/// all of the wire.
+#[test]
+fn what_a_meter_does_not_count_has_to_be_in_the_evidence() {
+    let (ports, flows) = table_two();
+    let mut ledger = Ledger::new(ports, Split::Load);
+    let mut flow = flows[2].clone();
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Frame };
+    let plan = ledger.plan(1, &flow).unwrap();
+    assert!(ledger.commit(plan));
+    let good = ledger.certificate(1).unwrap();
+    assert_eq!(check(&good, ledger.ports()), Ok(()));
+    let Enforcement::Meter(meter) = ledger.flow(1).unwrap().enforcement else { panic!() };
+    let bucket = |certificate: &mut Certificate, times: u64| {
+        let Arrival::Bucket { burst, rate } = &mut certificate.ports[1].contenders[0].arrival else {
+            panic!()
+        };
+        assert!(*burst >= 2 * meter.burst && *rate == 2 * meter.rate);
+        (*burst, *rate) = (*burst * times / 2, *rate * times / 2);
+    };
+    let (mut half, mut same) = (good.clone(), good.clone());
+    bucket(&mut half, 1);
+    bucket(&mut same, 2);
+    assert_eq!(check(&same, ledger.ports()), Ok(()));
+    assert_eq!(check(&half, ledger.ports()), Err(Fault::Offered { hop: 1 }));
 }

@@ -7,6 +7,7 @@ mod random;
 use latency::bound::level_bound;
 use latency::network::{Flow, Policing, Port};
 use latency::path::{HopView, PathMethod, concatenation_bound, path_bound, sum_bound};
+use latency::policing::Counts;
 use latency::port::{Arrival, Contender, Ingress};
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 use networks::{GIGABIT, flow, host, switch, table_two};
@@ -104,7 +105,7 @@ fn jitter_grows_by_what_varies() {
     let second = 7 * MICROSECOND + (shares[0] - small) + 2 * MICROSECOND;
     assert_eq!(jitters(&flow)[2], second + (shares[1] - small) + 2 * MICROSECOND);
     // A bucket grows by its rate times what varies.
-    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000 };
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Wire };
     let bursts = jitters(&flow);
     // 8.528 Mb/s: 18 bits in 2 us, 455 bits in 2 + 49.328 + 2 us.
     assert_eq!((bursts[1] % 1_000, bursts[2] % 1_000), (18, 455));
@@ -125,7 +126,9 @@ fn a_share_holds_for_whatever_a_guard_lets_through() {
     };
     assert_eq!(smallest(Policing::Trusted), [12_304, 12_304, 12_304]);
     assert_eq!(smallest(Policing::Gate { tick: 1 }), [12_304, 672, 672]);
-    assert_eq!(smallest(Policing::Meter { rate_step: 1, burst_step: 1 }), [12_304, 672, 672]);
+    for counts in [Counts::Wire, Counts::Frame] {
+        assert_eq!(smallest(Policing::Meter { rate_step: 1, burst_step: 1, counts }), [12_304, 672, 672]);
+    }
 }
 
 /// Large messages over several hops: each hop of the sum takes what has gone ahead off, and does not pay for the

@@ -115,6 +115,18 @@ pub(crate) struct Meters {
     /// Bits.
     #[serde(default)]
     pub(crate) burst_precision: Option<u32>,
+    #[serde(default)]
+    pub(crate) counts: Option<Counted>,
+}
+
+/// What meters count of a frame.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Counted {
+    /// All that it takes of the wire.
+    Wire,
+    /// Header and payload.
+    Frame,
 }
 
 #[derive(Deserialize, Debug)]

@@ -5,16 +5,24 @@
 use std::collections::BTreeMap;
 
 use latency::network::Buffer;
+use latency::policing::Counts;
 use latency::switch::{Guard, ModelError, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
 use roxmltree::{Node, ParsingOptions};
 
-use crate::document::Model;
+use crate::document::{Counted, Model};
 use crate::problem::{Problem, Source};
 use crate::quantity::{Rate, Time};
 
 /// Rates of OpenFlow 1.3 meters are multiples of 1 kb/s, bursts of 1 kb.
 const OPENFLOW_STEP: u64 = 1_000;
+
+/// What meters count if a model does not say: the less.
+const COUNTS: Counts = Counts::Frame;
+
+fn meters(count: Option<u32>, counts: Counts) -> Guard {
+    Guard::Meters { count, rate_step: OPENFLOW_STEP, burst_step: OPENFLOW_STEP, counts }
+}
 
 /// An ordinary gigabit switch with 8 queues: message gates of 1 us, 500 kB for each port.
 fn gigabit() -> SwitchModel {
@@ -32,12 +40,10 @@ fn gigabit() -> SwitchModel {
     }
 }
 
-/// A gigabit OpenFlow switch of the kind that the MIDAS paper used: 48 ports, 8 queues, meters.
+/// A gigabit OpenFlow switch of the kind that the MIDAS paper used: 48 ports, 8 queues, meters. The paper takes its meters
+/// as counting what is on the wire.
 fn openflow() -> SwitchModel {
-    SwitchModel {
-        guard: Guard::Meters { count: Some(1_024), rate_step: OPENFLOW_STEP, burst_step: OPENFLOW_STEP },
-        ..gigabit()
-    }
+    SwitchModel { guard: meters(Some(1_024), Counts::Wire), ..gigabit() }
 }
 
 /// Open vSwitch with its userspace data path and ports shaped to at most 100 Mb/s, as measured on two virtual cores: it
@@ -50,7 +56,7 @@ fn open_vswitch() -> SwitchModel {
         queues: 4,
         rate: 100_000_000,
         buffer: Buffer::PerQueue(25 * 1_538),
-        guard: Guard::Meters { count: Some(262_144), rate_step: OPENFLOW_STEP, burst_step: OPENFLOW_STEP },
+        guard: meters(Some(262_144), Counts::Frame),
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 1_000 * MICROSECOND,
         overhead: 0,
@@ -118,6 +124,10 @@ impl Models {
                 count: meters.count,
                 rate_step: meters.precision.map_or(OPENFLOW_STEP, |rate| rate.0),
                 burst_step: meters.burst_precision.map_or(OPENFLOW_STEP, u64::from),
+                counts: meters.counts.map_or(COUNTS, |counts| match counts {
+                    Counted::Wire => Counts::Wire,
+                    Counted::Frame => Counts::Frame,
+                }),
             },
             (None, None) => Guard::None,
         };
@@ -227,12 +237,12 @@ const FIELDS: &str = "name, ports, queues, bandwidth, rate-limiters, buffer, que
 fn limiters(source: Source<'_>, node: Node<'_, '_>) -> Result<Guard, Problem> {
     let at = node.range().start;
     for attribute in node.attributes() {
-        if !["kind", "number", "precision", "burst-precision"].contains(&attribute.name()) {
+        if !["kind", "number", "precision", "burst-precision", "counts"].contains(&attribute.name()) {
             let what = format!("rate-limiters have no \"{}\"", attribute.name());
             return Err(source.problem(
                 attribute.range().start,
                 what,
-                "kind, number, precision, burst-precision",
+                "kind, number, precision, burst-precision, counts",
             ));
         }
     }
@@ -251,7 +261,19 @@ fn limiters(source: Source<'_>, node: Node<'_, '_>) -> Result<Guard, Problem> {
             let burst = node.attribute("burst-precision").map_or(Ok(OPENFLOW_STEP), str::parse);
             let burst_step =
                 burst.map_err(|_| wrong("burst-precision is not a number of bits".to_owned()))?;
-            Ok(Guard::Meters { count, rate_step: rate_step.map_err(wrong)?, burst_step })
+            let counts = match node.attribute("counts") {
+                None => COUNTS,
+                Some("wire") => Counts::Wire,
+                Some("frame") => Counts::Frame,
+                Some(other) => {
+                    let what = format!("no rate limiter counts \"{other}\"");
+                    return Err(source.problem(at, what, "counts is wire or frame"));
+                }
+            };
+            Ok(Guard::Meters { count, rate_step: rate_step.map_err(wrong)?, burst_step, counts })
+        }
+        "gate" if node.has_attribute("counts") => {
+            Err(source.problem(at, "a gate counts what is on the wire", "leave counts out"))
         }
         "gate" => {
             let tick = precision.map_or(Ok(NANOSECOND), |text| Time::parse(text).map(|time| time.0));
@@ -301,9 +323,34 @@ mod tests {
         );
         let models = models.unwrap();
         let model = models.get("P-3290").unwrap();
-        let guard = Guard::Meters { count: Some(256), rate_step: 64_000, burst_step: 1_000 };
+        let guard =
+            Guard::Meters { count: Some(256), rate_step: 64_000, burst_step: 1_000, counts: Counts::Frame };
         assert_eq!((model.ports, model.queues, model.guard), (48, 8, guard));
         assert_eq!(model.most_multiplexing, 4 * MICROSECOND);
+    }
+
+    #[test]
+    fn what_meters_count_is_read() {
+        let limited = |attributes: &str| {
+            format!(
+                "<switch-model><name>n</name><ports>4</ports><queues>8</queues><bandwidth>1 Gb/s</bandwidth>\
+                 <rate-limiters {attributes}/></switch-model>"
+            )
+        };
+        let counts = |attributes: &str| match read(&limited(attributes)).unwrap().get("n").unwrap().guard {
+            Guard::Meters { counts, .. } => counts,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(counts(""), Counts::Frame);
+        assert_eq!(counts("counts='frame'"), Counts::Frame);
+        assert_eq!(counts("counts='wire'"), Counts::Wire);
+        let told = |attributes: &str| read(&limited(attributes)).unwrap_err().to_string();
+        assert!(told("counts='all'").ends_with("counts \"all\"\n  counts is wire or frame"));
+        assert!(told("kind='gate' counts='wire'").ends_with("leave counts out"));
+        let shipped = Models::shipped();
+        let guard = |name: &str| shipped.get(name).unwrap().guard;
+        assert!(matches!(guard("gigabit-openflow"), Guard::Meters { counts: Counts::Wire, .. }));
+        assert!(matches!(guard("open-vswitch"), Guard::Meters { counts: Counts::Frame, .. }));
     }
 
     #[test]

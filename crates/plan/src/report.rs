@@ -7,7 +7,7 @@ use latency::ledger::FlowId;
 use latency::levels::{SMALL_PORT, fewest};
 use latency::network::Buffer;
 use latency::path::{HopView, PathBound, PathMethod, path_bound};
-use latency::policing::Enforcement;
+use latency::policing::{Counts, Enforcement};
 use latency::port::Contender;
 use latency::units::scale_up;
 use serde::Serialize;
@@ -108,10 +108,12 @@ pub enum EnforcementReport {
     },
     /// A token bucket.
     Meter {
-        /// Bits at once.
+        /// Bits at once, of those that it counts.
         burst_bits: u64,
-        /// Bits per second.
+        /// Bits per second, of those that it counts.
         rate: u64,
+        /// What it counts of a frame: `wire` or `frame`.
+        counts: &'static str,
     },
 }
 
@@ -262,7 +264,14 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
             tolerance_ps: gate.tolerance,
             window_ps: gate.window,
         },
-        Enforcement::Meter(meter) => EnforcementReport::Meter { burst_bits: meter.burst, rate: meter.rate },
+        Enforcement::Meter(meter) => EnforcementReport::Meter {
+            burst_bits: meter.burst,
+            rate: meter.rate,
+            counts: match meter.counts {
+                Counts::Wire => "wire",
+                Counts::Frame => "frame",
+            },
+        },
     });
     let (reason, offer) = match verdict {
         Verdict::Admitted | Verdict::Removed => (None, None),

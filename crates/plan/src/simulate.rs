@@ -1,5 +1,5 @@
 //! The plan against adversaries: `frames` looks for a run in which a frame is above its bound.
-use frames::{Bounds as Claims, Contract, Effort, Hop, LEVELS, Network, Node, Policer, Search};
+use frames::{Bounds as Claims, Contract, Counts, Effort, Hop, LEVELS, Network, Node, Policer, Search};
 use latency::ledger::FlowId;
 use latency::network::{Buffer, Flow};
 use latency::policing::Enforcement;
@@ -192,7 +192,11 @@ fn policer(enforcement: &Enforcement) -> Option<Policer> {
             tolerance: gate.tolerance,
         }),
         Enforcement::Meter(meter) => {
-            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND })
+            let counts = match meter.counts {
+                latency::policing::Counts::Wire => Counts::Wire,
+                latency::policing::Counts::Frame => Counts::Frame,
+            };
+            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND, counts })
         }
     }
 }

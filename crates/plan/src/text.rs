@@ -62,8 +62,8 @@ fn flow(out: &mut String, flow: &FlowReport) {
                 microseconds(*window_ps)
             );
         }
-        Some(EnforcementReport::Meter { burst_bits, rate }) => {
-            let _ = writeln!(out, "    meter: {rate} b/s, burst {burst_bits} bits");
+        Some(EnforcementReport::Meter { burst_bits, rate, counts }) => {
+            let _ = writeln!(out, "    meter: {rate} b/s, burst {burst_bits} bits, counting {counts}");
         }
     }
     if let Some(reason) = &flow.reason {

@@ -2,9 +2,10 @@
 use std::time::Duration;
 
 use control::network::Network;
+use latency::policing::Counts;
 use wire::admission::{Contract, State};
 
-use crate::networks::{GATES, METERS, network, open_vswitch};
+use crate::networks::{GATES, meters, network, open_vswitch};
 use crate::switch::Packet;
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
@@ -99,11 +100,34 @@ fn table_two_is_admitted_with_gates_and_refused_with_meters() {
     let mut world = World::up(one_switch());
     let states = table_two(&mut world);
     assert!(states.iter().all(|(state, _)| *state == State::Admitted), "{states:?}");
-    let mut world = World::up(network(&open_vswitch(METERS), 1, &[0, 0, 0, 0], &[]));
-    let states = table_two(&mut world);
-    let refused: Vec<_> = states.iter().filter(|(state, _)| *state == State::Refused).collect();
-    assert!(!refused.is_empty(), "{states:?}");
-    assert!(refused.iter().all(|(_, reason)| reason.contains("meters")), "{refused:?}");
+    for (counts, small) in [(Counts::Wire, false), (Counts::Frame, true)] {
+        let mut world = World::up(network(&open_vswitch(meters(counts)), 1, &[0, 0, 0, 0], &[]));
+        let states = table_two(&mut world);
+        let refused: Vec<_> = states.iter().filter(|(state, _)| *state == State::Refused).collect();
+        assert!(!refused.is_empty(), "{states:?}");
+        let told =
+            |reason: &str| reason.contains("has meters") && reason.contains("in small frames twice") == small;
+        assert!(refused.iter().all(|(_, reason)| told(reason)), "{refused:?}");
+    }
+}
+
+/// A meter is set to what it counts, and the place of the flow is that of what it may let through.
+#[test]
+fn meters_are_set_to_what_the_model_says_they_count() {
+    let band = |counts| {
+        let mut world = World::up(network(&open_vswitch(meters(counts)), 1, &[0, 0, 0, 0], &[]));
+        world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 50 * MS), 40 * MS));
+        world.settle();
+        let verdict = &world.verdicts[&pair(1)];
+        assert_eq!(verdict.state, State::Admitted, "{}", verdict.reason);
+        let meter = world.switches[0].meters.values().next().unwrap();
+        (meter.bands[0].rate, meter.bands[0].burst, verdict.bound)
+    };
+    // Six fragments: 42 + 84 + 1,344 octets and a last one, each with 24 octets more on the wire.
+    let (wire, frame) = (band(Counts::Wire), band(Counts::Frame));
+    let apart = f64::from(wire.0) - f64::from(frame.0);
+    assert!((apart - 6.0 * 24.0 * 8.0 / 50.0).abs() <= 1.0, "{wire:?} {frame:?}");
+    assert!(frame.1 <= wire.1, "{wire:?} {frame:?}");
 }
 
 fn ping(from: usize, to: usize) -> Packet {

@@ -1,6 +1,7 @@
 //! Networks to be managed.
 use control::network::{Host, Link, Network, Switch};
 use latency::network::{Buffer, Port};
+use latency::policing::Counts;
 use latency::split::Split;
 use latency::switch::{Guard, Others, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
@@ -24,7 +25,11 @@ pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
 }
 
 pub(crate) const GATES: Guard = Guard::Gates { count: None, tick: NANOSECOND };
-pub(crate) const METERS: Guard = Guard::Meters { count: Some(1_000), rate_step: 1_000, burst_step: 1_000 };
+pub(crate) const METERS: Guard = meters(Counts::Frame);
+
+pub(crate) const fn meters(counts: Counts) -> Guard {
+    Guard::Meters { count: Some(1_000), rate_step: 1_000, burst_step: 1_000, counts }
+}
 
 /// Hosts at switches, and cables between switches. `hosts` says for each host at which switch it is.
 pub(crate) fn network(

@@ -1,7 +1,7 @@
 //! Table II of the MIDAS paper on one gigabit switch: the simulator reaches the worst cases that theory gives.
 
 use super::networks::{GIGABIT, MILLISECOND, one_switch, table_two};
-use frames::{Bounds, Contract, Effort, Flow, Network, Policer, Search};
+use frames::{Bounds, Contract, Counts, Effort, Flow, Network, Policer, Search};
 
 fn worst(network: &Network) -> [u64; 3] {
     [0, 1, 2].map(|flow| {
@@ -53,7 +53,7 @@ fn babbling(level: u8, flow: Flow, gate: bool) -> (u8, Flow) {
     let policer = if gate {
         Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }
     } else {
-        Policer::Meter { burst: octets, octets, period }
+        Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }
     };
     (level, Flow { policer: Some(policer), babbles: true, ..flow })
 }

@@ -1,7 +1,7 @@
 //! Mistakes that need more than one port, or something that is not a latency: each is a small network with the
 //! wrong claim and a run that refutes it.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two, udp_frames};
-use frames::{Bounds, Contract, Effort, Flow, Found, Hop, Network, Node, Policer, Port, Search};
+use frames::{Bounds, Contract, Counts, Effort, Flow, Found, Hop, Network, Node, Policer, Port, Search};
 
 /// The transmission time of a full frame at 1 Gb/s.
 const FRAME: u64 = FULL * GIGABIT;
@@ -143,8 +143,8 @@ fn policers_made_too_small_drop_what_conforms() {
     let period = 3 * MILLISECOND;
     let octets: u64 = udp_frames(payload).iter().sum();
     for (jitter, policer, drops) in [
-        (0, Policer::Meter { burst: octets, octets, period }, false),
-        (0, Policer::Meter { burst: payload, octets: payload, period }, true),
+        (0, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }, false),
+        (0, Policer::Meter { burst: payload, octets: payload, period, counts: Counts::Wire }, true),
         (0, Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }, false),
         (
             MILLISECOND,
@@ -156,8 +156,12 @@ fn policers_made_too_small_drop_what_conforms() {
             Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: MILLISECOND },
             false,
         ),
-        (MILLISECOND, Policer::Meter { burst: octets, octets, period }, true),
-        (MILLISECOND, Policer::Meter { burst: octets * 4 / 3 + 1, octets, period }, false),
+        (MILLISECOND, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }, true),
+        (
+            MILLISECOND,
+            Policer::Meter { burst: octets * 4 / 3 + 1, octets, period, counts: Counts::Wire },
+            false,
+        ),
     ] {
         let flow = gated(udp_frames(payload), period, jitter, Vec::new());
         let network = one_switch(vec![(1, Flow { policer: Some(policer), ..flow })]);

@@ -1,5 +1,5 @@
 //! From a simulated network to the model of `latency`, and its bounds for it.
-use frames::{Bounds, Contract, Flow, Network, Node, Policer};
+use frames::{Bounds, Contract, Counts, Flow, Network, Node, Policer};
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::{LevelBound, Method, level_bound};
 use latency::framing::Framing;
@@ -250,7 +250,11 @@ pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
             tolerance: gate.tolerance,
         }),
         Enforcement::Meter(meter) => {
-            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND })
+            let counts = match meter.counts {
+                latency::policing::Counts::Wire => Counts::Wire,
+                latency::policing::Counts::Frame => Counts::Frame,
+            };
+            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND, counts })
         }
     }
 }

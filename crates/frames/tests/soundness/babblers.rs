@@ -2,6 +2,8 @@
 //! comes to the next port rests on it.
 use frames::{Bounds, Contract, Flow, Hop, Network, Node, Policer, Port, Random, Search};
 use latency::network::Policing;
+use latency::policing::Counts;
+use latency::port::Arrival;
 
 use crate::analysis::Model;
 use crate::networks::{EFFORT, wrong_with};
@@ -37,7 +39,8 @@ fn random_network(seed: u64) -> Network {
         let separation = octets * SLOW * count as u64 * random.between(110, 200) / 100;
         let contract = Contract::Gated { separation, jitter: random.below(separation), emission: 0 };
         // A policer makes it a babbler; which one it is the analysis says.
-        let policer = Policer::Meter { burst: octets, octets, period: separation };
+        let policer =
+            Policer::Meter { burst: octets, octets, period: separation, counts: frames::Counts::Wire };
         Flow {
             tree,
             frames,
@@ -51,14 +54,17 @@ fn random_network(seed: u64) -> Network {
     Network::new(nodes, ports, flows).unwrap()
 }
 
+fn meter(counts: Counts) -> Policing {
+    Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts }
+}
+
 #[test]
 fn a_babbler_of_small_frames_keeps_its_share() {
     let (mut judged, mut refuted) = (0, 0);
     for seed in tiers::current().seeds("latency.networks") {
         let network = random_network(seed);
         let mut policing = vec![Policing::Trusted; network.flows().len()];
-        policing[0] = [Policing::Gate { tick: 1 }, Policing::Meter { rate_step: 1_000, burst_step: 1_000 }]
-            [Random::new(seed).index(2)];
+        policing[0] = [Policing::Gate { tick: 1 }, meter(Counts::Wire)][Random::new(seed).index(2)];
         let model = Model::new(&network, &policing);
         let Some(shares) = model.shares() else { continue };
         let Some(analysis) = model.analyse(&shares) else { continue };
@@ -77,4 +83,46 @@ fn a_babbler_of_small_frames_keeps_its_share() {
     }
     println!("{judged} networks, in {refuted} of which promised frames would be wrong");
     assert!(refuted > 0);
+}
+
+/// A meter that counts frames lets up to twice as much of the wire through in the smallest ones. Whoever waits for them has
+/// a bound that holds; with the bucket as it is programmed there would be none.
+#[test]
+fn a_meter_that_counts_frames_is_flooded_with_small_ones() {
+    let (mut judged, mut refuted) = (0, 0);
+    for seed in tiers::current().seeds("latency.networks") {
+        let network = above(&random_network(seed));
+        let mut policing = vec![Policing::Trusted; network.flows().len()];
+        policing[0] = meter(Counts::Frame);
+        let model = Model::new(&network, &policing);
+        let Some(shares) = model.shares() else { continue };
+        let Some(analysis) = model.analyse(&shares) else { continue };
+        let network = analysis.guarded(&network);
+        let found = Search::new(&network, &analysis.bounds(&network), 1, 1, EFFORT).worst(seed);
+        judged += 1;
+        let wrong = wrong_with(&analysis, &network, &found);
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+        let mut counted = model.contenders(&shares).unwrap();
+        let behind = counted.iter_mut().flatten().filter(|(flow, hop, _)| (*flow, *hop) == (0, 1));
+        for (_, _, contender) in behind {
+            let Arrival::Bucket { burst, rate } = &mut contender.arrival else { panic!("no meter") };
+            (*burst, *rate) = (burst.div_ceil(2), rate.div_ceil(2));
+        }
+        let short = model.delays(&counted).unwrap()[1][1].delay;
+        refuted += u64::from(found.outcome.delay[1][1] > short);
+    }
+    println!("{judged} networks, in {refuted} of which what is counted would be wrong");
+    assert!(judged > 20 && refuted * 2 > judged, "{refuted} of {judged}");
+}
+
+/// The babbler above all others, with half its rate, so that there is room for what its meter does not count.
+fn above(network: &Network) -> Network {
+    let mut flows = network.flows().to_vec();
+    for hop in &mut flows[0].tree {
+        hop.level = 3;
+    }
+    if let Contract::Gated { separation, .. } = &mut flows[0].contract {
+        *separation *= 2;
+    }
+    Network::new(network.nodes().to_vec(), network.ports().to_vec(), flows).unwrap()
 }

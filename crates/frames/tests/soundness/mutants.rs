@@ -2,6 +2,7 @@
 //! So a mistake of this kind in `latency` itself would have been found by the test of the right model.
 use frames::{Bounds, Network};
 use latency::network::Policing;
+use latency::policing::Counts;
 use latency::units::time_of;
 
 use crate::analysis::{Analysis, Model};
@@ -28,12 +29,14 @@ enum Mistake {
     FixedMultiplexing,
     /// Meters are taken for gates.
     MeterAsGate,
+    /// Meters that count frames are taken to count what is on the wire.
+    MeterCountsWire,
     /// A frame for each store-and-forward hop.
     NoStoreAndForward,
 }
 
 impl Mistake {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::NoBestEffort,
         Self::NoJitter,
         Self::PayloadOnly,
@@ -43,6 +46,7 @@ impl Mistake {
         Self::NotTestedAgain,
         Self::FixedMultiplexing,
         Self::MeterAsGate,
+        Self::MeterCountsWire,
         Self::NoStoreAndForward,
     ];
 
@@ -70,6 +74,13 @@ impl Mistake {
                 for flow in &mut model.flows {
                     if matches!(flow.policing, Policing::Meter { .. }) {
                         flow.policing = Policing::Gate { tick: 1 };
+                    }
+                }
+            }
+            Self::MeterCountsWire => {
+                for flow in &mut model.flows {
+                    if let Policing::Meter { counts, .. } = &mut flow.policing {
+                        *counts = Counts::Wire;
                     }
                 }
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use frames::generate::{self, Generated, Shape};
 use frames::{Effort, Found, Random, Search};
 use latency::network::Policing;
+use latency::policing::Counts;
 
 use crate::analysis::{Analysis, Model};
 use crate::ratios::Ratios;
@@ -36,10 +37,15 @@ fn shape(seed: u64, flows: usize, switches: usize) -> Shape {
 
 fn guarded(seed: u64, generated: Generated) -> (Generated, Vec<Policing>) {
     let mut random = Random::new(!seed);
+    let mut others = Random::new(seed ^ 2);
     let policing = generated.network.flows().iter().map(|flow| match random.below(4) {
         0 | 1 if !flow.babbles => Policing::Trusted,
         0 | 2 => Policing::Gate { tick: 1 + random.below(1000) },
-        _ => Policing::Meter { rate_step: 1000, burst_step: 1000 },
+        _ => Policing::Meter {
+            rate_step: 1000,
+            burst_step: 1000,
+            counts: [Counts::Wire, Counts::Frame][others.index(2)],
+        },
     });
     let policing = policing.collect();
     (generated, policing)

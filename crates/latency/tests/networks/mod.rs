@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
+use latency::policing::Counts;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 
@@ -98,8 +99,9 @@ pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow
             Policing::Trusted,
             Policing::Gate { tick: MICROSECOND },
             Policing::Gate { tick: 1 },
-            Policing::Meter { rate_step: 1_000, burst_step: 1_000 },
-        ][random.range(0, 3) as usize];
+            Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Wire },
+            Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Frame },
+        ][random.range(0, 4) as usize];
         if source != 7 && random.range(0, 2) == 0 {
             new.tree.push(Hop { port: 11 - target, parent: Some(1) });
             new.subscribers.push(Subscriber { hop: 3, limit: 2 * limit, maximum_separation: None });
