@@ -51,6 +51,30 @@ fn table_two_with_our_framing_and_with_meters() {
     assert!((5_227_000_000..5_270_000_000).contains(&bound), "{bound}");
 }
 
+/// Where meters do not count what is around a frame, they are set to less, and those who share a port with them wait longer.
+#[test]
+fn what_meters_count_is_in_the_plan() {
+    let folder = Folder::new("counts");
+    let text = fs::read_to_string(example("table-two-meters.toml")).unwrap();
+    // Less often, so that T2 can be admitted behind either kind.
+    let text = text
+        .replace("separation = \"3 ms\"", "separation = \"30 ms\"")
+        .replace("limit = \"3 ms\"", "limit = \"9 ms\"");
+    let planned = |counts: &str| {
+        let file =
+            folder.file(&format!("{counts}.toml"), &text.replace("\"wire\"", &format!("\"{counts}\"")));
+        let (code, report) = json(&Arguments { certify: true, simulate: Some(3), ..arguments(&file) });
+        assert_eq!(code, ADMITTED, "{report}");
+        let meter = &flow(&report, "T1")["enforcement"];
+        assert_eq!(meter["counts"], counts, "{meter}");
+        (meter["rate"].as_u64().unwrap(), flow(&report, "T2")["subscribers"][0]["bound_ps"].as_u64().unwrap())
+    };
+    let (wire, frame) = (planned("wire"), planned("frame"));
+    // 131 frames, each with 24 octets more on the wire, every 30 ms.
+    assert!((wire.0 - frame.0).abs_diff(131 * 24 * 8 * 1_000 / 30) <= 1, "{wire:?} {frame:?}");
+    assert!(frame.1 > wire.1 + 1_500_000_000, "{wire:?} {frame:?}");
+}
+
 /// Figure 1 of the MIDAS paper: A is admitted, B refused for the separation, C for the latency.
 #[test]
 fn the_subscribers_of_figure_one() {

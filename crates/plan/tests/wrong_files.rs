@@ -14,6 +14,8 @@ fn wrong(text: &str) -> String {
 
 const HOSTS: &str = "[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n";
 
+const METERS: &str = "[[switch-model]]\nname = \"m\"\nports = 2\nqueues = 8\nrate = \"1 Gb/s\"\n";
+
 /// A network of two hosts at a switch, with a flow that says `flow` in addition.
 fn with_flow(flow: &str) -> String {
     let links = "[[link]]\nends = [\"a\", \"s\"]\n[[link]]\nends = [\"b\", \"s\"]\n";
@@ -40,6 +42,12 @@ fn mistakes_have_a_place_and_a_remedy() {
         ),
         (format!("{HOSTS}[[link]]\nends = [\"a\", \"s\", \"b\"]"), "9:8", "two ends", "switch:1"),
         (format!("{HOSTS}[[link]]\nends = [\"a\"]"), "9:8", "two ends", "switch:1"),
+        (
+            format!("{HOSTS}{METERS}meters = {{ counts = \"all\" }}"),
+            "13:21",
+            "unknown variant `all`, expected `wire` or `frame`",
+            "docs/plan.md",
+        ),
         (String::new(), "1:1", "no hosts", "[[host]]"),
         (
             with_flow(&usual.replace("\"1 ms\"", "\"1 ms\"\nmaximum-separation = \"999 us\"")),

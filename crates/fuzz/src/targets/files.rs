@@ -2,8 +2,9 @@
 use plan::{Problem, check_models, check_network};
 
 /// The examples that `plan` ships.
-const NETWORKS: [&str; 2] = [
+const NETWORKS: [&str; 3] = [
     include_str!("../../../plan/networks/table-two.toml"),
+    include_str!("../../../plan/networks/table-two-meters.toml"),
     include_str!("../../../plan/networks/figure-four.toml"),
 ];
 const MODELS: &str = include_str!("../../../plan/networks/switches.xml");
