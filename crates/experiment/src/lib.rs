@@ -5,6 +5,7 @@ mod conduct;
 mod flood;
 mod judge;
 mod live;
+mod losses;
 mod member;
 mod orders;
 mod page;

@@ -72,7 +72,7 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
         .create_datawriter::<Sample>(&topic, QosKind::Specific(qos), None, NO_STATUS)
         .map_err(said)?;
     let verdicts = arguments.flood.map(|_| Verdicts::hear(&participant)).transpose().map_err(said)?;
-    meet(&writer, arguments)?;
+    meet(&writer, arguments, &orders)?;
     let real_time = !arguments.babbles && run_at_once();
     tell("ready", &json!({ "real_time": real_time }))?;
     let seconds = orders.next(PATIENCE).and_then(|order| order.strip_prefix("go ")?.parse().ok());
@@ -105,7 +105,7 @@ fn tell(word: &str, said: &serde_json::Value) -> Result<(), String> {
 }
 
 /// Waits for the subscriber, which is assured if that was asked for.
-fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments) -> Result<(), String> {
+fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments, orders: &Orders) -> Result<(), String> {
     let start = Instant::now();
     loop {
         let pairs = writer.assurance();
@@ -113,10 +113,13 @@ fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments) -> Result<(
         if !writer.get_matched_subscriptions().is_empty() && (assured || !arguments.assured) {
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > PATIENCE || orders.is_over() {
             let topic = &arguments.topic;
             let reason = pairs.first().map_or("no subscriber was found", |pair| pair.reason.as_str());
-            return Err(format!("publisher of {topic}: not ready after {} s: {reason}", PATIENCE.as_secs()));
+            return Err(format!(
+                "publisher of {topic}: not ready after {} s: {reason}",
+                start.elapsed().as_secs()
+            ));
         }
         thread::sleep(LOOK);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Topic {
     pub(crate) planned: Result<u64, String>,
     /// Bits per second of the publisher's link.
     pub(crate) rate: u64,
+    /// The port of the switch that leads to the subscriber.
+    pub(crate) port: u32,
 }
 
 /// The network and the topics of the experiment.
@@ -68,10 +70,18 @@ impl Setting {
                     .map(|bound| bound.div_ceil(PICOSECONDS))
                     .ok_or_else(|| planned.reason.clone().unwrap_or_else(|| "refused".to_owned())),
                 rate: link.map_or(0, |link| link.rate),
+                port: port_to(&network, subscriber),
             });
         }
         Ok(Self { network, topics })
     }
+}
+
+/// The port of a switch that leads to a host; 0 if there is none.
+fn port_to(network: &Network, host: usize) -> u32 {
+    let mut ends =
+        network.cables().iter().map(|link| link.ends).flat_map(|[one, other]| [(one, other), (other, one)]);
+    ends.find(|(end, _)| end.node == host).map_or(0, |(_, switch)| switch.port)
 }
 
 impl Topic {
@@ -96,7 +106,7 @@ mod tests {
         for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
             assert_eq!(topic.size, size / 4);
             assert_eq!((topic.separation, topic.limit), (separation * 2_500_000, limit * 2_500_000));
-            assert_eq!(topic.rate, 100_000_000);
+            assert_eq!((topic.rate, topic.port), (100_000_000, 4));
         }
     }
 
