@@ -3,6 +3,7 @@
 
 mod conduct;
 mod flood;
+mod interrupts;
 mod judge;
 mod live;
 mod losses;

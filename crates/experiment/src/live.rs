@@ -8,6 +8,7 @@ use lab::{Lab, Options};
 use plan::Network;
 
 use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
+use crate::interrupts::Raised;
 use crate::phases;
 use crate::program::{Folder, Program, Stopped, own};
 use crate::report::{Phase, Refusal, Report, Row};
@@ -16,6 +17,10 @@ use crate::text;
 
 /// Beginning of the names of the labs of experiments; the number of the process follows.
 const LAB: &str = "midas-";
+/// The rate that the plan counts with, and that with which links are built: the kernel's shaper works by timers, which are late and never
+/// early, and a link must not be slower than planned.
+const PLANNED_RATE: &str = "rate = \"100 Mb/s\"";
+const BUILT_RATE: &str = "rate = \"102 Mb/s\"";
 /// Seconds that a phase is measured, and in short.
 const SECONDS: f64 = 15.0;
 const SHORT: f64 = 4.0;
@@ -47,8 +52,10 @@ pub(crate) fn obstacle() -> Option<String> {
 pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Report, String> {
     clear();
     let folder = Folder::new()?;
+    let raised = Raised::new();
     let mut report = Report {
-        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, every link 100 Mb/s."
+        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, links of 100 Mb/s (shaped to 102, so that the \
+             kernel's timers do not make them slower than planned)."
             .to_owned(),
         machine: machine(),
         topics: setting.topics.clone(),
@@ -57,6 +64,13 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         broken: Vec::new(),
         remarks: Vec::new(),
     };
+    report.machine.push((
+        "soft interrupts",
+        match &raised {
+            Ok(_) => "real-time priority during the experiment".to_owned(),
+            Err(wrong) => format!("{wrong}: other programs delay the frames of the lab"),
+        },
+    ));
     (wishes.told)(&text::head(&report))?;
     let (stopped, progress) = (wishes.stopped, wishes.progress);
     let seconds = if wishes.short { SHORT } else { SECONDS };
@@ -174,7 +188,8 @@ fn beyond_the_plan(phase: &mut Phase, topics: &[Topic]) {
 fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
     (wishes.progress)("building the network");
     let none = |_: &Path| Err("the experiment's network file names no other".to_owned());
-    let network = Network::parse(FILE, text, none).map_err(|problem| problem.to_string())?;
+    let text = text.replace(PLANNED_RATE, BUILT_RATE);
+    let network = Network::parse(FILE, &text, none).map_err(|problem| problem.to_string())?;
     let name = format!("{LAB}{}", std::process::id());
     let options = Options { interrupted: Arc::clone(wishes.stopped), ..Options::default() };
     Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
@@ -182,6 +197,7 @@ fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
 
 /// Removes what experiments have left that were killed.
 fn clear() {
+    Raised::restore_if_left();
     for name in lab::names().unwrap_or_default() {
         let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {

@@ -35,6 +35,9 @@ pub struct PublisherArguments {
     /// Nanoseconds from the return of a send call to the next one.
     #[arg(long)]
     separation: u64,
+    /// Nanoseconds that its host may take to hand over all frames of a sample.
+    #[arg(long)]
+    emission: u64,
     /// Where it notes what it sent.
     #[arg(long)]
     records: PathBuf,
@@ -126,14 +129,14 @@ fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments, orders: &Or
 }
 
 impl PublisherArguments {
-    /// What it promises. The whole message is in the queue of the host before its first frame has left: the rest adds nothing.
+    /// What it promises.
     fn contract(&self) -> Option<OfferedAssurance> {
         let nanos = |nanos: u64| dds::Duration::from_nanos(nanos.cast_signed());
         self.assured.then(|| OfferedAssurance {
             maximum_separation: self.maximum_separation.map(nanos),
             maximum_size: Some(self.size + ENCAPSULATION),
             minimum_size: Some(self.size + ENCAPSULATION),
-            emission: Some(dds::Duration::ZERO),
+            emission: Some(nanos(self.emission)),
             ..OfferedAssurance::every(nanos(self.separation))
         })
     }

@@ -186,6 +186,7 @@ pub(crate) mod tests {
             subscriber: "display".to_owned(),
             size: 48_048,
             separation: 7_500_000,
+            emission: 0,
             limit: 5_000_000,
             planned: Ok(5_000_000),
             rate: 100_000_000,

@@ -22,6 +22,8 @@ pub(crate) struct Topic {
     pub(crate) size: u32,
     /// Least time between two samples.
     pub(crate) separation: u64,
+    /// Most time from the first frame of a sample in the publisher's queue to its last.
+    pub(crate) emission: u64,
     /// The latency that the subscriber asks for.
     pub(crate) limit: u64,
     /// What the plan says: the bound, or why there is none.
@@ -64,6 +66,7 @@ impl Setting {
                 subscriber: host(subscriber)?,
                 size: asked.flow.largest_message.saturating_sub(ENCAPSULATION),
                 separation: asked.flow.separation / PICOSECONDS,
+                emission: asked.flow.emission / PICOSECONDS,
                 limit: limit / PICOSECONDS,
                 // A picosecond less would be claimed than promised: rounded up.
                 planned: bound
