@@ -1,0 +1,91 @@
+//! The kernel's threads for soft interrupts get real-time priority during the experiment.
+//!
+//! The kernel shapes links by timers and moves frames in soft interrupts. When it has many of those it leaves them to threads of ordinary
+//! priority, and then every program of the machine delays every frame of the lab, which no priority of ours helps against.
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Below the programs that are measured, above the switch.
+const PRIORITY: &str = "45";
+const THREADS: &str = "ksoftirqd/";
+/// Says that the priorities are raised, and is locked by all who need them so.
+const PLACE: &str = "/run/punctual/soft-interrupts";
+
+/// The threads have real-time priority until the last of these is dropped.
+#[derive(Debug)]
+pub(crate) struct Raised {
+    file: File,
+}
+
+impl Raised {
+    /// Raises the priorities.
+    ///
+    /// # Errors
+    /// In words: what the system refused.
+    pub(crate) fn new() -> Result<Self, String> {
+        let path = Path::new(PLACE);
+        let said = |error: std::io::Error| format!("{PLACE}: {error}");
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
+        let file = File::create(path).map_err(said)?;
+        file.lock_shared().map_err(said)?;
+        let raised = Self { file };
+        set(&["-f", "-p", PRIORITY])?;
+        Ok(raised)
+    }
+
+    /// Sets them back if somebody was killed before that.
+    pub(crate) fn restore_if_left() {
+        if let Ok(file) = File::open(PLACE) {
+            restore(&file);
+        }
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        // The lock becomes an exclusive one if nobody else has it.
+        let _ = self.file.unlock();
+        restore(&self.file);
+    }
+}
+
+fn restore(file: &File) {
+    match file.try_lock() {
+        Ok(()) => {
+            // What cannot be set back harms nothing: these threads do what the kernel asks for, and sleep.
+            let _ = set(&["-o", "-p", "0"]);
+            let _ = fs::remove_file(PLACE);
+        }
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+    }
+}
+
+/// Runs `chrt` for each of the threads.
+fn set(arguments: &[&str]) -> Result<(), String> {
+    let threads = threads();
+    if threads.is_empty() {
+        return Err("the kernel's threads for soft interrupts are not to be seen here".to_owned());
+    }
+    for thread in threads {
+        let mut command = Command::new("chrt");
+        command.args(arguments).arg(&thread).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let done = command.status().map_err(|error| format!("chrt: {error}"))?;
+        if !done.success() {
+            return Err("the kernel's threads for soft interrupts do not get real-time priority".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of the threads: they are children of the kernel's own thread 2, and have no program.
+fn threads() -> Vec<String> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let of = |path: PathBuf| {
+        let name = fs::read_to_string(path.join("comm")).ok()?;
+        let program = fs::read(path.join("cmdline")).ok()?;
+        let number = path.file_name()?.to_str()?.to_owned();
+        (name.starts_with(THREADS) && program.is_empty()).then_some(number)
+    };
+    processes.flatten().map(|entry| entry.path()).filter_map(of).collect()
+}
