@@ -6,8 +6,8 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Below the programs that are measured, above the switch.
-const PRIORITY: &str = "45";
+/// Above all of the lab: what they do stands for the hardware of links.
+const PRIORITY: &str = "60";
 const THREADS: &str = "ksoftirqd/";
 /// Says that the priorities are raised, and is locked by all who need them so.
 const PLACE: &str = "/run/punctual/soft-interrupts";
