@@ -4,11 +4,12 @@ mod show;
 use clap::Args;
 use dcps::reader::{DropReason, Request};
 use dds::qos::{DataReaderQos, SubscriberQos};
-use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader, States, WaitSet};
+use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader, States, StatusMask, WaitSet};
 use wire::discovery::EndpointData;
 
 use self::show::Shower;
 use crate::adapt::Adapted;
+use crate::assure::{self, Wanted};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::progress;
@@ -23,6 +24,7 @@ use crate::types::{Form, TypeOptions};
     punctual echo Square                       a type that is known here: the topic says which\n  \
     punctual echo Readings --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
     punctual echo Poses --idl pose.idl --type robot::Pose --count 10 --info\n  \
+    punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
     punctual echo Anything --hex               octets of any topic\n\n\
     One sample a line, as JSON. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
     partitions, so that it gets what there is; the options below ask for something else. What did not arrive is counted at the end.")]
@@ -44,6 +46,8 @@ pub(crate) struct Arguments {
     /// TIME_BASED_FILTER: at most one sample of an instance in this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     separation: Option<Duration>,
+    #[command(flatten)]
+    wanted: Wanted,
     #[command(flatten)]
     types: TypeOptions,
     #[command(flatten)]
@@ -73,6 +77,21 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         if dropped > 0 {
             eprintln!("{dropped} more not shown: {reason}");
         }
+    }
+    let late = reader.get_bound_exceeded_status();
+    if let Some(last) = late.last {
+        eprintln!(
+            "{} samples were later than promised; the last one took {}, {} were promised{}{}",
+            late.total.count,
+            Span(last.latency),
+            Span(last.bound),
+            if last.waited_for_contract > Duration::ZERO {
+                ", and it had to wait for its contract"
+            } else {
+                ""
+            },
+            if last.repaired { ", and it, or one before it, was repeated" } else { "" },
+        );
     }
     let enough = arguments.count.is_none_or(|count| shown >= count);
     Ok(if enough || stop.requested() { Outcome::Done } else { Outcome::BadNews })
@@ -158,6 +177,7 @@ fn nobody(arguments: &Arguments, advice: &str) -> Failure {
 fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
     let mut qos = DataReaderQos::default();
     adapted.ask(&arguments.qos, &mut qos.endpoint);
+    qos.assurance = arguments.wanted.qos();
     qos.endpoint.time_based_filter = arguments.separation.unwrap_or(qos.endpoint.time_based_filter);
     qos
 }
@@ -171,6 +191,9 @@ fn listen(
     start: std::time::Instant,
 ) -> Result<u64, Failure> {
     let waits = WaitSet::new();
+    let assurance = reader.get_statuscondition();
+    assurance.set_enabled_statuses(StatusMask::ASSURANCE_CHANGED);
+    waits.attach_condition(assurance.into())?;
     waits.attach_condition(reader.create_readcondition(States::NOT_READ).into())?;
     waits.attach_condition(stop.condition())?;
     let mut samples = Vec::new();
@@ -183,6 +206,9 @@ fn listen(
             shower.show(&sample);
             shown += 1;
             reader.recycle([sample]);
+        }
+        if reader.get_assurance_changed_status().total.change > 0 {
+            assure::lines(&reader.assurance()).iter().for_each(|line| eprintln!("{line}"));
         }
         let left = match arguments.timeout {
             Some(timeout) => {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod adapt;
+mod assure;
 mod describe;
 mod domain;
 mod echo;

@@ -4,11 +4,12 @@ mod lines;
 use clap::Args;
 use dcps::writer::InstanceOf;
 use dds::cdr::Encoding;
-use dds::qos::{DataRepresentation, DataWriterQos, PublisherQos};
+use dds::qos::{DataRepresentation, DataWriterQos, OfferedAssurance, PublisherQos};
 use dds::{Bytes, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions};
 use dynamic::Sample;
 
 use self::lines::Lines;
+use crate::assure;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::hex;
@@ -25,6 +26,7 @@ use crate::types::{Form, TypeOptions};
     punctual pub Square '{color: RED, x: 10, y: 20, shapesize: 30}' --type ShapeType --rate 10 --count 0\n  \
     punctual pub Poses --idl pose.idl --type robot::Pose < poses.jsonl      one sample a line from standard input\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --dispose            the sensor exists no more\n  \
+    punctual pub Readings '{sensor: 7}' --type Reading --rate 100 --assure separation=9ms,size=64\n  \
     punctual pub Raw 00010000efbeadde --hex --type-name Word                octets as they are\n\n\
     Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}. Members that are left out have their initial value.\n\
     Without a partner it waits for one, as long as --wait-time says; `punctual why TOPIC` says why none comes.")]
@@ -51,6 +53,11 @@ pub(crate) struct Arguments {
     /// Disposes the instances of the samples in place of writing them.
     #[arg(long, conflicts_with = "hex")]
     dispose: bool,
+    /// ASSURANCE: how often and how large it writes, so that readers can be assured of their latency, as
+    /// separation=5ms,size=48060,importance=3; also most=TIME, jitter=TIME, emission=TIME. Size counts the four octets of the
+    /// encapsulation header.
+    #[arg(long, value_name = "PROMISE", value_parser = assure::parse, help_heading = "QoS")]
+    assure: Option<OfferedAssurance>,
     /// OWNERSHIP_STRENGTH.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "QoS")]
     strength: Option<i32>,
@@ -97,8 +104,10 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let writer =
         publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
     if !wait_for_readers(arguments, &writer, stop)? {
+        assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
+    assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
     let mut pace = Pace { rate: arguments.rate, start: std::time::Instant::now(), written: 0 };
     if samples.is_empty() {
         let lines = Lines::of_stdin(stop)?;
@@ -136,6 +145,7 @@ fn writer_qos(arguments: &Arguments) -> DataWriterQos {
     // That the command ends says nothing about what the samples are about: --dispose does.
     qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     qos.endpoint.ownership_strength = arguments.strength.unwrap_or(qos.endpoint.ownership_strength);
+    qos.assurance = arguments.assure;
     qos.endpoint.lifespan = arguments.lifespan.unwrap_or(qos.endpoint.lifespan);
     qos
 }

@@ -1,4 +1,5 @@
 //! `punctual why`: watches a domain for a while, and says what is wrong.
+mod admission;
 mod neighbours;
 mod probe;
 
@@ -71,12 +72,14 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
         neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
         early: Vec::new(),
+        admission: None,
     };
     watched.watch(arguments, &participant, stop)?;
     let mut scene =
         Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
     scene.received = watched.probe.as_ref().and_then(Probe::received);
+    scene.admission = watched.admission.as_ref().map(admission::Watch::seen).transpose()?.unwrap_or_default();
     scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;
     progress("");
     if !arguments.json {
@@ -125,6 +128,8 @@ struct Watched {
     neighbours: Neighbours,
     /// Who was a stranger when there was still time to answer.
     early: Vec<dds::GuidPrefix>,
+    /// What is asked of resource managers, once somebody asks.
+    admission: Option<admission::Watch>,
 }
 
 impl Watched {
@@ -139,6 +144,9 @@ impl Watched {
         let mut looked = false;
         while start.elapsed() < end && !stop.wait(SLICE)? {
             self.neighbours.collect();
+            if self.admission.is_none() {
+                self.admission = admission::Watch::begin(participant)?;
+            }
             if let Some(probe) = &mut self.probe {
                 probe.look(participant)?;
             }

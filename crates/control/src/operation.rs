@@ -9,7 +9,7 @@ use core::time::Duration;
 use wire::admission::State;
 
 use crate::action::{Action, Done, GateChange, SwitchContent, Token};
-use crate::manager::ResourceManager;
+use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Phase, Site, Step, Task, Timer};
 
 /// The most changes in one installation.

@@ -12,8 +12,8 @@ use openflow::words::MeterId;
 use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, StoreChange};
-use crate::manager::ResourceManager;
 use crate::operation::Ended;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task, Work};
 
 impl ResourceManager {

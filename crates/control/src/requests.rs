@@ -2,6 +2,7 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use latency::framing::Framing;
@@ -11,7 +12,7 @@ use latency::units::NANOSECOND;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
-use crate::manager::ResourceManager;
+use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work, dscp};
 
 /// What a request comes to, once it is known where its ends are.
@@ -340,7 +341,7 @@ impl ResourceManager {
             jitter: time(contract.jitter)?,
             emission: time(contract.emission)?,
             policing: self.network.switches.get(switch)?.model.policing(),
-            tree: alloc::vec::Vec::new(),
+            tree: Vec::new(),
             subscribers: alloc::vec![Subscriber {
                 hop: 0,
                 limit: time(wish.maximum_latency)?,
@@ -351,10 +352,34 @@ impl ResourceManager {
         })
     }
 
+    /// Requests that were refused or wait are looked at again: something has changed. The most important first.
+    pub(crate) fn look_again(&mut self) {
+        let mut again: Vec<(core::cmp::Reverse<u8>, Pair)> = self
+            .asked
+            .iter()
+            .filter(|(_, asked)| match asked.progress {
+                Progress::Waiting => true,
+                Progress::Answered { retry } => retry,
+                Progress::Queued | Progress::Parked | Progress::Working => false,
+            })
+            .map(|(pair, asked)| (core::cmp::Reverse(asked.request.contract.importance), *pair))
+            .collect();
+        again.sort_unstable();
+        for (_, pair) in again.into_iter().take(self.config.most_retries) {
+            if let Some(asked) = self.asked.get_mut(&pair) {
+                asked.progress = Progress::Queued;
+                self.queue.push_back(Work::Request(pair));
+            }
+        }
+    }
+
     /// The pair is not asked for any more.
     pub(crate) fn forget(&mut self, now: Duration, pair: Pair) {
         let known = self.asked.remove(&pair);
-        let serving: alloc::vec::Vec<u64> = self
+        if self.room_for.remove(&pair) {
+            self.unpark();
+        }
+        let serving: Vec<u64> = self
             .grants
             .values()
             .filter(|grant| grant.pairs.contains(&pair) && !matches!(grant.phase, GrantPhase::Leaving(_)))

@@ -8,10 +8,10 @@ use latency::network::{Flow, Hop};
 use wire::Guid;
 use wire::admission::{Contract, Socket};
 
-use crate::action::{Action, StoreChange, Token};
+use crate::action::{Action, Pair, StoreChange, Token};
 use crate::grant::{Grant, StoredContract, StoredHop, StoredPair};
-use crate::manager::ResourceManager;
 use crate::requests::Wish;
+use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
 
 impl ResourceManager {
@@ -197,8 +197,8 @@ impl ResourceManager {
             self.unpark();
             return;
         }
-        let quiet: Vec<_> =
-            grant.pairs.iter().filter(|pair| !self.asked.contains_key(*pair)).copied().collect();
+        let served = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant == Some(number));
+        let quiet: Vec<Pair> = grant.pairs.iter().filter(|pair| !served(pair)).copied().collect();
         for pair in quiet {
             self.leave(now, number, pair, "nobody asks for it any more");
         }

@@ -8,9 +8,9 @@ use wire::Guid;
 use wire::admission::{Socket, State};
 
 use crate::entries;
-use crate::manager::ResourceManager;
 use crate::report::{HopReport, HostStatus, MeasuredReport, PairReport, Report, SwitchStatus};
 use crate::requests::dotted;
+use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, Phase, Site, dscp};
 
 impl ResourceManager {

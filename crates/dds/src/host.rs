@@ -59,6 +59,10 @@ pub trait Host: Send + Sync + 'static {
         let _ = port;
     }
 
+    /// From now on the engine is told when the kernel got the datagrams of the endpoints, if the kernel says so
+    /// ([`Engine::on_datagram_at`]). It costs about 0.1 us for each.
+    fn stamp_arrivals(&self) {}
+
     /// Sends a datagram, or a train of them, along one path, in the class that it names or that its flow has. A path with a flow leaves from
     /// the socket of that flow, any other from that of the channel. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
@@ -94,8 +98,11 @@ pub trait Engine: Send + Sync + 'static {
     /// A datagram came in.
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]);
 
-    /// The same, from a host that knows when it came: that is the reception time of its samples then.
-    fn on_datagram_of(&self, received: Timestamp, from: SocketAddr, datagram: &[u8]);
+    /// As [`Engine::on_datagram`], with the time at which the kernel got it.
+    fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
+        let _ = received;
+        self.on_datagram(from, datagram);
+    }
 
     /// Does what is due by [`Host::now`] and asks to be woken for the next.
     fn on_timeout(&self);

@@ -75,7 +75,11 @@ impl Topology {
     }
 
     fn tree(&self, from: usize, to: &[usize], costs: &[u64], without: Option<usize>) -> Option<Tree> {
-        let reached = self.reach(from, to, costs, without)?;
+        let reached = if costs.is_empty() {
+            self.reach_by_fewest(from, to, without)?
+        } else {
+            self.reach(from, to, costs, without)?
+        };
         // The ports of all ways, those near the publisher first.
         let mut used: Vec<(usize, usize)> = Vec::new();
         for end in to {
@@ -109,6 +113,44 @@ impl Topology {
             .collect::<Option<Vec<_>>>()?;
         let ends = to.iter().map(|end| at(*end)).collect::<Option<_>>()?;
         Some(Tree { hops, ends })
+    }
+
+    /// As [`Self::reach`] where every port costs the same, which takes a tenth of the time: link by link from `from`, nodes
+    /// with smaller numbers first.
+    fn reach_by_fewest(
+        &self,
+        from: usize,
+        to: &[usize],
+        without: Option<usize>,
+    ) -> Option<Vec<Option<usize>>> {
+        let mut reached: Vec<Option<usize>> = alloc::vec![None; self.forwards.len()];
+        let mut wanted = alloc::vec![false; self.forwards.len()];
+        for end in to {
+            *wanted.get_mut(*end)? = true;
+        }
+        let mut missing = wanted.iter().filter(|wanted| **wanted).count();
+        let mut level = alloc::vec![from];
+        let mut next_level = Vec::new();
+        while missing > 0 && !level.is_empty() {
+            for node in level.drain(..) {
+                for port in self.leaving.get(node)?.iter().filter(|port| Some(**port) != without) {
+                    let next = self.links.get(*port)?.1;
+                    let is_wanted = *wanted.get(next)?;
+                    // A host that is not asked for leads nowhere.
+                    if next == from || reached.get(next)?.is_some() || !(is_wanted || self.forward(next)) {
+                        continue;
+                    }
+                    *reached.get_mut(next)? = Some(*port);
+                    missing -= usize::from(is_wanted);
+                    if self.forward(next) {
+                        next_level.push(next);
+                    }
+                }
+            }
+            next_level.sort_unstable();
+            core::mem::swap(&mut level, &mut next_level);
+        }
+        Some(reached)
     }
 
     /// For each node up to the last of `to`, the port by which it is reached at the least cost (Dijkstra).
@@ -171,6 +213,24 @@ mod tests {
         assert_eq!(trees.iter().map(ports).collect::<Vec<_>>(), [[0, 6, 3].to_vec(), [0, 10, 9, 3].to_vec()]);
         assert_eq!(trees[1].ends, [3]);
         assert_eq!(trees[1].hops[3].parent, Some(2));
+    }
+
+    #[test]
+    fn without_costs_the_ways_are_those_of_equal_costs() {
+        // Eight switches with a host each, connected by the bits of a number.
+        for bits in 0..4_000_u64 {
+            let mixed = bits.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+            let mut links: Vec<(usize, usize)> = (0..8).map(|host| (host, host + 8)).collect();
+            let pairs = (8..16).flat_map(|one| (one + 1..16).map(move |other| (one, other)));
+            links.extend(pairs.enumerate().filter(|(bit, _)| mixed >> bit & 1 == 1).map(|(_, pair)| pair));
+            let both: Vec<_> =
+                links.iter().flat_map(|(one, other)| [(*one, *other), (*other, *one)]).collect();
+            let costs = alloc::vec![1; both.len()];
+            let topology = Topology::new(both, (0..16).map(|node| node >= 8).collect());
+            for to in [&[5][..], &[3, 7, 1]] {
+                assert_eq!(topology.trees(0, to, &[], 4), topology.trees(0, to, &costs, 4), "{bits} {to:?}");
+            }
+        }
     }
 
     #[test]

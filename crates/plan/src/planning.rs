@@ -1,7 +1,6 @@
 //! The plan: which flows are admitted, along which way, and why others are not.
 use latency::choice::along;
 use latency::ledger::{FlowId, Ledger, Reason, Refusal};
-use latency::network::FlowError;
 use latency::routes::{Topology, Tree};
 
 use crate::network::{Asked, Network};
@@ -11,6 +10,8 @@ use crate::quantity::microseconds;
 const COMPARED: usize = 512;
 /// Ways that are tried.
 const WAYS: usize = 4;
+/// Links of a way: no network needs more, and what a flow costs does not grow with the network.
+const MOST_LINKS: usize = 256;
 /// How many refusals look for what could be offered instead: that is many plans each.
 const OFFERS: usize = 50;
 
@@ -104,60 +105,21 @@ impl<'n> Plan<'n> {
 
     /// Why a flow was refused, in words.
     pub(crate) fn said(&self, asked: &Asked, reason: &Reason) -> String {
-        let port = |port: usize| self.network.port_name(port);
-        match *reason {
-            Reason::Known => "it is there already".to_owned(),
-            Reason::Delay { port: at, level, flow, by } => {
-                let name = self.name(flow);
-                match by {
-                    Some(by) => {
-                        let by = microseconds(by);
-                        format!("at {} (level {level}) \"{name}\" would miss by {by} us", port(at))
-                    }
-                    None => format!(
-                        "at {} (level {level}) \"{name}\" would have no bound: too much load",
-                        port(at)
-                    ),
-                }
-            }
-            Reason::Queues { port: at, needed } => format!("{} would need {needed} queues", port(at)),
-            Reason::Buffer { port: at, level, needed, reserved } => {
-                let needed = needed.map_or("an unknown number of".to_owned(), |needed| needed.to_string());
-                format!(
-                    "{} (level {level}) would need {needed} octets of buffer and has {reserved}",
-                    port(at)
-                )
-            }
-            Reason::Order { port: at } => {
-                format!("at {} others would have to change levels, and no order of that is safe", port(at))
-            }
-            Reason::Guards { port: at } => {
-                format!("the switch behind {} has no gate or meter left", port(at))
-            }
-            Reason::Separation { by: None, .. } => {
-                "a subscriber asks for a maximum separation, and the publisher promises none".to_owned()
-            }
-            Reason::Separation { subscriber, by: Some(by) } => {
-                let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
-                let host = node.map_or("a subscriber", |node| node.name.as_str());
-                let writer = asked.flow.maximum_separation.unwrap_or(0);
-                let accepted =
-                    asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
-                let varying = accepted.saturating_add(by).saturating_sub(writer);
-                let [by, writer, accepted, varying] = [by, writer, accepted, varying].map(microseconds);
-                format!(
-                    "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass, the latency varies \
-                     by {varying} us up to its limit, and {accepted} us are accepted"
-                )
-            }
-            Reason::Flow(error) => match error {
-                FlowError::Framing { .. } => {
-                    "its datagrams have no room for data, or do not fit into a frame".to_owned()
-                }
-                FlowError::Bundle => "flows that cannot be told apart cannot have a gate".to_owned(),
-                _ => "its numbers are out of range".to_owned(),
-            },
+        if let Reason::Separation { subscriber, by: Some(by) } = *reason {
+            let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
+            let host = node.map_or("a subscriber", |node| node.name.as_str());
+            let writer = asked.flow.maximum_separation.unwrap_or(0);
+            let accepted =
+                asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
+            let varying = accepted.saturating_add(by).saturating_sub(writer);
+            let [by, writer, accepted, varying] = [by, writer, accepted, varying].map(microseconds);
+            return format!(
+                "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass, the latency varies \
+                 by {varying} us up to its limit, and {accepted} us are accepted"
+            );
         }
+        let flow = |flow: FlowId| format!("\"{}\"", self.name(flow));
+        latency::words::reason(reason, |port| self.network.port_name(port), flow)
     }
 }
 
@@ -176,8 +138,12 @@ impl Network {
         let without = [asked.publisher, *subscriber]
             .into_iter()
             .find(|node| !self.links.iter().any(|(from, _)| from == node));
+        let alone = Asked { subscribers: vec![*subscriber], ..asked.clone() };
         let cause = match (without, &asked.through) {
             (Some(node), _) => format!("{} has no link", name(node)),
+            _ if !ways(self, &alone, 1).is_empty() => {
+                format!("more than {MOST_LINKS} links are between them")
+            }
             (None, Some(_)) => "not through the switches that it may pass".to_owned(),
             (None, None) => "no links lead there".to_owned(),
         };
@@ -185,7 +151,21 @@ impl Network {
     }
 }
 
+/// Ways that are not too long.
 fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
+    let mut trees = ways(network, asked, most);
+    trees.retain(|tree| {
+        let mut depths: Vec<usize> = Vec::with_capacity(tree.hops.len());
+        for hop in &tree.hops {
+            let before = hop.parent.and_then(|parent| depths.get(parent)).copied().unwrap_or(0);
+            depths.push(before + 1);
+        }
+        depths.iter().all(|depth| *depth <= MOST_LINKS)
+    });
+    trees
+}
+
+fn ways(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
     let Some(through) = &asked.through else {
         return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
     };

@@ -2,6 +2,7 @@
 use std::fmt;
 
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+pub(crate) use latency::words::microseconds;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Picoseconds, at most an hour.
@@ -119,12 +120,6 @@ fn number(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     (value % scale == 0).then(|| u64::try_from(value / scale).ok()).flatten()
 }
 
-/// Microseconds with three digits, for people.
-pub(crate) fn microseconds(picoseconds: u64) -> String {
-    let nanoseconds = picoseconds.div_ceil(NANOSECOND);
-    format!("{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,11 +155,5 @@ mod tests {
         for text in ["1", "0.00001 %", "101 %", "1000001 ppm", "-1 %"] {
             assert!(Loss::parse(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn microseconds_are_rounded_up() {
-        assert_eq!(microseconds(1_631_312_000), "1631.312");
-        assert_eq!(microseconds(1), "0.001");
     }
 }

@@ -124,6 +124,17 @@ fn impossible_networks_are_named() {
     let through = with_flow(&format!("{usual}\nthrough = []"));
     let told = reason("through.toml", &through);
     assert_eq!(told, "there is no way from a to b: not through the switches that it may pass");
+    let mut row =
+        String::from("[[host]]\nname = \"a\"\n[[host]]\nname = \"b\"\n[[link]]\nends = [\"a\", \"s0\"]\n");
+    for switch in 0..300 {
+        row += &format!("[[switch]]\nname = \"s{switch}\"\nmodel = \"gigabit-8-queues\"\n[[link]]\n");
+        row += &match switch {
+            299 => "ends = [\"s299\", \"b\"]\n".to_owned(),
+            _ => format!("ends = [\"s{switch}\", \"s{}\"]\n", switch + 1),
+        };
+    }
+    row += &format!("[[flow]]\ntopic = \"t\"\n{usual}\n");
+    assert_eq!(reason("row.toml", &row), "there is no way from a to b: more than 256 links are between them");
     let overload = with_flow(&usual.replace("size = 100", "size = 200_000"));
     let told = reason("overload.toml", &overload);
     assert!(told.contains("too much load"), "{told}");

@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at once")]
 mod pair;
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use pair::{Random, ToTheReader, ToTheWriter, WRITER, path_to, reader_guid, writer_guid};
-use rtps::Transmit;
 use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink};
 use rtps::receiver::interpret;
 use rtps::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
+use rtps::{Flow, Path, Transmit};
 use wire::message::PayloadKind;
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, Guid, Now, SequenceNumber, Timestamp};
@@ -75,17 +76,34 @@ impl Link {
         link
     }
 
+    /// The reader is admitted: fresh changes come along a flow, 600 us apart.
+    fn admit(&mut self, mtu: u32) {
+        let flow = Flow { port: NonZeroU16::new(50_000).unwrap(), class: 46 };
+        let reader = MatchedReader {
+            guid: reader_guid(0),
+            reliable: true,
+            wants_history: false,
+            paths: vec![Path { flow: Some(flow), ..path_to(2, mtu) }],
+            direct: Some(path_to(2, mtu)),
+            receive_buffer: None,
+        };
+        self.writer.match_reader(self.now, reader);
+        self.writer.set_separation(Duration::from_micros(600));
+    }
+
     fn exchange(&mut self) {
         let from = path_to(9, 1_472).destination;
         let now = self.now;
         while self.writer.poll_transmit(now, &mut self.transmit) {
-            self.datagram.clear();
-            self.transmit.copy_to(&mut self.datagram);
-            if self.random.chance(self.loss) {
-                continue;
+            for slices in self.transmit.datagrams() {
+                self.datagram.clear();
+                slices.for_each(|slice| self.datagram.extend_from_slice(slice));
+                if self.random.chance(self.loss) {
+                    continue;
+                }
+                let mut route = ToTheReader { now, reader: &mut self.reader, delivered: &mut self.count };
+                interpret(reader_guid(0).prefix, from, &self.datagram, &mut route).unwrap();
             }
-            let mut route = ToTheReader { now, reader: &mut self.reader, delivered: &mut self.count };
-            interpret(reader_guid(0).prefix, from, &self.datagram, &mut route).unwrap();
         }
         while self.reader.poll_transmit(now, &mut self.transmit) {
             self.datagram.clear();
@@ -154,6 +172,20 @@ fn batches() {
 fn fragments_by_handle() {
     let link = Link::new(WriterConfig::new(writer_guid(), true), 1_472);
     none_once_warm(link, 1, &Body::Shared(Arc::from([5; 40_000])), None);
+}
+
+#[test]
+fn messages_along_a_flow() {
+    for octets in [68, 40_000] {
+        let config = WriterConfig {
+            max_datagram: 1_472,
+            largest_message: Some(octets),
+            ..WriterConfig::new(writer_guid(), true)
+        };
+        let mut link = Link::new(config, 1_472);
+        link.admit(1_472);
+        none_once_warm(link, 1, &Body::Shared(Arc::from(vec![5; octets as usize])), None);
+    }
 }
 
 #[test]

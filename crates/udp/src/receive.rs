@@ -3,7 +3,7 @@ use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use libc::{c_int, c_void, iovec, socklen_t};
 use socket2::{SockAddr, SockAddrStorage};
 
-use crate::Dscp;
 use crate::control::{self, Control, Item};
 use crate::shared::Shared;
+use crate::{Dscp, option};
 
 /// Receives from one socket. Clones share it; each datagram goes to one of them.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Receiver {
                 return Ok(Received::Woken);
             }
             // With MSG_TRUNC the size is that of the datagram, also if it did not fit.
-            let received = if self.shared.reports {
+            let received = if self.shared.reports.load(Ordering::Relaxed) {
                 self.receive_message(buffer, flags | libc::MSG_TRUNC)
             } else {
                 self.receive_from(buffer, flags | libc::MSG_TRUNC)
@@ -138,6 +138,17 @@ impl Receiver {
                 Received::Datagram(Datagram { octets, source, details })
             });
         }
+    }
+
+    /// Asks the kernel from now on when it got each datagram, as [`crate::Report::time`] does for a new socket.
+    ///
+    /// # Errors
+    ///
+    /// The system's error.
+    pub fn report_time(&self) -> io::Result<()> {
+        option::set(self.shared.socket.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        self.shared.reports.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Address and port that the socket is bound to.

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     /// Class of every datagram that names none.
     pub(crate) class: Dscp,
     /// True if the kernel tells more about a datagram than where it came from.
-    pub(crate) reports: bool,
+    pub(crate) reports: AtomicBool,
     /// Where wake-ups come from; `None` if the receiver cannot be woken.
     pub(crate) waker: Option<(socket2::Socket, SocketAddr)>,
     pub(crate) stopped: AtomicBool,
@@ -52,7 +52,7 @@ impl Shared {
             socket,
             local,
             class,
-            reports,
+            reports: AtomicBool::new(reports),
             waker,
             stopped: AtomicBool::new(false),
             woken: AtomicBool::new(false),

@@ -116,7 +116,8 @@ pub struct Request {
     pub topic: String,
     /// What the writer announced.
     pub contract: Contract,
-    /// Maximum latency that the reader asks for, from the send call to the kernel's reception of the last frame; not 0.
+    /// Maximum latency that the reader asks for, from the send call to the kernel's reception of the last frame. 0: its participant has
+    /// refused the pair by itself; nothing is asked for, and the sample only tells the writer's participant the `stage`.
     pub maximum_latency: u64,
     /// Most time between two messages that the reader accepts; 0 if it does not matter.
     pub maximum_separation: u64,

@@ -1,4 +1,5 @@
 //! What is wrong in a domain, as text made of what was seen. No socket, no clock: whoever has a [`Scene`] has its explanation.
+mod assurance;
 mod host;
 mod json;
 mod names;
@@ -11,13 +12,15 @@ mod topics;
 use std::fmt;
 
 pub use json::json;
-pub use scene::{Neighbour, Received, Scene};
+pub use scene::{Admission, Neighbour, Received, Scene};
 
 /// What a finding is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum About {
     /// A writer and a reader of one topic that do not match.
     Pairs,
+    /// A reader that asks for a latency, and a writer that it is not assured of.
+    Assurance,
     /// A topic that lacks writers or readers.
     Topics,
     /// Participants that do not meet.
@@ -33,6 +36,7 @@ impl About {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pairs => "pairs",
+            Self::Assurance => "assurance",
             Self::Topics => "topics",
             Self::Participants => "participants",
             Self::Samples => "samples",
@@ -74,6 +78,7 @@ impl fmt::Display for Finding {
 /// Everything that is wrong, what matters most first.
 pub fn explain(scene: &Scene) -> Vec<Finding> {
     let mut findings = pairs::findings(scene);
+    findings.extend(assurance::findings(scene));
     findings.extend(topics::findings(scene));
     findings.extend(people::findings(scene));
     findings.extend(samples::findings(scene));
@@ -82,9 +87,12 @@ pub fn explain(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match.
+/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each pair whose
+/// latency is assured.
 pub fn summary(scene: &Scene) -> Vec<String> {
-    topics::summary(scene)
+    let mut lines = topics::summary(scene);
+    lines.extend(assurance::summary(scene));
+    lines
 }
 
 /// The finding that a participant cannot be made here.

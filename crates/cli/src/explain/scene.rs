@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dcps::reader::DropReason;
 use dds::{DomainParticipant, Duration, RawDataReader};
 use rtps::discovery::Rejection;
+use wire::admission::{Measured, Request, Verdict};
 use wire::discovery::EndpointData;
 
 use crate::describe::{People, Person};
@@ -33,6 +34,8 @@ pub struct Scene {
     pub rejections: Vec<(Rejection, u64)>,
     /// What a reader of the topic got.
     pub received: Option<Received>,
+    /// What is asked of resource managers, and what they say.
+    pub admission: Admission,
     /// What the host says about interfaces, ports and failures, a line each.
     pub host: Vec<String>,
 }
@@ -48,6 +51,17 @@ pub struct Neighbour {
     pub person: Person,
     /// Its writers and readers of the topic that was asked about, if it could be asked.
     pub endpoints: Vec<Arc<EndpointData>>,
+}
+
+/// What is asked of resource managers, and what they say: the last of each pair.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Admission {
+    /// What readers ask for.
+    pub requests: Vec<Request>,
+    /// What managers answer.
+    pub verdicts: Vec<Verdict>,
+    /// What assured readers have seen.
+    pub measured: Vec<Measured>,
 }
 
 /// What a reader got, and what not.
@@ -81,6 +95,7 @@ impl Scene {
             neighbours: Vec::new(),
             rejections: participant.get_rejections(),
             received: None,
+            admission: Admission::default(),
             host: participant.report(),
         }
     }

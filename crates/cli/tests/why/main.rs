@@ -2,6 +2,7 @@
 //! virtual time; what needs real sockets is in `live`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod assurance;
 #[path = "../../../dds/tests/desk/mod.rs"]
 mod desk;
 mod live;

@@ -59,7 +59,7 @@ pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), Stri
                 && key.flow.source_port == case.verdict.source.port
                 && key.flow.destination.octets() == case.verdict.destination.address
         });
-        let policer = gates.map(|(_, gate)| Policer::Gate {
+        let mut policer = gates.map(|(_, gate)| Policer::Gate {
             octets: gate.octets.into(),
             window: gate.window * NANOSECOND,
             separation: gate.separation * NANOSECOND,
@@ -74,24 +74,21 @@ pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), Stri
                 jitter: contract.jitter * NANOSECOND,
                 emission: contract.emission * NANOSECOND,
             },
-            policer: policer.last(),
+            policer: policer.next_back(),
             babbles: false,
         }
     });
     let flows = flows.collect();
     let network = Network::new(nodes.collect(), ports.collect(), flows).map_err(|error| error.to_string())?;
     let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };
-    for flow in 0..network.flows().len() {
+    for (flow, case) in cases.iter().enumerate() {
         for hop in network.deliveries(flow) {
             let found = Search::new(&network, &claims, flow, hop, effort).worst(seed);
             if found.outcome.excess_count > 0 {
-                return Err(format!(
-                    "a frame is late: {:?} {:?}",
-                    found.outcome.excesses, cases[flow].verdict
-                ));
+                return Err(format!("a frame is late: {:?} {:?}", found.outcome.excesses, case.verdict));
             }
             if found.outcome.policed.iter().sum::<u64>() > 0 {
-                return Err(format!("a gate drops what it should let through: {:?}", cases[flow].verdict));
+                return Err(format!("a gate drops what it should let through: {:?}", case.verdict));
             }
         }
     }

@@ -19,6 +19,9 @@ use crate::reader::Bound;
 /// Verdicts and requests that came before discovery had told of their pair; managers and readers repeat the others.
 const EARLY: usize = 256;
 
+const NO_MANAGER: &str = "no resource manager answers in this domain";
+const REFUSED_THERE: &str = "the participant of the reader has refused it by itself, and asked nobody";
+
 /// How often something was not believed or not in force; for explanations and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GateCounters {
@@ -125,22 +128,28 @@ impl Gate {
         let stage = pair.stage();
         let Side::Reader { wanted: place, request, .. } = &mut pair.side else { return };
         *place = wanted;
-        if let Some(reason) = hopeless(&wanted, writer, destination) {
+        let hopeless = hopeless(&wanted, writer, destination);
+        let is_news = is_new || hopeless.as_ref().is_some_and(|reason| pair.reason != *reason);
+        if let (Some(reason), None) = (&hopeless, writer.offered_assurance) {
             let withdrawn = request.take();
-            let is_news = is_new || pair.reason != reason;
-            pair.decide(State::Refused, reason);
+            pair.decide(State::Refused, reason.as_str());
             pair.patience_at = Instant::NEVER;
             self.actions.extend(withdrawn.map(Action::Withdraw));
             self.settle((local, remote), is_news);
             return;
         }
+        // The participant of a writer that waits has to hear what the reader does, also if there is nothing to ask for.
+        let maximum_latency = match hopeless {
+            Some(_) => 0,
+            None => wanted.maximum_latency.saturating_sub(batching(writer)),
+        };
         let asked = Request {
             writer: remote.to_bytes(),
             reader: reader.guid.to_bytes(),
             serial: self.serial.saturating_add(1),
             topic: shortened(&reader.topic_name),
             contract: writer.offered_assurance.unwrap_or_default().contract,
-            maximum_latency: wanted.maximum_latency.saturating_sub(batching(writer)),
+            maximum_latency,
             maximum_separation: wanted.maximum_separation,
             source: writer.offered_assurance.unwrap_or_default().source,
             destination,
@@ -161,7 +170,11 @@ impl Gate {
                 pair.state = State::Pending;
             }
         }
-        self.settle((local, remote), is_new || !same);
+        if let Some(reason) = hopeless {
+            pair.decide(State::Refused, reason);
+            pair.patience_at = Instant::NEVER;
+        }
+        self.settle((local, remote), is_news || !same);
         if is_new {
             self.replay(now, (local, remote));
         }
@@ -276,7 +289,17 @@ impl Gate {
             pair.serial = request.serial;
             pair.patience_at = now.after(self.patience);
         }
-        self.settle(key, false);
+        // The reader has waited long enough, or has not asked at all.
+        let is_open = pair.state == State::Pending && pair.grant.is_none();
+        let is_news = is_open && (request.stage == Stage::Unassured || request.maximum_latency == 0);
+        if is_news {
+            pair.decide(
+                State::Refused,
+                if request.maximum_latency == 0 { REFUSED_THERE } else { NO_MANAGER },
+            );
+            pair.patience_at = Instant::NEVER;
+        }
+        self.settle(key, is_news);
     }
 
     /// A reader's participant has disposed its request.
@@ -317,7 +340,7 @@ impl Gate {
                 pair.patience_at = Instant::NEVER;
                 // A former grant goes on: it is repeated for as long as it holds.
                 if pair.state == State::Pending && pair.grant.is_none() {
-                    pair.decide(State::Refused, "no resource manager answers in this domain");
+                    pair.decide(State::Refused, NO_MANAGER);
                 }
             }
             self.settle(key, true);
@@ -368,7 +391,10 @@ impl Gate {
         let Some(pair) = self.pairs.get_mut(&key) else { return };
         let is_granted = |pair: &Pair| pair.grant.as_ref().is_some_and(|held| held.serial == verdict.serial);
         let is_last = match &pair.side {
-            Side::Reader { request, .. } => request.is_some() && verdict.serial == pair.serial,
+            Side::Reader { request, .. } => {
+                request.as_ref().is_some_and(|request| request.maximum_latency > 0)
+                    && verdict.serial == pair.serial
+            }
             // The verdict may have overtaken the request.
             Side::Writer { offered, .. } => offered.is_some() && verdict.serial >= pair.serial,
         };
@@ -436,11 +462,9 @@ impl Gate {
         };
         let is_reader = matches!(pair.side, Side::Reader { .. });
         if moves {
-            let was_matched = pair.runs != Runs::No;
             pair.runs = goal;
             match pair.runs {
-                Runs::No if was_matched => self.actions.push_back(Action::Unmatch { local, remote }),
-                Runs::No => {}
+                Runs::No => self.actions.push_back(Action::Unmatch { local, remote }),
                 _ => self.enter(key),
             }
             if is_reader {

@@ -66,7 +66,7 @@ fn grant(verdict: &Verdict, separation: Duration) -> Option<Grant> {
     };
     let is_plausible =
         is_address && verdict.bound > 0 && verdict.lease > 0 && verdict.dscp < 64 && paced <= separation;
-    is_plausible.then(|| Grant {
+    is_plausible.then_some(Grant {
         serial: verdict.serial,
         bound: verdict.bound,
         source,

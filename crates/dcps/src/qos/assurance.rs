@@ -178,7 +178,12 @@ impl OfferedAssurance {
         let (least, most) = (self.minimum_size.unwrap_or(0), self.largest_sample(type_bound)?);
         if least > most {
             let what = format!("minimum_size of {least} octets, and the type has {most} at most");
-            return Err(Error::new(ReturnCode::InconsistentPolicy, PLACE, what, "declare less, or leave it out"));
+            return Err(Error::new(
+                ReturnCode::InconsistentPolicy,
+                PLACE,
+                what,
+                "declare less, or leave it out",
+            ));
         }
         Ok(least..=most)
     }

@@ -41,7 +41,7 @@ pub(super) struct Bounds {
     writers: Vec<Assured>,
     /// Of the datagram that is being received.
     from: Option<SocketAddr>,
-    received: Option<Timestamp>,
+    waited: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -82,9 +82,9 @@ impl Bounds {
         }
     }
 
-    pub(super) const fn set_origin(&mut self, from: SocketAddr, received: Option<Timestamp>) {
+    pub(super) const fn set_origin(&mut self, from: SocketAddr, waited: Option<Duration>) {
         self.from = Some(from);
-        self.received = received;
+        self.waited = waited;
     }
 
     pub(super) fn take_measurement(&mut self, writer: Guid) -> Option<Measurement> {
@@ -98,7 +98,7 @@ impl Bounds {
         }
     }
 
-    /// Counts a sample; gives what there is to say if it is late.
+    /// Counts a sample whose reception is now; gives what there is to say if it is late.
     pub(super) fn receive(&mut self, now: Now, sample: &Received<'_>) -> Option<LateSample> {
         if self.writers.is_empty() {
             return None;
@@ -110,7 +110,7 @@ impl Bounds {
         }
         assured.last = sample.sequence_number;
         let waited_for_contract = assured.wait(written);
-        let latency = between(written, self.received.unwrap_or(now.wall));
+        let latency = between(written, now.wall);
         assured.seen.samples = assured.seen.samples.saturating_add(1);
         assured.seen.worst = assured.seen.worst.max(latency);
         assured.recent.add(latency);
@@ -125,7 +125,7 @@ impl Bounds {
             bound: assured.bound.latency,
             waited_for_contract,
             repaired: self.from != Some(assured.bound.source),
-            host: self.received.map(|received| between(received, now.wall)),
+            host: self.waited,
         })
     }
 }

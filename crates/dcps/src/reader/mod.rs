@@ -21,7 +21,7 @@ use core::net::SocketAddr;
 use rtps::discovery::Mismatch;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
-use wire::{Duration, Guid, Now, Timestamp};
+use wire::{Duration, Guid, Now};
 
 use crate::error::{Error, ReturnCode};
 use crate::instance_table::{Entry, Slot};
@@ -285,9 +285,9 @@ impl<T: TypeSupport> DataReader<T> {
         !self.bounds.is_empty()
     }
 
-    /// Where the datagram that is about to be received comes from, and when the kernel took it, if it has told.
-    pub const fn set_origin(&mut self, from: SocketAddr, received: Option<Timestamp>) {
-        self.bounds.set_origin(from, received);
+    /// Where the datagram that is about to be received comes from, and how long it was in this host before, if the kernel has told.
+    pub const fn set_origin(&mut self, from: SocketAddr, waited: Option<Duration>) {
+        self.bounds.set_origin(from, waited);
     }
 
     /// What was seen of an assured writer. The median is that of the samples since this was last asked.

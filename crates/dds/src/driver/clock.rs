@@ -12,12 +12,13 @@ pub(super) fn now() -> Now {
     Now { monotonic: monotonic(), wall: timestamp(SystemTime::now()) }
 }
 
-/// A time of day.
+/// A time of the wall clock as we count it.
 pub(super) fn timestamp(time: SystemTime) -> Timestamp {
-    Timestamp::from_nanos(match time.duration_since(SystemTime::UNIX_EPOCH) {
+    let wall = match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
-    })
+    };
+    Timestamp::from_nanos(wall)
 }
 
 /// The monotonic one.

@@ -328,7 +328,6 @@ mod tests {
 
     impl Engine for Nothing {
         fn on_datagram(&self, _: SocketAddr, _: &[u8]) {}
-        fn on_datagram_of(&self, _: wire::Timestamp, _: SocketAddr, _: &[u8]) {}
 
         fn on_timeout(&self) {}
 

@@ -344,6 +344,15 @@ impl Host for Driver {
         self.flows.close(port);
     }
 
+    fn stamp_arrivals(&self) {
+        let open = self.state();
+        let sockets = open.iter().map(|open| &open.sockets);
+        for socket in sockets.flat_map(|sockets| sockets.user.iter().chain(sockets.user_groups.iter())) {
+            // Refused, latencies are measured by our own clock.
+            let _ = socket.receiver().report_time();
+        }
+    }
+
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
         let open = self.state();
         let Some(open) = open.as_ref() else { return Sent::Done };

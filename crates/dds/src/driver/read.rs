@@ -156,7 +156,7 @@ impl Driver {
                 let octets = role.buffer.get(..datagram.octets).unwrap_or_default();
                 let _inside = Inside::enter(self.id, duty);
                 match datagram.details.time.map(clock::timestamp) {
-                    Some(received) => role.engine.on_datagram_of(received, datagram.source, octets),
+                    Some(received) => role.engine.on_datagram_at(datagram.source, octets, received),
                     None => role.engine.on_datagram(datagram.source, octets),
                 }
                 None

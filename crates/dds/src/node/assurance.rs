@@ -92,6 +92,7 @@ impl Node {
     pub(crate) fn prepare_assured_reader(self: &Arc<Self>, work: &mut Work) -> Result<(), Error> {
         let _making = lock(&self.assurance.making);
         self.assurance.is_used.store(true, Ordering::SeqCst);
+        self.host.stamp_arrivals();
         self.hidden_reader::<Verdict>(&self.assurance.verdicts, VERDICT_TOPIC, VERDICT_TYPE, work)?;
         self.hidden_writer::<Request>(&self.assurance.requests, REQUEST_TOPIC, REQUEST_TYPE, true, work)?;
         self.hidden_writer::<Measured>(&self.assurance.measured, MEASURED_TOPIC, MEASURED_TYPE, false, work)

@@ -1,4 +1,5 @@
 //! Making, changing and deleting endpoints.
+use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,6 +20,7 @@ use super::reader::ReaderCell;
 use super::watch::Watch;
 use super::work::Work;
 use super::writer::WriterCell;
+use crate::host::{Addresses, FlowSocket};
 use crate::lock::lock;
 
 /// What an endpoint is for.
@@ -249,6 +251,37 @@ impl Node {
     fn close_flow(&self, source: Socket) {
         if let Some(port) = NonZeroU16::new(source.port) {
             self.host.close_flow(port);
+        }
+    }
+
+    /// Gives writers whose flows leave from an address that is not ours any more a new socket, and announces it.
+    pub(super) fn renew_flows(&self, addresses: &Addresses, work: &mut Work) {
+        let own = addresses.default_unicast.iter().filter_map(wire::Locator::socket_addr);
+        let own: Vec<IpAddr> = own.map(|address| address.ip()).collect();
+        for cell in self.routes().writers.values() {
+            let Some(before) = *lock(&cell.offered) else { continue };
+            let source = before.source.addr().map(|source| IpAddr::from(*source.ip()));
+            if source.is_some_and(|source| own.contains(&source)) {
+                continue;
+            }
+            self.close_flow(before.source);
+            // Samples are cut for the interface that there was; where less leaves in one piece there is no flow.
+            let found = self.host.open_flow();
+            let fits = |flow: &FlowSocket| flow.max_datagram >= before.contract.datagram;
+            let flow = found.filter(fits);
+            if let (Some(small), None) = (found, flow) {
+                self.close_flow(small.address.into());
+            }
+            let source = flow.map(|flow| Socket::from(flow.address)).unwrap_or_default();
+            let offered = OfferedAssurance { source, ..before };
+            *lock(&cell.offered) = Some(offered);
+            let known = self.lock_discovery().endpoint(cell.guid).cloned();
+            if let Some(known) = known.filter(|_| offered != before) {
+                let changed =
+                    EndpointData { offered_assurance: Some(offered), ..EndpointData::clone(&known) };
+                // It is no larger than before, so that it finds room.
+                let _ = self.announce(changed, work);
+            }
         }
     }
 

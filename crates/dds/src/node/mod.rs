@@ -409,6 +409,24 @@ impl Node {
         }
     }
 
+    /// A datagram of somebody else, which the kernel got at that time, if it says so.
+    fn take_in(&self, from: SocketAddr, datagram: &[u8], received: Option<Timestamp>) {
+        let (now, routes) = (self.host.now(), self.routes());
+        self.command(|work| {
+            work.set_time(Some(now));
+            let waited = received.map(|received| {
+                let waited = now.wall.as_nanos().saturating_sub(received.as_nanos());
+                wire::Duration::from_nanos(waited.max(0))
+            });
+            // That is the reception time of its samples, too.
+            let now = Now { wall: received.unwrap_or(now.wall), ..now };
+            let mut router = Router::new(self, &routes, now, work).after(waited);
+            if interpret(self.prefix, from, datagram, &mut router).is_err() {
+                self.malformed.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+
     /// A datagram of one of our own endpoints to another.
     fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
@@ -428,26 +446,13 @@ impl Node {
     }
 }
 
-impl Node {
-    fn receive(&self, received: Option<Timestamp>, from: SocketAddr, datagram: &[u8]) {
-        let (now, routes) = (self.host.now(), self.routes());
-        self.command(|work| {
-            work.set_time(Some(now));
-            let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            if interpret(self.prefix, from, datagram, &mut Router::new(self, &routes, now, work)).is_err() {
-                self.malformed.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-    }
-}
-
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        self.receive(None, from, datagram);
+        self.take_in(from, datagram, None);
     }
 
-    fn on_datagram_of(&self, received: Timestamp, from: SocketAddr, datagram: &[u8]) {
-        self.receive(Some(received), from, datagram);
+    fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
+        self.take_in(from, datagram, Some(received));
     }
 
     fn on_timeout(&self) {
@@ -483,6 +488,7 @@ impl Engine for Node {
                 addresses.metatraffic_unicast.clone(),
                 addresses.default_unicast.clone(),
             );
+            self.renew_flows(addresses, work);
             work.discovery = true;
         });
     }

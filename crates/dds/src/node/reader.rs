@@ -8,7 +8,7 @@ use dcps::status::StatusMask;
 use rtps::Transmit;
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
-use wire::{Guid, Instant, Now};
+use wire::{Duration, Guid, Instant, Now};
 
 use super::timers::Alarm;
 use super::watch::Watch;
@@ -93,10 +93,16 @@ impl ReaderCell {
 
 impl ReaderState {
     /// A submessage for this reader.
-    pub(crate) fn receive(&mut self, now: Now, context: &Context, submessage: &ToReader<'_>) {
+    pub(crate) fn receive(
+        &mut self,
+        now: Now,
+        context: &Context,
+        waited: Option<Duration>,
+        submessage: &ToReader<'_>,
+    ) {
         let Self { rtps, cache, .. } = self;
         if cache.has_bounds() {
-            cache.set_origin(context.from, None);
+            cache.set_origin(context.from, waited);
         }
         rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 use rtps::discovery::Discovery;
 use rtps::receiver::{Context, Route, ToReader, ToWriter};
 use rtps::route;
-use wire::{EntityId, Guid, Now};
+use wire::{Duration, EntityId, Guid, Now};
 
 use super::Node;
 use super::reader::{ReaderCell, ReaderState};
@@ -26,13 +26,20 @@ pub(super) struct Router<'a> {
     node: &'a Node,
     routes: &'a Routes,
     now: Now,
+    /// How long the datagram was in this host before, if the kernel has said so.
+    waited: Option<Duration>,
     work: &'a mut Work,
     held: Held<'a>,
 }
 
 impl<'a> Router<'a> {
     pub(super) const fn new(node: &'a Node, routes: &'a Routes, now: Now, work: &'a mut Work) -> Self {
-        Self { node, routes, now, work, held: Held::None }
+        Self { node, routes, now, waited: None, work, held: Held::None }
+    }
+
+    /// The datagram was in this host for so long before.
+    pub(super) fn after(self, waited: Option<Duration>) -> Self {
+        Self { waited, ..self }
     }
 
     fn reader(&mut self, cell: &'a Arc<ReaderCell>) -> Option<&mut ReaderState> {
@@ -77,7 +84,7 @@ impl<'a> Router<'a> {
 
 impl Route for Router<'_> {
     fn to_reader(&mut self, context: &Context, reader_id: EntityId, writer: Guid, submessage: &ToReader<'_>) {
-        let now = self.now;
+        let (now, waited) = (self.now, self.waited);
         if writer.entity_id.is_builtin() {
             if let Some(discovery) = self.discovery() {
                 discovery.to_reader(now, context, writer.entity_id, submessage);
@@ -95,7 +102,7 @@ impl Route for Router<'_> {
         for cell in &route.readers {
             let is_meant = reader_id == EntityId::UNKNOWN || reader_id == cell.guid.entity_id;
             if is_meant && let Some(reader) = self.reader(cell) {
-                reader.receive(now, context, submessage);
+                reader.receive(now, context, waited, submessage);
             }
         }
     }

@@ -17,7 +17,7 @@ use wire::{EntityId, EntityKind, Guid, GuidPrefix};
 use crate::PATIENCE;
 use crate::cable::veth;
 use crate::fixture::*;
-use crate::namespace::alone;
+use crate::namespace::{alone, ip};
 
 fn await_true(what: &str, mut is: impl FnMut() -> bool) {
     let end = StdInstant::now() + PATIENCE;
@@ -80,6 +80,38 @@ fn a_train_leaves_from_the_socket_of_its_flow_with_its_class() {
     });
 }
 
+#[test]
+fn a_flow_whose_address_is_gone_leaves_from_another_and_is_asked_for_anew() {
+    alone(|| {
+        veth("near", "far", "10.9.0.1/24");
+        let (writes, reads) = (join(), join());
+        let manager = Manager::new(join());
+        let writer = writer(&writes, Some(offered()), |_| {});
+        let _reader = reader(&reads, Some(wanted()), |_| {});
+        let mut last = None;
+        await_true("the request", || {
+            last = manager.requests().pop().or(last.take());
+            last.is_some()
+        });
+        manager.say(&Verdict { lease: 3_600_000_000_000, ..admission(&last.take().unwrap()) });
+        await_true("the match", || writer.get_publication_matched_status().current.count == 1);
+        ip("address add 10.9.1.1/24 dev near");
+        ip("address del 10.9.0.1/24 dev near");
+        await_true("the other request", || {
+            last = manager.requests().pop().or(last.take());
+            last.as_ref().is_some_and(|request: &wire::admission::Request| {
+                request.source.address == [10, 9, 1, 1] && request.destination.address == [10, 9, 1, 1]
+            })
+        });
+        await_true("the end of the former flow", || only(&writer.assurance()).1 != Stage::Assured);
+        manager.say(&Verdict { lease: 3_600_000_000_000, ..admission(&last.take().unwrap()) });
+        await_true("the new flow", || only(&writer.assurance()).1 == Stage::Assured);
+        for participant in [&writes, &reads, &manager.participant] {
+            DomainParticipantFactory::get_instance().delete_participant(participant).unwrap();
+        }
+    });
+}
+
 fn join() -> DomainParticipant {
     let factory = DomainParticipantFactory::get_instance();
     factory.create_participant(0, QosKind::Default, None, NO_STATUS).unwrap()
@@ -119,6 +151,7 @@ fn an_admitted_pair_runs_along_its_flow_on_real_sockets() {
         assert_eq!(numbers(&reader), (0..10).collect::<Vec<_>>());
         let late = reader.get_bound_exceeded_status();
         assert_eq!(late.total.count, 10);
+        assert!(late.last.unwrap().host.is_some(), "the kernel tells when it got it");
         if counters.repairs + counters.fragment_repairs == 0 {
             assert!(!late.last.unwrap().repaired, "it came from the socket of the flow");
         }

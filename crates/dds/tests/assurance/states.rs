@@ -342,15 +342,25 @@ fn latency_budget_of_the_writer_is_subtracted_from_what_is_asked_for() {
     for (budget, asked) in [(0, Some(3_000_000)), (1, Some(2_000_000)), (3, None)] {
         let mut scene = Scene::new();
         let manager = scene.manager();
-        let _writer = writer(&scene.writes, Some(offered()), |qos| {
+        let writer = writer(&scene.writes, Some(offered()), |qos| {
             qos.endpoint.latency_budget = millis(budget);
         });
         let reader = reader(&scene.reads, Some(wanted()), |qos| qos.endpoint.latency_budget = millis(10));
         scene.settle();
-        let request = manager.requests().pop();
-        assert_eq!(request.map(|request| request.maximum_latency), asked);
+        let request = manager.request();
+        assert_eq!(request.maximum_latency, asked.unwrap_or(0));
         let reason = only(&reader.assurance()).2;
         assert_eq!(reason.contains("LATENCY_BUDGET"), asked.is_none(), "{reason}");
+        // An answer to no question is none.
+        manager.say(&wire::admission::Verdict { bound: 1, ..admission(&request) });
+        scene.desk.run(millis(100));
+        let stage = if asked.is_none() { Stage::Unassured } else { Stage::Assured };
+        for pairs in [reader.assurance(), writer.assurance()] {
+            assert_eq!(only(&pairs).1, stage);
+        }
+        writer.write(&frame(1, 10)).unwrap();
+        scene.desk.run(millis(100));
+        assert_eq!(numbers(&reader), [1]);
     }
 }
 
@@ -361,10 +371,14 @@ fn a_reader_that_wants_samples_more_often_than_the_writer_promises_is_refused_lo
         let manager = scene.manager();
         let promise = dds::qos::OfferedAssurance { maximum_separation: most.map(millis), ..offered() };
         let wish = dds::qos::RequestedAssurance { maximum_separation: Some(millis(20)), ..wanted() };
-        let _writer = writer(&scene.writes, Some(promise), |_| {});
+        let writer = writer(&scene.writes, Some(promise), |_| {});
         let reader = reader(&scene.reads, Some(wish), |_| {});
         scene.settle();
-        assert_eq!(manager.requests().len(), usize::from(is_asked));
+        assert_eq!(manager.request().maximum_latency > 0, is_asked);
+        let matched = u32::from(!is_asked);
+        assert_eq!(reader.get_subscription_matched_status().current.count, matched);
+        assert_eq!(writer.get_publication_matched_status().current.count, matched);
+        assert_eq!(only(&writer.assurance()).0 == State::Refused, !is_asked);
         let reason = only(&reader.assurance()).2;
         assert_eq!(reason.contains("maximum_separation"), !is_asked, "{reason}");
     }

@@ -23,10 +23,6 @@ struct Counter {
 }
 
 impl Engine for Counter {
-    fn on_datagram_of(&self, _: wire::Timestamp, from: SocketAddr, datagram: &[u8]) {
-        self.on_datagram(from, datagram);
-    }
-
     fn on_datagram(&self, _: SocketAddr, _: &[u8]) {
         let own = std::thread::current().id() == self.thread;
         self.own.fetch_add(own.into(), SeqCst);

@@ -12,7 +12,7 @@ use dds::host::{Addresses, Channel, Engine, Host, Sent};
 use rtps::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
 use rtps::{Path, Transmit};
 use wire::message::PayloadKind;
-use wire::{EntityId, EntityKind, Guid, GuidPrefix, Instant, Now, Timestamp};
+use wire::{EntityId, EntityKind, Guid, GuidPrefix, Instant, Now};
 
 use crate::PATIENCE;
 
@@ -165,10 +165,6 @@ impl Node {
 }
 
 impl Engine for Node {
-    fn on_datagram_of(&self, _: Timestamp, from: SocketAddr, datagram: &[u8]) {
-        self.on_datagram(from, datagram);
-    }
-
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
         assert!(self.host.is_inside());
         self.received.lock().unwrap().push((from, datagram.to_vec()));

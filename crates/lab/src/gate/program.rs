@@ -110,7 +110,7 @@ impl Program {
     /// Gives a flow a contract; what it has sent is not forgotten. The contract that the kernel has then.
     ///
     /// # Errors
-    /// What the kernel says: [`full`] tells whether there is no room.
+    /// What the kernel says: also that there is no room.
     pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
         let octets = key_octets(interface, key);
         if self.states.get(&octets, 0).is_err() {

@@ -151,6 +151,33 @@ fn what_nobody_admitted_is_limited_at_its_port() {
     ));
 }
 
+#[test]
+fn what_the_first_switch_marks_is_served_by_the_next_one() {
+    let Some(_turn) = turn() else { return };
+    let text = THREE.replace("MODEL", "gated").replace("\"s1:3\"]", "\"s2:3\"]")
+        + "[[switch]]\nname = \"s2\"\nmodel = \"plain\"\n[[link]]\nends = [\"s1:8\", \"s2:8\"]\n";
+    let lab = up(&text);
+    greet(&lab, "a", "c");
+    let key = key(&lab, "a", 6_000, "c", 5_000);
+    let contract = Contract { octets: 10_000, dscp: class::of_level(1).unwrap(), ..each_two() };
+    assert_eq!(ask(&lab, &Request::Set { port: 1, key, contract }), Answer::Set { port: 1, key, contract });
+    // Only where hosts come in; what comes from the first switch was judged there.
+    assert_eq!(listed(&lab).0.iter().map(|port| port.port).collect::<Vec<_>>(), [1, 2]);
+    assert!(lab.gate("s2").unwrap_err().to_string().contains("has no gates"));
+    let served = || {
+        let classes = lab.classes("s2", 3).unwrap();
+        let at = classes.find("class htb 1:3 ").unwrap();
+        let frames = classes[at..].split_whitespace().skip_while(|word| *word != "bytes").nth(1);
+        frames.unwrap().parse::<u64>().unwrap()
+    };
+    let before = served();
+    let counter = Counter::on(socket(&lab, "c", 5_000, 0));
+    send(&socket(&lab, "a", 6_000, 0), address(&lab, "c", 5_000), 64, 50, Duration::from_millis(3));
+    send(&socket(&lab, "a", 6_001, 46), address(&lab, "c", 5_000), 64, 50, Duration::from_millis(3));
+    assert_eq!(counter.numbers().len(), 50);
+    assert_eq!(served() - before, 50, "those with the contract, and not those with a mark");
+}
+
 /// A network namespace with one link, whose far end has the gate; removed when this is dropped.
 struct Pair {
     name: String,

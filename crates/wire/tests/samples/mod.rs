@@ -1,5 +1,6 @@
 //! Records and messages that several tests use: seeded random ones, and ones with everything in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
+use wire::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
 use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData};
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind, encode};
 use wire::parameter::{InlineQos, StatusInfo};
@@ -164,7 +165,31 @@ impl Random {
         data.entity_name = self.option(|random| random.text(30));
         data.group = self.option(|random| EntityId(random.array()));
         data.receive_buffer = self.option(|random| random.next() as u32);
+        match role {
+            EndpointRole::Writer => data.offered_assurance = self.option(Self::offered),
+            EndpointRole::Reader => {
+                data.requested_assurance = self.option(|random| RequestedAssurance {
+                    maximum_latency: random.next().max(1),
+                    maximum_separation: random.next(),
+                    is_required: random.coin(),
+                });
+            }
+        }
         data
+    }
+
+    fn offered(&mut self) -> OfferedAssurance {
+        let contract = Contract {
+            largest_message: self.next() as u32,
+            smallest_message: 0,
+            datagram: self.next() as u32,
+            minimum_separation: self.next().max(1),
+            maximum_separation: 0,
+            jitter: self.next(),
+            emission: self.next(),
+            importance: self.next() as u8,
+        };
+        OfferedAssurance { contract, source: Socket { address: self.array(), port: self.next() as u16 } }
     }
 
     pub fn participant(&mut self) -> ParticipantData {

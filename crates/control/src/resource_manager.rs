@@ -44,6 +44,8 @@ pub struct ResourceManager {
     pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
     pub(crate) asked: BTreeMap<Pair, Asked>,
     pub(crate) queue: VecDeque<Work>,
+    /// Pairs for which room is being made: less important ones wait, so that they do not take it.
+    pub(crate) room_for: BTreeSet<Pair>,
     pub(crate) operations: BTreeMap<u64, Operation>,
     pub(crate) tokens: BTreeMap<Token, u64>,
     pub(crate) timers: BTreeSet<(Duration, Timer)>,
@@ -91,6 +93,7 @@ impl ResourceManager {
             tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
             queue: VecDeque::new(),
+            room_for: BTreeSet::new(),
             operations: BTreeMap::new(),
             tokens: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -220,12 +223,13 @@ impl ResourceManager {
         }
     }
 
-    /// Puts requests back into the queue that have waited for something to end.
+    /// Puts requests back into the queue that have waited for something to end: before others, for which room may have been
+    /// made with it, too.
     pub(crate) fn unpark(&mut self) {
         for (pair, asked) in &mut self.asked {
             if asked.progress == Progress::Parked {
                 asked.progress = Progress::Queued;
-                self.queue.push_back(Work::Request(*pair));
+                self.queue.push_front(Work::Request(*pair));
             }
         }
     }

@@ -1,0 +1,122 @@
+//! ASSURANCE on the command line, and what became of it.
+use clap::Args;
+use dds::Duration;
+use dds::assurance::{PairAssurance, Stage, State};
+use dds::qos::{OfferedAssurance, RequestedAssurance, WhenRefused};
+
+use crate::span::{self, Span};
+
+/// ASSURANCE of a reader.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// ASSURANCE: samples are to come within this time, as a resource manager promises, or unassured if it does not.
+    #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
+    within: Option<Duration>,
+    /// With --within: takes nothing from a writer whose samples are not promised in that time.
+    #[arg(long, requires = "within", help_heading = "QoS")]
+    or_fail: bool,
+}
+
+impl Wanted {
+    pub(crate) fn qos(self) -> Option<RequestedAssurance> {
+        let when_refused = if self.or_fail { WhenRefused::Fail } else { WhenRefused::RunUnassured };
+        self.within.map(|within| RequestedAssurance { when_refused, ..RequestedAssurance::within(within) })
+    }
+}
+
+/// Reads what a writer promises: `separation=5ms,size=48060,most=8ms,importance=3,jitter=100us,emission=300us`.
+pub(crate) fn parse(text: &str) -> Result<OfferedAssurance, String> {
+    let mut offered = OfferedAssurance::every(Duration::ZERO);
+    let mut has_separation = false;
+    for pair in text.split(',') {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("{pair:?} has no value; write separation=5ms,size=48060"))?;
+        let number = |most: u32| {
+            let read = value.trim().parse().ok().filter(|number| *number <= most);
+            read.ok_or_else(|| format!("{name} of {value:?}; give a number up to {most}"))
+        };
+        match name.trim() {
+            "separation" => {
+                (offered.minimum_separation, has_separation) = (span::parse(value)?, true);
+            }
+            "most" => offered.maximum_separation = Some(span::parse(value)?),
+            "size" => offered.maximum_size = Some(number(dds::qos::LARGEST_MESSAGE)?),
+            "importance" => offered.importance = u8::try_from(number(255)?).unwrap_or(u8::MAX),
+            "jitter" => offered.jitter = span::parse(value)?,
+            "emission" => offered.emission = Some(span::parse(value)?),
+            other => {
+                return Err(format!(
+                    "{other:?} is none of separation, most, size, importance, jitter, emission"
+                ));
+            }
+        }
+    }
+    if has_separation {
+        Ok(offered)
+    } else {
+        Err("give the least time between two samples: separation=5ms".to_owned())
+    }
+}
+
+/// A line about each pair of a local endpoint.
+pub(crate) fn lines(pairs: &[PairAssurance]) -> Vec<String> {
+    pairs.iter().map(line).collect()
+}
+
+fn line(pair: &PairAssurance) -> String {
+    let names = format!("writer {} and reader {}", pair.writer, pair.reader);
+    let runs = match pair.stage {
+        Stage::Waiting => "not matched",
+        Stage::Unassured => "unassured",
+        Stage::Assured => "assured",
+    };
+    let state = decided(pair.state, pair.bound, &pair.reason);
+    format!("{names}: {state}; {runs}{}", offer(pair.offered_latency, pair.offered_separation))
+}
+
+/// What was decided about a pair, in words.
+pub(crate) fn decided(state: State, bound: Option<Duration>, reason: &str) -> String {
+    match (state, bound) {
+        (State::Pending, _) => "waits for the verdict of a resource manager".to_owned(),
+        (State::Admitted, Some(bound)) => format!("admitted within {}", Span(bound)),
+        (State::Admitted, None) => "admitted".to_owned(),
+        (State::Refused, _) => format!("refused: {reason}"),
+        (State::Revoked, _) => format!("revoked: {reason}"),
+    }
+}
+
+/// What would be admitted, in words, with a separator before it; empty if nobody knows.
+pub(crate) fn offer(latency: Option<Duration>, separation: Option<Duration>) -> String {
+    let mut offers = Vec::new();
+    offers.extend(latency.map(|latency| format!("within {}", Span(latency))));
+    offers.extend(separation.map(|separation| format!("with a separation of {}", Span(separation))));
+    if offers.is_empty() {
+        return String::new();
+    }
+    format!("; it would be admitted {}", offers.join(", or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_are_read() {
+        let offered = parse("separation=5ms,size=48060,importance=3,most=8ms").unwrap();
+        assert_eq!(offered.minimum_separation, Duration::from_millis(5));
+        assert_eq!((offered.maximum_size, offered.importance), (Some(48_060), 3));
+        assert_eq!(offered.maximum_separation, Some(Duration::from_millis(8)));
+        for (text, word) in [
+            ("size=10", "separation"),
+            ("separation=5ms,importance=256", "255"),
+            ("separation=5ms,color=red", "color"),
+            ("separation", "no value"),
+            ("separation=often", "100ms"),
+            ("separation=5ms,size=1048577", "1048576"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

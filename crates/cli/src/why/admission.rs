@@ -1,0 +1,63 @@
+//! What is asked of resource managers in the domain, and what they say.
+use dds::qos::{DataReaderQos, Durability, History, Reliability};
+use dds::{DataReader, DdsType, DomainParticipant, NO_STATUS, QosKind, States};
+use wire::admission::{
+    MEASURED_TOPIC, MEASURED_TYPE, Measured, REQUEST_TOPIC, REQUEST_TYPE, Request, VERDICT_TOPIC,
+    VERDICT_TYPE, Verdict,
+};
+
+use crate::exit::Failure;
+use crate::explain::Admission;
+
+/// Readers of the three topics.
+pub(super) struct Watch {
+    requests: DataReader<Request>,
+    verdicts: DataReader<Verdict>,
+    measured: DataReader<Measured>,
+}
+
+impl Watch {
+    /// Reads them, as soon as somebody asks for a latency.
+    pub(super) fn begin(participant: &DomainParticipant) -> Result<Option<Self>, Failure> {
+        let endpoints = participant.get_discovered_endpoints();
+        if endpoints.iter().all(|data| data.requested_assurance.is_none()) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            requests: reader(participant, REQUEST_TOPIC, REQUEST_TYPE, true)?,
+            verdicts: reader(participant, VERDICT_TOPIC, VERDICT_TYPE, true)?,
+            measured: reader(participant, MEASURED_TOPIC, MEASURED_TYPE, false)?,
+        }))
+    }
+
+    /// What was said last about each pair.
+    pub(super) fn seen(&self) -> Result<Admission, Failure> {
+        Ok(Admission {
+            requests: newest(&self.requests)?,
+            verdicts: newest(&self.verdicts)?,
+            measured: newest(&self.measured)?,
+        })
+    }
+}
+
+fn newest<T: DdsType>(reader: &DataReader<T>) -> Result<Vec<T>, Failure> {
+    let samples = reader.read(usize::MAX, States::ANY)?;
+    Ok(samples.into_iter().filter_map(|sample| sample.data).collect())
+}
+
+fn reader<T: DdsType + Send + Sync + 'static>(
+    participant: &DomainParticipant,
+    name: &str,
+    type_name: &str,
+    is_kept: bool,
+) -> Result<DataReader<T>, Failure> {
+    let topic = participant.create_topic::<T>(name, type_name, QosKind::Default, None, NO_STATUS)?;
+    let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
+    let mut qos = DataReaderQos::default();
+    qos.endpoint.history = History::KeepLast(1);
+    if is_kept {
+        qos.endpoint.reliability = Reliability::RELIABLE;
+        qos.endpoint.durability = Durability::TransientLocal;
+    }
+    Ok(subscriber.create_datareader(&topic, QosKind::Specific(qos), None, NO_STATUS)?)
+}

@@ -1,0 +1,95 @@
+//! `punctual grm` on a real switch: a reader asks, the switch and its gates get what the answer needs, and lose it when nobody
+//! wants it any more. Needs root and Open vSwitch; elsewhere the tests are passed over, but not in continuous integration.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ward;
+
+use std::time::Duration;
+
+use dds::assurance::State;
+use gate::protocol::{Answer, Request};
+use ward::{Ward, patiently, turn};
+
+const MILLISECOND: i64 = 1_000_000;
+
+/// Contracts in the gates of the switch.
+fn contracts(ward: &Ward) -> usize {
+    match ward.lab.gate("s1").unwrap().ask(&Request::List) {
+        Ok(Answer::List { contracts, .. }) => contracts.len(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_reader_is_admitted_and_the_network_forgets_it_when_it_is_gone() {
+    let Some(_turn) = turn() else { return };
+    let ward = Ward::new();
+    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
+    let pair = patiently("the verdict", || {
+        reader.pairs().into_iter().find(|pair| matches!(pair.state, State::Admitted | State::Refused))
+    });
+    assert_eq!(pair.state, State::Admitted, "{}", pair.reason);
+    let bound = pair.bound.unwrap();
+    assert!(bound > dds::Duration::ZERO && bound <= dds::Duration::from_millis(5), "{pair:?}");
+    patiently("the writer's match", || (writer.matched() == 1).then_some(()));
+    assert_eq!((ward.flow_entries(), contracts(&ward)), (1, 1));
+
+    // The flow has a socket of its own, and what it carries arrives.
+    for _ in 0..20 {
+        writer.write();
+        std::thread::sleep(Duration::from_millis(11));
+    }
+    let mut received = 0;
+    patiently("the samples", || {
+        received += reader.take();
+        (received == 20).then_some(())
+    });
+    let status = ward.status();
+    assert!(status.contains("admitted Picture"), "{status}");
+
+    drop(reader);
+    patiently("the end of the flow", || (ward.flow_entries() == 0 && contracts(&ward) == 0).then_some(()));
+    drop(writer);
+}
+
+#[test]
+fn a_latency_that_nobody_can_keep_is_refused_with_place_and_offer() {
+    let Some(_turn) = turn() else { return };
+    let ward = Ward::new();
+    let _writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 100_000);
+    let pair = patiently("the verdict", || {
+        reader.pairs().into_iter().find(|pair| matches!(pair.state, State::Admitted | State::Refused))
+    });
+    assert_eq!(pair.state, State::Refused);
+    assert!(pair.reason.contains("camera to s1") || pair.reason.contains("s1 to display"), "{}", pair.reason);
+    assert!(pair.offered_latency.is_some_and(|offer| offer > dds::Duration::from_micros(100)), "{pair:?}");
+    assert_eq!((ward.flow_entries(), contracts(&ward)), (0, 0));
+    let status = ward.status();
+    assert!(status.contains("REFUSED Picture") && status.contains("would be admitted"), "{status}");
+}
+
+#[test]
+fn a_manager_that_is_killed_comes_back_and_takes_over_what_it_has_promised() {
+    let Some(_turn) = turn() else { return };
+    let mut ward = Ward::new();
+    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
+    let state = |wanted: State| {
+        patiently("the verdict", || reader.pairs().iter().any(|pair| pair.state == wanted).then_some(()))
+    };
+    state(State::Admitted);
+    ward.kill_manager();
+    assert_eq!((ward.flow_entries(), contracts(&ward)), (1, 1), "the switch goes on without it");
+    ward.start_manager();
+    // It says again what it has promised, so that the lease does not run out; nothing was taken away in between.
+    let started = std::time::Instant::now();
+    while started.elapsed() < Duration::from_secs(9) {
+        assert!(reader.pairs().iter().all(|pair| pair.state == State::Admitted), "{:?}", reader.pairs());
+        assert_eq!((ward.flow_entries(), contracts(&ward)), (1, 1));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    drop(writer);
+    patiently("the end of the flow", || (ward.flow_entries() == 0 && contracts(&ward) == 0).then_some(()));
+}

@@ -1,0 +1,242 @@
+//! A lab with a manager, and participants on its hosts.
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use dds::assurance::PairAssurance;
+use dds::config::{Config, Interfaces};
+use dds::qos::{
+    DataReaderQos, DataWriterQos, History, OfferedAssurance, Reliability, RequestedAssurance, WhenRefused,
+};
+use dds::{
+    DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind, States,
+};
+use lab::{Lab, Options, check_programs, check_rights};
+
+const NETWORK: &str = r#"
+[[switch-model]]
+name = "gated"
+ports = 8
+queues = 4
+rate = "100 Mb/s"
+queue-buffer = 400_000
+multiplexing = "50 us"
+gates = {}
+
+[[host]]
+name = "camera"
+[[host]]
+name = "display"
+[[host]]
+name = "manager"
+manager = true
+[[switch]]
+name = "s1"
+model = "gated"
+[[link]]
+ends = ["camera", "s1:1"]
+[[link]]
+ends = ["display", "s1:2"]
+[[link]]
+ends = ["manager", "s1:3"]
+"#;
+
+/// What is written.
+#[derive(DdsType, Clone, Debug, Default)]
+pub(crate) struct Picture {
+    number: u32,
+    octets: Vec<u8>,
+}
+
+static ONE: Mutex<()> = Mutex::new(());
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The turn of a test, if labs can be built here at all. One at a time: they share two cores.
+pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = check_rights().and_then(|()| check_programs(true)) {
+        assert!(std::env::var_os("CI").is_none(), "{error}");
+        eprintln!("passed over: {error}");
+        return None;
+    }
+    Some(turn)
+}
+
+/// Asks until there is an answer; what it waited for is told if none comes in a minute.
+pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The lab with its manager.
+pub(crate) struct Ward {
+    pub(crate) lab: Lab,
+    manager: Option<Child>,
+    folder: PathBuf,
+}
+
+impl Ward {
+    pub(crate) fn new() -> Self {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_punctual"));
+        let network = plan::Network::parse("ward.toml", NETWORK, |_| Err("no files".to_owned())).unwrap();
+        let name = format!("g{}x{}", std::process::id() % 1_000_000, COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("punctual-{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("ward.toml"), NETWORK).unwrap();
+        let options = Options { program: Some(program), ..Options::default() };
+        let lab = Lab::up_with(&network, &name, &options).unwrap();
+        let mut ward = Self { lab, manager: None, folder };
+        ward.start_manager();
+        ward
+    }
+
+    pub(crate) fn start_manager(&mut self) {
+        let mut command = self.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
+        command.arg("grm").arg(self.folder.join("ward.toml"));
+        command.args(["--lab", "--interface", "eth0", "--store"]).arg(self.folder.join("grants"));
+        self.manager = Some(command.stdout(Stdio::null()).spawn().unwrap());
+    }
+
+    pub(crate) fn kill_manager(&mut self) {
+        if let Some(mut manager) = self.manager.take() {
+            let _ = manager.kill();
+            let _ = manager.wait();
+        }
+    }
+
+    /// What `punctual grm status` prints on another host.
+    pub(crate) fn status(&self) -> String {
+        let mut command = self.lab.command("display", env!("CARGO_BIN_EXE_punctual")).unwrap();
+        let output =
+            command.args(["grm", "status", "--interface", "eth0", "--time", "20s"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Entries of admitted flows in the switch, by their priority.
+    pub(crate) fn flow_entries(&self) -> usize {
+        let management = self.lab.management("s1").unwrap();
+        let mut command = Command::new("ovs-ofctl");
+        let output = command.args(["-O", "OpenFlow13", "dump-flows"]).arg(management).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        text.lines().filter(|line| line.contains("priority=60000")).count()
+    }
+
+    /// On a thread that is on the host of the participant.
+    fn join() -> DomainParticipant {
+        let mut config = Config::default();
+        config.network.interfaces = Interfaces::Named(vec!["eth0".to_owned()]);
+        config.assurance.patience = dds::Duration::from_secs(60);
+        let factory = DomainParticipantFactory::get_instance();
+        factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap()
+    }
+
+    /// A writer on a host, of samples of so many octets, at most one in `separation` nanoseconds.
+    pub(crate) fn writer(&self, host: &str, topic: &str, octets: usize, separation: i64) -> Writer {
+        self.lab.on(host, || Self::make_writer(topic, octets, separation)).unwrap()
+    }
+
+    fn make_writer(topic: &str, octets: usize, separation: i64) -> Writer {
+        let participant = Self::join();
+        let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
+        let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
+        let qos = DataWriterQos {
+            assurance: Some(OfferedAssurance {
+                maximum_size: Some(u32::try_from(octets + 12).unwrap()),
+                ..OfferedAssurance::every(dds::Duration::from_nanos(separation))
+            }),
+            ..publisher.get_default_datawriter_qos()
+        };
+        let writer =
+            publisher.create_datawriter(&kind.unwrap(), QosKind::Specific(qos), None, NO_STATUS).unwrap();
+        Writer { writer, octets, participant }
+    }
+
+    /// A reader on a host that asks for a latency in nanoseconds, and takes nothing without it.
+    pub(crate) fn reader(&self, host: &str, topic: &str, within: i64) -> Reader {
+        self.lab.on(host, || Self::make_reader(topic, within)).unwrap()
+    }
+
+    fn make_reader(topic: &str, within: i64) -> Reader {
+        let participant = Self::join();
+        let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
+        let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
+        let mut qos = DataReaderQos {
+            assurance: Some(RequestedAssurance {
+                when_refused: WhenRefused::Fail,
+                ..RequestedAssurance::within(dds::Duration::from_nanos(within))
+            }),
+            ..subscriber.get_default_datareader_qos()
+        };
+        qos.endpoint.reliability = Reliability::RELIABLE;
+        qos.endpoint.history = History::KeepAll;
+        let reader =
+            subscriber.create_datareader(&kind.unwrap(), QosKind::Specific(qos), None, NO_STATUS).unwrap();
+        Reader { reader, participant }
+    }
+}
+
+impl Drop for Ward {
+    fn drop(&mut self) {
+        self.kill_manager();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A writer and its participant, which ends with it.
+pub(crate) struct Writer {
+    writer: DataWriter<Picture>,
+    octets: usize,
+    participant: DomainParticipant,
+}
+
+impl Writer {
+    pub(crate) fn write(&self) {
+        self.writer.write(&Picture { number: 1, octets: vec![7; self.octets] }).unwrap();
+    }
+
+    pub(crate) fn matched(&self) -> usize {
+        self.writer.get_matched_subscriptions().len()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        leave(&self.participant);
+    }
+}
+
+/// A reader and its participant, which ends with it.
+pub(crate) struct Reader {
+    reader: DataReader<Picture>,
+    participant: DomainParticipant,
+}
+
+impl Reader {
+    pub(crate) fn pairs(&self) -> Vec<PairAssurance> {
+        self.reader.assurance()
+    }
+
+    pub(crate) fn take(&self) -> usize {
+        self.reader.take(100, States::ANY).unwrap().iter().filter(|sample| sample.data.is_some()).count()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        leave(&self.participant);
+    }
+}
+
+fn leave(participant: &DomainParticipant) {
+    let _ = participant.delete_contained_entities();
+    let _ = DomainParticipantFactory::get_instance().delete_participant(participant);
+}

@@ -1,0 +1,258 @@
+//! Installation: from a plan to steps, and what happens when they are done.
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use latency::ledger::{Offer, Plan};
+use openflow::Message;
+use openflow::meter::MeterMod;
+use openflow::words::MeterId;
+
+use crate::action::{GateChange, StoreChange};
+use crate::entries::FlowEntry;
+use crate::resource_manager::ResourceManager;
+use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task};
+
+impl ResourceManager {
+    /// Enters the plan into the ledger and begins to install it.
+    pub(crate) fn install(&mut self, now: Duration, plan: Plan, granted: Granted) {
+        let (number, pairs) = (granted.number, granted.pairs.clone());
+        if !self.ledger.commit(plan.clone()) {
+            // It was made on this very ledger.
+            for pair in pairs {
+                self.refuse(now, pair, "the plan did not hold: ask again", Offer::default(), true);
+            }
+            return;
+        }
+        self.next_grant += 1;
+        let old = granted.replaces.and_then(|old| self.grants.get(&old)).cloned();
+        let old = old.filter(|old| (old.source, old.destination) == (granted.source, granted.destination));
+        self.tuples.insert((granted.source, granted.destination), number);
+        if let (Some(meter), Some(switch)) = (granted.meter, self.first_switch(&granted.hops))
+            && let Some(state) = self.switches.get_mut(switch)
+        {
+            state.meters.insert(meter);
+        }
+        self.grants.insert(number, granted);
+        for pair in &pairs {
+            if let Some(asked) = self.asked.get_mut(pair) {
+                asked.progress = Progress::Working;
+                asked.serial = asked.request.serial;
+            }
+        }
+        let mut steps = self.moving(&plan);
+        steps.extend(self.entering(number, old.as_ref()));
+        self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
+    }
+
+    /// Others change their levels, one after the other, each stored before the next.
+    fn moving(&self, plan: &Plan) -> Vec<Step> {
+        let mut moved: BTreeMap<u64, Granted> = BTreeMap::new();
+        let mut steps = Vec::new();
+        for change in &plan.moves {
+            let Some(before) = moved.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+                continue;
+            };
+            let mut after = before.clone();
+            after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
+            let entry = |grant: &Granted| {
+                let entries = self.flow_entries(grant);
+                let at = grant.hops.iter().skip(1).position(|hop| hop.link == change.port)?;
+                entries.into_iter().nth(at).map(|(switch, entry)| (switch, entry.add()))
+            };
+            match (entry(&before), entry(&after)) {
+                (Some((switch, from)), Some((_, to))) => {
+                    let install = |message, sure| {
+                        alloc::vec![Task::Install { switch, messages: alloc::vec![message], sure }]
+                    };
+                    steps.push(Step { tasks: install(to, false), undo: install(from, true) });
+                }
+                _ => {
+                    let say = |grant: &Granted| self.announcements(grant);
+                    steps.push(Step { tasks: say(&after), undo: say(&before) });
+                }
+            }
+            let put = |grant: &Granted, sure| {
+                let grant = Box::new(self.to_store(grant));
+                alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
+            };
+            steps.push(Step { tasks: put(&after, false), undo: put(&before, true) });
+            moved.insert(change.flow, after);
+        }
+        steps
+    }
+
+    /// The verdicts of all pairs of a grant.
+    fn announcements(&self, grant: &Granted) -> Vec<Task> {
+        let asked = grant.pairs.iter().filter_map(|pair| self.asked.get(pair));
+        asked
+            .map(|asked| {
+                let verdict = self.admission(grant, &asked.request);
+                let serial = asked.verdict.serial;
+                Task::Announce(Box::new(wire::admission::Verdict { serial, ..verdict }))
+            })
+            .collect()
+    }
+
+    /// The grant goes into gates and switches and is stored. Where it takes the place of one between the same ends, the
+    /// switches change first, the last one first, since the gate is what holds the flow to its former contract until then.
+    fn entering(&self, number: u64, old: Option<&Granted>) -> Vec<Step> {
+        let Some(grant) = self.grants.get(&number) else { return Vec::new() };
+        let entries = self.flow_entries(grant);
+        let before = old.map(|old| self.flow_entries(old)).unwrap_or_default();
+        let former = |switch: usize, entry: &FlowEntry| {
+            before.iter().find(|(at, other)| (*at, other.in_port) == (switch, entry.in_port))
+        };
+        let mut installs = Vec::new();
+        for (index, (switch, entry)) in entries.iter().enumerate() {
+            let meter = self.meter_of(number, grant.meter).filter(|_| index == 0);
+            let back = match former(*switch, entry) {
+                Some((_, former)) => former.add(),
+                None => entry.delete(),
+            };
+            let mut undo = alloc::vec![back];
+            undo.extend(
+                meter.as_ref().and_then(|_| Some(Message::MeterMod(MeterMod::delete(MeterId(grant.meter?))))),
+            );
+            let messages = meter.into_iter().chain([entry.add()]).collect();
+            let switch = *switch;
+            installs.push(Step {
+                tasks: alloc::vec![Task::Install { switch, messages, sure: false }],
+                undo: alloc::vec![Task::Install { switch, messages: undo, sure: true }],
+            });
+        }
+        let gate = grant.gate.and_then(|(key, contract)| {
+            let switch = self.first_switch(&grant.hops)?;
+            let back = match old.and_then(|old| old.gate).filter(|(old, _)| *old == key) {
+                Some((key, contract)) => GateChange::Set(key, contract),
+                None => GateChange::Remove(key),
+            };
+            Some(Step {
+                tasks: alloc::vec![Task::Gate {
+                    switch,
+                    change: GateChange::Set(key, contract),
+                    sure: false
+                }],
+                undo: alloc::vec![Task::Gate { switch, change: back, sure: true }],
+            })
+        });
+        let mut steps = Vec::new();
+        if old.is_some() {
+            installs.reverse();
+            steps.extend(installs);
+            steps.extend(gate);
+        } else {
+            steps.extend(gate);
+            let mut all = Step::default();
+            for step in installs {
+                all.tasks.extend(step.tasks);
+                all.undo.extend(step.undo);
+            }
+            steps.push(all);
+        }
+        let put = StoreChange::Put(Box::new(self.to_store(grant)));
+        steps.push(Step {
+            tasks: alloc::vec![Task::Store { change: put, sure: false }],
+            undo: alloc::vec![Task::Store { change: StoreChange::Remove(number), sure: true }],
+        });
+        steps
+    }
+
+    /// A grant has been installed, or has failed to be.
+    pub(crate) fn installed_grant(
+        &mut self,
+        now: Duration,
+        number: u64,
+        plan: &Plan,
+        failed: Option<String>,
+        missed: BTreeSet<Site>,
+    ) {
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        if let Some(reason) = failed {
+            let (pairs, old) = (grant.pairs.clone(), grant.replaces);
+            let tuple = (grant.source, grant.destination);
+            grant.pairs.clear();
+            let old = old
+                .filter(|old| self.grants.get(old).is_some_and(|old| (old.source, old.destination) == tuple));
+            // Without an older one it keeps its ends to itself until it is gone.
+            if let Some(old) = old {
+                self.tuples.insert(tuple, old);
+            }
+            for pair in pairs {
+                self.refuse_for_now(now, pair, &reason);
+            }
+            // Others are back where they were; what has missed that has to come back before this is gone.
+            if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
+                self.gone(number);
+            } else if let Some(grant) = self.grants.get_mut(&number) {
+                grant.phase = GrantPhase::Leaving(BTreeSet::new());
+                self.still_missing(number, missed);
+            }
+        } else {
+            grant.phase = GrantPhase::Held;
+            for change in &plan.moves {
+                if let Some(moved) = self.grants.get_mut(&change.flow) {
+                    let hops = moved.hops.iter_mut().filter(|hop| hop.link == change.port);
+                    hops.for_each(|hop| hop.level = change.to);
+                }
+                self.moved(change.flow);
+            }
+            self.in_force(now, number);
+        }
+    }
+
+    /// The verdicts of a flow that has moved say where it is now.
+    fn moved(&mut self, number: u64) {
+        let Some(grant) = self.grants.get(&number) else { return };
+        for pair in grant.pairs.clone() {
+            let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.grants.get(&number)) else {
+                continue;
+            };
+            let verdict = self.admission(grant, &asked.request);
+            if asked.grant == Some(number)
+                && let Some(asked) = self.asked.get_mut(&pair)
+            {
+                asked.verdict.dscp = verdict.dscp;
+            }
+        }
+    }
+
+    /// A grant is in force: its pairs are told, and what it takes the place of goes.
+    fn in_force(&mut self, now: Duration, number: u64) {
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        if let Some(reason) = grant.doomed.take() {
+            // It cannot stay: it is as if it had not come.
+            let pairs = core::mem::take(&mut grant.pairs);
+            for pair in pairs {
+                self.refuse(now, pair, &reason, Offer::default(), true);
+            }
+            self.farewell(now, number, Vec::new());
+            self.look_again();
+            return;
+        }
+        let (pairs, replaces) = (grant.pairs.clone(), grant.replaces.take());
+        for pair in &pairs {
+            match self.asked.get_mut(pair) {
+                Some(asked) if asked.progress == Progress::Working => self.admitted(now, *pair, number),
+                // It was withdrawn and asked for again meanwhile: its turn comes.
+                Some(asked) => asked.grant = Some(number),
+                None => {}
+            }
+        }
+        if let Some(old) = replaces.and_then(|old| self.grants.get_mut(&old)) {
+            // Its pairs have another grant now; nobody is to hear that this one goes.
+            old.pairs.retain(|pair| !pairs.contains(pair));
+            if old.pairs.is_empty() && old.phase == GrantPhase::Held {
+                let old = old.number;
+                self.farewell(now, old, Vec::new());
+            }
+        }
+        for pair in pairs {
+            if !self.asked.contains_key(&pair) {
+                self.leave(now, number, pair, "nobody asks for it any more");
+            }
+        }
+    }
+}
