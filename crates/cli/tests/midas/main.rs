@@ -70,6 +70,7 @@ fn the_experiment_runs_on_a_real_network_and_leaves_nothing() {
     assert_eq!(run.text.matches("refused: ").count(), 2, "{}", run.text);
     assert_eq!(run.page.matches("<svg").count(), 3 + 1 + 3 + 1);
     let left = lab::names().unwrap().into_iter().filter(|name| name.starts_with("midas-"));
-    let alive = |name: &String| std::path::Path::new("/proc").join(name.trim_start_matches("midas-")).exists();
+    let alive =
+        |name: &String| std::path::Path::new("/proc").join(name.trim_start_matches("midas-")).exists();
     assert_eq!(left.filter(|name| !alive(name)).count(), 0);
 }
