@@ -20,7 +20,7 @@ use crate::report::{Phase, Row};
 use crate::setting::Topic;
 
 /// A wake so much later than asked for is a stall of the machine.
-const LATE: Duration = Duration::from_millis(1);
+const LATE: Duration = Duration::from_micros(250);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long programs may take to find each other.
 const MEETING: Duration = Duration::from_secs(60);

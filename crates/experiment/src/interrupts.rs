@@ -2,12 +2,13 @@
 //!
 //! The kernel shapes links by timers and moves frames in soft interrupts. When it has many of those it leaves them to threads of ordinary
 //! priority, and then every program of the machine delays every frame of the lab, which no priority of ours helps against.
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Below the programs that are measured, above the switch.
-const PRIORITY: &str = "45";
+/// Above all of the lab: what they do stands for the hardware of links.
+const PRIORITY: &str = "60";
 const THREADS: &str = "ksoftirqd/";
 /// Says that the priorities are raised, and is locked by all who need them so.
 const PLACE: &str = "/run/punctual/soft-interrupts";
@@ -27,8 +28,10 @@ impl Raised {
         let path = Path::new(PLACE);
         let said = |error: std::io::Error| format!("{PLACE}: {error}");
         path.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
-        let file = File::create(path).map_err(said)?;
+        // The file stays: one that is removed could be locked by somebody who does not know that.
+        let mut file = File::options().create(true).append(true).open(path).map_err(said)?;
         file.lock_shared().map_err(said)?;
+        file.write_all(b"raised\n").map_err(said)?;
         let raised = Self { file };
         set(&["-f", "-p", PRIORITY])?;
         Ok(raised)
@@ -36,7 +39,7 @@ impl Raised {
 
     /// Sets them back if somebody was killed before that.
     pub(crate) fn restore_if_left() {
-        if let Ok(file) = File::open(PLACE) {
+        if let Ok(file) = File::options().append(true).open(PLACE) {
             restore(&file);
         }
     }
@@ -44,21 +47,21 @@ impl Raised {
 
 impl Drop for Raised {
     fn drop(&mut self) {
-        // The lock becomes an exclusive one if nobody else has it.
         let _ = self.file.unlock();
         restore(&self.file);
     }
 }
 
+/// Sets them back, if nobody needs them any more and somebody has raised them.
 fn restore(file: &File) {
-    match file.try_lock() {
-        Ok(()) => {
-            // What cannot be set back harms nothing: these threads do what the kernel asks for, and sleep.
-            let _ = set(&["-o", "-p", "0"]);
-            let _ = fs::remove_file(PLACE);
-        }
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+    if file.try_lock().is_err() {
+        return;
     }
+    if file.metadata().is_ok_and(|facts| facts.len() > 0) && set(&["-o", "-p", "0"]).is_ok() {
+        // Otherwise whoever comes next tries again.
+        let _ = file.set_len(0);
+    }
+    let _ = file.unlock();
 }
 
 /// Runs `chrt` for each of the threads.
