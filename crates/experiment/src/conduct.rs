@@ -1,26 +1,27 @@
 //! A phase on a lab: subscribers and publishers are started, measured together with the machine, and judged.
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gate::Contract;
-use gate::protocol::{Answer as Reply, ContractState, Request};
+use gate::protocol::ContractState;
 use lab::Lab;
 use lab::probe::{Probes, monotonic};
 use serde_json::Value;
 
 use crate::flood::{AROUND, PACKET};
 use crate::judge::{Stall, judge};
+use crate::losses::Counted;
 use crate::member::wall;
-use crate::program::{Folder, Program, Stopped, own};
+use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record;
 use crate::report::{Phase, Row};
 use crate::setting::Topic;
 
 /// A wake so much later than asked for is a stall of the machine.
-const LATE: Duration = Duration::from_millis(1);
-/// The switch of the network.
-const SWITCH: &str = "s1";
+const LATE: Duration = Duration::from_micros(250);
+const LOOK: Duration = Duration::from_millis(100);
 /// How long programs may take to find each other.
 const MEETING: Duration = Duration::from_secs(60);
 /// How much longer than asked for a publisher may take.
@@ -66,6 +67,8 @@ pub(crate) struct Played {
     pub(crate) real_time: bool,
     /// How often the machine stood still, and the longest time in nanoseconds.
     pub(crate) stalls: (usize, i64),
+    /// Where frames were lost, in words.
+    pub(crate) lost: Option<String>,
     /// Promises that were not given, or not kept where that is not seen from samples.
     pub(crate) broken: Vec<String>,
 }
@@ -93,6 +96,7 @@ impl Stage<'_> {
     /// In words: what ended or did not answer, or that the user wants an end.
     pub(crate) fn play(&self, scene: &Scene) -> Result<Played, String> {
         (self.progress)(&format!("{}: publishers and subscribers find each other", scene.title));
+        self.settle()?;
         let mut subscribers = Vec::new();
         for topic in self.topics {
             let wish = scene.managed.then_some(Wish { latency: topic.limit, separation: None });
@@ -121,7 +125,7 @@ impl Stage<'_> {
         real_time &= probes.real_time();
         // Probes and the kernel's stamps have different clocks; both run alike.
         let ahead = wall().saturating_sub(monotonic().cast_signed());
-        let before = self.gates(scene)?;
+        let before = Counted::now(self.lab, self.topics)?;
         for publisher in &mut publishers {
             publisher.order(&format!("go {}", self.seconds))?;
         }
@@ -139,12 +143,7 @@ impl Stage<'_> {
                 to: stall.to.cast_signed().saturating_add(ahead),
             })
             .collect();
-        let passed: Vec<Option<Passed>> = self
-            .gates(scene)?
-            .into_iter()
-            .zip(before)
-            .map(|(after, before)| Some(Passed::between(&before?, &after?)))
-            .collect();
+        let after = Counted::now(self.lab, self.topics)?;
         for subscriber in &mut subscribers {
             subscriber.order("end")?;
         }
@@ -156,7 +155,7 @@ impl Stage<'_> {
         for (index, topic) in self.topics.iter().enumerate() {
             if let (Babbling::Flows(_), true) = (scene.babbling, scene.babbling.has(index)) {
                 let frames = sent.get(index).and_then(|said| said.get("frames")?.as_u64()).unwrap_or(0);
-                let passed = passed.get(index).copied().flatten();
+                let passed = Passed::between(before.gates.get(index), after.gates.get(index));
                 let (said, wrong) = held(frames, passed, topic, self.seconds);
                 broken.extend(wrong.map(|wrong| format!("{}: {wrong}", scene.title)));
                 rows.push(Row::Babbler { topic: index, said });
@@ -173,8 +172,27 @@ impl Stage<'_> {
             promised: scene.managed,
             seconds: self.seconds,
             rows,
+            notes: Vec::new(),
         };
-        Ok(Played { phase, real_time, stalls: (stalls.len(), longest), broken })
+        let lost = after.lost_since(&before, self.topics);
+        Ok(Played { phase, real_time, stalls: (stalls.len(), longest), lost, broken })
+    }
+
+    /// Waits until the grants of those that have left are gone: the next ones ask for their place.
+    fn settle(&self) -> Result<(), String> {
+        let end = Instant::now() + MEETING;
+        while Counted::now(self.lab, self.topics)?.gates.iter().any(Option::is_some) {
+            if self.stopped.load(Ordering::Relaxed) {
+                return Err(INTERRUPTED.to_owned());
+            }
+            if Instant::now() > end {
+                return Err(
+                    "the manager does not take back the grants of publishers that have left".to_owned()
+                );
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// What the manager says to a publisher that promises a greatest separation, and a subscriber that wants something of it.
@@ -182,6 +200,7 @@ impl Stage<'_> {
     /// # Errors
     /// As for [`Stage::play`].
     pub(crate) fn wish(&self, topic: &Topic, wish: Wish, promised: u64) -> Result<Answer, String> {
+        self.settle()?;
         let mut subscriber = self.subscriber(topic, Some(wish))?;
         let mut command = self.publishing(topic, topic.separation)?;
         command.args(["--assured", "--maximum-separation", &promised.to_string()]);
@@ -231,23 +250,6 @@ impl Stage<'_> {
         Ok(Row::Babbler { topic: index, said })
     }
 
-    /// What the gate has counted of each topic's flow; nothing where nobody floods.
-    fn gates(&self, scene: &Scene) -> Result<Vec<Option<ContractState>>, String> {
-        if !matches!(scene.babbling, Babbling::Flows(_)) {
-            return Ok(vec![None; self.topics.len()]);
-        }
-        let failed = |error: lab::Error| error.to_string();
-        let listed = self.lab.gate(SWITCH).map_err(failed)?.ask(&Request::List).map_err(failed)?;
-        let Reply::List { contracts, .. } = listed else {
-            return Err("the gates of the switch do not say what they have counted".to_owned());
-        };
-        let of = |topic: &Topic| {
-            let address = self.lab.host_address(&topic.publisher).ok()?;
-            contracts.iter().find(|state| state.key.source == address && state.key.source_port != 0).copied()
-        };
-        Ok(self.topics.iter().map(of).collect())
-    }
-
     fn subscriber(&self, topic: &Topic, wish: Option<Wish>) -> Result<Program, String> {
         let mut command = self.lab.command(&topic.subscriber, own()?).map_err(|error| error.to_string())?;
         command.args(["midas", "subscriber", "--topic", &topic.name, "--size", &topic.size.to_string()]);
@@ -264,7 +266,7 @@ impl Stage<'_> {
     fn publishing(&self, topic: &Topic, separation: u64) -> Result<Command, String> {
         let mut command = self.lab.command(&topic.publisher, own()?).map_err(|error| error.to_string())?;
         command.args(["midas", "publisher", "--topic", &topic.name, "--size", &topic.size.to_string()]);
-        command.args(["--separation", &separation.to_string()]);
+        command.args(["--separation", &separation.to_string(), "--emission", &topic.emission.to_string()]);
         command.arg("--records").arg(self.folder.file(&format!("{}.sent", topic.name)));
         Ok(command)
     }
@@ -327,14 +329,18 @@ struct Passed {
 }
 
 impl Passed {
-    fn between(before: &ContractState, after: &ContractState) -> Self {
+    fn between(
+        before: Option<&Option<ContractState>>,
+        after: Option<&Option<ContractState>>,
+    ) -> Option<Self> {
+        let (before, after) = (before?.as_ref()?, after?.as_ref()?);
         let (from, to) = (&before.counters, &after.counters);
-        Self {
+        Some(Self {
             contract: after.contract,
             frames: to.frames.saturating_sub(from.frames),
             octets: to.octets.saturating_sub(from.octets),
             dropped: to.dropped().saturating_sub(from.dropped()),
-        }
+        })
     }
 }
 

@@ -3,8 +3,10 @@
 
 mod conduct;
 mod flood;
+mod interrupts;
 mod judge;
 mod live;
+mod losses;
 mod member;
 mod orders;
 mod page;

@@ -8,14 +8,19 @@ use lab::{Lab, Options};
 use plan::Network;
 
 use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
+use crate::interrupts::Raised;
 use crate::phases;
 use crate::program::{Folder, Program, Stopped, own};
-use crate::report::{Refusal, Report, Row};
-use crate::setting::{FILE, NETWORK, Setting};
+use crate::report::{Phase, Refusal, Report, Row};
+use crate::setting::{FILE, NETWORK, Setting, Topic};
 use crate::text;
 
 /// Beginning of the names of the labs of experiments; the number of the process follows.
 const LAB: &str = "midas-";
+/// The rate that the plan counts with, and that with which links are built: the kernel's shaper works by timers, which are late and never
+/// early, and a link must not be slower than planned.
+const PLANNED_RATE: &str = "rate = \"100 Mb/s\"";
+const BUILT_RATE: &str = "rate = \"102 Mb/s\"";
 /// Seconds that a phase is measured, and in short.
 const SECONDS: f64 = 15.0;
 const SHORT: f64 = 4.0;
@@ -26,6 +31,8 @@ pub(crate) type Told<'t> = dyn FnMut(&str) -> Result<(), String> + 't;
 /// What the user asked for, and who hears of it.
 pub(crate) struct Wishes<'w> {
     pub(crate) short: bool,
+    /// The phases to play; all if there are none.
+    pub(crate) phases: &'w [u8],
     pub(crate) stopped: Stopped<'w>,
     pub(crate) progress: &'w dyn Fn(&str),
     /// Hears of each phase once it is over.
@@ -45,8 +52,10 @@ pub(crate) fn obstacle() -> Option<String> {
 pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Report, String> {
     clear();
     let folder = Folder::new()?;
+    let raised = Raised::new();
     let mut report = Report {
-        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, every link 100 Mb/s."
+        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, links of 100 Mb/s (shaped to 102, so that the \
+             kernel's timers do not make them slower than planned)."
             .to_owned(),
         machine: machine(),
         topics: setting.topics.clone(),
@@ -55,20 +64,38 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         broken: Vec::new(),
         remarks: Vec::new(),
     };
+    report.machine.push((
+        "soft interrupts",
+        match &raised {
+            Ok(_) => "real-time priority during the experiment".to_owned(),
+            Err(wrong) => format!("{wrong}: other programs delay the frames of the lab"),
+        },
+    ));
     (wishes.told)(&text::head(&report))?;
     let (stopped, progress) = (wishes.stopped, wishes.progress);
     let seconds = if wishes.short { SHORT } else { SECONDS };
-    let lab = up(&NETWORK.replace("\nmanager = true\n", "\n"), wishes)?;
-    for scene in &ALONE {
-        let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
-        let played = stage.play(scene)?;
-        add(&mut report, played, wishes.told)?;
+    let wanted = |number: u8| wishes.phases.is_empty() || wishes.phases.contains(&number);
+    let alone: Vec<&Scene> =
+        (1..).zip(&ALONE).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
+    let managed: Vec<&Scene> =
+        (3..).zip(&MANAGED).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
+    if !alone.is_empty() {
+        let lab = up(&NETWORK.replace("\nmanager = true\n", "\n"), wishes)?;
+        for scene in alone {
+            let stage =
+                Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+            let played = stage.play(scene)?;
+            add(&mut report, played, wishes.told)?;
+        }
+        lab.down().map_err(|error| error.to_string())?;
     }
-    lab.down().map_err(|error| error.to_string())?;
+    if managed.is_empty() {
+        return Ok(report);
+    }
     let lab = up(NETWORK, wishes)?;
     let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
     let manager = manager(&lab, &folder)?;
-    for scene in &MANAGED {
+    for scene in managed {
         let played = stage.play(scene)?;
         add(&mut report, played, wishes.told)?;
     }
@@ -81,7 +108,6 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     }
     manager.end();
     lab.down().map_err(|error| error.to_string())?;
-    beyond_the_plan(&mut report);
     Ok(report)
 }
 
@@ -111,56 +137,59 @@ fn manager(lab: &Lab, folder: &Folder) -> Result<Program, String> {
     fs::write(&file, NETWORK).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut command = lab.command("manager", own()?).map_err(|error| error.to_string())?;
     command.arg("grm").arg(&file).args(["--lab", "--interface", "eth0", "--store", "none"]);
-    Program::start("manager", command, folder)
-}
-
-/// Says where samples took longer than the plan's worst case and yet not longer than promised: the model of the switch is too good then.
-fn beyond_the_plan(report: &mut Report) {
-    for phase in report.phases.iter().filter(|phase| phase.promised) {
-        for row in &phase.rows {
-            let Row::Measured { topic, judged, .. } = row else { continue };
-            let Some(Ok(planned)) = report.topics.get(*topic).map(|topic| &topic.planned) else { continue };
-            let quiet = judged.points.iter().filter(|point| !point.disturbed);
-            let above = quiet.filter(|point| point.latency > planned.cast_signed()).count();
-            if above > 0 {
-                report.remarks.push(format!(
-                    "{}: {above} of {} samples of {} took longer than the plan's worst case of {} ms: this machine was slower than the \
-                     model of the switch says.",
-                    phase.title,
-                    judged.sent,
-                    report.name(*topic),
-                    text::milliseconds(planned.cast_signed())
-                ));
-            }
-        }
-    }
+    Program::start_deaf("manager", command, folder)
 }
 
 fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), String> {
-    let Played { phase, real_time, stalls: (stalls, longest), broken } = played;
+    let Played { mut phase, real_time, stalls: (stalls, longest), lost, broken } = played;
     report.broken.extend(broken);
     if !real_time {
-        let remark = "Real-time priority was not granted to everything that is measured: other programs of this machine are in the latencies.";
-        if !report.remarks.iter().any(|there| there == remark) {
-            report.remarks.push(remark.to_owned());
-        }
+        phase.notes.push(
+            "Real-time priority was not granted to all that is measured: other programs of this machine are in the latencies."
+                .to_owned(),
+        );
     }
     if stalls > 0 {
-        report.remarks.push(format!(
-            "{}: the probes saw the machine stand still {stalls} times, {} ms at most.",
-            phase.title,
-            text::milliseconds(longest)
-        ));
+        let longest = text::milliseconds(longest);
+        phase
+            .notes
+            .push(format!("The probes saw the machine stand still {stalls} times, {longest} ms at most."));
     }
+    phase.notes.extend(lost.map(|lost| format!("Frames were lost: {lost}.")));
+    beyond_the_plan(&mut phase, &report.topics);
     let shown = text::phase(report.phases.len() + 1, &phase, &report.topics);
     report.phases.push(phase);
     told(&shown)
 }
 
+/// Says where samples took longer than the plan's worst case, and yet perhaps not longer than promised: the model of the switch is too
+/// good then.
+fn beyond_the_plan(phase: &mut Phase, topics: &[Topic]) {
+    if !phase.promised {
+        return;
+    }
+    for row in &phase.rows {
+        let Row::Measured { topic, judged, .. } = row else { continue };
+        let Some(topic) = topics.get(*topic) else { continue };
+        let Ok(planned) = topic.planned.as_ref().map(|planned| planned.cast_signed()) else { continue };
+        let quiet = judged.points.iter().filter(|point| !point.disturbed);
+        let above = quiet.filter(|point| point.latency > planned).count();
+        if above > 0 {
+            phase.notes.push(format!(
+                "{above} of {} samples of {} took longer than the plan's worst case of {} ms: this machine was slower than the model says.",
+                judged.sent,
+                topic.name,
+                text::milliseconds(planned)
+            ));
+        }
+    }
+}
+
 fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
     (wishes.progress)("building the network");
     let none = |_: &Path| Err("the experiment's network file names no other".to_owned());
-    let network = Network::parse(FILE, text, none).map_err(|problem| problem.to_string())?;
+    let text = text.replace(PLANNED_RATE, BUILT_RATE);
+    let network = Network::parse(FILE, &text, none).map_err(|problem| problem.to_string())?;
     let name = format!("{LAB}{}", std::process::id());
     let options = Options { interrupted: Arc::clone(wishes.stopped), ..Options::default() };
     Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
@@ -168,6 +197,7 @@ fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
 
 /// Removes what experiments have left that were killed.
 fn clear() {
+    Raised::restore_if_left();
     for name in lab::names().unwrap_or_default() {
         let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {

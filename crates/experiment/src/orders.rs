@@ -1,16 +1,23 @@
 //! How the programs of the experiment are told what to do: lines on standard input, answered by lines on standard output. A program whose
-//! input ends has lost whoever started it, and ends.
+//! input ends has nothing more to do, or has lost whoever started it, and ends.
 use std::io::{BufRead as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
 /// The lines that come.
-pub(crate) struct Orders(Receiver<String>);
+pub(crate) struct Orders {
+    lines: Receiver<String>,
+    over: Arc<AtomicBool>,
+}
 
 impl Orders {
     /// Listens to standard input. Once for each process.
     pub(crate) fn new() -> Self {
-        let (told, orders) = mpsc::channel();
+        let (told, lines) = mpsc::channel();
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&over);
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { break };
@@ -18,15 +25,19 @@ impl Orders {
                     break;
                 }
             }
-            // Nobody is left who could end it in another way.
-            std::process::exit(0);
+            ended.store(true, Ordering::Relaxed);
         });
-        Self(orders)
+        Self { lines, over }
     }
 
-    /// The next order, if one comes in time.
+    /// The next order, if one comes in time; `None` also if there will be no more.
     pub(crate) fn next(&self, time: Duration) -> Option<String> {
-        self.0.recv_timeout(time).ok()
+        self.lines.recv_timeout(time).ok()
+    }
+
+    /// Whether there will be no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 }
 

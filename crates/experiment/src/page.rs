@@ -46,6 +46,9 @@ pub(crate) fn page(report: &Report) -> String {
         );
         table(&mut out, phase, report);
         plots(&mut out, phase, report);
+        for note in &phase.notes {
+            let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(note));
+        }
     }
     refusals(&mut out, report);
     out.push_str("<h2>How to read it</h2><p>A point is a sample: when it was sent, and how long it took from the publisher's send call \

@@ -60,6 +60,8 @@ pub(crate) struct Program {
     name: String,
     child: Child,
     input: Option<ChildStdin>,
+    /// It ends when its input does.
+    reads: bool,
     lines: Receiver<String>,
     errors: PathBuf,
 }
@@ -86,7 +88,17 @@ impl Program {
                 }
             });
         }
-        Ok(Self { name: name.to_owned(), child, input, lines, errors })
+        Ok(Self { name: name.to_owned(), child, input, reads: true, lines, errors })
+    }
+
+    /// One that does not read its input, and ends by a signal.
+    ///
+    /// # Errors
+    /// In words.
+    pub(crate) fn start_deaf(name: &str, command: Command, folder: &Folder) -> Result<Self, String> {
+        let mut program = Self::start(name, command, folder)?;
+        program.reads = false;
+        Ok(program)
     }
 
     /// Tells it something.
@@ -136,9 +148,10 @@ impl Program {
     }
 
     fn farewell(&mut self) {
-        // The end of its input tells it to end; the manager has no input.
+        // The end of its input tells it to end; one that does not read is told by a signal.
         self.input = None;
         if let Ok(id) = i32::try_from(self.child.id())
+            && !self.reads
             && matches!(self.child.try_wait(), Ok(None))
         {
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);

@@ -35,6 +35,9 @@ pub struct PublisherArguments {
     /// Nanoseconds from the return of a send call to the next one.
     #[arg(long)]
     separation: u64,
+    /// Nanoseconds that its host may take to hand over all frames of a sample.
+    #[arg(long)]
+    emission: u64,
     /// Where it notes what it sent.
     #[arg(long)]
     records: PathBuf,
@@ -72,7 +75,7 @@ pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
         .create_datawriter::<Sample>(&topic, QosKind::Specific(qos), None, NO_STATUS)
         .map_err(said)?;
     let verdicts = arguments.flood.map(|_| Verdicts::hear(&participant)).transpose().map_err(said)?;
-    meet(&writer, arguments)?;
+    meet(&writer, arguments, &orders)?;
     let real_time = !arguments.babbles && run_at_once();
     tell("ready", &json!({ "real_time": real_time }))?;
     let seconds = orders.next(PATIENCE).and_then(|order| order.strip_prefix("go ")?.parse().ok());
@@ -105,7 +108,7 @@ fn tell(word: &str, said: &serde_json::Value) -> Result<(), String> {
 }
 
 /// Waits for the subscriber, which is assured if that was asked for.
-fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments) -> Result<(), String> {
+fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments, orders: &Orders) -> Result<(), String> {
     let start = Instant::now();
     loop {
         let pairs = writer.assurance();
@@ -113,24 +116,27 @@ fn meet(writer: &DataWriter<Sample>, arguments: &PublisherArguments) -> Result<(
         if !writer.get_matched_subscriptions().is_empty() && (assured || !arguments.assured) {
             return Ok(());
         }
-        if start.elapsed() > PATIENCE {
+        if start.elapsed() > PATIENCE || orders.is_over() {
             let topic = &arguments.topic;
             let reason = pairs.first().map_or("no subscriber was found", |pair| pair.reason.as_str());
-            return Err(format!("publisher of {topic}: not ready after {} s: {reason}", PATIENCE.as_secs()));
+            return Err(format!(
+                "publisher of {topic}: not ready after {} s: {reason}",
+                start.elapsed().as_secs()
+            ));
         }
         thread::sleep(LOOK);
     }
 }
 
 impl PublisherArguments {
-    /// What it promises. The whole message is in the queue of the host before its first frame has left: the rest adds nothing.
+    /// What it promises.
     fn contract(&self) -> Option<OfferedAssurance> {
         let nanos = |nanos: u64| dds::Duration::from_nanos(nanos.cast_signed());
         self.assured.then(|| OfferedAssurance {
             maximum_separation: self.maximum_separation.map(nanos),
             maximum_size: Some(self.size + ENCAPSULATION),
             minimum_size: Some(self.size + ENCAPSULATION),
-            emission: Some(dds::Duration::ZERO),
+            emission: Some(nanos(self.emission)),
             ..OfferedAssurance::every(nanos(self.separation))
         })
     }

@@ -37,6 +37,8 @@ pub(crate) struct Phase {
     pub(crate) seconds: f64,
     /// What became of each topic.
     pub(crate) rows: Vec<Row>,
+    /// What else is to be known of it.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A topic in a phase.
@@ -184,9 +186,11 @@ pub(crate) mod tests {
             subscriber: "display".to_owned(),
             size: 48_048,
             separation: 7_500_000,
+            emission: 0,
             limit: 5_000_000,
             planned: Ok(5_000_000),
             rate: 100_000_000,
+            port: 4,
         };
         let phase = Phase {
             title: "Managed",
@@ -197,6 +201,7 @@ pub(crate) mod tests {
                 Row::Measured { topic: 0, limit: 5 * MS, judged },
                 Row::Babbler { topic: 0, said: "sends <much> & more".to_owned() },
             ],
+            notes: vec!["Nothing.".to_owned()],
         };
         Report {
             place: "In a test.".to_owned(),

@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Simulates it frame by frame, also where it could be measured
     #[arg(long)]
     pub simulate: bool,
+    /// Plays this phase alone, 1 to 4; may be repeated, and says nothing of the others
+    #[arg(long, value_name = "NUMBER", hide = true, value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub phase: Vec<u8>,
     /// Where the page with the plots goes
     #[arg(long, value_name = "FILE", default_value = "midas.html")]
     pub html: PathBuf,
@@ -66,9 +69,16 @@ fn attempt(
     };
     let report = match why {
         Some(why) => simulate(&setting, &why, progress, &mut told)?,
-        None => {
-            measure(&setting, &mut Wishes { short: arguments.short, stopped, progress, told: &mut told })?
-        }
+        None => measure(
+            &setting,
+            &mut Wishes {
+                short: arguments.short,
+                phases: &arguments.phase,
+                stopped,
+                progress,
+                told: &mut told,
+            },
+        )?,
     };
     let page = &arguments.html;
     fs::write(page, crate::page::page(&report)).map_err(|error| format!("{}: {error}", page.display()))?;

@@ -22,12 +22,16 @@ pub(crate) struct Topic {
     pub(crate) size: u32,
     /// Least time between two samples.
     pub(crate) separation: u64,
+    /// Most time from the first frame of a sample in the publisher's queue to its last.
+    pub(crate) emission: u64,
     /// The latency that the subscriber asks for.
     pub(crate) limit: u64,
     /// What the plan says: the bound, or why there is none.
     pub(crate) planned: Result<u64, String>,
     /// Bits per second of the publisher's link.
     pub(crate) rate: u64,
+    /// The port of the switch that leads to the subscriber.
+    pub(crate) port: u32,
 }
 
 /// The network and the topics of the experiment.
@@ -62,16 +66,25 @@ impl Setting {
                 subscriber: host(subscriber)?,
                 size: asked.flow.largest_message.saturating_sub(ENCAPSULATION),
                 separation: asked.flow.separation / PICOSECONDS,
+                emission: asked.flow.emission / PICOSECONDS,
                 limit: limit / PICOSECONDS,
                 // A picosecond less would be claimed than promised: rounded up.
                 planned: bound
                     .map(|bound| bound.div_ceil(PICOSECONDS))
                     .ok_or_else(|| planned.reason.clone().unwrap_or_else(|| "refused".to_owned())),
                 rate: link.map_or(0, |link| link.rate),
+                port: port_to(&network, subscriber),
             });
         }
         Ok(Self { network, topics })
     }
+}
+
+/// The port of a switch that leads to a host; 0 if there is none.
+fn port_to(network: &Network, host: usize) -> u32 {
+    let mut ends =
+        network.cables().iter().map(|link| link.ends).flat_map(|[one, other]| [(one, other), (other, one)]);
+    ends.find(|(end, _)| end.node == host).map_or(0, |(_, switch)| switch.port)
 }
 
 impl Topic {
@@ -96,7 +109,7 @@ mod tests {
         for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
             assert_eq!(topic.size, size / 4);
             assert_eq!((topic.separation, topic.limit), (separation * 2_500_000, limit * 2_500_000));
-            assert_eq!(topic.rate, 100_000_000);
+            assert_eq!((topic.rate, topic.port), (100_000_000, 4));
         }
     }
 

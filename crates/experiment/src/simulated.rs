@@ -105,7 +105,14 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
         rows.push(Row::Measured { topic: index, limit, judged: judge(&sent, &received, &[], limit) });
     }
     let seconds = Duration::from_secs(SECONDS).as_secs_f64();
-    Ok(Phase { title: scene.title, about: scene.about.to_owned(), promised: scene.managed, seconds, rows })
+    Ok(Phase {
+        title: scene.title,
+        about: scene.about.to_owned(),
+        promised: scene.managed,
+        seconds,
+        rows,
+        notes: Vec::new(),
+    })
 }
 
 /// The network of a scene. Without a manager nobody has a level of its own, and nothing holds anybody to a contract.

@@ -88,7 +88,7 @@ pub fn subscribe(arguments: &SubscriberArguments) -> Result<(), String> {
     let told = |error: std::io::Error| format!("standard output: {error}");
     loop {
         match orders.next(PATIENCE).as_deref() {
-            Some("verdict") => answer("verdict", &verdict(&reader)).map_err(told)?,
+            Some("verdict") => answer("verdict", &verdict(&reader, &orders)).map_err(told)?,
             Some("end") => break,
             _ => return Err(format!("subscriber to {}: no order to end has come", arguments.topic)),
         }
@@ -100,7 +100,7 @@ pub fn subscribe(arguments: &SubscriberArguments) -> Result<(), String> {
 }
 
 /// What the manager has said about its pair, once it has.
-fn verdict(reader: &DataReader<Sample>) -> Value {
+fn verdict(reader: &DataReader<Sample>, orders: &Orders) -> Value {
     let start = Instant::now();
     loop {
         let pairs = reader.assurance();
@@ -115,7 +115,7 @@ fn verdict(reader: &DataReader<Sample>) -> Value {
                 "offered_latency": nanos(pair.offered_latency),
             });
         }
-        if start.elapsed() > VERDICT {
+        if start.elapsed() > VERDICT || orders.is_over() {
             return json!({ "admitted": false, "reason": "no verdict has come", "silent": true });
         }
         thread::sleep(LOOK);

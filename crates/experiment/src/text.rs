@@ -80,6 +80,9 @@ pub(crate) fn phase(number: usize, phase: &Phase, topics: &[Topic]) -> String {
             let _ = writeln!(out, "   {name} babbles: {said}");
         }
     }
+    phase.notes.iter().for_each(|note| {
+        let _ = writeln!(out, "   {note}");
+    });
     out
 }
 
@@ -140,6 +143,7 @@ In a test.
    topic  asked  promised  worst case  sent    p50    p99    max      lost      late  disturbed
    video  5.000     5.000       5.000   100  4.000  5.000  5.000  0 + 1 d.  0 + 1 d.          5
    video babbles: sends <much> & more
+   Nothing.
 
 2. Subscribers that ask for too much
   3 ms

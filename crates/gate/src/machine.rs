@@ -18,7 +18,7 @@ pub enum Verdict {
 pub enum Cause {
     /// It would be the first of a message that comes before its time, or is larger than a whole message.
     Early,
-    /// A frame shortly before it was refused, so that this one is the rest of the same message.
+    /// It is the rest of a message: of one that a frame shortly before was refused of, or of one that was open for too long.
     Rest,
     /// It comes while a message is open that has no room left for it.
     Cut,
@@ -82,6 +82,13 @@ impl Gate {
             self.next = now.max(self.next).saturating_add(contract.separation);
             return Verdict::Pass { opens: true };
         }
+        // The end of a message that was held up on its way is lost, and the next one may begin in its time: one stall of the machine
+        // must not cost the messages behind it.
+        let late = self.open_until.saturating_add(contract.separation / 2);
+        if now > self.open_until && now <= late && octets <= self.left {
+            self.left -= octets;
+            return Verdict::Drop(Cause::Rest);
+        }
         let cause = if now <= self.open_until { Cause::Cut } else { Cause::Early };
         self.left = 0;
         self.open_until = 0;
@@ -128,6 +135,18 @@ mod tests {
         assert_eq!(judged(&large), [OPEN, Verdict::Drop(Cause::Cut), Verdict::Drop(Cause::Rest)]);
         assert_eq!(judged(&[(0, 201)]), [Verdict::Drop(Cause::Cut)]);
         assert_eq!(judged(&[(1, 201)]), [Verdict::Drop(Cause::Early)]);
+    }
+
+    #[test]
+    fn the_end_of_a_message_that_was_held_up_does_not_cost_the_next_one() {
+        let rest = Verdict::Drop(Cause::Rest);
+        let late = [(0, 50), (90, 50), (550, 50), (600, 50), (1_000, 100), (1_100, 100), (2_000, 200)];
+        assert_eq!(judged(&late), [OPEN, MORE, rest, rest, OPEN, MORE, OPEN]);
+        // What is more than its end is another message, and early.
+        let more = [(0, 50), (550, 150), (560, 50), (1_000, 50)];
+        assert_eq!(judged(&more), [OPEN, rest, Verdict::Drop(Cause::Early), OPEN]);
+        let too_late = [(0, 50), (601, 50), (690, 50)];
+        assert_eq!(judged(&too_late), [OPEN, Verdict::Drop(Cause::Early), rest]);
     }
 
     #[test]

@@ -15,8 +15,10 @@ pub const UDP_IPV4_HEADERS: u64 = 28;
 /// The most octets that an untagged frame of 1,500 octets payload occupies a link.
 pub const LARGEST_FRAME: u64 = 1_538;
 
-/// RTPS header, INFO_DST, INFO_TS and DATA_FRAG header: the most that is around a fragment (RTPS 2.5, 9.4.5).
-const AROUND_FRAGMENT: u64 = 20 + 16 + 12 + 36;
+/// RTPS header, INFO_TS and DATA_FRAG header: the most that is around a fragment of a flow (RTPS 2.5, 9.4.5).
+const AROUND_FRAGMENT: u64 = 20 + 12 + 36;
+/// An INFO_DST, for which datagrams of fragments have room, and which those of a flow do not have.
+const INFO_DST: u64 = 16;
 /// A HEARTBEAT, for which datagrams of fragments have room, and which one of a message's has at most: the last.
 const HEARTBEAT: u64 = 32;
 /// RTPS header, INFO_DST, INFO_TS, DATA header, padding and HEARTBEAT: the most that is around a whole sample.
@@ -63,7 +65,7 @@ impl Framing {
             Self::Udp { datagram } => (u64::from(datagram), 0),
             Self::Rtps { datagram } => {
                 let datagram = u64::from(datagram);
-                let room = datagram.checked_sub(AROUND_FRAGMENT + HEARTBEAT)? & !3;
+                let room = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
                 if octets.saturating_add(AROUND_SAMPLE) <= datagram {
                     let bits = frame_bits(header + AROUND_SAMPLE + octets);
                     return Some(Frames { count: 1, bits, largest: bits, smallest: bits });
@@ -116,7 +118,7 @@ mod tests {
         assert!(UDP.frames(192_192, 0).unwrap().bits > 192_192 * 8);
         assert_eq!(UDP.frames(192_192, 4).unwrap().bits, UDP.frames(192_192, 0).unwrap().bits + 131 * 32);
         let rtps = RTPS.frames(192_196, 0).unwrap();
-        assert_eq!((rtps.count, rtps.bits), (142, (192_196 + 142 * 150 + 32) * 8));
+        assert_eq!((rtps.count, rtps.bits), (142, (192_196 + 142 * 134 + 32) * 8));
     }
 
     #[test]

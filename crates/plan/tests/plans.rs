@@ -30,7 +30,7 @@ fn table_two_is_admitted() {
 #[test]
 fn table_two_with_our_framing_and_with_meters() {
     let (code, report) = json(&arguments(&example("table-two-rtps.toml")));
-    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_732_576, 2_586_320, 5_717_920]));
+    assert_eq!((code, bounds(&report)), (ADMITTED, vec![1_714_272, 2_559_056, 5_657_248]));
     let meters = arguments(&example("table-two-meters.toml"));
     let (code, report) = json(&meters);
     assert_eq!(code, REFUSED);

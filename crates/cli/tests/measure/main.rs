@@ -127,9 +127,9 @@ fn a_load_arrives_whole_with_and_without_instances() {
 }
 
 #[test]
-fn the_demo_shows_samples_and_latencies() {
+fn the_quick_start_shows_samples_and_latencies() {
     bare(|| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/demo");
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/quick-start");
         let command = env!("CARGO_BIN_EXE_punctual");
         let output = Command::new(script).arg("inside").env("PUNCTUAL_COMMAND", command).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -144,7 +144,7 @@ fn the_demo_shows_samples_and_latencies() {
             ("reader| latency ", 1),
             ("writer| 4000 written", 1),
             ("ping| round trip ", 1),
-            ("demo: done", 1),
+            ("quick-start: done", 1),
         ] {
             assert_eq!(count(wanted), lines, "{wanted}: {text}");
         }

@@ -214,6 +214,12 @@ int gate(struct xdp_md *ctx) {
     state->open_until = now + contract->window;
     state->next = (now > state->next ? now : state->next) + contract->separation;
     state->messages++;
+  } else if (now > state->open_until && now <= state->open_until + contract->separation / 2 &&
+             octets <= state->left) {
+    // the end of a message that was held up on its way; the next one may begin in its time
+    verdict = REST;
+    state->rest++;
+    state->left -= octets;
   } else { // the rest of this message is refused too, not frames here and there
     if (now <= state->open_until) {
       verdict = CUT;
