@@ -146,5 +146,7 @@ fn writer<T: DdsType + Send + Sync + 'static>(
     qos.endpoint.reliability = Reliability::RELIABLE;
     qos.endpoint.durability = Durability::TransientLocal;
     qos.endpoint.history = History::KeepLast(1);
+    // What was said holds for its lease, also when the manager ends: another start of it takes over.
+    qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     publisher.create_datawriter::<T>(&topic, QosKind::Specific(qos), None, NO_STATUS)
 }
