@@ -198,6 +198,7 @@ fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
 /// Removes what experiments have left that were killed.
 fn clear() {
     Raised::restore_if_left();
+    Folder::clear();
     for name in lab::names().unwrap_or_default() {
         let process = name.strip_prefix(LAB).and_then(|number| number.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {

@@ -24,6 +24,9 @@ pub(crate) type Stopped<'s> = &'s Arc<AtomicBool>;
 /// What is said if the user wants an end.
 pub(crate) const INTERRUPTED: &str = "interrupted; nothing is left of the experiment";
 
+/// Beginning of the names of folders; the number of the process follows.
+const FOLDER: &str = "punctual-midas-";
+
 /// A folder for what belongs to one run, for this user alone; gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
@@ -34,11 +37,23 @@ impl Folder {
     /// # Errors
     /// In words.
     pub(crate) fn new() -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("punctual-midas-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self(path))
+    }
+
+    /// Removes those of processes that were killed.
+    pub(crate) fn clear() {
+        for entry in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.parse::<u32>().ok());
+            if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+                // Somebody else's is not ours to remove, and the system says so.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// A file in it.
