@@ -77,7 +77,7 @@ fn hostile_clients_do_no_harm() {
         if matches!(listed, Ok(Answer::List { .. })) {
             return;
         }
-        assert!(since.elapsed() < Duration::from_secs(10), "nobody is served any more: {listed:?}");
+        assert!(since.elapsed() < Duration::from_secs(60), "nobody is served any more: {listed:?}");
     }
 }
 
