@@ -137,7 +137,7 @@ impl Flow {
         let spread = self.input_spread(port, share)?;
         let jitter = match self.bundle {
             Some(_) => spread,
-            None => serialised(spread, self.separation, counted, frames.largest, port.rate, 0)?,
+            None => serialised(spread, self.separation, counted, frames.largest, port.rate)?,
         };
         let burst = counted.checked_add(bits_in(jitter, rate)?)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
@@ -152,25 +152,26 @@ impl Flow {
 }
 
 /// The jitter, as in [`Arrival::Messages`](crate::port::Arrival::Messages), of messages of at most `bits` in frames of
-/// at most `frame` bits, each within `spread`, that come by a link of `rate` and are queued up to `variation` later.
+/// at most `frame` bits that come by a link of `rate` and are queued behind it, each within `spread`; messages begin to
+/// spread `separation` after each other or later.
 ///
-/// The end of one message and the beginning of a later one cannot both be whole within less time than the link
-/// needs for them. Two partial messages have at most `rate * (time + variation) + frame` each, so that windows up to
-/// `separation - (spread - message + 2 (frame + variation))` hold no more than one message, and so on.
-pub(crate) fn serialised(
-    spread: u64,
-    separation: u64,
-    bits: u64,
-    frame: u64,
-    rate: u64,
-    variation: u64,
-) -> Option<u64> {
+/// Let the frames of a message be received within `s` after some instant `b`, the `b` of the next message be at least the
+/// separation after, and each frame be queued between `least` and `most` after its reception; `spread` is
+/// `s + most - least`. Of two messages whose `b` are `k` separations apart, look at what is queued in a window from `a` to
+/// `a + t`. Frames of the earlier one were received between `a - most` and its `b + s`, those of the later one between its
+/// `b` and `a + t - least`. These two times are together at most `spread + t - k * separation` long; in each the link
+/// brings its rate and one frame that had begun before. So both parts together are no more than one message unless `t` is
+/// at least `k * separation - (spread - message + 2 frames)`; messages between them are whole, one for each separation.
+/// If the separation is at least the time of a message, such a window is too short for parts of one message more. What
+/// varies from reception to queue counts once, in the spread: it moves where the two times begin and end, not what the
+/// link can bring in them.
+pub(crate) fn serialised(spread: u64, separation: u64, bits: u64, frame: u64, rate: u64) -> Option<u64> {
     let message = least_time_of(bits, rate)?;
     if separation < message {
         return Some(spread);
     }
-    let around = time_of(frame, rate)?.checked_add(variation)?.checked_mul(2)?;
-    Some(spread.min(spread.checked_add(around)?.saturating_sub(message)))
+    let frames = time_of(frame, rate)?.checked_mul(2)?;
+    Some(spread.min(spread.checked_add(frames)?.saturating_sub(message)))
 }
 
 #[cfg(test)]
