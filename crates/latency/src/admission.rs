@@ -12,10 +12,11 @@ use crate::levels::{NoLevels, assign_last, least_bound};
 use crate::network::{Buffer, Flow, FlowError, Policing, Port};
 use crate::order::verified_order;
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
-use crate::port::Contender;
+use crate::port::{Arrival, Contender};
+use crate::register::Register;
 use crate::split::{Split, extras};
 use crate::sums::Terms;
-use crate::units::{SECOND, scale_up};
+use crate::units::{SECOND, scale_up, time_of};
 
 /// How the least shares are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,8 +73,31 @@ impl Ledger {
     fn weight(&self, index: usize, port: usize) -> u64 {
         let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
         let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
-        let alone = index == 0 && port.queues > 1 && register.entries().is_empty();
-        if alone { load } else { load.saturating_add(SECOND / 4) }
+        if opens(index, port, register) { load } else { load.saturating_add(SECOND / 4) }
+    }
+
+    /// The exact delay of a flow that opens the port of a host, if its messages never meet there: then the exact test looks
+    /// at one message only. Whatever the linear test has on top of that, which is the jitter at the flow's own rate, would
+    /// be jitter at every later hop, twice if a gate is between. Flows that go below lose nothing by it; ones that are to go
+    /// above find no room in the share of a first flow without jitter, either.
+    fn opening_delay(&self, index: usize, hop: usize, new: &Contender) -> Option<u64> {
+        let Arrival::Messages { bits, separation, jitter } = new.arrival else { return None };
+        let (port, register) = (self.ports().get(hop)?, self.register(hop)?);
+        let server = port.planning_server();
+        let queued = time_of(bits.checked_add(server.best_effort)?, port.rate)?.checked_add(jitter)?;
+        if !opens(index, port, register) || server.control.is_some() || queued >= separation {
+            return None;
+        }
+        // Where the time of a bit is rounded, a flow below with smaller frames may raise the bound by a picosecond.
+        let rounding = u64::from(!SECOND.is_multiple_of(port.rate));
+        planned_bound(&server, &[*new], new.level)?.delay.checked_add(rounding)
+    }
+
+    /// The least delay at a port that is found without looking at its other flows.
+    fn quickest(&self, index: usize, hop: usize, new: &Contender) -> Result<Option<u64>, Reason> {
+        let (port, terms) = self.terms(hop, new)?;
+        let by_sums = || self.register(hop)?.book().quickest(port, &terms);
+        Ok(self.opening_delay(index, hop, new).or_else(by_sums))
     }
 
     /// Shares that are no less than what running sums ask for: time that a hop gets beyond the least raises the jitter
@@ -85,9 +109,8 @@ impl Ledger {
         let mut debts: Vec<u64> = Vec::with_capacity(shares.len());
         for (index, (hop, share)) in flow.tree.iter().zip(shares).enumerate() {
             let contender = offering.next(&raised).ok()?;
-            let (port, terms) = self.terms(hop.port, &contender).ok()?;
             // Where sums find no place, the exact tests may find one with what there is.
-            let least = self.register(hop.port)?.book().quickest(port, &terms).map_or(0, |place| place.delay);
+            let least = self.quickest(index, hop.port, &contender).ok()?.unwrap_or(0);
             let debt = hop.parent.and_then(|parent| debts.get(parent)).copied().unwrap_or(0);
             let is_last = flow.tree.iter().skip(index + 1).all(|other| other.parent != Some(index));
             if is_last {
@@ -108,16 +131,17 @@ impl Ledger {
         let mut shares = Vec::with_capacity(flow.tree.len());
         // For each hop, the shares up to it.
         let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
-        for (hop, budget) in flow.tree.iter().zip(flow.budgets(self.ports())) {
+        for (index, (hop, budget)) in flow.tree.iter().zip(flow.budgets(self.ports())).enumerate() {
             let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
             let limit = budget.saturating_sub(before);
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
-            let (port, terms) = self.terms(hop.port, &contender)?;
-            let register = self.register(hop.port).filter(|_| search == Search::Sums);
-            let quickest = register.and_then(|register| register.book().quickest(port, &terms));
-            let share = match quickest.filter(|place| place.delay <= limit) {
-                Some(place) => place.delay,
-                None => self.least_share(id, hop.port, port, contender, limit)?,
+            let quickest = match search {
+                Search::Sums => self.quickest(index, hop.port, &contender)?,
+                Search::Exact => None,
+            };
+            let share = match quickest.filter(|delay| *delay <= limit) {
+                Some(delay) => delay,
+                None => self.least_share(id, hop.port, contender, limit)?,
             };
             shares.push(share);
             spent.push(before.saturating_add(share));
@@ -132,14 +156,8 @@ impl Ledger {
         Ok((port, terms))
     }
 
-    fn least_share(
-        &self,
-        id: FlowId,
-        index: usize,
-        port: &Port,
-        new: Contender,
-        limit: u64,
-    ) -> Result<u64, Reason> {
+    fn least_share(&self, id: FlowId, index: usize, new: Contender, limit: u64) -> Result<u64, Reason> {
+        let port = self.ports().get(index).ok_or(Reason::Flow(FlowError::Number))?;
         let (mut contenders, mut limits) = self.at(index);
         contenders.push(new);
         limits.push(limit);
@@ -199,10 +217,17 @@ impl Ledger {
         let first = shares.first().copied().unwrap_or(0);
         let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
         let mut moves = Vec::new();
-        for ((hop, contender), share) in flow.tree.iter().zip(&mut contenders).zip(shares) {
+        for (index, ((hop, contender), share)) in
+            flow.tree.iter().zip(&mut contenders).zip(shares).enumerate()
+        {
             let (port, terms) = self.terms(hop.port, contender)?;
-            let roomiest =
-                self.register(hop.port).and_then(|register| register.book().roomiest(port, &terms, *share));
+            let roomiest = self.register(hop.port).and_then(|register| {
+                let book = register.book();
+                match self.opening_delay(index, hop.port, contender) {
+                    Some(delay) => book.opening_level(port, &terms, *share, delay),
+                    None => book.roomiest(port, &terms, *share),
+                }
+            });
             contender.level = match roomiest {
                 Some(level) => level,
                 None => self.place(id, hop.port, port, *contender, *share, &mut moves)?,
@@ -292,4 +317,9 @@ impl Ledger {
             NoLevels::Input => Reason::Flow(FlowError::Number),
         }
     }
+}
+
+/// Whether a flow is the first of a host with several queues at the hop.
+fn opens(index: usize, port: &Port, register: &Register) -> bool {
+    index == 0 && port.queues > 1 && register.entries().is_empty()
 }

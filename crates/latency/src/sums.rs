@@ -154,16 +154,27 @@ impl Book {
         u64::try_from(sum).unwrap_or(u64::MAX)
     }
 
-    /// The place for a new flow with the least delay, if any place leaves all others their shares.
-    pub(crate) fn quickest(&self, port: &Port, new: &Terms) -> Option<Place> {
-        self.places(port, new, u64::MAX)?.into_iter().min_by_key(|place| place.delay)
+    /// The least delay of a new flow at any place that leaves all others their shares, in picoseconds.
+    pub(crate) fn quickest(&self, port: &Port, new: &Terms) -> Option<u64> {
+        self.places(port, new, u64::MAX)?.into_iter().map(|place| place.delay).min()
     }
 
     /// The place for a new flow with a share that leaves the least margin of the port largest, if the buffers hold what
     /// the queues may hold then. Of several such places it is the one that suits the flow: at the top if it has no margin
     /// itself, at the bottom if it has almost all of its share left, so that those to come find their places.
     pub(crate) fn roomiest(&self, port: &Port, new: &Terms, share: u64) -> Option<u8> {
-        let places = self.places(port, new, share)?;
+        self.best_of(self.places(port, new, share)?, port, new, share)
+    }
+
+    /// The place of the first flow of a port, whose delay is known to be no more than this wherever it goes: chosen as in
+    /// [`Self::roomiest`].
+    pub(crate) fn opening_level(&self, port: &Port, new: &Terms, share: u64, delay: u64) -> Option<u8> {
+        let margin = margin(delay, share)?;
+        let places = (0..port.queues).map(|level| Place { level, delay, margin }).collect();
+        self.best_of(places, port, new, share)
+    }
+
+    fn best_of(&self, places: Vec<Place>, port: &Port, new: &Terms, share: u64) -> Option<u8> {
         let top = u64::from(port.queues.saturating_sub(1));
         let suits = |place: &Place| {
             let wanted = (WHOLE - margin(place.delay, share).unwrap_or(0)) * top / WHOLE;
