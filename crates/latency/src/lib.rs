@@ -10,7 +10,7 @@
 //!   cannot tell apart.
 //! - [`network`]: ports, flows and trees; [`policing`]: gates and meters; [`path`]: bounds from end to end.
 //! - [`ledger`]: admission and removal; [`choice`]: among ways, and of who yields; [`split`]: of the latency over the hops; [`order`]: of changes.
-//! - [`words`]: refusals in words.
+//! - [`words`]: refusals in words; [`work`]: how much work all that was.
 //! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -44,3 +44,4 @@ mod sums;
 pub mod switch;
 pub mod units;
 pub mod words;
+pub mod work;

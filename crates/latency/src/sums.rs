@@ -141,7 +141,8 @@ impl Book {
         self.look_up(all);
     }
 
-    fn look_up(&mut self, flows: impl Iterator<Item = (u8, u64, Terms)>) {
+    /// Finds the extremes anew, of all flows of the port.
+    pub(crate) fn look_up(&mut self, flows: impl Iterator<Item = (u8, u64, Terms)>) {
         self.extremes = Extremes::none(self.sums.levels.len());
         for (level, share, terms) in flows {
             self.extremes.raise(level, share, &terms);
@@ -191,17 +192,24 @@ impl Book {
         let same_frame = self.extremes.smallest <= new.smallest;
         let mut places = Vec::with_capacity(outlooks.len());
         let mut below = WHOLE;
-        for (index, outlook) in outlooks.iter().enumerate() {
+        // For each level, the least margin of those above; `None` if they cannot be told to keep their limits.
+        let mut above = Some(WHOLE);
+        let mut least_above = Vec::with_capacity(outlooks.len());
+        for outlook in outlooks.iter().rev() {
+            least_above.push(above);
+            if !outlook.empty {
+                above = match outlook.now.and_then(|now| margin(now, outlook.limit)) {
+                    // A level that keeps its limit by another test than the linear one has no margin to speak of.
+                    None if !same_frame => None,
+                    margin => above.map(|above| above.min(margin.unwrap_or(0))),
+                };
+            }
+        }
+        for ((index, outlook), above) in outlooks.iter().enumerate().zip(least_above.into_iter().rev()) {
             let limit = share.min(outlook.limit);
             let own = outlook.joined.and_then(|delay| Some((delay, margin(delay, limit)?)));
             if let Some((delay, own)) = own {
-                let above = outlooks.iter().skip(index + 1).filter(|above| !above.empty);
-                // A level above that keeps its limit by another test than the linear one has no margin to speak of.
-                let above = above.map(|above| above.now.and_then(|now| margin(now, above.limit)));
-                let least = above.into_iter().try_fold(below.min(own), |least, above| match above {
-                    None if !same_frame => None,
-                    above => Some(least.min(above.unwrap_or(0))),
-                });
+                let least = above.map(|above| above.min(below).min(own));
                 if let (Some(margin), Ok(level)) = (least, u8::try_from(index)) {
                     places.push(Place { level, delay, margin });
                 }
