@@ -31,6 +31,7 @@ pub mod framing;
 pub mod ledger;
 pub mod levels;
 pub mod linear;
+mod nearest;
 pub mod network;
 mod offer;
 pub mod order;
