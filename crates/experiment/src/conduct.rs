@@ -242,18 +242,6 @@ impl Stage<'_> {
         let sent = record::read(&self.folder.file(&format!("{}.sent", topic.name)))?;
         let received = record::read(&self.folder.file(&format!("{}.received", topic.name)))?;
         let judged = judge(&sent, &received, stalls, limit, topic.entrance.cast_signed());
-        if std::env::var_os("DUMP").is_some() {
-            let zero = sent.first().map_or(0, |record| record.at);
-            for record in &sent {
-                let arrival = received.iter().filter(|r| r.number == record.number).map(|r| r.at).min();
-                let end = arrival.unwrap_or(record.at + limit);
-                let latency = end - record.at;
-                if arrival.is_none() || latency > limit * 95 / 100 || std::env::var_os("ALL").is_some() {
-                    let near: Vec<String> = stalls.iter().filter(|s| s.to >= record.at - 5_000_000 && s.from <= end + 1_000_000).map(|s| format!("{}+{}", (s.from - record.at) / 1000, (s.to - s.from) / 1000)).collect();
-                    eprintln!("DUMP {} {} at {} abs {} {} {} stalls {:?}", scene.title, topic.name, (record.at - zero) / 1000, record.at / 1000, if arrival.is_none() { "LOST" } else { "late" }, latency / 1000, near);
-                }
-            }
-        }
         if !scene.babbling.has(index) {
             return Ok(Row::Measured { topic: index, limit, judged });
         }

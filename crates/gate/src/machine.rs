@@ -195,7 +195,10 @@ mod tests {
             let frames = [0, 1, 2, 3].map(|frame| gate.judge(start + frame * apart, 50).passes());
             frames.iter().filter(|passed| **passed).count()
         };
-        assert_eq!([message(300, 100), message(1_000, 190), message(2_000, 100), message(3_000, 100)], [4, 0, 4, 4]);
+        assert_eq!(
+            [message(300, 100), message(1_000, 190), message(2_000, 100), message(3_000, 100)],
+            [4, 0, 4, 4]
+        );
     }
 
     /// However a stall has shifted the gate against the messages, it does not stay shifted.

@@ -130,7 +130,9 @@ pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Wri
         LabVerb::Run { name, host, command } => run(name, host, command).map(|()| DONE),
         LabVerb::Down { name, all } => down(name.as_deref(), *all, out),
         LabVerb::List { json } => show(*json, out),
-        LabVerb::Links { description, socket } => links(description, socket, out).map(|()| DONE).map_err(failed),
+        LabVerb::Links { description, socket } => {
+            links(description, socket, out).map(|()| DONE).map_err(failed)
+        }
     };
     code(done, told)
 }

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use plan::Network;
 
+use crate::emulator::{PortCount, QueueCount};
 use crate::error::Error;
 use crate::gate::GateClient;
 use crate::inside::inside;
-use crate::emulator::{PortCount, QueueCount};
 use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
 use crate::link;
 use crate::memory::Raised;
@@ -219,8 +219,7 @@ impl Lab {
         let failed = |error: std::io::Error| Error::new(format!("the links of the lab: {error}"), "");
         let stream = UnixStream::connect(&path).map_err(failed)?;
         stream.set_read_timeout(Some(READY)).map_err(failed)?;
-        let counts: Vec<PortCount> =
-            serde_json::from_reader(stream).map_err(|error| failed(error.into()))?;
+        let counts: Vec<PortCount> = serde_json::from_reader(stream).map_err(|error| failed(error.into()))?;
         Ok(counts.into_iter().find(|count| count.port == name).map(|count| count.queues).unwrap_or_default())
     }
 
@@ -310,9 +309,24 @@ impl Building<'_> {
             switch::start(&self.tools, &files, switch, self.layout.manager().is_some())?;
             switch::send_first(&self.tools, &files, switch)?;
             real_time &= switch::hurry(&self.tools, &files)?;
+            if let (_, Some(cores)) = self.cores() {
+                switch::confine(&self.tools, &files, &cores)?;
+            }
         }
         drop(raised);
         Ok(real_time)
+    }
+
+    /// The core of emulated links, and those of switches, which would wait for each other on the same one; any if there is one core
+    /// or the kernel carries frames.
+    fn cores(&self) -> (Option<usize>, Option<Vec<usize>>) {
+        let cores = udp::thread::cores().unwrap_or_default();
+        match cores.split_first() {
+            Some((first, others)) if !others.is_empty() && self.options.carrying == Carrying::Emulated => {
+                (Some(*first), Some(others.to_vec()))
+            }
+            _ => (None, None),
+        }
     }
 
     fn gates(&mut self, program: &Path) -> Result<(), Error> {
@@ -339,7 +353,7 @@ impl Building<'_> {
     }
 
     fn emulator(&mut self, program: &Path) -> Result<(), Error> {
-        let Some(description) = self.layout.emulated() else { return Ok(()) };
+        let Some(description) = self.layout.emulated(self.cores().0) else { return Ok(()) };
         let (file, socket) = (self.place.path().join(LINKS), self.place.path().join(LINKS_SOCKET));
         let text = serde_json::to_vec(&description)
             .map_err(|error| Error::new(format!("{}: {error}", file.display()), ""))?;

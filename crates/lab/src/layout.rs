@@ -268,8 +268,8 @@ impl Layout {
         format!("{}-{WIRES}", self.name)
     }
 
-    /// What the emulator is to be; `None` if the kernel connects everything.
-    pub(crate) fn emulated(&self) -> Option<Description> {
+    /// What the emulator is to be, and where it is to run; `None` if the kernel connects everything.
+    pub(crate) fn emulated(&self, core: Option<usize>) -> Option<Description> {
         let links: Vec<LinkDescription> = self
             .links
             .iter()
@@ -286,7 +286,7 @@ impl Layout {
                 Some(LinkDescription { ends: [end(0)?, end(1)?], delay: wire.delay, loss: wire.loss })
             })
             .collect();
-        (!links.is_empty()).then_some(Description { links })
+        (!links.is_empty()).then_some(Description { links, core })
     }
 
     /// The host where the control channels end.
@@ -323,8 +323,7 @@ fn check_node(name: &str) -> Result<(), Error> {
     let good = name.len() <= LONGEST_NODE && name.chars().all(plain) && !name.starts_with(['-', '.']);
     if !good || name == WIRES {
         let what = format!("the node \"{}\" cannot be built with that name", name.escape_default());
-        let remedy =
-            format!("1 to {LONGEST_NODE} letters, digits, \"-\", \"_\" and \".\", not \"wires\"");
+        let remedy = format!("1 to {LONGEST_NODE} letters, digits, \"-\", \"_\" and \".\", not \"wires\"");
         return Err(Error::new(what, remedy));
     }
     Ok(())
@@ -442,7 +441,9 @@ rate = "10 Mb/s"
         assert!(refused("\"b\"", "\"wires\"").contains("not \"wires\""));
         assert!(refused("queues = 4", "queues = 9").contains("9 queues, 7 of them levels"));
         let text = NETWORK.replace("manager = true", "") + "[[link]]\nends = [\"s1\", \"s2\"]\n";
-        assert!(Layout::new(&network(&text), "x", Carrying::Kernel).unwrap_err().what.contains("part of a loop"));
+        assert!(
+            Layout::new(&network(&text), "x", Carrying::Kernel).unwrap_err().what.contains("part of a loop")
+        );
         let text = NETWORK.to_owned() + "[[link]]\nends = [\"s1\", \"s2\"]\n";
         Layout::new(&network(&text), "x", Carrying::Kernel).unwrap();
         for name in ["", "A", "a b", "../x", "-x", "a-name-of-17-octe"] {

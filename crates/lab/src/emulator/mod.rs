@@ -1,6 +1,6 @@
 //! A program that is the links of a lab: it holds frames between interfaces for as long as the links would.
 //!
-//! One thread for all links, real-time if that is granted, so that all of them have one clock ([`clock`]). What comes from an
+//! One thread for all links, real-time if that is granted, so that all of them have one clock. What comes from an
 //! interface goes through the queues of its port, if they are not the kernel's, then over the wire, then out of the interface at
 //! the other end. Whoever connects to the socket is told what the queues have counted.
 mod clock;
@@ -20,14 +20,14 @@ use crate::error::Error;
 use crate::probe::{monotonic, realtime};
 use crate::tap::Tap;
 use clock::LinkClock;
-use port::{Frame, Port};
 pub use port::QueueCount;
+use port::{Frame, Port};
 use wire::Wire;
 
 /// Octets of the longest frame.
 const LONGEST: usize = 2_048;
-/// Above the switches.
-const PRIORITY: u8 = 60;
+/// Above the switches, and above what the kernel does for them in soft interrupts.
+const PRIORITY: u8 = 70;
 /// Frames that are read from one interface before others are sent.
 const AT_ONCE: usize = 64;
 /// No frame waits longer than this for the emulator while the machine runs, in nanoseconds.
@@ -45,6 +45,8 @@ const HANDING: u64 = 20_000;
 pub struct Description {
     /// Its links.
     pub links: Vec<LinkDescription>,
+    /// The core that it is to run on; any if there is none.
+    pub core: Option<usize>,
 }
 
 /// A link.
@@ -121,11 +123,7 @@ impl Way {
 ///
 /// # Errors
 /// An interface cannot be used.
-pub fn run(
-    description: &Description,
-    listener: &UnixListener,
-    ready: impl FnOnce(),
-) -> Result<(), Error> {
+pub fn run(description: &Description, listener: &UnixListener, ready: impl FnOnce()) -> Result<(), Error> {
     listener.set_nonblocking(true).map_err(Error::system("the socket of the emulator"))?;
     let (mut sockets, mut ways) = (Vec::new(), Vec::new());
     for link in &description.links {
@@ -142,6 +140,10 @@ pub fn run(
                 wire: Wire::new(link.delay, link.loss, seed),
             });
         }
+    }
+    if let Some(core) = description.core {
+        // What is not granted costs time only.
+        let _ = udp::thread::set_cores(&[core]);
     }
     // Without the priority the times are less even; the record of the lab says whether switches have it.
     let _ = udp::thread::set_real_time(PRIORITY);

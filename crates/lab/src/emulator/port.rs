@@ -238,6 +238,9 @@ mod tests {
             port.accept(0, frame);
         }
         assert_eq!(port.counts()[0].dropped, 1);
-        assert_eq!((port.counts()[1], left(&mut port, 99_999).len()), (QueueCount { dscp: HIGH, ..QueueCount::default() }, 2));
+        assert_eq!(
+            (port.counts()[1], left(&mut port, 99_999).len()),
+            (QueueCount { dscp: HIGH, ..QueueCount::default() }, 2)
+        );
     }
 }
