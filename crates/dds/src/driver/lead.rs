@@ -19,6 +19,8 @@ pub(super) struct Role {
     pub(super) receiver: Receiver,
     pub(super) buffer: Box<[u8]>,
     pub(super) engine: Arc<dyn Engine>,
+    /// It is a socket of endpoints: the engine is told of rests.
+    pub(super) rests: bool,
 }
 
 /// Where the role lies while nobody reads, and where threads wait for it.
@@ -337,7 +339,7 @@ mod tests {
     fn role() -> Box<Role> {
         let local = "127.0.0.1:0".parse().unwrap();
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
-        Box::new(Role { receiver: socket.receiver(), buffer: Box::default(), engine: Arc::new(Nothing) })
+        Box::new(Role { receiver: socket.receiver(), buffer: Box::default(), engine: Arc::new(Nothing), rests: true })
     }
 
     fn seat() -> Arc<Seat> {
