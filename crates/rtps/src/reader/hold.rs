@@ -3,8 +3,8 @@
 //! A sample is often answered by a sample. An acknowledgement that asks for nothing and is due together with a sample for the
 //! application then costs no datagram of its own, if it waits for as long as the application is at it. Where that was in vain again
 //! and again it is not tried each time.
-use wire::message::encode::{self, INFO_DESTINATION_LEN, MAX_ACKNACK_LEN};
 use wire::message::AckNack;
+use wire::message::encode::{self, INFO_DESTINATION_LEN, MAX_ACKNACK_LEN};
 use wire::{Instant, Now, SequenceNumberSet};
 
 use super::Reader;
