@@ -267,6 +267,8 @@ impl Node {
         if self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
+        // What waits for company goes now.
+        self.on_rest();
         let now = self.host.now();
         self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
@@ -389,7 +391,14 @@ impl Node {
             if state.machine.poll_timeout() <= now.monotonic {
                 state.machine.on_timeout(now);
             }
-            state.machine.take_status_news()
+            let timeout = state.machine.poll_timeout();
+            let news = state.machine.take_status_news();
+            drop(state);
+            if timeout > now.monotonic {
+                // Another thread may be sending: it must find the alarm set, for setting one anew wakes a thread.
+                self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
+            }
+            news
         };
         self.send_of(cell, work);
         cell.wake_blocked();

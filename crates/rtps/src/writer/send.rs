@@ -358,7 +358,9 @@ impl<P: Payload> Writer<P> {
     fn asks_along(&mut self, now: Instant) -> bool {
         let asks = self.asks() || now >= self.ask_at;
         if asks {
-            self.asked(now);
+            self.unasked = 0;
+            // A question by itself does not count: the changes after it would leave the next one to the timer again.
+            self.ask_at = now.after(self.config.heartbeat_period.scaled(1, 2));
         }
         // A question that is due is not put off: somebody may wait for the answer. And one that is not sent this change is reached by
         // such a question only.
@@ -367,11 +369,6 @@ impl<P: Payload> Writer<P> {
             self.heartbeat_at = self.heartbeat_at.max(now.after(self.config.heartbeat_period));
         }
         asks
-    }
-
-    fn asked(&mut self, now: Instant) {
-        self.unasked = 0;
-        self.ask_at = now.after(self.config.heartbeat_period.scaled(1, 2));
     }
 
     fn wants_heartbeat(&self) -> bool {
@@ -607,7 +604,7 @@ impl<P: Payload> Writer<P> {
         if out.paths().is_empty() {
             return self.poll_directed(out);
         }
-        self.asked(now);
+        self.unasked = 0;
         let heartbeat = self.heartbeat(self.fresh, false);
         let guid = self.config.guid;
         Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram).heartbeat(&heartbeat);
