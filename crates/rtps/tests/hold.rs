@@ -168,7 +168,9 @@ fn what_is_missing_meanwhile_is_asked_for_in_its_time() {
 #[test]
 fn what_was_in_vain_again_and_again_is_tried_less_often() {
     let mut bench = Bench::new(true);
-    let mut waits = |number: i64, is_carried: bool| {
+    let mut number = 0;
+    let mut waits = |is_carried: bool| {
+        number += 1;
         bench.receive(&[number], Some((number, false)));
         let waits = bench.reader.holds();
         let carried = if is_carried { bench.carried(&path(), 1_000).len() } else { 0 };
@@ -176,10 +178,10 @@ fn what_was_in_vain_again_and_again_is_tried_less_often() {
         assert_eq!(bench.sent().len() + carried, 1, "each is answered once");
         waits
     };
-    assert_eq!((1..=10).filter(|number| waits(*number, true)).count(), 10);
-    let tried = (11..=1_010).filter(|number| waits(*number, false)).count();
+    assert_eq!((0..10).filter(|_| waits(true)).count(), 10);
+    let tried = (0..1_000).filter(|_| waits(false)).count();
     assert!((10..=30).contains(&tried), "{tried} of 1000");
-    let first = (1_011..=1_100).position(|number| waits(number, true)).unwrap();
+    let first = (0..100).position(|_| waits(true)).unwrap();
     assert!(first <= 63, "{first}");
-    assert!((1_101..=1_110).all(|number| waits(number, true)));
+    assert!((0..10).all(|_| waits(true)));
 }
