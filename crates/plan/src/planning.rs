@@ -29,10 +29,11 @@ pub(crate) enum Verdict {
     Refused(Box<Refusal>),
 }
 
-/// Steps of work that a plan may be, and further ones for each octet of its files. Ten thousand flows over a thousand
-/// switches are a twentieth of that.
-const STEPS: u64 = 1_000_000_000;
-const STEPS_PER_OCTET: u64 = 1_000;
+/// Steps of work that a plan may be, and further ones for each octet of its files: a second or so, and a microsecond or so
+/// for each octet. Ten thousand flows over a thousand switches are less than a hundredth of that, and half of it if most of
+/// them are refused at ports that are full.
+const STEPS: u64 = 500_000_000;
+const STEPS_PER_OCTET: u64 = 500;
 
 /// A network and what became of its flows.
 #[derive(Debug)]
@@ -88,7 +89,8 @@ impl<'n> Plan<'n> {
         }
         let place = self.exhausted_at.get().map_or("its end", String::as_str);
         Err(format!(
-            "the plan takes more than {} steps, which its files may ask for by their size; it came to {place}\n  split the              network or its flows, or give it more with --effort",
+            "the plan takes more than the {} steps that its files may ask for by their size; it came to {place}\n  \
+             split the network or its flows, or give it more with --effort",
             self.ledger.work().most()
         ))
     }
