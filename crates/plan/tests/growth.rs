@@ -63,15 +63,3 @@ fn the_work_of_a_change_grows_with_the_files() {
     });
     assert_growth("change", small, large);
 }
-
-/// What would be more than the size of the file allows is told, with the place to which the plan came, and may be asked for.
-#[test]
-fn a_file_that_asks_for_too_much_is_refused() {
-    let folder = Folder::new("growth-too-much");
-    let network = arguments(&folder.file("net.toml", &shapes::almost_full(300)));
-    let (code, out, told) = run(&network);
-    assert_eq!((code, out.as_str()), (WRONG, ""));
-    assert!(told.contains("it came to the flow \"f") && told.contains(" to s"), "{told}");
-    assert!(told.contains("split the network or its flows, or give it more with --effort"), "{told}");
-    assert_ne!(run(&Arguments { effort: 2, ..network }).0, WRONG);
-}

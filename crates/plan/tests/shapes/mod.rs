@@ -268,7 +268,7 @@ fn no_way(count: usize) -> String {
 
 /// Two flows on each link that leave it next to nothing, with separations that have no common divisor: busy periods without
 /// end.
-pub(crate) fn almost_full(count: usize) -> String {
+fn almost_full(count: usize) -> String {
     let mut file = String::new();
     model(&mut file, "large", 4, "1 Gb/s");
     for number in 0..count {
