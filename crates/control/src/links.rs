@@ -84,8 +84,8 @@ impl ResourceManager {
     }
 
     pub(crate) fn want_tree(&mut self) {
-        if self.wanted_tree() != self.tree && !self.queue.contains(&Work::Tree) {
-            self.queue.push_front(Work::Tree);
+        if self.wanted_tree() != self.tree && !self.chores.contains(&Work::Tree) {
+            self.chores.push_front(Work::Tree);
         }
     }
 
