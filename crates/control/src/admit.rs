@@ -183,7 +183,7 @@ impl ResourceManager {
                     return true;
                 }
                 if !plan.moves.is_empty() {
-                    if self.busy() > 0 {
+                    if self.changing() > 0 {
                         return false;
                     }
                     if let Some(reason) = self.immovable(&plan) {

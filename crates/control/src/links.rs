@@ -92,7 +92,7 @@ impl ResourceManager {
     /// Changes the tree: first links are closed that are not in the new one, everywhere; then others are opened. False
     /// if something else has to end before.
     pub(crate) fn begin_tree(&mut self, now: Duration) -> bool {
-        if self.busy() > 0 {
+        if self.changing() > 0 {
             return false;
         }
         let wanted = self.wanted_tree();

@@ -100,6 +100,28 @@ fn a_more_important_request_gets_the_room_before_one_that_waits() {
 }
 
 #[test]
+fn flows_whose_last_frames_leave_keep_nobody_waiting() {
+    let mut world = World::up(one_switch());
+    let small = |number: u8| {
+        let contract = at_once(100, 500 * MS);
+        request(pair(number), 1, 0, 3, (5000, 6000 + u16::from(number)), contract, 400 * MS)
+    };
+    let many = u8::try_from(Config::default().most_operations).unwrap() + 8;
+    (1..=many).for_each(|number| world.ask(small(number)));
+    world.settle();
+    assert_eq!(world.store.len(), usize::from(many));
+    (1..=many).for_each(|number| world.withdraw(pair(number)));
+    world.settle();
+    assert_eq!(world.manager.report().switches[0].flows, 0, "all are out of the switch");
+    assert_eq!(world.store.len(), usize::from(many), "their places are not free yet");
+    world.ask(small(100));
+    world.settle();
+    assert_eq!(world.state(pair(100)), Some(State::Admitted));
+    world.pass(Duration::from_millis(401));
+    assert_eq!(world.store.len(), 1);
+}
+
+#[test]
 fn nobody_waits_for_a_switch_that_is_away() {
     let mut world = leaving(48_004);
     world.disconnect_agent(0);
