@@ -71,6 +71,11 @@ fn network(switches: usize) -> String {
         text += &format!("[[host]]\nname = \"r{host}\"\naddress = \"10.1.0.{read}\"\n");
         text += &format!("[[link]]\nends = [\"r{host}\", \"s{switches}:{read}\"]\n");
     }
+    // Every switch with gates has a host.
+    for switch in 2..switches {
+        text +=
+            &format!("[[host]]\nname = \"m{switch}\"\n[[link]]\nends = [\"m{switch}\", \"s{switch}:1\"]\n");
+    }
     text += "[[host]]\nname = \"asker\"\n[[link]]\nends = [\"asker\", \"s1:13\"]\n";
     text += "[[host]]\nname = \"manager\"\nmanager = true\n[[link]]\nends = [\"manager\", \"s1:14\"]\n";
     text
