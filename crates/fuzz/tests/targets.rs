@@ -89,7 +89,7 @@ fn a_switch_that_lies() {
 
 #[test]
 fn samples_of_admission() {
-    withstands(&targets::ADMISSION_SAMPLE, "fuzz.participant_executions", 50);
+    withstands(&targets::ADMISSION_SAMPLE, "fuzz.participant_executions", 20);
 }
 
 #[test]

@@ -2,15 +2,20 @@
 use core::time::Duration;
 
 use control::ResourceManager;
-use control::action::{Action, Facts};
+use control::action::{Action, Done, Facts, SwitchContent, SwitchReport};
 use control::config::Config;
 use control::network::{Host, Link, Network, Switch};
 use gate::protocol::{
-    Answer, ContractState, Counters, Others as OtherFrames, PortState, Refusal, Request as GateRequest,
+    Answer, ContractState, Counters, Others as OtherFrames, PortState as GatedPort, Refusal,
+    Request as GateRequest,
 };
 use latency::network::{Buffer, Port};
 use latency::split::Split;
 use latency::switch::{Guard, Others, SwitchModel};
+use openflow::multipart::GroupFeatures;
+use openflow::port::{PortConfig, PortFeatures, PortState};
+use openflow::switch::{Capabilities, Features};
+use openflow::words::PortNo;
 use wire::admission::{Contract, Measured, Report, Request, Socket, Stage, State, Verdict};
 use wire::cdr::{DdsType, Encoding, Representation};
 use wire::cursor::Endianness;
@@ -86,7 +91,7 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// A switch with gates, and two hosts.
-fn network() -> Network {
+fn network() -> Option<Network> {
     let model = SwitchModel {
         ports: 4,
         queues: 4,
@@ -99,54 +104,126 @@ fn network() -> Network {
         preemption: false,
         mtu: 1_500,
     };
-    let port = model.port(model.rate, 0, Others { best_effort: true, control: None });
-    let port = port.unwrap_or_else(|error| panic!("the model is right: {error:?}"));
+    let port = model.port(model.rate, 0, Others { best_effort: true, control: None }).ok()?;
     let host = |number: u8| Host { name: format!("h{number}"), addresses: vec![[10, 0, 0, number]] };
     let link = |from, to, number| Link { from, to, number, port: Port { ..port } };
-    Network {
+    Some(Network {
         hosts: vec![host(1), host(2)],
         switches: vec![Switch { name: "s".to_owned(), datapath: 1, model }],
         links: vec![link(0, 2, 0), link(2, 0, 1), link(1, 2, 0), link(2, 1, 2)],
         split: Split::Load,
-    }
+    })
 }
 
-/// Reads a payload as a sample of each topic, and tells a manager, without switches, what came.
-pub(super) fn session() -> impl FnMut(&[u8]) {
-    let config = Config { most_requests: MOST_REQUESTS, ..Config::default() };
-    let manager = ResourceManager::new(config, network(), 1);
-    let mut manager = manager.unwrap_or_else(|error| panic!("the network is right: {error}"));
-    let mut now = Duration::ZERO;
-    move |payload| {
-        super::cdr::sample::<Request>(payload);
-        super::cdr::sample::<Verdict>(payload);
-        super::cdr::sample::<Measured>(payload);
-        super::cdr::sample::<Report>(payload);
-        now += Duration::from_millis(100);
-        if let Ok(request) = Request::decode_payload(payload) {
-            manager.request(now, request, Facts::default());
+/// A manager whose switch and gates do whatever they are told.
+struct Managed {
+    manager: ResourceManager,
+    now: Duration,
+}
+
+impl Managed {
+    /// `None` if the network makes no sense.
+    fn new() -> Option<Self> {
+        let config = Config { most_requests: MOST_REQUESTS, ..Config::default() };
+        let network = network()?;
+        let ports = network.links.iter().filter(|link| link.number > 0).map(|link| port(link.number));
+        let ports = ports.collect();
+        let manager = ResourceManager::new(config, network, 1).ok()?;
+        let mut managed = Self { manager, now: Duration::ZERO };
+        let features = Features {
+            datapath_id: 1,
+            buffers: 0,
+            tables: 254,
+            auxiliary_id: 0,
+            capabilities: Capabilities(0),
+        };
+        let groups =
+            GroupFeatures { types: 15, capabilities: 7, max_groups: [u32::MAX; 4], actions: [u32::MAX; 4] };
+        let report = SwitchReport { features, ports, meters: None, groups: Some(groups), queues: Vec::new() };
+        let up = managed.manager.switch_up(Duration::ZERO, &report);
+        assert!(up.is_ok(), "the switch is right: {up:?}");
+        let up = managed.manager.gates_up(Duration::ZERO, 1, None);
+        assert!(up.is_ok(), "its gates are right: {up:?}");
+        managed.settle();
+        Some(managed)
+    }
+
+    fn settle(&mut self) {
+        let Self { manager, now } = self;
+        while let Some(action) = manager.poll_action() {
+            let gives_up = matches!(action, Action::Disconnect { .. });
+            assert!(!gives_up, "the switch has done all it was told");
+            match action {
+                Action::Install { token, .. } | Action::Gate { token, .. } => {
+                    manager.installed(*now, token, Done::Confirmed);
+                }
+                Action::Read { token, .. } => manager.has_read(*now, token, Ok(SwitchContent::default())),
+                Action::Store { token, .. } => manager.stored(*now, token, Done::Confirmed),
+                Action::Publish { token, verdict } => {
+                    assert!(verdict.reason.len() <= wire::admission::MOST_TEXT);
+                    assert_eq!(verdict.state == State::Admitted, verdict.bound > 0, "{verdict:?}");
+                    if let Some(token) = token {
+                        manager.announced(*now, token);
+                    }
+                }
+                Action::Send { .. } | Action::Dispose(_) | Action::Disconnect { .. } => {}
+            }
         }
-        if let Ok(key) = Request::decode_key_payload(payload) {
+    }
+
+    fn hear(&mut self, payload: &[u8]) {
+        self.now += Duration::from_millis(100);
+        let Self { manager, now } = self;
+        if let Ok(request) = Request::decode_payload(payload) {
             // Some of them are wanted no longer.
-            if key.serial.is_multiple_of(8) {
-                manager.withdraw(now, key.pair());
+            if request.serial.is_multiple_of(8) {
+                manager.withdraw(*now, request.pair());
+            } else {
+                manager.request(*now, request, Facts::default());
             }
         }
         if let Ok(measured) = Measured::decode_payload(payload) {
             manager.measured(&measured);
         }
-        manager.handle_timeout(now);
-        while let Some(action) = manager.poll_action() {
-            match action {
-                Action::Publish { verdict, .. } => {
-                    assert_ne!(verdict.state, State::Admitted, "there is no switch: {verdict:?}");
-                    assert!(verdict.reason.len() <= wire::admission::MOST_TEXT);
-                }
-                Action::Dispose(_) => {}
-                other => panic!("there is nothing to be done: {other:?}"),
-            }
+        self.settle();
+        self.manager.handle_timeout(self.now);
+        self.settle();
+        let report = self.manager.report();
+        assert!(report.pairs.len() <= MOST_REQUESTS);
+        assert!(report.pairs.iter().all(|pair| pair.present <= pair.promised), "{report:?}");
+        assert_eq!(self.manager.audit(), Ok(()));
+    }
+}
+
+fn port(number: u32) -> openflow::port::Port {
+    openflow::port::Port {
+        number: PortNo(number),
+        address: [2, 0, 0, 0, 0, 1],
+        raw_name: [0; 16],
+        config: PortConfig::NONE,
+        state: PortState::NONE,
+        current: PortFeatures::NONE,
+        advertised: PortFeatures::NONE,
+        supported: PortFeatures::NONE,
+        peer: PortFeatures::NONE,
+        // As the network says, in kilobits per second.
+        current_speed: 100_000,
+        max_speed: 100_000,
+    }
+}
+
+/// Reads a payload as a sample of each topic, and tells a manager what came.
+pub(super) fn session() -> impl FnMut(&[u8]) {
+    let mut managed = Managed::new();
+    move |payload| {
+        super::cdr::sample::<Request>(payload);
+        super::cdr::sample::<Verdict>(payload);
+        super::cdr::sample::<Measured>(payload);
+        super::cdr::sample::<Report>(payload);
+        assert!(managed.is_some(), "the network makes no sense");
+        if let Some(managed) = &mut managed {
+            managed.hear(payload);
         }
-        assert!(manager.report().pairs.len() <= MOST_REQUESTS);
     }
 }
 
@@ -179,12 +256,12 @@ pub(super) fn line_seeds() -> Vec<Vec<u8>> {
         GateRequest::Limit { port, frames: 5_000 },
     ];
     let state = ContractState { port, key, contract, counters: Counters::default() };
-    let ports = PortState { port, interface: "p1".to_owned(), limit: 9, others: OtherFrames::default() };
+    let ports = GatedPort { port, interface: "p1".to_owned(), limit: 9, others: OtherFrames::default() };
     let answers = [
         Answer::Set { port, key, contract },
         Answer::Removed { port, key, counters: Some(Counters::default()) },
         Answer::Cleared { contracts: 2 },
-        Answer::List { ports: vec![ports], contracts: vec![state.clone(), state] },
+        Answer::List { ports: vec![ports], contracts: vec![state, state] },
         Answer::Limit { port, frames: 7 },
         Answer::Refused { reason: Refusal::Range, what: "a \"number\"\n".to_owned() },
     ];
@@ -235,5 +312,13 @@ mod tests {
                 || serde_json::from_slice::<Answer>(&line).is_ok();
             assert!(read, "{}", String::from_utf8_lossy(&line));
         }
+    }
+
+    #[test]
+    fn the_manager_admits_what_it_should() {
+        let mut managed = Managed::new().unwrap();
+        [1, 20, 40].iter().flat_map(|octet| encoded(&request(*octet))).for_each(|seed| managed.hear(&seed));
+        let report = managed.manager.report();
+        assert_eq!(report.pairs.iter().filter(|pair| pair.state == "admitted").count(), 3, "{report:?}");
     }
 }

@@ -196,8 +196,9 @@ pub const IDL_TEXT: Target = Target {
 const MANAGER_BATCH: u64 = 512;
 /// What it may keep of them, in octets: its requests and what is not told yet.
 const MANAGER_KEEPS: isize = 256 * 1024;
-/// How many times the budget of the network an input may take: ways are looked for, with a copy of all promises.
-const MANAGER_HUNGER: usize = 4;
+/// How many times the budget of the network an input may take: a busy period of messages that come late in great numbers has as many
+/// steps as the analysis makes at most (`latency::busy::EFFORT`), whatever the numbers.
+const MANAGER_HUNGER: usize = 64;
 
 /// Samples of the topics of admission, to a resource manager.
 pub const ADMISSION_SAMPLE: Target = Target {
