@@ -197,7 +197,7 @@ fn far_end(variant: &str, place: &str, octets: usize) -> Result<(), Failure> {
 
 impl Link {
     fn send(&mut self, octets: &[u8], waiting: Waiting) -> Result<(), Failure> {
-        self.producer.send(std::iter::once(octets))?;
+        self.producer.send(octets.len(), std::iter::once(octets))?;
         if waiting == Waiting::Sleep {
             self.bell.ring();
         }

@@ -65,6 +65,11 @@ impl Doorbell {
         self.woken.swap(false, SeqCst)
     }
 
+    /// True if the next [`Doorbell::sleep`] would end at once, because of [`Doorbell::wake`].
+    pub fn is_woken(&self) -> bool {
+        self.woken.load(Relaxed)
+    }
+
     /// Ends a sleep of this process, the one in progress or else the next one.
     pub fn wake(&self) {
         self.woken.store(true, SeqCst);

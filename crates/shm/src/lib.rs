@@ -22,6 +22,6 @@ mod ring;
 mod segment;
 
 pub use doorbell::{Bell, Doorbell};
-pub use meet::{Meeting, Peer, Readiness, Said, Talk, ready};
+pub use meet::{Meeting, Peer, Readiness, Said, Talk, own_user, ready};
 pub use ring::{Consumer, Loan, Message, Nonsense, Producer, Refused, join};
 pub use segment::{CAPACITY, MAX_CAPACITY, MIN_CAPACITY, Segment, SegmentError, Window};

@@ -11,7 +11,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
 use crate::segment::{RING, Segment, Window};
@@ -36,7 +36,7 @@ pub enum Nonsense {
 /// Why a message was not written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// There is no room until the consumer has read more. It will ring our doorbell.
+    /// There is no room until the consumer has read more.
     Full,
     /// It never fits: see [`Producer::largest`].
     TooLarge,
@@ -131,20 +131,19 @@ impl Producer {
         Ok(Loan { octets, segment: &self.own, written: &mut self.written })
     }
 
-    /// Writes a message of several pieces.
+    /// Writes a message of `len` octets that lies in several pieces; what they have beyond that is left out.
     ///
     /// # Errors
     ///
     /// [`Refused`]; nothing was written then.
-    pub fn send<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]> + Clone) -> Result<(), Refused> {
-        let len = pieces.clone().map(<[u8]>::len).sum();
+    pub fn send<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(), Refused> {
         let mut loan = self.loan(len)?;
-        let mut at = 0;
+        let mut rest = &mut *loan;
         for piece in pieces {
-            if let Some(to) = loan.get_mut(at..at + piece.len()) {
-                to.copy_from_slice(piece);
-            }
-            at += piece.len();
+            let fits = piece.len().min(rest.len());
+            let (to, after) = rest.split_at_mut(fits);
+            to.copy_from_slice(piece.get(..fits).unwrap_or_default());
+            rest = after;
         }
         loan.commit();
         Ok(())
@@ -155,18 +154,7 @@ impl Producer {
             return Ok(());
         }
         self.look()?;
-        if self.has_room(needed) {
-            return Ok(());
-        }
-        // Said before it is looked at again: who reads in between sees it before it sleeps.
-        self.set_wants_room(1);
-        fence(SeqCst);
-        self.look()?;
-        if self.has_room(needed) {
-            self.set_wants_room(0);
-            return Ok(());
-        }
-        Err(Refused::Full)
+        if self.has_room(needed) { Ok(()) } else { Err(Refused::Full) }
     }
 
     fn has_room(&self, needed: usize) -> bool {
@@ -183,17 +171,8 @@ impl Producer {
         if under_way > self.written.wrapping_sub(self.consumed) || !consumed.is_multiple_of(LINE as u64) {
             return Err(Refused::Nonsense(Nonsense::Consumed(consumed)));
         }
-        if self.consumed != consumed {
-            self.consumed = consumed;
-            self.set_wants_room(0);
-        }
+        self.consumed = consumed;
         Ok(())
-    }
-
-    fn set_wants_room(&self, value: u32) {
-        if let Some(word) = self.own.wants_room().filter(|word| word.load(Relaxed) != value) {
-            word.store(value, Relaxed);
-        }
     }
 }
 
@@ -271,11 +250,6 @@ impl Consumer {
         message.copy_to(0, to);
         message.done();
         Ok(Some(len))
-    }
-
-    /// True if the producer waits for room: after messages were read, and always before sleeping, its bell has to be rung then.
-    pub fn is_room_wanted(&self) -> bool {
-        self.other.wants_room()
     }
 
     fn head(&self) -> u64 {

@@ -7,7 +7,6 @@
 //! | 8 to 15 | nonce of whoever made it | once |
 //! | 16 to 23 | capacity of the ring, a power of two | once |
 //! | 64 to 71 | how far the ring of the other side was read, in octets since the beginning | by the consumer |
-//! | 128 to 131 | 1: the producer waits for room | by the producer, and back by itself |
 //! | 4096 and on | the ring | by the producer |
 //!
 //! The words are in the byte order of the machine.
@@ -36,7 +35,6 @@ const AT_VERSION: usize = 4;
 const AT_NONCE: usize = 8;
 const AT_CAPACITY: usize = 16;
 const AT_CONSUMED: usize = 64;
-const AT_WANTS_ROOM: usize = 128;
 
 /// A segment of ours: only this process can write it.
 #[derive(Debug)]
@@ -108,10 +106,6 @@ impl Segment {
     pub(crate) fn consumed(&self) -> Option<&AtomicU64> {
         self.map.word(AT_CONSUMED)
     }
-
-    pub(crate) fn wants_room(&self) -> Option<&AtomicU32> {
-        self.map.half(AT_WANTS_ROOM)
-    }
 }
 
 impl Window {
@@ -142,11 +136,6 @@ impl Window {
     /// How far the other side has read our ring, as it says.
     pub(crate) fn consumed(&self) -> Option<u64> {
         self.map.word(AT_CONSUMED).map(|word| word.load(Relaxed))
-    }
-
-    /// The other side waits for room in its ring, as it says.
-    pub(crate) fn wants_room(&self) -> bool {
-        self.map.half(AT_WANTS_ROOM).is_some_and(|word| word.load(Relaxed) != 0)
     }
 }
 

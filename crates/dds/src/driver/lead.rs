@@ -1,4 +1,4 @@
-//! Who reads the endpoints' socket: its own thread, or a thread that waits for data and so is not woken by another one.
+//! Who reads the endpoints' socket, or the rings of shared memory: a thread of their own, or one that waits for data and so is not woken by another one.
 //!
 //! The right to read is a [`Role`], a value that one thread holds at a time. Its own thread gives it up when somebody asks, and
 //! takes it back when nobody has used it for a while. Whoever leads lays it down when its wait is over; in steady state
@@ -12,13 +12,20 @@ use udp::Receiver;
 use wire::Instant;
 
 use crate::driver::clock;
+use crate::driver::links::Links;
 use crate::host::Engine;
 
 /// What reading takes.
 pub(super) struct Role {
-    pub(super) receiver: Receiver,
+    pub(super) source: Source,
     pub(super) buffer: Box<[u8]>,
     pub(super) engine: Arc<dyn Engine>,
+}
+
+/// What is read.
+pub(super) enum Source {
+    Socket(Receiver),
+    Rings(Arc<Links>),
 }
 
 /// Where the role lies while nobody reads, and where threads wait for it.
@@ -337,7 +344,7 @@ mod tests {
     fn role() -> Box<Role> {
         let local = "127.0.0.1:0".parse().unwrap();
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
-        Box::new(Role { receiver: socket.receiver(), buffer: Box::default(), engine: Arc::new(Nothing) })
+        Box::new(Role { source: Source::Socket(socket.receiver()), buffer: Box::default(), engine: Arc::new(Nothing) })
     }
 
     fn seat() -> Arc<Seat> {

@@ -16,6 +16,7 @@ pub(crate) mod write;
 pub(crate) mod writer;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
@@ -113,6 +114,7 @@ impl Node {
             metatraffic_multicast: addresses.metatraffic_multicast.clone(),
             default_unicast: addresses.default_unicast.clone(),
             default_multicast: addresses.default_multicast.clone(),
+            shared_memory: addresses.shared_memory,
             ..config
         };
         let prefix = config.prefix;
@@ -489,6 +491,14 @@ impl Engine for Node {
                 addresses.default_unicast.clone(),
             );
             self.renew_flows(addresses, work);
+            work.discovery = true;
+        });
+    }
+
+    fn on_link(&self, participant: GuidPrefix, link: Option<NonZeroU32>) {
+        let now = self.host.now();
+        self.command(|work| {
+            self.lock_discovery().set_link(now, participant, link);
             work.discovery = true;
         });
     }
