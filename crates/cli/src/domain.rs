@@ -43,7 +43,13 @@ pub struct DomainOptions {
     #[arg(long)]
     pub shared_memory: bool,
     /// With --shared-memory: microseconds for which a thread that waits looks at the memory before it sleeps, at most a second.
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, requires = "shared_memory", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        default_value_t = 0,
+        requires = "shared_memory",
+        hide_default_value = true
+    )]
     pub spin: u32,
 }
 

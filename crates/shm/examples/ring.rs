@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use shm::{Bell, CAPACITY, Consumer, Doorbell, Meeting, Producer, Refused, Said, Segment, Talk, Window, join, ready};
+use shm::{
+    Bell, CAPACITY, Consumer, Doorbell, Meeting, Producer, Refused, Said, Segment, Talk, Window, join, ready,
+};
 
 type Failure = Box<dyn Error>;
 
@@ -72,7 +74,8 @@ fn main() -> Result<(), Failure> {
                     table.add(format!("{octets:6} octets, two cores, ring, {name}"), time, udp);
                 }
             }
-            for (variant, name) in [("loan", "written whole and copied out"), ("touch", "first line touched")] {
+            for (variant, name) in [("loan", "written whole and copied out"), ("touch", "first line touched")]
+            {
                 let rate = throughput(variant)?;
                 table.rate(format!("{LARGE:6} octets, two cores, loans, {name}"), rate);
             }
@@ -302,9 +305,9 @@ impl Table {
             ratios.sort_by(f64::total_cmp);
             let [low, middle, high] = [0, values.len() / 2, values.len() - 1].map(|at| values[at]);
             match ratios.get(ratios.len() / 2) {
-                Some(ratio) => println!(
-                    "{name:45} {middle:8.2} us [{low:.2}, {high:.2}]  ratio to udp {ratio:.3}"
-                ),
+                Some(ratio) => {
+                    println!("{name:45} {middle:8.2} us [{low:.2}, {high:.2}]  ratio to udp {ratio:.3}")
+                }
                 None => println!(
                     "{name:58} {:6.0} thousand/s [{:.0}, {:.0}]",
                     middle / 1e3,

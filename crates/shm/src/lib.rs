@@ -13,7 +13,9 @@
 //! process it is, and ends with that process. Abstract names belong to a network namespace.
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("the crate shm works on Linux only so far: it stands on memfd with seals, futex and abstract socket names");
+compile_error!(
+    "the crate shm works on Linux only so far: it stands on memfd with seals, futex and abstract socket names"
+);
 
 mod doorbell;
 mod map;

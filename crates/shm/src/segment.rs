@@ -123,7 +123,9 @@ impl Window {
         let map = Map::new(file, len, false).map_err(system("mmap"))?;
         let half = |at| map.half(at).map(|word| word.load(Relaxed));
         let word = |at| map.word(at).map(|word| word.load(Relaxed));
-        if half(0) != Some(MAGIC) || half(AT_VERSION) != Some(VERSION) || word(AT_CAPACITY) != Some(capacity as u64)
+        if half(0) != Some(MAGIC)
+            || half(AT_VERSION) != Some(VERSION)
+            || word(AT_CAPACITY) != Some(capacity as u64)
         {
             return Err(SegmentError::Form);
         }

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use shm::{
-    Bell, Consumer, Doorbell, MIN_CAPACITY, Meeting, Producer, Refused, Said, Segment, Talk, Window, join, ready,
+    Bell, Consumer, Doorbell, MIN_CAPACITY, Meeting, Producer, Refused, Said, Segment, Talk, Window, join,
+    ready,
 };
 
 /// Longer than anything here takes; only a failing test waits so long.
@@ -137,7 +138,10 @@ fn send(producer: &mut Producer, number: u64) -> Result<(), Refused> {
 
 fn check(message: &[u8], number: u64) {
     assert_eq!(message.len(), (number % 1_000) as usize * 8 + 8);
-    assert!(message.as_chunks::<8>().0.iter().all(|word| *word == number.to_ne_bytes()), "message {number} is torn");
+    assert!(
+        message.as_chunks::<8>().0.iter().all(|word| *word == number.to_ne_bytes()),
+        "message {number} is torn"
+    );
 }
 
 fn exchange(talk: Talk, doorbell: &Doorbell) -> Option<Link> {
@@ -172,7 +176,8 @@ impl Left {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let thread = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
         // Others use /dev/shm too, by their own names.
-        let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.file_name());
+        let files =
+            std::fs::read_dir("/dev/shm").into_iter().flatten().flatten().map(|file| file.file_name());
         let ours = |name: &std::ffi::OsString| name.to_string_lossy().contains("punctual");
         Self {
             descriptors: std::fs::read_dir("/proc/self/fd").unwrap().count(),

@@ -6,7 +6,10 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 
 use forged::{Forged, RING, SEALS};
-use shm::{Bell, Consumer, MAX_CAPACITY, MIN_CAPACITY, Nonsense, Producer, Refused, Segment, SegmentError, Window, join};
+use shm::{
+    Bell, Consumer, MAX_CAPACITY, MIN_CAPACITY, Nonsense, Producer, Refused, Segment, SegmentError, Window,
+    join,
+};
 
 const NONCE: u64 = 0x1234_5678_9abc_def0;
 const MESSAGE: u64 = 1 << 32;

@@ -68,9 +68,9 @@ fn words_that_are_too_long_end_the_talk_and_their_memory_is_let_go_of() {
     // The descriptors that came are closed: only the doorbell's own is there for its memory.
     let inode = |file: &std::path::Path| std::fs::metadata(file).ok().map(|about| about.ino());
     let own = std::fs::metadata(format!("/proc/self/fd/{}", doorbell.file().as_raw_fd())).unwrap().ino();
-    let open = std::fs::read_dir("/proc/self/fd").unwrap().filter(|entry| {
-        entry.as_ref().is_ok_and(|entry| inode(&entry.path()) == Some(own))
-    });
+    let open = std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter(|entry| entry.as_ref().is_ok_and(|entry| inode(&entry.path()) == Some(own)));
     assert_eq!(open.count(), 1);
     let many = [doorbell.file(); 3];
     assert_eq!(near.say(b"hello", &many).unwrap_err().kind(), ErrorKind::InvalidInput);

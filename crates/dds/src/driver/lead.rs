@@ -344,7 +344,11 @@ mod tests {
     fn role() -> Box<Role> {
         let local = "127.0.0.1:0".parse().unwrap();
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
-        Box::new(Role { source: Source::Socket(socket.receiver()), buffer: Box::default(), engine: Arc::new(Nothing) })
+        Box::new(Role {
+            source: Source::Socket(socket.receiver()),
+            buffer: Box::default(),
+            engine: Arc::new(Nothing),
+        })
     }
 
     fn seat() -> Arc<Seat> {

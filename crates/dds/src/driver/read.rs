@@ -219,7 +219,9 @@ impl Driver {
     fn read_one(&self, role: &mut Role, duty: Duty, wait: Wait) -> Option<End> {
         let receiver = match &role.source {
             Source::Socket(receiver) => receiver,
-            Source::Rings(links) => return self.read_ring(links, &mut role.buffer, &*role.engine, duty, wait),
+            Source::Rings(links) => {
+                return self.read_ring(links, &mut role.buffer, &*role.engine, duty, wait);
+            }
         };
         match receiver.receive(&mut role.buffer, wait) {
             Ok(Received::Datagram(datagram)) => {

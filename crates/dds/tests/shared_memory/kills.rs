@@ -34,7 +34,6 @@ fn start() -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-
 #[test]
 fn who_is_killed_leaves_nothing_behind() {
     alone(|| {

@@ -114,8 +114,13 @@ impl Links {
     pub(in crate::driver) fn meet_others(&self, tell: &dyn Fn(GuidPrefix, Option<NonZeroU32>)) {
         let meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(meeting) = meeting else { return };
-        let mut encounters =
-            Encounters { links: self, tell, known: BTreeMap::new(), conversations: Vec::new(), next_number: 0 };
+        let mut encounters = Encounters {
+            links: self,
+            tell,
+            known: BTreeMap::new(),
+            conversations: Vec::new(),
+            next_number: 0,
+        };
         while !self.is_closed() {
             encounters.look(&meeting);
         }
@@ -233,7 +238,8 @@ impl Encounters<'_> {
     }
 
     fn greet(&self, memory: &SharedMemory) -> Result<(Talk, Segment), String> {
-        let talk = Talk::new(&identity::name(memory.nonce)).map_err(|error| format!("it is not met: {error}"))?;
+        let talk =
+            Talk::new(&identity::name(memory.nonce)).map_err(|error| format!("it is not met: {error}"))?;
         check_user(&talk, memory)?;
         let segment = self.say(&talk, memory)?;
         Ok((talk, segment))

@@ -33,16 +33,15 @@ pub(super) fn obstacle(own: &SharedMemory, other: &SharedMemory) -> Option<Strin
                 .to_owned(),
         );
     }
-    (own.user != other.user).then(|| {
-        format!("it runs as user {} and this process as user {}: UDP is used", other.user, own.user)
-    })
+    (own.user != other.user)
+        .then(|| format!("it runs as user {} and this process as user {}: UDP is used", other.user, own.user))
 }
 
 /// FNV-1a.
 fn hash(octets: &[u8]) -> u64 {
-    octets.iter().fold(0xcbf2_9ce4_8422_2325, |hash, octet| {
-        (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3)
-    })
+    octets
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use wire::GuidPrefix;
 use crate::bytes::Bytes;
 
 /// A process that reads nothing for so long while its ring is full is not waited for: what is sent to it meanwhile is lost.
-const PATIENCE: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_millis(50);
 /// Datagrams that are read from one link before another one's.
 const TURN: u32 = 64;
 /// Where the GUID prefix of the sender lies in a datagram (RTPS 2.5, 9.4.4).
@@ -141,7 +141,11 @@ impl Outlet {
         let progress = self.producer.progress();
         match self.full {
             Some((since, at)) if at == progress => {
-                if since.elapsed() > PATIENCE { Way::Lost } else { Way::Full }
+                if since.elapsed() > PATIENCE {
+                    Way::Lost
+                } else {
+                    Way::Full
+                }
             }
             _ => {
                 self.full = Some((Instant::now(), progress));

@@ -72,8 +72,9 @@ impl Links {
             turn: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
-            caller: Caller::new()
-                .map_err(|error| system("shared memory", error, "it needs a few open files: see ulimit -n"))?,
+            caller: Caller::new().map_err(|error| {
+                system("shared memory", error, "it needs a few open files: see ulimit -n")
+            })?,
             meeting: Mutex::new(Some(meeting)),
             reasons: Mutex::default(),
             lost: AtomicU64::new(0),
@@ -188,7 +189,8 @@ impl Links {
         let reasons = self.reasons();
         lines.extend(reasons.iter().map(|(prefix, why)| format!("no shared memory with {prefix}: {why}")));
         if let lost @ 1.. = self.lost.load(Relaxed) {
-            lines.push(format!("{lost} datagrams were lost because a process did not read its shared memory"));
+            lines
+                .push(format!("{lost} datagrams were lost because a process did not read its shared memory"));
         }
         lines
     }
