@@ -7,6 +7,7 @@ mod kills;
 mod namespace;
 mod player;
 mod samples;
+mod strangers;
 
 use std::time::Duration;
 

@@ -45,10 +45,10 @@ const STRANGERS: usize = 64;
 const CONVERSATIONS: usize = 200;
 /// How long a connection may take to become a link.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// First wait before another try; doubles each time.
+/// First wait before another try; doubles up to sixteen times as much.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How often it is tried: the other side may not have discovered us yet.
-const TRIES: u32 = 9;
+/// How often it is tried, for about nine seconds: the other side may not have discovered us yet.
+const TRIES: u32 = 30;
 const MAGIC: [u8; 4] = *b"PNLK";
 const VERSION: u8 = 1;
 /// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
@@ -368,7 +368,7 @@ impl Encounters<'_> {
             self.links.note(prefix, why);
             return;
         }
-        known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.tries.min(TRIES)));
+        known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.tries.saturating_sub(1).min(4)));
     }
 
     fn is_linked(&self, prefix: GuidPrefix) -> bool {
