@@ -103,7 +103,7 @@ fn a_head_counts_only_if_its_message_lies_in_the_ring() {
         (0, Ok(None)),
         (MESSAGE, Ok(Some(0))),
         (MESSAGE | whole, Ok(Some(MIN_CAPACITY - 8))),
-        (MESSAGE | whole + 1, Err(Nonsense::Head(MESSAGE | whole + 1))),
+        (MESSAGE | (whole + 1), Err(Nonsense::Head(MESSAGE | (whole + 1)))),
         (MESSAGE | u64::from(u32::MAX), Err(Nonsense::Head(MESSAGE | u64::from(u32::MAX)))),
         (1, Err(Nonsense::Head(1))),
         (3 << 32, Err(Nonsense::Head(3 << 32))),

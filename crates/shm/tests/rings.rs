@@ -75,19 +75,19 @@ fn messages_of_all_lengths_arrive_in_order() {
 #[test]
 fn a_loan_is_written_in_place_and_seen_when_it_is_committed() {
     let [(mut producer, _), (_, mut consumer)] = ends();
-    let mut loan = producer.loan(1_000).unwrap();
-    loan.fill(5);
-    drop(loan);
+    // Not committed.
+    producer.loan(1_000).unwrap().fill(5);
     assert!(!consumer.is_ready());
     let mut loan = producer.loan(4).unwrap();
     loan.copy_from_slice(b"seen");
     assert!(!consumer.is_ready());
     loan.commit();
-    let message = consumer.peek().unwrap().unwrap();
-    let mut part = [0; 2];
-    assert!(message.copy_to(2, &mut part) && !message.copy_to(3, &mut part) && !message.is_empty());
-    assert_eq!(&part, b"en");
-    drop(message);
+    {
+        let message = consumer.peek().unwrap().unwrap();
+        let mut part = [0; 2];
+        assert!(message.copy_to(2, &mut part) && !message.copy_to(3, &mut part) && !message.is_empty());
+        assert_eq!(&part, b"en");
+    }
     // It is there until it is done with.
     assert_eq!(consumer.peek().unwrap().unwrap().len(), 4);
     consumer.peek().unwrap().unwrap().done();

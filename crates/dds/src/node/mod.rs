@@ -274,7 +274,7 @@ impl Node {
         let routes = self.routes.change(std::mem::take);
         for cell in routes.writers.values() {
             cell.lock().deleted = true;
-            cell.wake_blocked();
+            cell.wake_blocked(self.host());
             cell.watch.wake_waiters();
         }
         for cell in routes.readers.values() {
@@ -387,7 +387,7 @@ impl Node {
             state.machine.take_status_news()
         };
         self.send_of(cell, work);
-        cell.wake_blocked();
+        cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 

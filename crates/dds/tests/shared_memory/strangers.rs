@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -31,12 +33,19 @@ const RING: usize = 1 << 20;
 struct Witness {
     links: Mutex<Vec<Option<NonZeroU32>>>,
     datagrams: Mutex<Vec<Vec<u8>>>,
+    /// Of datagrams only their number is kept.
+    counts_only: AtomicBool,
+    count: AtomicU64,
     happened: Condvar,
 }
 
 impl Engine for Witness {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
         assert!(from.ip().is_unspecified(), "discovery would believe it");
+        self.count.fetch_add(1, SeqCst);
+        if self.counts_only.load(SeqCst) {
+            return;
+        }
         self.datagrams.lock().unwrap().push(datagram.to_vec());
         self.happened.notify_all();
     }
@@ -56,7 +65,8 @@ impl Witness {
     /// Waits until it was told of links that often, and gives the last.
     fn links(&self, count: usize) -> Option<NonZeroU32> {
         let told = self.links.lock().unwrap();
-        let (told, waited) = self.happened.wait_timeout_while(told, PATIENCE, |told| told.len() < count).unwrap();
+        let (told, waited) =
+            self.happened.wait_timeout_while(told, PATIENCE, |told| told.len() < count).unwrap();
         assert!(!waited.timed_out(), "told of {told:?}");
         assert_eq!(told.len(), count);
         *told.last().unwrap()
@@ -87,7 +97,10 @@ struct Other {
 
 impl Scene {
     fn new() -> Self {
-        let config = Config { shared_memory: dds::config::SharedMemoryConfig { ring: RING as u32, ..sharing().shared_memory }, ..sharing() };
+        let config = Config {
+            shared_memory: dds::config::SharedMemoryConfig { ring: RING as u32, ..sharing().shared_memory },
+            ..sharing()
+        };
         let host = Driver::open(0, &config).unwrap();
         let witness = Arc::<Witness>::default();
         host.start(Arc::clone(&witness) as Arc<dyn Engine>).unwrap();
@@ -259,7 +272,8 @@ fn datagrams_take_the_link_and_only_those_of_the_participant_are_taken() {
         send(&mut other, b"too short");
         send(&mut other, &message(PREFIX, b"its own"));
         assert_eq!(scene.witness.datagrams(1), [message(PREFIX, b"its own")]);
-        let path = Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
         let datagram = transmit(1_000);
         assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
         let mut expected = Vec::new();
@@ -283,7 +297,8 @@ fn who_does_not_read_is_not_waited_for_for_ever() {
     alone(|| {
         let scene = Scene::new();
         let (mut other, link) = scene.link();
-        let path = Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
         let datagram = transmit(16_000);
         let mut taken = 0;
         while scene.host.send(Channel::User, &path, &datagram) == Sent::Done {
@@ -310,5 +325,33 @@ fn who_does_not_read_is_not_waited_for_for_ever() {
         assert!(matches!(other.talk.hear(&mut [0; 1]), Ok(Said::Nothing)));
         scene.host.close();
         assert!(matches!(hear(&other.talk), Said::Gone));
+    });
+}
+
+#[test]
+fn a_datagram_each_way_takes_nothing_from_the_heap() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, link) = scene.link();
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let (datagram, answer) = (transmit(1_000), message(PREFIX, &[7; 1_000]));
+        scene.witness.counts_only.store(true, SeqCst);
+        let mut buffer = vec![0; 65_536];
+        let mut round = || {
+            let count = scene.witness.count.load(SeqCst);
+            assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+            assert!(other.consumer.receive(&mut buffer).unwrap().is_some());
+            send(&mut other, &answer);
+            let until = scene.host.now().monotonic.after(wire::Duration::from_secs(20));
+            while scene.witness.count.load(SeqCst) == count {
+                scene.host.receive(until, &|| scene.witness.count.load(SeqCst) > count);
+            }
+        };
+        // The first time that a thread is inside, a list begins.
+        (0..100).for_each(|_| round());
+        let ((), usage) = alloc_meter::measure(|| (0..1_000).for_each(|_| round()));
+        assert_eq!(usage.count, 0, "{usage:?}");
+        scene.host.close();
     });
 }
