@@ -58,7 +58,7 @@ fn survive(meeting: &Meeting, doorbell: &Doorbell, child: &mut Child, life: Dura
     let mut link = None;
     let met = Instant::now();
     // Time counts from when it begins to write; some are killed while they meet us.
-    let meets = life.as_micros() % 4 != 0;
+    let meets = !life.as_micros().is_multiple_of(4);
     while link.is_none() && meets {
         assert!(met.elapsed() < PATIENCE, "the other process never came");
         ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
