@@ -80,12 +80,12 @@ impl Player {
         }
     }
 
-    /// Lines of the report that say so.
+    /// Lines of the report that begin so.
     pub(crate) fn reported(&self, what: &str) -> usize {
-        self.participant.report().iter().filter(|line| line.contains(what)).count()
+        self.participant.report().iter().filter(|line| line.starts_with(what)).count()
     }
 
-    /// Waits until the report has that many lines with these words.
+    /// Waits until the report has that many lines that begin so.
     pub(crate) fn expect(&self, count: usize, what: &str) {
         let begun = Instant::now();
         while self.reported(what) != count {
