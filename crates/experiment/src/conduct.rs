@@ -241,7 +241,7 @@ impl Stage<'_> {
     ) -> Result<Row, String> {
         let sent = record::read(&self.folder.file(&format!("{}.sent", topic.name)))?;
         let received = record::read(&self.folder.file(&format!("{}.received", topic.name)))?;
-        let judged = judge(&sent, &received, stalls, limit);
+        let judged = judge(&sent, &received, stalls, limit, topic.entrance.cast_signed());
         if !scene.babbling.has(index) {
             return Ok(Row::Measured { topic: index, limit, judged });
         }
@@ -284,7 +284,7 @@ impl Stage<'_> {
         }
         if babbles && !samples {
             let datagram = (PACKET + AROUND) * 8_000_000_000 / topic.rate.max(1);
-            command.args(["--flood", &faster(datagram).to_string()]);
+            command.args(["--flood", &almost_all(datagram).to_string()]);
         }
         Program::start(&format!("publisher of {}", topic.name), command, self.folder)
     }
@@ -293,6 +293,12 @@ impl Stage<'_> {
 /// The separation with which something that takes so long on the wire is sent half as often again as the link carries.
 const fn faster(wire_time: u64) -> u64 {
     wire_time * 2 / 3
+}
+
+/// The separation with which it takes all of the link but a twentieth, which keeps the host's discovery alive: a publisher that is not heard of
+/// any more has no contract.
+const fn almost_all(wire_time: u64) -> u64 {
+    wire_time * 20 / 19
 }
 
 /// How an answer disagrees with the plan, if it does: a promise is at least the worst case of the plan, and at most what was asked for.

@@ -17,7 +17,7 @@ pub(crate) struct Point {
     pub(crate) at: i64,
     /// From the send call to the reception of its last datagram, in nanoseconds.
     pub(crate) latency: i64,
-    /// Whether a stall met the time between.
+    /// Whether a stall met the time between, or that of the sample before until it was at the gate.
     pub(crate) disturbed: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Misses {
 pub(crate) struct Judged {
     /// Samples that were written.
     pub(crate) sent: u64,
-    /// Of these, samples whose time met a stall of the machine.
+    /// Of these, samples whose time met a stall of the machine, or followed one that a stall met on its way to the gate.
     pub(crate) disturbed: u64,
     /// Misses of samples that no stall met.
     pub(crate) misses: Misses,
@@ -57,7 +57,16 @@ pub(crate) struct Judged {
 
 /// Judges the samples of a topic by a limit in nanoseconds. A sample that came twice counts when it came first. A sample that did not come
 /// was under way for the limit.
-pub(crate) fn judge(sent: &[Record], received: &[Record], stalls: &[Stall], limit: i64) -> Judged {
+///
+/// Gates hold messages apart: one that a stall held up on its way to the gate, which takes `entrance` at most, is followed too closely by
+/// the next, which is lost for that. So the sample behind it counts as disturbed, too.
+pub(crate) fn judge(
+    sent: &[Record],
+    received: &[Record],
+    stalls: &[Stall],
+    limit: i64,
+    entrance: i64,
+) -> Judged {
     let mut arrivals: HashMap<u64, i64> = HashMap::with_capacity(received.len());
     for record in received {
         let first = arrivals.entry(record.number).or_insert(record.at);
@@ -77,9 +86,12 @@ pub(crate) fn judge(sent: &[Record], received: &[Record], stalls: &[Stall], limi
         points: Vec::with_capacity(received.len()),
         gone: Vec::new(),
     };
+    let mut before = false;
     for record in sent {
         let arrival = arrivals.get(&record.number).copied();
-        let disturbed = stalls.meet(record.at, arrival.unwrap_or(record.at.saturating_add(limit)));
+        let met = stalls.meet(record.at, arrival.unwrap_or(record.at.saturating_add(limit)));
+        let disturbed = met || before;
+        before = entrance > 0 && stalls.meet(record.at, record.at.saturating_add(entrance));
         judged.disturbed += u64::from(disturbed);
         let misses = if disturbed { &mut judged.excused } else { &mut judged.misses };
         let at = record.at.saturating_sub(start);
@@ -180,7 +192,7 @@ mod tests {
     #[test]
     fn a_sample_on_its_bound_is_in_time_and_one_nanosecond_later_is_not() {
         let (sent, received) = samples(&[Some(5 * MS), Some(5 * MS + 1), Some(1), None]);
-        let judged = judge(&sent, &received, &[], 5 * MS);
+        let judged = judge(&sent, &received, &[], 5 * MS, 0);
         assert_eq!(judged.misses, Misses { late: 1, lost: 1 });
         assert_eq!(judged.excused, Misses::default());
         assert_eq!((judged.sent, judged.disturbed, judged.points.len()), (4, 0, 3));
@@ -193,13 +205,21 @@ mod tests {
     fn a_stall_disturbs_what_shares_an_instant_with_it() {
         let (sent, received) = samples(&[Some(2 * MS); 3]);
         let (start, end) = (sent[1].at, received[1].at);
-        let disturbed = |from, to| judge(&sent, &received, &[Stall { from, to }], 5 * MS).disturbed;
-        assert_eq!(disturbed(end, end + MS), 1);
-        assert_eq!(disturbed(end + 1, end + MS), 0);
-        assert_eq!(disturbed(start - MS, start), 1);
-        assert_eq!(disturbed(start - MS, start - 1), 0);
-        assert_eq!(disturbed(start + 1, start + 2), 1);
-        assert_eq!(disturbed(0, 5_000 * MS), 3);
+        let disturbed = |from, to, entrance| {
+            let judged = judge(&sent, &received, &[Stall { from, to }], 5 * MS, entrance);
+            judged.points.iter().map(|point| point.disturbed).collect::<Vec<bool>>()
+        };
+        let second = [false, true, false];
+        assert_eq!(disturbed(end, end + MS, 0), second);
+        assert_eq!(disturbed(end + 1, end + MS, 0), [false; 3]);
+        assert_eq!(disturbed(start - MS, start, 0), second);
+        assert_eq!(disturbed(start - MS, start - 1, 0), [false; 3]);
+        assert_eq!(disturbed(start + 1, start + 2, 0), second);
+        assert_eq!(disturbed(0, 5_000 * MS, 0), [true; 3]);
+        // What held it up before the gate disturbs the one behind it, too.
+        assert_eq!(disturbed(start + MS, end, MS), [false, true, true]);
+        assert_eq!(disturbed(start + MS + 1, end, MS), second);
+        assert_eq!(disturbed(end + 1, end + MS, 3 * MS), [false, false, true]);
     }
 
     #[test]
@@ -210,23 +230,23 @@ mod tests {
             Stall { from: sent[4].at - 6 * MS, to: sent[4].at - 4 * MS },
             Stall { from: sent[2].at + 5 * MS, to: sent[2].at + 6 * MS },
         ];
-        let judged = judge(&sent, &received, &stalls, 5 * MS);
+        let judged = judge(&sent, &received, &stalls, 5 * MS, 0);
         assert_eq!(judged.disturbed, 3);
         assert_eq!(judged.misses, Misses::default());
         assert_eq!(judged.excused, Misses { late: 1, lost: 2 });
         assert_eq!((judged.greatest, judged.greatest_disturbed), (Some(4 * MS), Some(90 * MS)));
         assert_eq!(judged.undisturbed_permille(), 400);
         let limit_just_missed = [Stall { from: sent[2].at + 5 * MS + 1, to: sent[2].at + 6 * MS }];
-        assert_eq!(judge(&sent[2..3], &[], &limit_just_missed, 5 * MS).misses.lost, 1);
+        assert_eq!(judge(&sent[2..3], &[], &limit_just_missed, 5 * MS, 0).misses.lost, 1);
     }
 
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let latencies: Vec<Option<i64>> = (1..=200).rev().map(Some).collect();
         let (sent, received) = samples(&latencies);
-        let judged = judge(&sent, &received, &[], 1_000);
+        let judged = judge(&sent, &received, &[], 1_000, 0);
         assert_eq!((judged.median, judged.percentile_99, judged.greatest), (Some(100), Some(198), Some(200)));
-        let nothing = judge(&sent, &[], &[], 1_000);
+        let nothing = judge(&sent, &[], &[], 1_000, 0);
         assert_eq!((nothing.median, nothing.misses.lost), (None, 200));
     }
 
@@ -235,7 +255,7 @@ mod tests {
         let (sent, mut received) = samples(&[Some(2), Some(3)]);
         received.push(Record { number: 0, at: sent[0].at + 1 });
         received.push(Record { number: 99, at: 0 });
-        let judged = judge(&sent, &received, &[], 1_000);
+        let judged = judge(&sent, &received, &[], 1_000, 0);
         assert_eq!(judged.points.iter().map(|point| point.latency).collect::<Vec<_>>(), [1, 3]);
     }
 }

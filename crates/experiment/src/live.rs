@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use lab::layout::Carrying;
 use lab::{Lab, Options};
 use plan::Network;
 
@@ -17,10 +18,6 @@ use crate::text;
 
 /// Beginning of the names of the labs of experiments; the number of the process follows.
 const LAB: &str = "midas-";
-/// The rate that the plan counts with, and that with which links are built: the kernel's shaper works by timers, which are late and never
-/// early, and a link must not be slower than planned.
-const PLANNED_RATE: &str = "rate = \"100 Mb/s\"";
-const BUILT_RATE: &str = "rate = \"102 Mb/s\"";
 /// Seconds that a phase is measured, and in short.
 const SECONDS: f64 = 15.0;
 const SHORT: f64 = 4.0;
@@ -54,8 +51,8 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     let folder = Folder::new()?;
     let raised = Raised::new();
     let mut report = Report {
-        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, links of 100 Mb/s (shaped to 102, so that the \
-             kernel's timers do not make them slower than planned)."
+        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
+             100 Mb/s, which a program emulates frame by frame."
             .to_owned(),
         machine: machine(),
         topics: setting.topics.clone(),
@@ -194,10 +191,13 @@ fn beyond_the_plan(phase: &mut Phase, topics: &[Topic]) {
 fn up(text: &str, wishes: &Wishes<'_>) -> Result<Lab, String> {
     (wishes.progress)("building the network");
     let none = |_: &Path| Err("the experiment's network file names no other".to_owned());
-    let text = text.replace(PLANNED_RATE, BUILT_RATE);
-    let network = Network::parse(FILE, &text, none).map_err(|problem| problem.to_string())?;
+    let network = Network::parse(FILE, text, none).map_err(|problem| problem.to_string())?;
     let name = format!("{LAB}{}", std::process::id());
-    let options = Options { interrupted: Arc::clone(wishes.stopped), ..Options::default() };
+    let options = Options {
+        interrupted: Arc::clone(wishes.stopped),
+        carrying: Carrying::Emulated,
+        ..Options::default()
+    };
     Lab::up_with(&network, &name, &options).map_err(|error| error.to_string())
 }
 

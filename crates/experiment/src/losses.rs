@@ -43,7 +43,8 @@ impl Counted {
             ..Self::default()
         };
         if let Some(topic) = topics.first() {
-            counted.queues = dropped(&lab.classes(SWITCH, topic.port).map_err(failed)?);
+            let queues = lab.queues(SWITCH, topic.port).map_err(failed)?;
+            counted.queues = queues.iter().map(|queue| queue.dropped).sum();
             let table = lab.on(&topic.subscriber, || std::fs::read_to_string("/proc/thread-self/net/snmp"));
             counted.sockets = datagrams_without_room(&table.map_err(failed)?.unwrap_or_default());
         }
@@ -78,12 +79,6 @@ impl Counted {
     }
 }
 
-/// The frames that queues dropped, of what `tc -s class show` prints: the sum of all classes with a queue of their own.
-fn dropped(classes: &str) -> u64 {
-    let counts = classes.split("(dropped ").skip(1);
-    counts.filter_map(|rest| rest.split(',').next()?.trim().parse::<u64>().ok()).sum()
-}
-
 /// `InErrors` of UDP, of what the kernel's table of counters says: a line of names, and one of numbers.
 fn datagrams_without_room(table: &str) -> u64 {
     let mut lines = table.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -98,11 +93,8 @@ mod tests {
 
     #[test]
     fn the_counters_of_kernels_are_read() {
-        let classes = "class htb 1:1 leaf 11: prio 7\n Sent 2598 bytes 15 pkt (dropped 3, overlimits 0 requeues 0)\n\
-                       class htb 1:2 leaf 12: prio 6\n Sent 1 bytes 1 pkt (dropped 40, overlimits 9 requeues 0)\n";
-        assert_eq!(dropped(classes), 43);
         let table = "Tcp: A B\nTcp: 1 2\nUdp: InDatagrams NoPorts InErrors OutDatagrams\nUdp: 100 2 7 99\nUdpLite: InErrors\nUdpLite: 1\n";
         assert_eq!(datagrams_without_room(table), 7);
-        assert_eq!((dropped(""), datagrams_without_room("")), (0, 0));
+        assert_eq!(datagrams_without_room(""), 0);
     }
 }

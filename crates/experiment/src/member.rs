@@ -4,8 +4,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dds::config::{Config, Interfaces};
 use dds::{DomainParticipant, DomainParticipantFactory, Error, NO_STATUS, QosKind};
 
-/// Real-time priority of the threads that are measured: above that of the switch, below that of the probes for stalls.
-pub(crate) const PRIORITY: u8 = 50;
+/// Real-time priority of threads that publish: above that of the switch, below that of the links and of the probes for stalls.
+pub(crate) const PUBLISHING: u8 = 50;
+/// That of threads that subscribe: what they do comes after the reception, and must not delay the switch.
+pub(crate) const SUBSCRIBING: u8 = 30;
 /// The interface of a host of the lab.
 const INTERFACE: &str = "eth0";
 const DOMAIN: u32 = 0;
@@ -22,12 +24,12 @@ pub(crate) fn wall() -> i64 {
 ///
 /// # Errors
 /// What the middleware says.
-pub(crate) fn join(name: &str) -> Result<DomainParticipant, Error> {
+pub(crate) fn join(name: &str, priority: u8) -> Result<DomainParticipant, Error> {
     let mut config = Config::default();
     config.discovery.entity_name = Some(name.to_owned());
     config.network.interfaces = Interfaces::Named(vec![INTERFACE.to_owned()]);
     config.network.kernel_times = true;
-    config.threads.priority = Some(PRIORITY);
+    config.threads.priority = Some(priority);
     // The manager begins when publishers and subscribers do, and is not to be taken for absent.
     config.assurance.patience = PATIENCE;
     DomainParticipantFactory::get_instance().create_participant_with(
@@ -43,5 +45,5 @@ pub(crate) fn join(name: &str) -> Result<DomainParticipant, Error> {
 pub(crate) fn run_at_once() -> bool {
     // Where it is not permitted a sleep ends up to 50 us late: samples are sent a little less often.
     let _ = nix::sys::prctl::set_timerslack(1);
-    udp::thread::set_real_time(PRIORITY).is_ok()
+    udp::thread::set_real_time(PUBLISHING).is_ok()
 }

@@ -10,7 +10,7 @@ use dds::{DataWriter, NO_STATUS, QosKind};
 use serde_json::json;
 
 use crate::flood::{Verdicts, flood};
-use crate::member::{join, run_at_once, wall};
+use crate::member::{PUBLISHING, join, run_at_once, wall};
 use crate::orders::{Orders, answer};
 use crate::record::{self, Record};
 use crate::sample::Sample;
@@ -62,7 +62,7 @@ pub struct PublisherArguments {
 pub fn publish(arguments: &PublisherArguments) -> Result<(), String> {
     let orders = Orders::new();
     let said = |error: dds::Error| format!("publisher of {}: {error}", arguments.topic);
-    let participant = join(&format!("publisher of {}", arguments.topic)).map_err(said)?;
+    let participant = join(&format!("publisher of {}", arguments.topic), PUBLISHING).map_err(said)?;
     let topic = participant
         .create_topic::<Sample>(&arguments.topic, "Sample", QosKind::Default, None, NO_STATUS)
         .map_err(said)?;

@@ -179,7 +179,7 @@ pub(crate) mod tests {
             .map(|(sent, latency)| Record { number: sent.number, at: sent.at + latency * MS })
             .collect();
         let stall = Stall { from: -1, to: (disturbed - 1) * 10 * MS };
-        let judged = judge(&sent, &received, &[stall], 5 * MS);
+        let judged = judge(&sent, &received, &[stall], 5 * MS, 0);
         let topic = Topic {
             name: "video".to_owned(),
             publisher: "camera".to_owned(),
@@ -187,6 +187,7 @@ pub(crate) mod tests {
             size: 48_048,
             separation: 7_500_000,
             emission: 0,
+            entrance: 0,
             limit: 5_000_000,
             planned: Ok(5_000_000),
             rate: 100_000_000,

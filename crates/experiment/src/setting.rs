@@ -24,6 +24,8 @@ pub(crate) struct Topic {
     pub(crate) separation: u64,
     /// Most time from the first frame of a sample in the publisher's queue to its last.
     pub(crate) emission: u64,
+    /// The most time from a send call until the whole sample is at the gate of the switch, by the plan; 0 if it plans none.
+    pub(crate) entrance: u64,
     /// The latency that the subscriber asks for.
     pub(crate) limit: u64,
     /// What the plan says: the bound, or why there is none.
@@ -67,6 +69,9 @@ impl Setting {
                 size: asked.flow.largest_message.saturating_sub(ENCAPSULATION),
                 separation: asked.flow.separation / PICOSECONDS,
                 emission: asked.flow.emission / PICOSECONDS,
+                entrance: (asked.flow.emission
+                    + planned.hops.first().map_or(0, |hop| hop.bound_ps.unwrap_or(hop.share_ps)))
+                .div_ceil(PICOSECONDS),
                 limit: limit / PICOSECONDS,
                 // A picosecond less would be claimed than promised: rounded up.
                 planned: bound

@@ -102,7 +102,7 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
             }
         }
         let limit = if scene.managed { topic.planned.clone()? } else { topic.limit }.cast_signed();
-        rows.push(Row::Measured { topic: index, limit, judged: judge(&sent, &received, &[], limit) });
+        rows.push(Row::Measured { topic: index, limit, judged: judge(&sent, &received, &[], limit, 0) });
     }
     let seconds = Duration::from_secs(SECONDS).as_secs_f64();
     Ok(Phase {

@@ -10,7 +10,7 @@ use dds::qos::{DataReaderQos, History, Reliability, RequestedAssurance, WhenRefu
 use dds::{DataReader, DataReaderListener, NO_STATUS, QosKind, StatusMask};
 use serde_json::{Value, json};
 
-use crate::member::join;
+use crate::member::{SUBSCRIBING, join};
 use crate::orders::{Orders, answer};
 use crate::record::{self, Record};
 use crate::sample::Sample;
@@ -66,7 +66,7 @@ impl DataReaderListener<Sample> for Noting {
 pub fn subscribe(arguments: &SubscriberArguments) -> Result<(), String> {
     let orders = Orders::new();
     let said = |error: dds::Error| format!("subscriber to {}: {error}", arguments.topic);
-    let participant = join(&format!("subscriber to {}", arguments.topic)).map_err(said)?;
+    let participant = join(&format!("subscriber to {}", arguments.topic), SUBSCRIBING).map_err(said)?;
     let topic = participant
         .create_topic::<Sample>(&arguments.topic, "Sample", QosKind::Default, None, NO_STATUS)
         .map_err(said)?;

@@ -45,12 +45,14 @@ pub struct Gate {
     open_until: u64,
     refused_until: u64,
     last: u64,
+    /// Whether frames of the message that was opened last came too late, and whether frames of the one before it did.
+    late: [bool; 2],
 }
 
 impl Gate {
     /// A gate that has seen nothing yet.
     pub const fn new(contract: Contract) -> Self {
-        Self { contract, next: 0, left: 0, open_until: 0, refused_until: 0, last: 0 }
+        Self { contract, next: 0, left: 0, open_until: 0, refused_until: 0, last: 0, late: [false; 2] }
     }
 
     /// What the flow may send.
@@ -80,19 +82,37 @@ impl Gate {
             self.left = contract.octets - octets;
             self.open_until = now.saturating_add(contract.window);
             self.next = now.max(self.next).saturating_add(contract.separation);
+            let [late, _] = self.late;
+            self.late = [false, late];
             return Verdict::Pass { opens: true };
         }
         // The end of a message that was held up on its way is lost, and the next one may begin in its time: one stall of the machine
-        // must not cost the messages behind it.
+        // must not cost the messages behind it. But if that happens twice, one after the other, then what seems to be the end is the
+        // beginning of the next message, and the gate was opened in the middle of the one before: this one is lost as a whole.
         let late = self.open_until.saturating_add(contract.separation / 2);
         if now > self.open_until && now <= late && octets <= self.left {
-            self.left -= octets;
+            if let [_, true] = self.late {
+                self.late = [false; 2];
+                self.left = 0;
+                self.refused_until = now.saturating_add(contract.window);
+            } else {
+                self.late = [true, false];
+                self.left -= octets;
+            }
             return Verdict::Drop(Cause::Rest);
         }
-        let cause = if now <= self.open_until { Cause::Cut } else { Cause::Early };
+        // All of this message is refused, and no more: the next one that passes has to be whole. A message that is cut has begun in this
+        // window and ends with it. An early one begins now; its last frame may be late, the next message may be early, so the time
+        // between the two is halved.
+        let (cause, refused_until) = if now <= self.open_until {
+            (Cause::Cut, self.open_until)
+        } else {
+            let (window, separation) = (contract.window, contract.separation);
+            (Cause::Early, now.saturating_add(window.max(window / 2 + separation / 2)))
+        };
         self.left = 0;
         self.open_until = 0;
-        self.refused_until = now.saturating_add(contract.window);
+        self.refused_until = refused_until;
         Verdict::Drop(cause)
     }
 
@@ -107,13 +127,14 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     const CONTRACT: Contract =
         Contract { octets: 200, separation: 1_000, tolerance: 50, window: 100, dscp: 46 };
     const OPEN: Verdict = Verdict::Pass { opens: true };
     const MORE: Verdict = Verdict::Pass { opens: false };
 
-    fn judged(frames: &[(u64, u32)]) -> alloc::vec::Vec<Verdict> {
+    fn judged(frames: &[(u64, u32)]) -> Vec<Verdict> {
         let mut gate = Gate::new(CONTRACT);
         frames.iter().map(|(now, octets)| gate.judge(*now, *octets)).collect()
     }
@@ -125,8 +146,9 @@ mod tests {
 
     #[test]
     fn an_early_message_is_lost_as_a_whole() {
-        let early = [(0, 100), (900, 100), (990, 100), (1_001, 100)];
-        assert_eq!(judged(&early), [OPEN, Verdict::Drop(Cause::Early), Verdict::Drop(Cause::Rest), OPEN]);
+        let early = [(0, 100), (900, 100), (1_001, 100), (1_449, 100), (1_450, 100)];
+        let rest = Verdict::Drop(Cause::Rest);
+        assert_eq!(judged(&early), [OPEN, Verdict::Drop(Cause::Early), rest, rest, OPEN]);
     }
 
     #[test]
@@ -143,10 +165,57 @@ mod tests {
         let late = [(0, 50), (90, 50), (550, 50), (600, 50), (1_000, 100), (1_100, 100), (2_000, 200)];
         assert_eq!(judged(&late), [OPEN, MORE, rest, rest, OPEN, MORE, OPEN]);
         // What is more than its end is another message, and early.
-        let more = [(0, 50), (550, 150), (560, 50), (1_000, 50)];
+        let more = [(0, 50), (550, 150), (560, 50), (1_110, 50)];
         assert_eq!(judged(&more), [OPEN, rest, Verdict::Drop(Cause::Early), OPEN]);
         let too_late = [(0, 50), (601, 50), (690, 50)];
         assert_eq!(judged(&too_late), [OPEN, Verdict::Drop(Cause::Early), rest]);
+    }
+
+    /// A stall holds a message up for so long that its end opens the gate, and the next message is cut. Those behind it pass.
+    #[test]
+    fn after_a_message_that_was_held_up_too_long_whole_ones_pass_again() {
+        let mut gate = Gate::new(Contract { window: 600, ..CONTRACT });
+        // Its two last frames come in the time of the next one.
+        assert_eq!([2_000, 2_100].map(|now| gate.judge(now, 50).passes()), [true; 2]);
+        assert_eq!([2_960, 2_970].map(|now| gate.judge(now, 50).passes()), [true; 2]);
+        let mut message = |start: u64| {
+            let frames = [0, 100, 200, 300].map(|after| gate.judge(start + after, 50).passes());
+            frames.iter().filter(|passed| **passed).count()
+        };
+        assert_eq!(message(3_000), 2);
+        assert_eq!([message(4_000), message(5_000), message(6_000)], [4; 3]);
+    }
+
+    /// A message that was held up is followed too closely by the next one, which is lost as a whole, also if it takes longer than its
+    /// window; the one behind it passes.
+    #[test]
+    fn an_early_message_never_opens_the_gate_with_its_end() {
+        let mut gate = Gate::new(Contract { window: 400, ..CONTRACT });
+        let mut message = |start: u64, apart: u64| {
+            let frames = [0, 1, 2, 3].map(|frame| gate.judge(start + frame * apart, 50).passes());
+            frames.iter().filter(|passed| **passed).count()
+        };
+        assert_eq!(
+            [message(300, 100), message(1_000, 190), message(2_000, 100), message(3_000, 100)],
+            [4, 0, 4, 4]
+        );
+    }
+
+    /// However a stall has shifted the gate against the messages, it does not stay shifted.
+    #[test]
+    fn a_gate_that_was_opened_in_the_middle_of_a_message_is_right_again_soon() {
+        for shift in 0..400 {
+            let mut gate = Gate::new(Contract { window: 450, tolerance: 20, ..CONTRACT });
+            // The end of a message that nothing had opened.
+            assert!(gate.judge(1_000 + shift, 50).passes());
+            let whole: Vec<bool> = (2..9)
+                .map(|message| {
+                    let start = message * 1_005;
+                    [0, 130, 260, 390].map(|after| gate.judge(start + after, 50).passes()) == [true; 4]
+                })
+                .collect();
+            assert_eq!(whole[3..], [true; 4], "shifted by {shift}: {whole:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use gate::class;
 use latency::network::{Buffer, Port};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
@@ -35,7 +36,8 @@ pub(crate) enum Filled {
 }
 
 /// Who a queue is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// What nobody admitted.
     BestEffort,
@@ -46,7 +48,8 @@ pub enum Purpose {
 }
 
 /// A queue of a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Queue {
     /// Who it is for.
     pub purpose: Purpose,
@@ -59,7 +62,8 @@ pub struct Queue {
 }
 
 /// All queues of a port, the lowest first. What has a codepoint of none of them goes to the lowest.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Queues {
     /// Bits per second of the link.
     pub rate: u64,

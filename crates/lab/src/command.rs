@@ -2,11 +2,11 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
 use plan::Network;
@@ -14,9 +14,8 @@ use plan::Network;
 use crate::error::Error;
 use crate::gate::{Agent, Served};
 use crate::lab::{Lab, Options};
-use crate::layout::Layout;
+use crate::layout::{Carrying, Layout};
 use crate::list::{Condition, list};
-use crate::relay::Relay;
 
 /// It was done.
 pub const DONE: u8 = 0;
@@ -43,6 +42,9 @@ enum LabVerb {
         /// What the lab is called; else as the file
         #[arg(long)]
         name: Option<String>,
+        /// Carries frames by a program in place of the kernel's shapers: links are exact then, and not faster than some 100 Mb/s
+        #[arg(long)]
+        emulated: bool,
     },
     /// Runs a program on a host of a lab.
     Run {
@@ -69,17 +71,14 @@ enum LabVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Holds frames between two interfaces; labs start it for links with a delay or a loss.
+    /// Is the links of a lab; labs start it.
     #[command(hide = true)]
-    Relay {
-        left: String,
-        right: String,
-        /// Nanoseconds
-        #[arg(long)]
-        delay: u64,
-        /// Frames of a million
-        #[arg(long)]
-        loss: u32,
+    Links {
+        /// What they are (JSON)
+        description: PathBuf,
+        /// Where it tells what the queues have counted
+        #[arg(long, value_name = "PATH")]
+        socket: PathBuf,
     },
 }
 
@@ -124,13 +123,15 @@ fn port(text: &str) -> Result<(u32, String), String> {
 /// Does what `lab` is asked for; the result is the exit code.
 pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
     let done = match &arguments.verb {
-        LabVerb::Up { network, name } => up(network, name.as_deref(), out, told),
+        LabVerb::Up { network, name, emulated } => {
+            let carrying = if *emulated { Carrying::Emulated } else { Carrying::Kernel };
+            up(network, name.as_deref(), carrying, out, told)
+        }
         LabVerb::Run { name, host, command } => run(name, host, command).map(|()| DONE),
         LabVerb::Down { name, all } => down(name.as_deref(), *all, out),
         LabVerb::List { json } => show(*json, out),
-        LabVerb::Relay { left, right, delay, loss } => {
-            let relay = Relay { delay: Duration::from_nanos(*delay), loss: *loss };
-            relay.run([left, right], || ready(out)).map(|()| DONE).map_err(failed)
+        LabVerb::Links { description, socket } => {
+            links(description, socket, out).map(|()| DONE).map_err(failed)
         }
     };
     code(done, told)
@@ -156,14 +157,20 @@ fn code(done: Done, told: &mut dyn Write) -> u8 {
     })
 }
 
-fn up(path: &Path, name: Option<&str>, out: &mut dyn Write, told: &mut dyn Write) -> Done {
+fn up(
+    path: &Path,
+    name: Option<&str>,
+    carrying: Carrying,
+    out: &mut dyn Write,
+    told: &mut dyn Write,
+) -> Done {
     let wrong = |error: Error| (WRONG, error);
     let network = Network::open(path).map_err(|problem| wrong(Error::new(problem.to_string(), "")))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let name = name.map_or_else(|| stem.unwrap_or_default(), str::to_owned);
     // What cannot be built at all is the file's fault, not the machine's.
-    Layout::new(&network, &name).map_err(wrong)?;
-    let options = Options { program: None, interrupted: Arc::new(AtomicBool::new(false)) };
+    Layout::new(&network, &name, carrying).map_err(wrong)?;
+    let options = Options { carrying, ..Options::default() };
     let interrupted = Arc::clone(&options.interrupted);
     // Handled once for each process; without it the lab is left over, and `down` removes it.
     let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
@@ -268,6 +275,14 @@ fn serve(
         Served { listen, ports: ports.to_vec(), object: compiled.path().to_owned(), pins: pins.to_owned() };
     let agent = Agent::new(&served)?;
     agent.serve(listen, || ready(out))
+}
+
+fn links(description: &Path, socket: &Path, out: &mut dyn Write) -> Result<(), Error> {
+    let text = std::fs::read(description).map_err(Error::system(description.display()))?;
+    let wrong = |error: serde_json::Error| Error::new(format!("{}: {error}", description.display()), "");
+    let description = serde_json::from_slice(&text).map_err(wrong)?;
+    let listener = UnixListener::bind(socket).map_err(Error::system(socket.display()))?;
+    crate::emulator::run(&description, &listener, || ready(out))
 }
 
 fn ready(out: &mut dyn Write) {

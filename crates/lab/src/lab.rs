@@ -3,6 +3,7 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::Ipv4Addr;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use std::time::Duration;
 
 use plan::Network;
 
+use crate::emulator::{PortCount, QueueCount};
 use crate::error::Error;
 use crate::gate::GateClient;
 use crate::inside::inside;
-use crate::layout::{GATE_PORT, Layout, Link, Switch};
+use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
 use crate::link;
 use crate::memory::Raised;
 use crate::place::{self, Place, Record};
@@ -24,7 +26,10 @@ use crate::remove::{PINS, down_held, processes};
 use crate::switch::{self, Files};
 use crate::tools::{MARK, Tools, check_programs, check_rights};
 
-/// How long an agent or a relay may take until it is ready.
+/// What the emulator is to be, and where it tells what it has counted, in the folder of the lab.
+const LINKS: &str = "links.json";
+const LINKS_SOCKET: &str = "links.sock";
+/// How long an agent or the emulator may take until it is ready, or to answer.
 const READY: Duration = Duration::from_secs(10);
 /// Names of programs that know the verbs `lab` and `gate`.
 const PROGRAMS: [&str; 2] = ["punctual-lab", "punctual"];
@@ -32,11 +37,13 @@ const PROGRAMS: [&str; 2] = ["punctual-lab", "punctual"];
 /// How a lab is built.
 #[derive(Clone, Default, Debug)]
 pub struct Options {
-    /// The program that runs gates and relays; if not given, this one or one beside it, as far as it is called `punctual` or
+    /// The program that runs gates and links; if not given, this one or one beside it, as far as it is called `punctual` or
     /// `punctual-lab`.
     pub program: Option<PathBuf>,
     /// Ends the building, and removes what is there, once it is true.
     pub interrupted: Arc<AtomicBool>,
+    /// Who carries frames.
+    pub carrying: Carrying,
 }
 
 /// A lab that works. It is removed when this is dropped, unless it is [kept](Lab::keep).
@@ -63,7 +70,7 @@ impl Lab {
     /// # Errors
     /// As for [`Lab::up`]; also that it was interrupted.
     pub fn up_with(network: &Network, name: &str, options: &Options) -> Result<Self, Error> {
-        let layout = Layout::new(network, name)?;
+        let layout = Layout::new(network, name, options.carrying)?;
         check_rights()?;
         let gated = layout.switches.iter().any(|switch| switch.gated);
         check_programs(gated)?;
@@ -199,6 +206,23 @@ impl Lab {
         Tools::new(&self.record.name).run(&format!("tc -n {namespace} -s class show dev p{port}"))
     }
 
+    /// What the queues of a port have counted, the lowest first, in a lab whose links are emulated; none in another.
+    ///
+    /// # Errors
+    /// There is no such switch, or the emulator does not answer.
+    pub fn queues(&self, switch: &str, port: u32) -> Result<Vec<QueueCount>, Error> {
+        let name = [self.switch(switch)?.namespace.clone(), format!("p{port}")];
+        let path = Path::new(place::PLACE).join(&self.record.name).join(LINKS_SOCKET);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let failed = |error: std::io::Error| Error::new(format!("the links of the lab: {error}"), "");
+        let stream = UnixStream::connect(&path).map_err(failed)?;
+        stream.set_read_timeout(Some(READY)).map_err(failed)?;
+        let counts: Vec<PortCount> = serde_json::from_reader(stream).map_err(|error| failed(error.into()))?;
+        Ok(counts.into_iter().find(|count| count.port == name).map(|count| count.queues).unwrap_or_default())
+    }
+
     /// Removes it now.
     ///
     /// # Errors
@@ -260,10 +284,8 @@ impl Building<'_> {
         link::queues(&self.tools, self.layout)?;
         self.go_on()?;
         self.gates(&program)?;
-        for link in &self.layout.links {
-            self.go_on()?;
-            self.relay(&program, link)?;
-        }
+        self.go_on()?;
+        self.emulator(&program)?;
         record.complete = true;
         record.processes = processes(&record.name, &record.namespaces);
         Ok(())
@@ -287,9 +309,24 @@ impl Building<'_> {
             switch::start(&self.tools, &files, switch, self.layout.manager().is_some())?;
             switch::send_first(&self.tools, &files, switch)?;
             real_time &= switch::hurry(&self.tools, &files)?;
+            if let (_, Some(cores)) = self.cores() {
+                switch::confine(&self.tools, &files, &cores)?;
+            }
         }
         drop(raised);
         Ok(real_time)
+    }
+
+    /// The core of emulated links, and those of switches, which would wait for each other on the same one; any if there is one core
+    /// or the kernel carries frames.
+    fn cores(&self) -> (Option<usize>, Option<Vec<usize>>) {
+        let cores = udp::thread::cores().unwrap_or_default();
+        match cores.split_first() {
+            Some((first, others)) if !others.is_empty() && self.options.carrying == Carrying::Emulated => {
+                (Some(*first), Some(others.to_vec()))
+            }
+            _ => (None, None),
+        }
     }
 
     fn gates(&mut self, program: &Path) -> Result<(), Error> {
@@ -315,13 +352,15 @@ impl Building<'_> {
         Ok(())
     }
 
-    fn relay(&mut self, program: &Path, link: &Link) -> Result<(), Error> {
-        let Some(wire) = &link.wire else { return Ok(()) };
-        let mut command = self.tools.command_in(&wire.namespace, program);
-        command.args(["lab", "relay"]).args(link::WIRE);
-        command.args(["--delay", &wire.delay.to_string(), "--loss", &wire.loss.to_string()]);
-        let log = self.place.path().join(format!("{}.log", wire.namespace));
-        self.serve(command, &log)
+    fn emulator(&mut self, program: &Path) -> Result<(), Error> {
+        let Some(description) = self.layout.emulated(self.cores().0) else { return Ok(()) };
+        let (file, socket) = (self.place.path().join(LINKS), self.place.path().join(LINKS_SOCKET));
+        let text = serde_json::to_vec(&description)
+            .map_err(|error| Error::new(format!("{}: {error}", file.display()), ""))?;
+        std::fs::write(&file, text).map_err(Error::system(file.display()))?;
+        let mut command = self.tools.command_in(&self.layout.wires(), program);
+        command.args(["lab", "links"]).arg(&file).arg("--socket").arg(&socket);
+        self.serve(command, &self.place.path().join("links.log"))
     }
 
     /// Starts something that stays, and waits until it says that it is ready.
@@ -358,7 +397,7 @@ pub(crate) fn gate_address(switch: &Switch, managed: bool) -> Ipv4Addr {
     if managed { own } else { Ipv4Addr::LOCALHOST }
 }
 
-/// The program that runs gates and relays.
+/// The program that runs gates and links.
 fn program(options: &Options) -> Result<PathBuf, Error> {
     if let Some(program) = &options.program {
         return Ok(program.clone());

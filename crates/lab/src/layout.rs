@@ -7,6 +7,7 @@ use plan::Network;
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{Filled, Queues};
+use crate::emulator::{Description, EndDescription, LinkDescription};
 use crate::error::Error;
 
 /// Octets of the longest name of a lab: with that of a host it names a file.
@@ -18,6 +19,8 @@ const MOST: usize = 250;
 const MOST_LINKS: usize = 2_000;
 /// Frames that a queue of a host holds; a sender's own buffer is full before.
 const HOST_QUEUE: u64 = 1_000;
+/// The end of the name of the emulator's namespace.
+const WIRES: &str = "wires";
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;
 /// Links above this rate are not kept by the switch process of this kind of machine (`docs/lab.md`).
@@ -56,6 +59,16 @@ pub struct Host {
     pub mac: String,
     /// Whether the control channels of all switches end here.
     pub manager: bool,
+}
+
+/// Who carries frames from one end of a link to the other.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Carrying {
+    /// The kernel, with its shapers; a link with a delay or a loss also has the emulator in it.
+    #[default]
+    Kernel,
+    /// The emulator, which serves the queues, too.
+    Emulated,
 }
 
 /// A switch: an Open vSwitch of its own in a network namespace, with a bridge `br0` and ports `p1`, `p2`, ...
@@ -99,19 +112,21 @@ pub struct End {
 pub struct Link {
     /// Its two ends.
     pub ends: [End; 2],
-    /// What holds and loses frames between them, if anything does.
+    /// What is between them, if the kernel does not connect them alone.
     pub wire: Option<Wire>,
 }
 
-/// Something between the ends of a link that holds frames and loses some.
+/// A link that the emulator carries from end to end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wire {
-    /// Its namespace.
-    pub namespace: String,
+    /// The interfaces at which it meets the ends, in the namespace [`Layout::wires`].
+    pub interfaces: [String; 2],
     /// Nanoseconds that every frame is held.
     pub delay: u64,
     /// Frames of a million that are lost.
     pub loss: u32,
+    /// Whether it serves the queues of the ends, too; else the kernel does.
+    pub queues: bool,
 }
 
 impl Layout {
@@ -119,7 +134,7 @@ impl Layout {
     ///
     /// # Errors
     /// What of the network cannot be built here, and what to do.
-    pub fn new(network: &Network, name: &str) -> Result<Self, Error> {
+    pub fn new(network: &Network, name: &str, carrying: Carrying) -> Result<Self, Error> {
         check_name(name)?;
         let (hosts, switches) = (network.hosts(), network.switches());
         if hosts.len() > MOST || switches.len() > MOST || network.cables().len() > MOST_LINKS {
@@ -157,7 +172,7 @@ impl Layout {
                 memory: 0,
             });
         }
-        layout.add_links(network)?;
+        layout.add_links(network, carrying)?;
         let managed = hosts.iter().any(|host| host.manager);
         if !managed && let Some(switch) = loops(network) {
             let name = network.node_name(switch).unwrap_or_default();
@@ -169,7 +184,7 @@ impl Layout {
         Ok(layout)
     }
 
-    fn add_links(&mut self, network: &Network) -> Result<(), Error> {
+    fn add_links(&mut self, network: &Network, carrying: Carrying) -> Result<(), Error> {
         let mut fast = 0;
         for (index, link) in network.cables().iter().enumerate() {
             let hosts = self.hosts.len();
@@ -222,8 +237,14 @@ impl Layout {
             let Ok(ends) = <[End; 2]>::try_from(ends) else { continue };
             fast += u32::from(link.rate > KEPT_RATE);
             let (delay, loss) = (link.delay / NANOSECOND, link.loss);
-            let namespace = format!("{}-wire{}", self.name, index + 1);
-            let wire = (delay > 0 || loss > 0).then_some(Wire { namespace, delay, loss });
+            let interfaces = ["a", "b"].map(|side| format!("w{}{side}", index + 1));
+            let emulated = carrying == Carrying::Emulated;
+            let wire = (emulated || delay > 0 || loss > 0).then_some(Wire {
+                interfaces,
+                delay,
+                loss,
+                queues: emulated,
+            });
             self.links.push(Link { ends, wire });
         }
         if fast > 0 {
@@ -238,9 +259,34 @@ impl Layout {
     pub(crate) fn namespaces(&self) -> Vec<String> {
         let hosts = self.hosts.iter().map(|host| host.namespace.clone());
         let switches = self.switches.iter().map(|switch| switch.namespace.clone());
-        let wires =
-            self.links.iter().filter_map(|link| link.wire.as_ref()).map(|wire| wire.namespace.clone());
+        let wires = self.links.iter().any(|link| link.wire.is_some()).then(|| self.wires());
         hosts.chain(switches).chain(wires).collect()
+    }
+
+    /// The namespace of the emulator, if there is one.
+    pub fn wires(&self) -> String {
+        format!("{}-{WIRES}", self.name)
+    }
+
+    /// What the emulator is to be, and where it is to run; `None` if the kernel connects everything.
+    pub(crate) fn emulated(&self, core: Option<usize>) -> Option<Description> {
+        let links: Vec<LinkDescription> = self
+            .links
+            .iter()
+            .filter_map(|link| {
+                let wire = link.wire.as_ref()?;
+                let end = |side: usize| {
+                    let (end, interface) = (link.ends.get(side)?, wire.interfaces.get(side)?);
+                    Some(EndDescription {
+                        interface: interface.clone(),
+                        port: [end.namespace.clone(), end.interface.clone()],
+                        queues: wire.queues.then(|| end.queues.clone()),
+                    })
+                };
+                Some(LinkDescription { ends: [end(0)?, end(1)?], delay: wire.delay, loss: wire.loss })
+            })
+            .collect();
+        (!links.is_empty()).then_some(Description { links, core })
     }
 
     /// The host where the control channels end.
@@ -275,11 +321,9 @@ pub fn check_name(name: &str) -> Result<(), Error> {
 fn check_node(name: &str) -> Result<(), Error> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let good = name.len() <= LONGEST_NODE && name.chars().all(plain) && !name.starts_with(['-', '.']);
-    // Namespaces of links with a delay are called like that.
-    if !good || name.strip_prefix("wire").is_some_and(|rest| rest.parse::<u32>().is_ok()) {
+    if !good || name == WIRES {
         let what = format!("the node \"{}\" cannot be built with that name", name.escape_default());
-        let remedy =
-            format!("1 to {LONGEST_NODE} letters, digits, \"-\", \"_\" and \".\", not \"wire\" and a number");
+        let remedy = format!("1 to {LONGEST_NODE} letters, digits, \"-\", \"_\" and \".\", not \"wires\"");
         return Err(Error::new(what, remedy));
     }
     Ok(())
@@ -366,10 +410,10 @@ rate = "10 Mb/s"
 
     #[test]
     fn names_addresses_and_ports_follow_from_the_file() {
-        let layout = Layout::new(&network(NETWORK), "x").unwrap();
+        let layout = Layout::new(&network(NETWORK), "x", Carrying::Kernel).unwrap();
         let addresses: Vec<String> = layout.hosts.iter().map(|host| host.address.to_string()).collect();
         assert_eq!(addresses, ["10.1.0.2", "10.1.0.1", "10.1.0.3"]);
-        assert_eq!(layout.namespaces(), ["x-a", "x-b", "x-m", "x-s1", "x-s2", "x-wire2"]);
+        assert_eq!(layout.namespaces(), ["x-a", "x-b", "x-m", "x-s1", "x-s2", "x-wires"]);
         let [one, two] = [&layout.switches[0], &layout.switches[1]];
         assert_eq!((&one.ports[..], &one.host_ports[..], one.gated), (&[7, 1][..], &[7][..], true));
         assert_eq!((&two.ports[..], &two.host_ports[..], two.gated), (&[3, 1, 2][..], &[1, 2][..], false));
@@ -391,15 +435,17 @@ rate = "10 Mb/s"
     #[test]
     fn what_cannot_be_built_is_refused() {
         let refused = |from: &str, to: &str| {
-            Layout::new(&network(&NETWORK.replace(from, to)), "x").unwrap_err().to_string()
+            Layout::new(&network(&NETWORK.replace(from, to)), "x", Carrying::Kernel).unwrap_err().to_string()
         };
         assert!(refused("\"b\"", "\"b/c\"").contains("cannot be built with that name"));
-        assert!(refused("\"b\"", "\"wire7\"").contains("not \"wire\" and a number"));
+        assert!(refused("\"b\"", "\"wires\"").contains("not \"wires\""));
         assert!(refused("queues = 4", "queues = 9").contains("9 queues, 7 of them levels"));
         let text = NETWORK.replace("manager = true", "") + "[[link]]\nends = [\"s1\", \"s2\"]\n";
-        assert!(Layout::new(&network(&text), "x").unwrap_err().what.contains("part of a loop"));
+        assert!(
+            Layout::new(&network(&text), "x", Carrying::Kernel).unwrap_err().what.contains("part of a loop")
+        );
         let text = NETWORK.to_owned() + "[[link]]\nends = [\"s1\", \"s2\"]\n";
-        Layout::new(&network(&text), "x").unwrap();
+        Layout::new(&network(&text), "x", Carrying::Kernel).unwrap();
         for name in ["", "A", "a b", "../x", "-x", "a-name-of-17-octe"] {
             assert!(check_name(name).is_err(), "{name}");
         }

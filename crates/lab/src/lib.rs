@@ -8,6 +8,7 @@
 
 pub mod classes;
 pub mod command;
+pub mod emulator;
 mod error;
 pub mod gate;
 mod inside;
@@ -18,7 +19,6 @@ mod list;
 mod memory;
 mod place;
 pub mod probe;
-pub mod relay;
 mod remove;
 mod switch;
 pub mod tap;
@@ -31,5 +31,5 @@ pub use place::{PLACE, Record, names, record};
 pub use remove::down;
 pub use tools::{check_programs, check_rights};
 
-/// What agents and relays print once they work.
+/// What agents and the emulator print once they work.
 pub(crate) const READY_LINE: &str = "ready\n";

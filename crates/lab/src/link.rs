@@ -7,8 +7,6 @@ use crate::inside::inside;
 use crate::layout::{Host, Layout, Link, Switch};
 use crate::tools::Tools;
 
-/// The interfaces of what holds frames, in the namespace of the wire.
-pub(crate) const WIRE: [&str; 2] = ["left", "right"];
 /// What a namespace is set to before anything is up in it: without IPv6 it says nothing by itself, and nothing passes
 /// from one of its interfaces to another.
 const SETTINGS: [(&str, &str); 4] = [
@@ -46,6 +44,7 @@ pub(crate) fn namespaces(tools: &Tools, layout: &Layout) -> Result<(), Error> {
 /// Makes all interfaces and links, with addresses, and switches them on.
 pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     let mut made = String::new();
+    let wires = layout.wires();
     let mut interfaces: Vec<(&str, String)> = Vec::new();
     for link in &layout.links {
         let Link { ends: [one, other], wire } = link;
@@ -61,9 +60,9 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
         match wire {
             None => veth(ends[0], ends[1]),
             Some(wire) => {
-                for (end, side) in ends.into_iter().zip(WIRE) {
-                    veth(end, (&wire.namespace, side, ""));
-                    interfaces.push((&wire.namespace, side.to_owned()));
+                for (end, interface) in ends.into_iter().zip(&wire.interfaces) {
+                    veth(end, (&wires, interface, ""));
+                    interfaces.push((&wires, interface.clone()));
                 }
             }
         }
@@ -90,9 +89,12 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     for switch in &layout.switches {
         tools.batch("ip", Some(&switch.namespace), &switch_commands(layout, switch))?;
     }
-    for wire in layout.links.iter().filter_map(|link| link.wire.as_ref()) {
-        let lines: String = WIRE.iter().map(|side| format!("link set dev {side} promisc on up\n")).collect();
-        tools.batch("ip", Some(&wire.namespace), &lines)?;
+    let carried = layout.links.iter().filter_map(|link| link.wire.as_ref()).flat_map(|wire| &wire.interfaces);
+    // Nobody says anything there by himself.
+    let lines: String =
+        carried.map(|interface| format!("link set dev {interface} arp off promisc on up\n")).collect();
+    if !lines.is_empty() {
+        tools.batch("ip", Some(&wires), &lines)?;
     }
     Ok(())
 }
@@ -131,15 +133,18 @@ fn switch_commands(layout: &Layout, switch: &Switch) -> String {
     lines
 }
 
-/// Makes the queues of all interfaces. After the switches have their ports: they remove queues that they find.
+/// Makes the queues of all interfaces that the kernel serves. After the switches have their ports: they remove queues that they find.
 pub(crate) fn queues(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     for namespace in layout.namespaces() {
-        let ends = layout.links.iter().flat_map(|link| &link.ends);
-        let lines: String = ends
+        let shaped = layout.links.iter().filter(|link| !link.wire.as_ref().is_some_and(|wire| wire.queues));
+        let lines: String = shaped
+            .flat_map(|link| &link.ends)
             .filter(|end| end.namespace == namespace)
             .map(|end| end.queues.commands(&end.interface))
             .collect();
-        tools.batch("tc", Some(&namespace), &lines)?;
+        if !lines.is_empty() {
+            tools.batch("tc", Some(&namespace), &lines)?;
+        }
     }
     Ok(())
 }

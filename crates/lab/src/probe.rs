@@ -95,6 +95,12 @@ pub fn monotonic() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// The time of day in nanoseconds since 1970: the clock of the kernel's stamps.
+pub fn realtime() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_REALTIME).map(Duration::from);
+    now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
+}
+
 fn watch(core: usize, late: Duration, stop: &AtomicBool) -> Vec<Stall> {
     let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
     let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);

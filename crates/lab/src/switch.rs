@@ -121,3 +121,10 @@ pub(crate) fn hurry(tools: &Tools, files: &Files) -> Result<bool, Error> {
     let process = files.process("vswitchd.pid")?;
     Ok(tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok())
 }
+
+/// Lets the switch process run on these cores only.
+pub(crate) fn confine(tools: &Tools, files: &Files, cores: &[usize]) -> Result<(), Error> {
+    let process = files.process("vswitchd.pid")?;
+    let cores: Vec<String> = cores.iter().map(usize::to_string).collect();
+    tools.run(&format!("taskset -a -c -p {} {process}", cores.join(","))).map(drop)
+}

@@ -2,7 +2,7 @@
 //!
 //! What an interface sends is heard when it leaves the queues; what it receives is heard behind a gate and before the switch.
 use std::io::IoSliceMut;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
 use nix::cmsg_space;
@@ -17,7 +17,7 @@ use socket2::Socket;
 use crate::error::Error;
 
 /// Octets that a socket holds until somebody comes to read.
-pub(crate) const BUFFER: usize = 16 << 20;
+const BUFFER: usize = 16 << 20;
 
 /// A tap at an interface.
 #[derive(Debug)]
@@ -43,8 +43,13 @@ impl Tap {
     /// # Errors
     /// The system's; the interface may be gone.
     pub fn next(&self, buffer: &mut [u8], patience: Duration) -> Result<Option<(usize, u64)>, Error> {
-        let failed = |error: nix::Error| Error::new(format!("a tap: {error}"), "");
         self.socket.set_read_timeout(Some(patience)).map_err(Error::system("a tap"))?;
+        self.take(buffer)
+    }
+
+    /// The next frame as for [`Tap::next`], waiting as the socket does: [`Tap::never_wait`].
+    pub(crate) fn take(&self, buffer: &mut [u8]) -> Result<Option<(usize, u64)>, Error> {
+        let failed = |error: nix::Error| Error::new(format!("a tap: {error}"), "");
         let mut parts = [IoSliceMut::new(buffer)];
         let mut space = cmsg_space!(TimeSpec);
         let got = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty());
@@ -59,10 +64,28 @@ impl Tap {
         let time = stamp.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Ok(Some((got.bytes, time)))
     }
+
+    /// Sends a whole frame.
+    pub(crate) fn put(&self, frame: &[u8]) -> std::io::Result<usize> {
+        self.socket.send(frame)
+    }
+
+    /// From now on nothing waits: what is not there is not taken, and what has no room is not sent.
+    pub(crate) fn never_wait(&self) -> std::io::Result<()> {
+        // What is not granted shows as loss under load only.
+        let _ = setsockopt(&self.socket, sockopt::SndBufForce, &BUFFER);
+        self.socket.set_nonblocking(true)
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// A packet socket that hears and says everything at an interface.
-pub(crate) fn packet_socket(interface: &str) -> Result<Socket, Error> {
+fn packet_socket(interface: &str) -> Result<Socket, Error> {
     let failed = |step: &str, error: nix::Error| {
         Error::new(format!("{interface}: {step}: {error}"), "packet sockets need root")
     };

@@ -19,12 +19,13 @@ const LIMIT: Duration = Duration::from_secs(20);
 const NAMESPACES: &str = "/run/netns";
 
 /// Programs, and the Debian packages that bring them.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ethtool", "ethtool"),
     ("nsenter", "util-linux"),
     ("chrt", "util-linux"),
+    ("taskset", "util-linux"),
     ("ovsdb-tool", "openvswitch-switch"),
     ("ovsdb-server", "openvswitch-switch"),
     ("ovs-vswitchd", "openvswitch-switch"),

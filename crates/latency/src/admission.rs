@@ -5,17 +5,18 @@
 use alloc::vec::Vec;
 
 use crate::arrivals::Offering;
-use crate::backlog::{backlog_from, backlog_within};
-use crate::bound::planned_bound;
+use crate::backlog::{backlog_from_counted, backlog_within};
+use crate::bound::{planned_bound, planned_bound_counted};
 use crate::ledger::{Admitted, FlowId, Ledger, Move, Plan, Reason};
-use crate::levels::{NoLevels, assign_last, least_bound};
+use crate::levels::{NoLevels, assign_last_counted, least_bound_counted};
 use crate::network::{Buffer, Flow, FlowError, Policing, Port};
-use crate::order::verified_order;
+use crate::order::verified_order_counted;
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
-use crate::port::Contender;
+use crate::port::{Arrival, Contender};
+use crate::register::Register;
 use crate::split::{Split, extras};
 use crate::sums::Terms;
-use crate::units::{SECOND, scale_up};
+use crate::units::{SECOND, scale_up, time_of};
 
 /// How the least shares are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,12 +38,29 @@ impl Ledger {
         if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
             return Err(Reason::Guards { port });
         }
-        match self.search(id, flow, Search::Sums) {
+        let answer = match self.search(id, flow, Search::Sums) {
             Err(
                 Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. },
             ) => self.search(id, flow, Search::Exact),
             answer => answer,
+        };
+        // What was said after the work ran out was not found out.
+        match answer {
+            Err(
+                Reason::Delay { port, .. }
+                | Reason::Queues { port, .. }
+                | Reason::Buffer { port, .. }
+                | Reason::Order { port },
+            ) if self.work().is_exhausted() => Err(Reason::Work { port }),
+            Err(_) | Ok(_) if self.work().is_exhausted() => Err(Reason::Work { port }),
+            answer => answer,
         }
+    }
+
+    /// Counts the work of looking at the levels of a port, or at so many of its flows.
+    fn charge(&self, port: usize, flows: usize) -> Result<(), Reason> {
+        let queues = self.ports().get(port).map_or(0, |port| usize::from(port.queues));
+        self.work().charge_each(queues + flows + 1).ok_or(Reason::Work { port })
     }
 
     fn search(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Plan, Reason> {
@@ -72,8 +90,31 @@ impl Ledger {
     fn weight(&self, index: usize, port: usize) -> u64 {
         let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
         let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
-        let alone = index == 0 && port.queues > 1 && register.entries().is_empty();
-        if alone { load } else { load.saturating_add(SECOND / 4) }
+        if opens(index, port, register) { load } else { load.saturating_add(SECOND / 4) }
+    }
+
+    /// The exact delay of a flow that opens the port of a host, if its messages never meet there: then the exact test looks
+    /// at one message only. Whatever the linear test has on top of that, which is the jitter at the flow's own rate, would
+    /// be jitter at every later hop, twice if a gate is between. Flows that go below lose nothing by it; ones that are to go
+    /// above find no room in the share of a first flow without jitter, either.
+    fn opening_delay(&self, index: usize, hop: usize, new: &Contender) -> Option<u64> {
+        let Arrival::Messages { bits, separation, jitter } = new.arrival else { return None };
+        let (port, register) = (self.ports().get(hop)?, self.register(hop)?);
+        let server = port.planning_server();
+        let queued = time_of(bits.checked_add(server.best_effort)?, port.rate)?.checked_add(jitter)?;
+        if !opens(index, port, register) || server.control.is_some() || queued >= separation {
+            return None;
+        }
+        // Where the time of a bit is rounded, a flow below with smaller frames may raise the bound by a picosecond.
+        let rounding = u64::from(!SECOND.is_multiple_of(port.rate));
+        planned_bound(&server, &[*new], new.level)?.delay.checked_add(rounding)
+    }
+
+    /// The least delay at a port that is found without looking at its other flows.
+    fn quickest(&self, index: usize, hop: usize, new: &Contender) -> Result<Option<u64>, Reason> {
+        let (port, terms) = self.terms(hop, new)?;
+        let by_sums = || self.register(hop)?.book().quickest(port, &terms);
+        Ok(self.opening_delay(index, hop, new).or_else(by_sums))
     }
 
     /// Shares that are no less than what running sums ask for: time that a hop gets beyond the least raises the jitter
@@ -83,20 +124,23 @@ impl Ledger {
         let mut raised: Vec<u64> = Vec::with_capacity(shares.len());
         // For each hop, how much the hops up to it have been raised by.
         let mut debts: Vec<u64> = Vec::with_capacity(shares.len());
-        for (index, (hop, share)) in flow.tree.iter().zip(shares).enumerate() {
+        let mut has_later = alloc::vec![false; flow.tree.len()];
+        for parent in flow.tree.iter().filter_map(|hop| hop.parent) {
+            *has_later.get_mut(parent)? = true;
+        }
+        for (index, ((hop, share), has_later)) in flow.tree.iter().zip(shares).zip(has_later).enumerate() {
+            self.charge(hop.port, 0).ok()?;
             let contender = offering.next(&raised).ok()?;
-            let (port, terms) = self.terms(hop.port, &contender).ok()?;
             // Where sums find no place, the exact tests may find one with what there is.
-            let least = self.register(hop.port)?.book().quickest(port, &terms).map_or(0, |place| place.delay);
+            let least = self.quickest(index, hop.port, &contender).ok()?.unwrap_or(0);
             let debt = hop.parent.and_then(|parent| debts.get(parent)).copied().unwrap_or(0);
-            let is_last = flow.tree.iter().skip(index + 1).all(|other| other.parent != Some(index));
-            if is_last {
+            if has_later {
+                raised.push(least.max(*share));
+                debts.push(debt.checked_add(least.saturating_sub(*share))?);
+            } else {
                 let share = share.checked_sub(debt)?;
                 raised.push(Some(share).filter(|share| *share >= least)?);
                 debts.push(0);
-            } else {
-                raised.push(least.max(*share));
-                debts.push(debt.checked_add(least.saturating_sub(*share))?);
             }
         }
         Some(raised)
@@ -108,16 +152,18 @@ impl Ledger {
         let mut shares = Vec::with_capacity(flow.tree.len());
         // For each hop, the shares up to it.
         let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
-        for (hop, budget) in flow.tree.iter().zip(flow.budgets(self.ports())) {
+        for (index, (hop, budget)) in flow.tree.iter().zip(flow.budgets(self.ports())).enumerate() {
+            self.charge(hop.port, 0)?;
             let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
             let limit = budget.saturating_sub(before);
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
-            let (port, terms) = self.terms(hop.port, &contender)?;
-            let register = self.register(hop.port).filter(|_| search == Search::Sums);
-            let quickest = register.and_then(|register| register.book().quickest(port, &terms));
-            let share = match quickest.filter(|place| place.delay <= limit) {
-                Some(place) => place.delay,
-                None => self.least_share(id, hop.port, port, contender, limit)?,
+            let quickest = match search {
+                Search::Sums => self.quickest(index, hop.port, &contender)?,
+                Search::Exact => None,
+            };
+            let share = match quickest.filter(|delay| *delay <= limit) {
+                Some(delay) => delay,
+                None => self.least_share(id, hop.port, contender, limit)?,
             };
             shares.push(share);
             spent.push(before.saturating_add(share));
@@ -132,22 +178,17 @@ impl Ledger {
         Ok((port, terms))
     }
 
-    fn least_share(
-        &self,
-        id: FlowId,
-        index: usize,
-        port: &Port,
-        new: Contender,
-        limit: u64,
-    ) -> Result<u64, Reason> {
+    fn least_share(&self, id: FlowId, index: usize, new: Contender, limit: u64) -> Result<u64, Reason> {
+        let port = self.ports().get(index).ok_or(Reason::Flow(FlowError::Number))?;
+        self.charge(index, self.entries(index).len())?;
         let (mut contenders, mut limits) = self.at(index);
         contenders.push(new);
         limits.push(limit);
         let server = port.planning_server();
-        least_bound(&server, &contenders, &limits, port.queues).map_err(|refused| {
+        least_bound_counted(&server, &contenders, &limits, port.queues, self.work()).map_err(|refused| {
             let reason = self.reason(index, id, refused);
             // What the flow would miss by itself is no fault of another one.
-            let alone = planned_bound(&server, &[new], new.level);
+            let alone = planned_bound_counted(&server, &[new], new.level, self.work());
             match (alone.and_then(|bound| bound.delay.checked_sub(limit)), reason) {
                 (Some(by), Reason::Delay { flow, .. }) if by > 0 && flow != id => {
                     Reason::Delay { port: index, level: new.level, flow: id, by: Some(by) }
@@ -162,6 +203,10 @@ impl Ledger {
         let mut slacks = Vec::with_capacity(flow.subscribers.len());
         for (index, subscriber) in flow.subscribers.iter().enumerate() {
             let way = flow.way_to(subscriber.hop);
+            self.charge(
+                way.first().and_then(|hop| flow.tree.get(*hop)).map_or(0, |hop| hop.port),
+                way.len(),
+            )?;
             let ports = || {
                 way.iter().filter_map(|hop| flow.tree.get(*hop)).filter_map(|hop| self.ports().get(hop.port))
             };
@@ -199,10 +244,18 @@ impl Ledger {
         let first = shares.first().copied().unwrap_or(0);
         let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
         let mut moves = Vec::new();
-        for ((hop, contender), share) in flow.tree.iter().zip(&mut contenders).zip(shares) {
+        for (index, ((hop, contender), share)) in
+            flow.tree.iter().zip(&mut contenders).zip(shares).enumerate()
+        {
+            self.charge(hop.port, 0)?;
             let (port, terms) = self.terms(hop.port, contender)?;
-            let roomiest =
-                self.register(hop.port).and_then(|register| register.book().roomiest(port, &terms, *share));
+            let roomiest = self.register(hop.port).and_then(|register| {
+                let book = register.book();
+                match self.opening_delay(index, hop.port, contender) {
+                    Some(delay) => book.opening_level(port, &terms, *share, delay),
+                    None => book.roomiest(port, &terms, *share),
+                }
+            });
             contender.level = match roomiest {
                 Some(level) => level,
                 None => self.place(id, hop.port, port, *contender, *share, &mut moves)?,
@@ -222,10 +275,11 @@ impl Ledger {
         share: u64,
         moves: &mut Vec<Move>,
     ) -> Result<u8, Reason> {
+        self.charge(index, self.entries(index).len())?;
         let (mut all, mut limits) = self.at(index);
         all.push(new);
         limits.push(share);
-        let levels = assign_last(&port.planning_server(), &all, &limits, port.queues)
+        let levels = assign_last_counted(&port.planning_server(), &all, &limits, port.queues, self.work())
             .map_err(|refused| self.reason(index, id, refused))?;
         all.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
         self.fits(index, port, &all)?;
@@ -247,7 +301,7 @@ impl Ledger {
         }
         let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
         let (contenders, shares) = self.at(index);
-        verified_order(&port.planning_server(), &flows, &contenders, &shares, &moves)
+        verified_order_counted(&port.planning_server(), &flows, &contenders, &shares, &moves, self.work())
             .ok_or(Reason::Order { port: index })
     }
 
@@ -263,10 +317,10 @@ impl Ledger {
         // With the blocking of the plan, so that the answer does not depend on how others are placed.
         let server = port.planning_server();
         for level in levels {
-            let from = backlog_from(&server, contenders, *level);
+            let from = backlog_from_counted(&server, contenders, *level, self.work());
             let within = match port.buffer {
                 Buffer::Shared(_) => None,
-                Buffer::PerQueue(_) => planned_bound(&server, contenders, *level)
+                Buffer::PerQueue(_) => planned_bound_counted(&server, contenders, *level, self.work())
                     .and_then(|bound| backlog_within(&server, contenders, *level, bound.delay)),
             };
             let needed = from.into_iter().chain(within).min().map(|bits| bits.div_ceil(8));
@@ -292,4 +346,9 @@ impl Ledger {
             NoLevels::Input => Reason::Flow(FlowError::Number),
         }
     }
+}
+
+/// Whether a flow is the first of a host with several queues at the hop.
+fn opens(index: usize, port: &Port, register: &Register) -> bool {
+    index == 0 && port.queues > 1 && register.entries().is_empty()
 }

@@ -81,7 +81,7 @@ impl Flow {
                     spread
                 } else {
                     let (bits, rate) = (frames_before.bits, before.rate);
-                    serialised(spread, self.separation, bits, frame_before, rate, variation).ok_or(number)?
+                    serialised(spread, self.separation, bits, frame_before, rate).ok_or(number)?
                 };
                 Arrival::Messages { bits, separation: self.separation, jitter }
             }

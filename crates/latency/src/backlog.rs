@@ -1,16 +1,29 @@
 //! What the queues of a port hold at most: a frame is lost if a buffer is smaller.
-use crate::busy::{EFFORT, busy_period};
+use crate::busy::{EFFORT, busy_period, steps_of};
 use crate::curve::{Aggregate, each_interval};
 use crate::port::{Contender, Server, blocking, stable_rate};
 use crate::units::{bits_in, scale_up, time_of};
+use crate::work::Work;
 
 /// Most bits in the queues of `level` and above, the frame in transmission included: the lesser of what the busy period
 /// and what rates and bursts show.
 ///
 /// `None` if the level and those above ask for the rate of the link or more, or numbers do not fit.
 pub fn backlog_from(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+    backlog_from_counted(server, contenders, level, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub fn backlog_from_counted(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    work: &Work,
+) -> Option<u64> {
     let linear = linear_backlog(server, contenders, level);
-    let exact = busy_backlog(server, contenders, level);
+    let mut effort = EFFORT;
+    let exact = busy_backlog(server, contenders, level, &mut effort, work);
+    work.charge(steps_of(contenders, effort))?;
     linear.into_iter().chain(exact).min()
 }
 
@@ -26,19 +39,25 @@ fn linear_backlog(server: &Server, contenders: &[Contender], level: u8) -> Optio
 }
 
 /// Arrivals since the start of the busy period less what the link has sent.
-fn busy_backlog(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+fn busy_backlog(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    effort: &mut u32,
+    work: &Work,
+) -> Option<u64> {
     stable_rate(server, contenders, level)?;
-    let mut effort = EFFORT;
-    let end = busy_period(server, contenders, level, &mut effort)?;
+    let end = busy_period(server, contenders, level, effort)?;
     let flows = || contenders.iter().filter(|flow| flow.level >= level);
     let total = Aggregate::new(server.rate, flows(), server.control, true)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
-    let mut instants = total.jumps(end, &mut effort)?;
+    let mut instants = total.jumps(end, effort)?;
     if 0 < lower && lower < end {
         instants.push(lower);
         instants.sort_unstable();
         instants.dedup();
     }
+    work.charge_each(instants.len().saturating_mul(contenders.len()))?;
     let mut worst = 0;
     each_interval(&total, &instants, end, |start, end| {
         let first = total.at(start)?.saturating_sub(start.saturating_sub(lower));

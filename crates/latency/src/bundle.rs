@@ -5,6 +5,9 @@
 //! step; all that is known is what may come in a window. In any time of `k` separations `P` a writer with separation
 //! `P_i` begins at most `k * ceil(P / P_i)` messages, so that together they send no more than one flow would that has
 //! all of these as one message every `P`.
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
 use crate::framing::Frames;
 use crate::network::{Flow, Port};
 
@@ -46,11 +49,14 @@ pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
     }
     let untagged = Port { tag: 0, ..*port };
     let mut best: Option<(u64, Bundle)> = None;
-    for separation in flows.iter().map(|flow| flow.separation) {
+    let framed: Vec<(Frames, u64)> =
+        flows.iter().map(|flow| Some((flow.frames(&untagged)?, flow.separation))).collect::<Option<_>>()?;
+    let mut tried = BTreeSet::new();
+    for separation in flows.iter().map(|flow| flow.separation).filter(|separation| tried.insert(*separation))
+    {
         let mut sum = Bundle { count: 0, bits: 0, largest: 0, smallest: u64::MAX };
-        for flow in flows {
-            let (frames, times) = (flow.frames(&untagged)?, separation.checked_add(flow.separation - 1)?);
-            let times = times.checked_div(flow.separation)?;
+        for (frames, own) in &framed {
+            let times = separation.checked_add(own.checked_sub(1)?)?.checked_div(*own)?;
             sum.count = sum.count.checked_add(frames.count.checked_mul(times)?)?;
             sum.bits = sum.bits.checked_add(frames.bits.checked_mul(times)?)?;
             sum.largest = sum.largest.max(frames.largest);

@@ -8,6 +8,7 @@
 use crate::curve::{Aggregate, each_interval};
 use crate::port::{Contender, Server, blocking, least_frame, stable_rate};
 use crate::units::{least_time_of, time_of};
+use crate::work::Work;
 
 /// How many evaluations of curves a bound may cost before the test gives up.
 pub const EFFORT: u32 = 50_000;
@@ -21,8 +22,18 @@ const HALVINGS: u32 = 7;
 /// `None` if the level is empty, if it and those above ask for the rate of the link or more, if the search takes more
 /// than [`EFFORT`], or with more than [`MOST_FLOWS`].
 pub fn busy_period_delay(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
+    busy_period_delay_counted(server, contenders, level, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub(crate) fn busy_period_delay_counted(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    work: &Work,
+) -> Option<u64> {
     // The delay of the smallest frame bounds that of the others: what a larger one adds at its end it saves before.
-    delay_of_frame(server, contenders, level, least_frame(contenders, level)?)
+    delay_of_frame(server, contenders, level, least_frame(contenders, level)?, work)
 }
 
 /// The same for a frame of so many bits, which must be no more than the smallest of the level.
@@ -31,10 +42,32 @@ pub(crate) fn delay_of_frame(
     contenders: &[Contender],
     level: u8,
     frame: u64,
+    work: &Work,
 ) -> Option<u64> {
     if contenders.len() > MOST_FLOWS {
         return None;
     }
+    let mut effort = EFFORT;
+    let delay = search_delay(server, contenders, level, frame, &mut effort);
+    work.charge(steps_of(contenders, effort))?;
+    delay
+}
+
+/// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
+pub(crate) fn steps_of(contenders: &[Contender], effort_left: u32) -> u64 {
+    let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
+    let evaluations = u64::from(EFFORT - effort_left);
+    // An evaluation of many flows counts for each 32 of them.
+    evaluations.saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
+}
+
+fn search_delay(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    frame: u64,
+    effort: &mut u32,
+) -> Option<u64> {
     stable_rate(server, contenders, level)?;
     let frame_time = time_of(frame, server.rate)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
@@ -42,9 +75,8 @@ pub(crate) fn delay_of_frame(
     let higher = Aggregate::new(server.rate, higher, server.control, false)?;
     let own = contenders.iter().filter(|flow| flow.level == level);
     let own = Aggregate::new(server.rate, own, None, true)?;
-    let mut effort = EFFORT;
-    let end = busy_period(server, contenders, level, &mut effort)?;
-    let jumps = own.jumps(end, &mut effort)?;
+    let end = busy_period(server, contenders, level, effort)?;
+    let jumps = own.jumps(end, effort)?;
     let mut search = Search {
         own: &own,
         higher: &higher,
@@ -77,7 +109,7 @@ pub(crate) fn busy_period(
 }
 
 /// The search for the frame that waits longest.
-struct Search<'c> {
+struct Search<'c, 'e> {
     own: &'c Aggregate,
     higher: &'c Aggregate,
     /// Time of the frame of a lower level.
@@ -86,19 +118,19 @@ struct Search<'c> {
     frame: u64,
     /// Longest wait found, from arrival to the start of transmission.
     worst: u64,
-    effort: u32,
+    effort: &'e mut u32,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     /// Raises `worst` to a bound of the waits of frames that come in `[start, end)`, where the level's own arrivals
     /// are affine. No frame that comes then starts before `from`. Returns an instant before which none starts that comes
     /// later.
     fn examine(&mut self, start: u64, end: u64, from: u64, halvings: u32) -> Option<u64> {
         let first = self.work(self.own.at(start)?)?;
         let last = self.work(self.own.before(end)?)?;
-        let start_of_first = self.higher.done(first, from, true, &mut self.effort)?;
+        let start_of_first = self.higher.done(first, from, true, self.effort)?;
         self.worst = self.worst.max(start_of_first.saturating_sub(start));
-        let start_of_last = self.higher.done(last, start_of_first, true, &mut self.effort)?;
+        let start_of_last = self.higher.done(last, start_of_first, true, self.effort)?;
         // With all that comes before the last one starts, the wait is an affine function: largest at one of the ends.
         let at_end = self.higher.done_with(last, start_of_last)?;
         let at_start = self.higher.done_with(first, start_of_last)?;

@@ -60,6 +60,9 @@ pub enum Fault {
     },
 }
 
+/// A port with more flows is beyond the checker.
+pub const MOST_FLOWS: usize = 1 << 10;
+
 /// Checks a certificate against the ports of the network.
 pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
     let flow = &certificate.flow;
@@ -132,7 +135,6 @@ fn check_port(evidence: &PortCertificate, hop: usize) -> Result<(), Fault> {
 
 /// Numbers up to these cannot overflow: products of bits, picoseconds per second and counts of messages stay below
 /// 2^123.
-const MOST_FLOWS: usize = 1 << 10;
 const MOST_BITS: u64 = 1 << 40;
 const MOST_RATE: u64 = 1 << 44;
 /// 2.5 hours.

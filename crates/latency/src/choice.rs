@@ -41,6 +41,12 @@ impl Ledger {
         Ok(plan)
     }
 
+    /// Counts what a copy of this ledger has done since.
+    fn adopt_work(&self, copy: &Self) {
+        // If that is beyond the limit, whoever asks next is told.
+        let _ = self.work().charge(copy.work().done().saturating_sub(self.work().done()));
+    }
+
     /// How much the ports of the flow are loaded by others, together, in parts of a million of one.
     fn load_along(&self, flow: &Flow) -> u64 {
         let load = |port: usize| {
@@ -68,6 +74,8 @@ impl Ledger {
             .collect();
         less.sort_unstable();
         less.dedup();
+        let copied = self.ports().iter().enumerate().map(|(port, _)| 1 + self.entries(port).len()).sum();
+        self.work().charge_each(copied)?;
         let mut trial = self.clone();
         let mut gone = Vec::new();
         let mut plan = None;
@@ -78,7 +86,10 @@ impl Ledger {
                 break;
             }
         }
-        let mut plan = plan?;
+        let Some(mut plan) = plan else {
+            self.adopt_work(&trial);
+            return None;
+        };
         // Who need not go after all, the most important first.
         let mut yielding = Vec::new();
         while let Some((other, suspended)) = gone.pop() {
@@ -92,6 +103,7 @@ impl Ledger {
             }
         }
         yielding.reverse();
+        self.adopt_work(&trial);
         Some((yielding, plan))
     }
 }

@@ -1,4 +1,5 @@
 //! Arrivals in units of the port's own time: how long the link needs for what has come within a closed window.
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::port::{Arrival, Contender, Control};
@@ -23,7 +24,6 @@ struct Cap {
 /// Flows that come by one link, or from memory.
 #[derive(Debug, Default)]
 struct Group {
-    link: Option<u32>,
     cap: Option<Cap>,
     stairs: Vec<Stair>,
     burst: u64,
@@ -109,16 +109,15 @@ impl Aggregate {
         capped: bool,
     ) -> Option<Self> {
         let mut groups: Vec<Group> = Vec::new();
+        // With many links they are not looked through for each flow.
+        let mut places: BTreeMap<Option<u32>, usize> = BTreeMap::new();
         for contender in contenders {
             let ingress = contender.ingress.filter(|ingress| capped || ingress.rate < rate);
             let link = ingress.map(|ingress| ingress.link);
-            let at = match groups.iter().position(|group| group.link == link) {
-                Some(at) => at,
-                None => {
-                    groups.push(Group { link, ..Group::default() });
-                    groups.len() - 1
-                }
-            };
+            let at = *places.entry(link).or_insert_with(|| {
+                groups.push(Group::default());
+                groups.len() - 1
+            });
             let group = groups.get_mut(at)?;
             if let Some(ingress) = ingress {
                 let frame = time_of(contender.largest_frame, rate)?;

@@ -3,7 +3,7 @@
 //! The contract of a flow at a port is its share, the delay that no frame of it exceeds there. Arrivals follow from
 //! shares alone, so admission of a flow touches its own ports only: it tests every level there, gives new levels if it
 //! must, and changes no arrival of another flow. Removal takes the flow's entries out and nothing else.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use crate::bound::{level_bound, planned_bound};
@@ -13,6 +13,7 @@ use crate::policing::Enforcement;
 use crate::port::Contender;
 use crate::register::Register;
 use crate::split::Split;
+use crate::work::Work;
 
 /// Names a flow; chosen by the caller.
 pub type FlowId = u64;
@@ -121,6 +122,11 @@ pub enum Reason {
         /// By how many picoseconds; `None` if the writer promises no maximum separation.
         by: Option<u64>,
     },
+    /// The answer takes more work than the ledger may do: see [`Ledger::limit_work`].
+    Work {
+        /// Index of the port where it ran out.
+        port: usize,
+    },
 }
 
 /// What would be admitted instead. Each alternative has been tried.
@@ -149,6 +155,7 @@ pub struct Ledger {
     flows: BTreeMap<FlowId, Admitted>,
     split: Split,
     guards: Guards,
+    work: Work,
 }
 
 /// How many gates or meters are left where flows enter the network.
@@ -164,7 +171,19 @@ impl Ledger {
     /// A network without flows.
     pub fn new(ports: Vec<Port>, split: Split) -> Self {
         let registers = ports.iter().map(|port| Register::new(port.queues)).collect();
-        Self { ports, registers, flows: BTreeMap::new(), split, guards: Guards::default() }
+        let (flows, guards, work) = (BTreeMap::new(), Guards::default(), Work::unlimited());
+        Self { ports, registers, flows, split, guards, work }
+    }
+
+    /// Plans, and what is asked of this ledger besides, take so many steps together; what takes more is refused with
+    /// [`Reason::Work`]. A ledger has no limit at first.
+    pub fn limit_work(&mut self, most: u64) {
+        self.work = Work::limited(most);
+    }
+
+    /// The work that plans have been.
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
     /// Limits the flows that are held to their contracts by the switch behind the ports of hosts; before any of them is
@@ -311,10 +330,30 @@ impl Ledger {
         self.use_guard(&admitted, |left| left.saturating_add(1));
         for hop in &admitted.flow.tree {
             if let Some(register) = self.registers.get_mut(hop.port) {
+                // All that stays is looked at; beyond the limit, whoever asks next is told.
+                let _ = self.work.charge_each(register.entries().len());
                 register.remove(id);
             }
         }
         Some(admitted)
+    }
+
+    /// Takes flows out as [`Self::remove`] does, all at once: what that takes grows with the flows at their ports and not
+    /// with those times the flows that leave.
+    pub fn remove_all(&mut self, ids: &[FlowId]) {
+        let mut leaving: BTreeMap<usize, BTreeSet<FlowId>> = BTreeMap::new();
+        for id in ids {
+            let Some(admitted) = self.flows.remove(id) else { continue };
+            self.use_guard(&admitted, |left| left.saturating_add(1));
+            for hop in &admitted.flow.tree {
+                leaving.entry(hop.port).or_default().insert(*id);
+            }
+        }
+        for (port, ids) in leaving {
+            if let Some(register) = self.registers.get_mut(port) {
+                register.remove_all(&ids);
+            }
+        }
     }
 
     /// Takes a flow out for a while.
@@ -376,7 +415,8 @@ impl Ledger {
             for (port, contenders) in ports.iter().zip(&contenders) {
                 let index = self.registers.get(*port)?.position(id)?;
                 let port = self.ports.get(*port)?;
-                let delay = level_bound(&port.server(), contenders, contenders.get(index)?.level)?.delay;
+                let level = contenders.get(index)?.level;
+                let delay = level_bound(&port.server(), contenders, level)?.delay;
                 views.push(HopView { port, server: port.server(), contenders, index, delay });
             }
             bounds.push(path_bound(&admitted.flow, &views)?);

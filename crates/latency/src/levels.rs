@@ -8,8 +8,9 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use crate::bound::{keeps, planned_bound};
+use crate::bound::{keeps, planned_bound_counted};
 use crate::port::{Contender, Server};
+use crate::work::Work;
 
 /// Why flows cannot be given levels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,12 +42,22 @@ pub fn assign(
     limits: &[u64],
     queues: u8,
 ) -> Result<Vec<u8>, NoLevels> {
-    assign_and(server, contenders, limits, queues, true)
+    assign_and(server, contenders, limits, queues, true, &Work::unlimited())
 }
 
 /// How many levels the contenders need at least, however many queues there are.
 pub fn fewest(server: &Server, contenders: &[Contender], limits: &[u64]) -> Result<usize, NoLevels> {
-    let levels = assign_and(server, contenders, limits, u8::MAX, false)?;
+    fewest_counted(server, contenders, limits, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub fn fewest_counted(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    work: &Work,
+) -> Result<usize, NoLevels> {
+    let levels = assign_and(server, contenders, limits, u8::MAX, false, work)?;
     Ok(levels.iter().max().map_or(0, |highest| usize::from(*highest) + 1))
 }
 
@@ -57,6 +68,7 @@ fn assign_and(
     limits: &[u64],
     queues: u8,
     widen: bool,
+    work: &Work,
 ) -> Result<Vec<u8>, NoLevels> {
     if limits.len() != contenders.len() {
         return Err(NoLevels::Input);
@@ -66,6 +78,7 @@ fn assign_and(
     order.sort_by_key(|index| (core::cmp::Reverse(limits.get(*index).copied()), *index));
     let mut plan = Plan {
         server,
+        work,
         flows: order.iter().filter_map(|index| contenders.get(*index)).copied().collect(),
         limits: order.iter().filter_map(|index| limits.get(*index)).copied().collect(),
         order: &order,
@@ -95,19 +108,19 @@ pub const FEW_FLOWS: usize = 8;
 
 /// The highest level that the last flow may have while all others stay where they are and keep their limits below it,
 /// going up from the lowest.
-fn highest(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> u8 {
+fn highest(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8, work: &Work) -> u8 {
     set_last(placed, u8::MAX);
     let keeps_below = |level: &u8| {
         let at_level = placed.iter().zip(limits).filter(|(flow, _)| flow.level == *level);
         let limit = at_level.map(|(_, limit)| *limit).min();
-        limit.is_none_or(|limit| keeps(server, placed, *level, limit))
+        limit.is_none_or(|limit| keeps(server, placed, *level, limit, work))
     };
     (0..queues.saturating_sub(1)).take_while(keeps_below).last().map_or(0, |level| level + 1)
 }
 
 /// Whether the last flow may have the level it has, which is not above [`highest`]. Levels above count with the smallest
 /// frame of the port and with the largest below them, so that they are tested again if one of these may have changed.
-fn may_have(server: &Server, placed: &[Contender], limits: &[u64], queues: u8) -> bool {
+fn may_have(server: &Server, placed: &[Contender], limits: &[u64], queues: u8, work: &Work) -> bool {
     let Some((last, others)) = placed.split_last() else { return false };
     let changed = others.iter().all(|flow| flow.smallest_frame > last.smallest_frame)
         || placed.iter().any(|flow| flow.largest_frame > server.best_effort);
@@ -115,7 +128,7 @@ fn may_have(server: &Server, placed: &[Contender], limits: &[u64], queues: u8) -
     (last.level..=top).all(|level| {
         let at_level = placed.iter().zip(limits).filter(|(flow, _)| flow.level == level);
         let limit = at_level.map(|(_, limit)| *limit).min();
-        limit.is_none_or(|limit| keeps(server, placed, level, limit))
+        limit.is_none_or(|limit| keeps(server, placed, level, limit, work))
     })
 }
 
@@ -126,45 +139,63 @@ fn set_last(placed: &mut [Contender], level: u8) {
 }
 
 /// The lowest level at which the last flow fits while all others stay where they are.
-fn lowest_place(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> Option<u8> {
-    let highest = highest(server, placed, limits, queues);
+fn lowest_place(
+    server: &Server,
+    placed: &mut [Contender],
+    limits: &[u64],
+    queues: u8,
+    work: &Work,
+) -> Option<u8> {
+    let highest = highest(server, placed, limits, queues, work);
     (0..=highest).find(|level| {
         set_last(placed, *level);
-        may_have(server, placed, limits, queues)
+        may_have(server, placed, limits, queues, work)
     })
 }
 
 /// The least bound of the last flow, in picoseconds, at a level where it fits while all others stay where they are: that
 /// of the highest such level.
-fn least_at_place(server: &Server, placed: &mut [Contender], limits: &[u64], queues: u8) -> Option<u64> {
-    let highest = highest(server, placed, limits, queues);
+fn least_at_place(
+    server: &Server,
+    placed: &mut [Contender],
+    limits: &[u64],
+    queues: u8,
+    work: &Work,
+) -> Option<u64> {
+    let highest = highest(server, placed, limits, queues, work);
     let level = (0..=highest).rev().find(|level| {
         set_last(placed, *level);
-        may_have(server, placed, limits, queues)
+        may_have(server, placed, limits, queues, work)
     })?;
-    planned_bound(server, placed, level).map(|bound| bound.delay)
+    planned_bound_counted(server, placed, level, work).map(|bound| bound.delay)
 }
 
 /// The first flow at or below `level`, from there down, whose limit its level does not keep.
-fn first_miss(server: &Server, contenders: &[Contender], limits: &[u64], level: u8) -> Option<usize> {
+fn first_miss(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    level: u8,
+    work: &Work,
+) -> Option<usize> {
     (0..=level).rev().find_map(|level| {
         let at_level = contenders.iter().zip(limits).enumerate().filter(|(_, (flow, _))| flow.level == level);
         let (index, (_, limit)) = at_level.min_by_key(|(_, (_, limit))| **limit)?;
-        (!keeps(server, contenders, level, *limit)).then_some(index)
+        (!keeps(server, contenders, level, *limit, work)).then_some(index)
     })
 }
 
 /// What stands in the way of the last flow if it has no place: who misses if it goes on top.
-fn no_place(server: &Server, contenders: &[Contender], limits: &[u64], queues: u8) -> NoLevels {
+fn no_place(server: &Server, contenders: &[Contender], limits: &[u64], queues: u8, work: &Work) -> NoLevels {
     let mut placed = contenders.to_vec();
     let top = queues.saturating_sub(1);
     if let Some(last) = placed.last_mut() {
         last.level = top;
     }
-    let flow = first_miss(server, &placed, limits, top).unwrap_or(contenders.len().saturating_sub(1));
+    let flow = first_miss(server, &placed, limits, top, work).unwrap_or(contenders.len().saturating_sub(1));
     let level = placed.get(flow).map_or(top, |flow| flow.level);
-    let by =
-        planned_bound(server, &placed, level).and_then(|bound| bound.delay.checked_sub(*limits.get(flow)?));
+    let by = planned_bound_counted(server, &placed, level, work)
+        .and_then(|bound| bound.delay.checked_sub(*limits.get(flow)?));
     NoLevels::Missed { flow, level, by }
 }
 
@@ -175,11 +206,22 @@ pub fn least_bound(
     limits: &[u64],
     queues: u8,
 ) -> Result<u64, NoLevels> {
+    least_bound_counted(server, contenders, limits, queues, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub(crate) fn least_bound_counted(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+    work: &Work,
+) -> Result<u64, NoLevels> {
     if contenders.len() > FEW_FLOWS {
-        match least_at_place(server, &mut contenders.to_vec(), limits, queues) {
+        match least_at_place(server, &mut contenders.to_vec(), limits, queues, work) {
             Some(least) => return Ok(least),
             None if contenders.len() > SMALL_PORT => {
-                return Err(no_place(server, contenders, limits, queues));
+                return Err(no_place(server, contenders, limits, queues, work));
             }
             None => {}
         }
@@ -187,13 +229,13 @@ pub fn least_bound(
     let (mut placed, mut limits) = (contenders.to_vec(), limits.to_vec());
     let mut least = None;
     loop {
-        let levels = match assign_and(server, &placed, &limits, queues, false) {
+        let levels = match assign_and(server, &placed, &limits, queues, false, work) {
             Ok(levels) => levels,
             Err(refused) => return least.ok_or(refused),
         };
         placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
         let level = levels.last().copied().unwrap_or(0);
-        let bound = planned_bound(server, &placed, level).ok_or(NoLevels::Input)?.delay;
+        let bound = planned_bound_counted(server, &placed, level, work).ok_or(NoLevels::Input)?.delay;
         least = Some(bound);
         // Can it be less with other levels?
         match (bound.checked_sub(1), limits.last_mut()) {
@@ -212,29 +254,40 @@ pub fn assign_last(
     limits: &[u64],
     queues: u8,
 ) -> Result<Vec<u8>, NoLevels> {
+    assign_last_counted(server, contenders, limits, queues, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub(crate) fn assign_last_counted(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    queues: u8,
+    work: &Work,
+) -> Result<Vec<u8>, NoLevels> {
     if contenders.len() > FEW_FLOWS {
-        match lowest_place(server, &mut contenders.to_vec(), limits, queues) {
+        match lowest_place(server, &mut contenders.to_vec(), limits, queues, work) {
             Some(level) => {
                 let others = contenders.iter().take(contenders.len() - 1).map(|flow| flow.level);
                 return Ok(others.chain([level]).collect());
             }
             None if contenders.len() > SMALL_PORT => {
-                return Err(no_place(server, contenders, limits, queues));
+                return Err(no_place(server, contenders, limits, queues, work));
             }
             None => {}
         }
     }
-    let levels = assign(server, contenders, limits, queues)?;
+    let levels = assign_and(server, contenders, limits, queues, true, work)?;
     let mut placed = contenders.to_vec();
     placed.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
-    let with_new = least_margin(server, &placed, limits);
+    let with_new = least_margin_counted(server, &placed, limits, work);
     placed.copy_from_slice(contenders);
     let mut best: Option<(Margin, u8)> = None;
     for level in 0..queues {
         if let Some(last) = placed.last_mut() {
             last.level = level;
         }
-        let margin = least_margin(server, &placed, limits);
+        let margin = least_margin_counted(server, &placed, limits, work);
         if let Some(margin) = margin.filter(|margin| best.is_none_or(|(most, _)| *margin > most)) {
             best = Some((margin, level));
         }
@@ -274,6 +327,15 @@ impl PartialOrd for Margin {
 
 /// The least margin of contenders in the levels they have; `None` if one misses its limit.
 pub fn least_margin(server: &Server, contenders: &[Contender], limits: &[u64]) -> Option<Margin> {
+    least_margin_counted(server, contenders, limits, &Work::unlimited())
+}
+
+fn least_margin_counted(
+    server: &Server,
+    contenders: &[Contender],
+    limits: &[u64],
+    work: &Work,
+) -> Option<Margin> {
     let mut least: Option<Margin> = None;
     let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
     levels.sort_unstable();
@@ -281,7 +343,7 @@ pub fn least_margin(server: &Server, contenders: &[Contender], limits: &[u64]) -
     for level in levels {
         let at_level = contenders.iter().zip(limits).filter(|(flow, _)| flow.level == level);
         let limit = *at_level.map(|(_, limit)| limit).min()?;
-        let left = limit.checked_sub(planned_bound(server, contenders, level)?.delay)?;
+        let left = limit.checked_sub(planned_bound_counted(server, contenders, level, work)?.delay)?;
         let margin = Margin { left, of: limit };
         least = Some(least.map_or(margin, |least| least.min(margin)));
     }
@@ -291,6 +353,7 @@ pub fn least_margin(server: &Server, contenders: &[Contender], limits: &[u64]) -
 /// Flows sorted from patient to urgent, and where each level ends.
 struct Plan<'p> {
     server: &'p Server,
+    work: &'p Work,
     flows: Vec<Contender>,
     limits: Vec<u64>,
     order: &'p [usize],
@@ -307,7 +370,7 @@ impl Plan<'_> {
             let end = (start + 1..=self.flows.len()).rev().find(|end| {
                 self.place(start, *end, level);
                 let limit = self.limits.get(end - 1).copied().unwrap_or(0);
-                keeps(self.server, &self.flows, level, limit)
+                keeps(self.server, &self.flows, level, limit, self.work)
             });
             match end {
                 Some(end) => {
@@ -333,7 +396,7 @@ impl Plan<'_> {
         for end in start + 1..=self.flows.len() {
             self.place(start, end, level);
             let limit = self.limits.get(end - 1).copied().unwrap_or(0);
-            if let Some(bound) = planned_bound(self.server, &self.flows, level) {
+            if let Some(bound) = planned_bound_counted(self.server, &self.flows, level, self.work) {
                 let by = bound.delay.saturating_sub(limit);
                 if nearest.is_none_or(|(_, least)| by < least) {
                     nearest = Some((end - 1, by));
@@ -390,7 +453,7 @@ impl Plan<'_> {
     fn margin(&self, level: usize) -> Option<Margin> {
         let end = *self.bounds.get(level)?;
         let limit = *self.limits.get(end.checked_sub(1)?)?;
-        let bound = planned_bound(self.server, &self.flows, u8::try_from(level).ok()?)?;
+        let bound = planned_bound_counted(self.server, &self.flows, u8::try_from(level).ok()?, self.work)?;
         Some(Margin { left: limit.checked_sub(bound.delay)?, of: limit })
     }
 }

@@ -10,7 +10,7 @@
 //!   cannot tell apart.
 //! - [`network`]: ports, flows and trees; [`policing`]: gates and meters; [`path`]: bounds from end to end.
 //! - [`ledger`]: admission and removal; [`choice`]: among ways, and of who yields; [`split`]: of the latency over the hops; [`order`]: of changes.
-//! - [`words`]: refusals in words.
+//! - [`words`]: refusals in words; [`work`]: how much work all that was.
 //! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -31,6 +31,7 @@ pub mod framing;
 pub mod ledger;
 pub mod levels;
 pub mod linear;
+mod nearest;
 pub mod network;
 mod offer;
 pub mod order;
@@ -44,3 +45,4 @@ mod sums;
 pub mod switch;
 pub mod units;
 pub mod words;
+pub mod work;

@@ -1,4 +1,7 @@
 //! Bounds with one division: the linear test of a level, and the service that is left for one flow.
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
 use crate::port::{Contender, Server, blocking, stable_rate};
 use crate::units::time_of;
 
@@ -41,6 +44,78 @@ pub fn left_over(server: &Server, contenders: &[Contender], index: usize) -> Opt
     let latency = time_of(burst.checked_add(burst_of(others.clone())?)?, rate)?;
     let rate = others.into_iter().try_fold(rate, |rate, other| rate.checked_sub(other.arrival.rate()?))?;
     (rate > 0).then_some(LeftOver { rate, latency })
+}
+
+/// What each flow of a port is left with: as [`left_over`] says, with all flows looked at once and not for each of them.
+#[derive(Clone, Debug)]
+pub struct Services {
+    /// For each level that has flows.
+    levels: BTreeMap<u8, Standing>,
+}
+
+/// A level among the others; `None` where numbers do not fit or nothing is left.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    /// Bits at once of what is above and of the frame below, and the bits per second that are left.
+    above: Option<(u128, u128)>,
+    /// Bits at once and bits per second of the level's flows together.
+    own: Option<(u128, u128)>,
+}
+
+/// What the flows of a level ask for together.
+#[derive(Clone, Copy)]
+struct Sum {
+    burst: Option<u128>,
+    interference: Option<u128>,
+    rate: Option<u128>,
+    largest: u64,
+}
+
+impl Services {
+    /// Adds up the flows of a port.
+    pub fn new(server: &Server, contenders: &[Contender]) -> Self {
+        let mut sums: BTreeMap<u8, Sum> = BTreeMap::new();
+        for flow in contenders {
+            let none = Sum { burst: Some(0), interference: Some(0), rate: Some(0), largest: 0 };
+            let sum = sums.entry(flow.level).or_insert(none);
+            let add = |sum: Option<u128>, more: Option<u64>| Some(sum? + u128::from(more?));
+            sum.burst = add(sum.burst, flow.arrival.burst());
+            sum.interference = add(sum.interference, flow.arrival.interference(server.rate));
+            sum.rate = add(sum.rate, flow.arrival.rate());
+            sum.largest = sum.largest.max(flow.largest_frame);
+        }
+        let below = |largest: &mut u64, sum: &Sum| {
+            let blocking = *largest;
+            *largest = blocking.max(sum.largest);
+            Some(blocking)
+        };
+        let blockings: Vec<u64> = sums.values().scan(server.best_effort, below).collect();
+        let control = server.control.map_or((0, 0), |control| (control.burst, control.rate));
+        let mut higher = Some((u128::from(control.0), u128::from(control.1)));
+        let mut levels = BTreeMap::new();
+        for ((level, sum), blocking) in sums.iter().zip(blockings).rev() {
+            let left = |rate: u128| u128::from(server.rate).checked_sub(rate).filter(|left| *left > 0);
+            let above = higher.and_then(|(burst, rate)| Some((burst + u128::from(blocking), left(rate)?)));
+            let own = sum.burst.zip(sum.rate);
+            levels.insert(*level, Standing { above, own });
+            let more = sum.interference.zip(sum.rate);
+            higher = higher.zip(more).map(|(higher, more)| (higher.0 + more.0, higher.1 + more.1));
+        }
+        Self { levels }
+    }
+
+    /// What a flow of the port is left with. `None` if nothing is left or numbers do not fit.
+    pub fn left_over(&self, flow: &Contender) -> Option<LeftOver> {
+        let standing = self.levels.get(&flow.level)?;
+        let ((above, left), (burst, rate)) = (standing.above?, standing.own?);
+        // The level and those above must ask for less than the link has.
+        left.checked_sub(rate).filter(|spare| *spare > 0)?;
+        let others = burst.checked_sub(u128::from(flow.arrival.burst()?))?;
+        let rate = left.checked_sub(rate.checked_sub(u128::from(flow.arrival.rate()?))?)?;
+        let bits = u64::try_from(above.checked_add(others)?).ok()?;
+        let latency = time_of(bits, u64::try_from(left).ok()?)?;
+        Some(LeftOver { rate: u64::try_from(rate).ok()?, latency })
+    }
 }
 
 /// Blocking and bursts above the level, in bits, and the rate that is left.

@@ -9,9 +9,11 @@ const TRIALS: u32 = 24;
 pub(crate) fn offer(ledger: &Ledger, id: FlowId, flow: &Flow, reason: Reason) -> Offer {
     match reason {
         // No latency or rate helps.
-        Reason::Known | Reason::Flow(_) | Reason::Guards { .. } | Reason::Separation { .. } => {
-            Offer::default()
-        }
+        Reason::Known
+        | Reason::Flow(_)
+        | Reason::Guards { .. }
+        | Reason::Separation { .. }
+        | Reason::Work { .. } => Offer::default(),
         Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. } => {
             Offer { latency: latency(ledger, id, flow), separation: separation(ledger, id, flow) }
         }

@@ -18,6 +18,7 @@ use core::cmp::Reverse;
 use crate::bound::keeps;
 use crate::ledger::{FlowId, Move};
 use crate::port::{Contender, Server};
+use crate::work::Work;
 
 /// Sorts moves into the order that leaves no flow with more flows at or above its level than before or after.
 /// Undone from the end, it does the same.
@@ -42,6 +43,18 @@ pub fn verified_order(
     limits: &[u64],
     moves: &[Move],
 ) -> Option<Vec<Move>> {
+    verified_order_counted(server, flows, contenders, limits, moves, &Work::unlimited())
+}
+
+/// The same, with its work counted.
+pub(crate) fn verified_order_counted(
+    server: &Server,
+    flows: &[FlowId],
+    contenders: &[Contender],
+    limits: &[u64],
+    moves: &[Move],
+    work: &Work,
+) -> Option<Vec<Move>> {
     let mut left = safe_order(moves);
     let mut now = contenders.to_vec();
     let mut steps = Vec::with_capacity(left.len());
@@ -49,7 +62,7 @@ pub fn verified_order(
         let next = left.iter().position(|step| {
             let mut then = now.clone();
             set(&mut then, flows, step);
-            all_keep(server, &then, limits)
+            all_keep(server, &then, limits, work)
         })?;
         let step = left.remove(next);
         set(&mut now, flows, &step);
@@ -65,12 +78,15 @@ fn set(contenders: &mut [Contender], flows: &[FlowId], step: &Move) {
 }
 
 /// Whether every level keeps the least limit of its flows.
-fn all_keep(server: &Server, contenders: &[Contender], limits: &[u64]) -> bool {
+fn all_keep(server: &Server, contenders: &[Contender], limits: &[u64], work: &Work) -> bool {
     let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
     levels.sort_unstable();
     levels.dedup();
     levels.into_iter().all(|level| {
         let at_level = contenders.iter().zip(limits).filter(|(flow, _)| flow.level == level);
-        at_level.map(|(_, limit)| *limit).min().is_none_or(|limit| keeps(server, contenders, level, limit))
+        at_level
+            .map(|(_, limit)| *limit)
+            .min()
+            .is_none_or(|limit| keeps(server, contenders, level, limit, work))
     })
 }

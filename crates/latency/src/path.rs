@@ -1,7 +1,7 @@
 //! Bounds from the send call to the last frame's reception: the sum over the hops, and concatenated left-over service.
 use alloc::vec::Vec;
 
-use crate::linear::left_over;
+use crate::linear::{LeftOver, left_over};
 use crate::network::{Flow, Port};
 use crate::port::{Contender, Server};
 use crate::units::{least_time_of, time_of};
@@ -65,8 +65,17 @@ pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
 
 /// The least of the sound bounds of a flow along hops from the publisher's port on.
 pub fn path_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<PathBound> {
+    path_bound_with(flow, hops, &left_overs(hops))
+}
+
+/// The same where it is known what the flow is left with at each hop, as [`left_over`] says.
+pub fn path_bound_with(
+    flow: &Flow,
+    hops: &[HopView<'_>],
+    services: &[Option<LeftOver>],
+) -> Option<PathBound> {
     let sum = sum_bound(flow, hops).map(|latency| PathBound { latency, method: PathMethod::Sum });
-    let concatenation = concatenation_bound(flow, hops)
+    let concatenation = concatenation_with(flow, hops, services)
         .map(|latency| PathBound { latency, method: PathMethod::Concatenation });
     sum.into_iter().chain(concatenation).min_by_key(|bound| bound.latency)
 }
@@ -82,13 +91,20 @@ pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
 ///
 /// `None` if nothing is left at a hop, or links have headers of different length.
 pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
+    concatenation_with(flow, hops, &left_overs(hops))
+}
+
+fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
+    hops.iter().map(|hop| left_over(&hop.server, hop.contenders, hop.index)).collect()
+}
+
+fn concatenation_with(flow: &Flow, hops: &[HopView<'_>], services: &[Option<LeftOver>]) -> Option<u64> {
     let first = hops.first()?;
     if hops.iter().any(|hop| hop.port.tag != first.port.tag) {
         return None;
     }
     let frame = flow.frames(first.port)?.largest;
-    let services: Vec<_> =
-        hops.iter().map(|hop| left_over(&hop.server, hop.contenders, hop.index)).collect::<Option<_>>()?;
+    let services: Vec<LeftOver> = services.iter().copied().collect::<Option<_>>()?;
     let mut latency = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
     for (index, service) in services.iter().enumerate() {
         latency = latency.checked_add(service.latency)?;

@@ -137,7 +137,7 @@ impl Flow {
         let spread = self.input_spread(port, share)?;
         let jitter = match self.bundle {
             Some(_) => spread,
-            None => serialised(spread, self.separation, counted, frames.largest, port.rate, 0)?,
+            None => serialised(spread, self.separation, counted, frames.largest, port.rate)?,
         };
         let burst = counted.checked_add(bits_in(jitter, rate)?)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
@@ -152,30 +152,32 @@ impl Flow {
 }
 
 /// The jitter, as in [`Arrival::Messages`](crate::port::Arrival::Messages), of messages of at most `bits` in frames of
-/// at most `frame` bits, each within `spread`, that come by a link of `rate` and are queued up to `variation` later.
+/// at most `frame` bits that come by a link of `rate` and are queued behind it, each within `spread`; messages begin to
+/// spread `separation` after each other or later.
 ///
-/// The end of one message and the beginning of a later one cannot both be whole within less time than the link
-/// needs for them. Two partial messages have at most `rate * (time + variation) + frame` each, so that windows up to
-/// `separation - (spread - message + 2 (frame + variation))` hold no more than one message, and so on.
-pub(crate) fn serialised(
-    spread: u64,
-    separation: u64,
-    bits: u64,
-    frame: u64,
-    rate: u64,
-    variation: u64,
-) -> Option<u64> {
+/// Let the frames of a message be received within `s` after some instant `b`, the `b` of the next message be at least the
+/// separation after, and each frame be queued between `least` and `most` after its reception; `spread` is
+/// `s + most - least`. Of two messages whose `b` are `k` separations apart, look at what is queued in a window from `a` to
+/// `a + t`. Frames of the earlier one were received between `a - most` and its `b + s`, those of the later one between its
+/// `b` and `a + t - least`. These two times are together at most `spread + t - k * separation` long; in each the link
+/// brings its rate and one frame that had begun before. So both parts together are no more than one message unless `t` is
+/// at least `k * separation - (spread - message + 2 frames)`; messages between them are whole, one for each separation.
+/// If the separation is at least the time of a message, such a window is too short for parts of one message more. What
+/// varies from reception to queue counts once, in the spread: it moves where the two times begin and end, not what the
+/// link can bring in them.
+pub(crate) fn serialised(spread: u64, separation: u64, bits: u64, frame: u64, rate: u64) -> Option<u64> {
     let message = least_time_of(bits, rate)?;
     if separation < message {
         return Some(spread);
     }
-    let around = time_of(frame, rate)?.checked_add(variation)?.checked_mul(2)?;
-    Some(spread.min(spread.checked_add(around)?.saturating_sub(message)))
+    let frames = time_of(frame, rate)?.checked_mul(2)?;
+    Some(spread.min(spread.checked_add(frames)?.saturating_sub(message)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn the_smallest_frame_is_counted_for_half() {
@@ -211,5 +213,87 @@ mod tests {
         assert_eq!(Counts::Frame.most(&frames(19, 0)), Some(61 * 8));
         assert_eq!(Counts::Frame.most(&frames(1_473, 4)), Some((1_518 + 60) * 8));
         assert_eq!(Counts::Wire.most(&frames(1_473, 4)), Some((1_542 + 84) * 8));
+    }
+
+    /// SplitMix64.
+    struct Random(u64);
+
+    impl Random {
+        fn range(&mut self, low: u64, high: u64) -> u64 {
+            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+            let mut z = self.0;
+            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+            low + (z ^ (z >> 31)) % (high - low + 1)
+        }
+    }
+
+    /// Picoseconds of an octet at 1 Gb/s.
+    const OCTET: u64 = 8_000;
+
+    /// When frames are queued, and their octets: some messages, each as early or as late as it may be, that come by a link
+    /// which sends one frame after the other. `None` if the link could not have sent them so.
+    fn queued(
+        random: &mut Random,
+        octets: &[u64],
+        separation: u64,
+        s: u64,
+        varies: u64,
+    ) -> Option<Vec<(u64, u64)>> {
+        let mut begin = 0;
+        let mut received: Vec<(u64, u64)> = Vec::new();
+        let mut queued = Vec::new();
+        for _ in 0..random.range(2, 4) {
+            let late = random.range(0, 1) == 1;
+            let rest: u64 = octets.iter().skip(1).sum();
+            let mut at = if late { begin + s.checked_sub(rest * OCTET)? } else { begin };
+            for (index, frame) in octets.iter().enumerate() {
+                at += if index > 0 { frame * OCTET } else { 0 };
+                received.push((at, *frame));
+                // The late ones held for long and the early ones not at all come nearest to each other.
+                let nearest = if late { varies } else { 0 };
+                let held = if random.range(0, 3) > 0 { nearest } else { random.range(0, varies) };
+                queued.push((at + held, *frame));
+            }
+            begin += separation + if random.range(0, 4) > 0 { 0 } else { random.range(0, separation) };
+        }
+        received.sort_unstable();
+        let sent = received.windows(2).all(|pair| pair[1].0 - pair[0].0 >= pair[1].1 * OCTET);
+        queued.sort_unstable();
+        sent.then_some(queued)
+    }
+
+    /// Whether windows hold no more octets than messages with the jitter bring.
+    fn fits(queued: &[(u64, u64)], message: u64, separation: u64, jitter: u64) -> bool {
+        (0..queued.len()).all(|first| {
+            let mut sum = 0;
+            queued[first..].iter().all(|(at, octets)| {
+                sum += octets;
+                sum <= message * ((at - queued[first].0 + jitter) / separation + 1)
+            })
+        })
+    }
+
+    /// No window holds more than the jitter of serialised messages says; with a frame less it would be too little.
+    #[test]
+    fn serialised_messages_have_the_jitter_that_is_said() {
+        let (mut judged, mut less) = (0, 0);
+        for seed in 0..20_000 {
+            let mut random = Random(seed);
+            let octets: Vec<u64> = (0..random.range(1, 6))
+                .map(|_| [1_538, random.range(84, 1_538)][random.range(0, 1) as usize])
+                .collect();
+            let message: u64 = octets.iter().sum();
+            let separation = message * OCTET * random.range(100, 400) / 100;
+            let s = message * OCTET * random.range(100, 300) / 100;
+            let varies = separation * random.range(0, 100) / 100;
+            let Some(queued) = queued(&mut random, &octets, separation, s, varies) else { continue };
+            let frame = *octets.iter().max().unwrap();
+            let said = serialised(s + varies, separation, message * 8, frame * 8, 1_000_000_000).unwrap();
+            judged += 1;
+            assert!(fits(&queued, message, separation, said), "seed {seed}");
+            less += u64::from(!fits(&queued, message, separation, said.saturating_sub(frame * OCTET)));
+        }
+        assert!(judged > 5_000 && less > 100, "{judged} judged, {less} refute less");
     }
 }

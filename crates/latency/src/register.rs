@@ -1,4 +1,5 @@
 //! The flows of a port, in the order of their identities, and their sums.
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::ledger::{Entry, FlowId};
@@ -49,6 +50,20 @@ impl Register {
         let Some(at) = self.position(flow) else { return };
         let (entry, terms) = (self.entries.remove(at), self.terms.remove(at));
         self.book.take(entry.contender.level, &terms, rest(&self.entries, &self.terms));
+    }
+
+    /// Takes several flows out.
+    pub(crate) fn remove_all(&mut self, flows: &BTreeSet<FlowId>) {
+        let all = core::mem::take(&mut self.entries).into_iter().zip(core::mem::take(&mut self.terms));
+        for (entry, terms) in all {
+            if flows.contains(&entry.flow) {
+                self.book.take(entry.contender.level, &terms, core::iter::empty());
+            } else {
+                self.entries.push(entry);
+                self.terms.push(terms);
+            }
+        }
+        self.book.look_up(rest(&self.entries, &self.terms));
     }
 
     /// Puts a flow into another level.

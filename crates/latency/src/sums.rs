@@ -141,7 +141,8 @@ impl Book {
         self.look_up(all);
     }
 
-    fn look_up(&mut self, flows: impl Iterator<Item = (u8, u64, Terms)>) {
+    /// Finds the extremes anew, of all flows of the port.
+    pub(crate) fn look_up(&mut self, flows: impl Iterator<Item = (u8, u64, Terms)>) {
         self.extremes = Extremes::none(self.sums.levels.len());
         for (level, share, terms) in flows {
             self.extremes.raise(level, share, &terms);
@@ -154,16 +155,27 @@ impl Book {
         u64::try_from(sum).unwrap_or(u64::MAX)
     }
 
-    /// The place for a new flow with the least delay, if any place leaves all others their shares.
-    pub(crate) fn quickest(&self, port: &Port, new: &Terms) -> Option<Place> {
-        self.places(port, new, u64::MAX)?.into_iter().min_by_key(|place| place.delay)
+    /// The least delay of a new flow at any place that leaves all others their shares, in picoseconds.
+    pub(crate) fn quickest(&self, port: &Port, new: &Terms) -> Option<u64> {
+        self.places(port, new, u64::MAX)?.into_iter().map(|place| place.delay).min()
     }
 
     /// The place for a new flow with a share that leaves the least margin of the port largest, if the buffers hold what
     /// the queues may hold then. Of several such places it is the one that suits the flow: at the top if it has no margin
     /// itself, at the bottom if it has almost all of its share left, so that those to come find their places.
     pub(crate) fn roomiest(&self, port: &Port, new: &Terms, share: u64) -> Option<u8> {
-        let places = self.places(port, new, share)?;
+        self.best_of(self.places(port, new, share)?, port, new, share)
+    }
+
+    /// The place of the first flow of a port, whose delay is known to be no more than this wherever it goes: chosen as in
+    /// [`Self::roomiest`].
+    pub(crate) fn opening_level(&self, port: &Port, new: &Terms, share: u64, delay: u64) -> Option<u8> {
+        let margin = margin(delay, share)?;
+        let places = (0..port.queues).map(|level| Place { level, delay, margin }).collect();
+        self.best_of(places, port, new, share)
+    }
+
+    fn best_of(&self, places: Vec<Place>, port: &Port, new: &Terms, share: u64) -> Option<u8> {
         let top = u64::from(port.queues.saturating_sub(1));
         let suits = |place: &Place| {
             let wanted = (WHOLE - margin(place.delay, share).unwrap_or(0)) * top / WHOLE;
@@ -180,17 +192,24 @@ impl Book {
         let same_frame = self.extremes.smallest <= new.smallest;
         let mut places = Vec::with_capacity(outlooks.len());
         let mut below = WHOLE;
-        for (index, outlook) in outlooks.iter().enumerate() {
+        // For each level, the least margin of those above; `None` if they cannot be told to keep their limits.
+        let mut above = Some(WHOLE);
+        let mut least_above = Vec::with_capacity(outlooks.len());
+        for outlook in outlooks.iter().rev() {
+            least_above.push(above);
+            if !outlook.empty {
+                above = match outlook.now.and_then(|now| margin(now, outlook.limit)) {
+                    // A level that keeps its limit by another test than the linear one has no margin to speak of.
+                    None if !same_frame => None,
+                    margin => above.map(|above| above.min(margin.unwrap_or(0))),
+                };
+            }
+        }
+        for ((index, outlook), above) in outlooks.iter().enumerate().zip(least_above.into_iter().rev()) {
             let limit = share.min(outlook.limit);
             let own = outlook.joined.and_then(|delay| Some((delay, margin(delay, limit)?)));
             if let Some((delay, own)) = own {
-                let above = outlooks.iter().skip(index + 1).filter(|above| !above.empty);
-                // A level above that keeps its limit by another test than the linear one has no margin to speak of.
-                let above = above.map(|above| above.now.and_then(|now| margin(now, above.limit)));
-                let least = above.into_iter().try_fold(below.min(own), |least, above| match above {
-                    None if !same_frame => None,
-                    above => Some(least.min(above.unwrap_or(0))),
-                });
+                let least = above.map(|above| above.min(below).min(own));
                 if let (Some(margin), Ok(level)) = (least, u8::try_from(index)) {
                     places.push(Place { level, delay, margin });
                 }

@@ -26,6 +26,9 @@ pub fn reason(reason: &Reason, port: impl Fn(usize) -> String, flow: impl Fn(Flo
         Reason::Order { port: at } => {
             format!("at {} others would have to change levels, and no order of that is safe", port(at))
         }
+        Reason::Work { port: at } => {
+            format!("at {} the search for an answer takes more work than it may", port(at))
+        }
         Reason::Guards { port: at } => format!("the switch behind {} has no gate or meter left", port(at)),
         Reason::Separation { by: None, .. } => {
             "a subscriber asks for a maximum separation, and the publisher promises none".into()

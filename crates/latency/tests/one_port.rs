@@ -1,12 +1,15 @@
 //! One port against published and computed reference cases, and one test for each gap of the linear bound of MIDAS.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod random;
+
 use latency::backlog::{backlog_from, backlog_within};
 use latency::busy::busy_period_delay;
 use latency::framing::Framing;
-use latency::linear::linear_delay;
-use latency::port::{Arrival, Contender, Ingress, Server};
+use latency::linear::{Services, left_over, linear_delay};
+use latency::port::{Arrival, Contender, Control, Ingress, Server};
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
+use random::Random;
 
 const GIGABIT: u64 = 1_000_000_000;
 const FRAME: u64 = 12_304;
@@ -208,4 +211,35 @@ fn the_buffer_that_table_two_needs() {
     assert_eq!(backlog, fluid + FRAME + FRAME + 1);
     assert_eq!(backlog_from(&BUSY, &by_own_link(wire(0)), 0), Some(backlog + FRAME));
     assert_eq!(backlog_within(&BUSY, &by_own_link(wire(0)), 2, 24_608 * NANOSECOND), Some(3 * FRAME));
+}
+
+/// What flows are left with is the same whether they are looked at one by one or added up.
+#[test]
+fn sums_leave_what_is_left_over() {
+    let mut some = 0;
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed);
+        let server = Server {
+            rate: GIGABIT,
+            best_effort: random.range(0, 1) * 12_304,
+            control: (random.range(0, 2) == 0).then_some(Control { burst: 20_000, rate: 50_000_000 }),
+        };
+        let contenders: Vec<Contender> = (0..random.range(1, 9))
+            .map(|_| {
+                let (level, bits) = (random.range(0, 3) as u8, random.range(672, 60_000));
+                if random.range(0, 2) == 0 {
+                    return bucket(level, bits, random.range(1, 200_000_000));
+                }
+                let separation = random.range(100, 5_000) * MICROSECOND;
+                messages(level, bits, separation, random.range(0, 300) * MICROSECOND, bits.min(FRAME))
+            })
+            .collect();
+        let services = Services::new(&server, &contenders);
+        for (index, flow) in contenders.iter().enumerate() {
+            let one = left_over(&server, &contenders, index);
+            assert_eq!(services.left_over(flow), one, "seed {seed}, flow {index}");
+            some += usize::from(one.is_some());
+        }
+    }
+    assert!(some > 100, "{some}");
 }

@@ -1,4 +1,6 @@
 //! What if: flows taken out of a plan and others asked for, and what that does to the rest.
+use std::collections::{BTreeMap, BTreeSet};
+
 use latency::ledger::FlowId;
 use serde::Serialize;
 
@@ -61,17 +63,18 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     let change: Change = document::read(source)?;
     let names = change.remove.iter().map(|name| name.get_ref().as_str()).collect();
     let flows = plan.network.asked(source, &change.flows, &names)?;
-    let mut leaving: Vec<FlowId> = Vec::new();
+    let mut leaving: BTreeSet<FlowId> = BTreeSet::new();
+    let known_as: BTreeMap<&str, FlowId> =
+        (0..).zip(&plan.flows).map(|(id, (asked, _))| (asked.name.as_str(), id)).collect();
     for name in &change.remove {
-        let id = plan.find(name.get_ref()).ok_or_else(|| {
+        let id = *known_as.get(name.get_ref().as_str()).ok_or_else(|| {
             let what = format!("there is no flow \"{}\"", name.get_ref());
             source.problem(name.span().start, what, "name a flow of the network file")
         })?;
-        if leaving.contains(&id) {
+        if !leaving.insert(id) {
             let what = format!("the flow \"{}\" is removed twice", name.get_ref());
             return Err(source.problem(name.span().start, what, "each flow once"));
         }
-        leaving.push(id);
     }
     let before = Bounds::new(plan);
     let known = plan.flows.len() as FlowId;
@@ -89,14 +92,18 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     };
     let levels_before = levels(plan);
     let mut changes = Changes::default();
-    for id in leaving {
-        plan.remove(id);
-        changes.removed.push(plan.name(id).to_owned());
+    plan.remove(&leaving);
+    for name in &change.remove {
+        changes.removed.push(name.get_ref().clone());
     }
     for asked in flows {
         let id = plan.add(asked);
+        if plan.ledger.work().is_exhausted() {
+            break;
+        }
         let admitted = plan.ledger.flow(id).is_some();
         let would_yield = if admitted { None } else { plan.yielding(id) };
+        plan.note_exhaustion(|| format!("who would yield to the flow \"{}\"", plan.name(id)));
         let name = |id: &FlowId| plan.name(*id).to_owned();
         let would_yield = would_yield.map(|flows| flows.iter().map(name).collect());
         changes.added.push(Added { name: plan.name(id).to_owned(), admitted, would_yield });
@@ -111,7 +118,9 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     }
     for (port, (before, after)) in levels_before.iter().zip(levels(plan)).enumerate() {
         for (id, from) in before {
-            if let Some((_, to)) = after.iter().find(|(other, to)| other == id && to != from) {
+            // Flows of a port are in the order of their identities.
+            let at = after.binary_search_by_key(id, |(other, _)| *other);
+            if let Some((_, to)) = at.ok().and_then(|at| after.get(at)).filter(|(_, to)| to != from) {
                 let port = plan.network.port_name(port);
                 changes.moved.push(Moved { name: plan.name(*id).to_owned(), port, from: *from, to: *to });
             }
@@ -121,11 +130,13 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
 }
 
 impl Plan<'_> {
-    fn remove(&mut self, id: FlowId) {
+    fn remove(&mut self, ids: &BTreeSet<FlowId>) {
         // A flow that was refused is in the plan's list only.
-        self.ledger.remove(id);
-        if let Some((_, verdict)) = usize::try_from(id).ok().and_then(|id| self.flows.get_mut(id)) {
-            *verdict = Verdict::Removed;
+        self.ledger.remove_all(&ids.iter().copied().collect::<Vec<_>>());
+        for id in ids {
+            if let Some((_, verdict)) = usize::try_from(*id).ok().and_then(|id| self.flows.get_mut(id)) {
+                *verdict = Verdict::Removed;
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 use latency::bundle::bundle;
@@ -12,13 +13,15 @@ use latency::switch::{Others, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{End, Host, Link, Switch};
-use crate::document::{self, Document};
+use crate::document::{self, Document, LARGEST_FILE};
 use crate::models::{Models, said};
 use crate::problem::{Problem, Source};
 
 /// The most nodes, links and flows of a network, and subscribers of a flow.
 const MOST: usize = 100_000;
 const MOST_SUBSCRIBERS: usize = 1_000;
+/// The most flows of a bundle, each of which is weighed against each other.
+const MOST_MEMBERS: usize = 1_000;
 /// Queues of a host's port, and the memory behind them: 1 TiB.
 const HOST_QUEUES: u8 = 8;
 pub(crate) const HOST_BUFFER: u64 = 1 << 40;
@@ -48,7 +51,7 @@ pub struct Asked {
     pub subscribers: Vec<usize>,
     /// What is promised and asked for; its tree is empty.
     pub flow: Flow,
-    /// The switches that it may pass; all if there are none.
+    /// The switches that it may pass, by their numbers; all if there is no list.
     pub through: Option<Vec<usize>>,
     /// The flows in it, if it is a bundle.
     pub members: Vec<(String, Flow)>,
@@ -73,6 +76,8 @@ pub struct Network {
     pub(crate) guards: Vec<(usize, Vec<usize>, u32)>,
     policing: Vec<Option<Policing>>,
     names: BTreeMap<String, usize>,
+    /// Octets of the files that say all this.
+    pub(crate) octets: u64,
 }
 
 impl Network {
@@ -83,12 +88,18 @@ impl Network {
     ) -> Result<Self, Problem> {
         let document: Document = document::read(source)?;
         let mut models = Models::shipped();
+        let mut octets = source.text.len() as u64;
         for file in &document.model_files {
             let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file.get_ref());
             let text = load(&path).map_err(|error| {
                 let what = format!("the model file cannot be read: {error}");
                 source.problem(file.span().start, what, "paths are relative to the network file")
             })?;
+            octets += text.len() as u64;
+            if octets > LARGEST_FILE {
+                let what = format!("the files are larger than {LARGEST_FILE} octets together");
+                return Err(source.problem(file.span().start, what, "leave out models that no switch has"));
+            }
             models.add_xml(Source { file: &path.to_string_lossy(), text: &text })?;
         }
         for model in &document.models {
@@ -113,10 +124,12 @@ impl Network {
             guards: Vec::new(),
             policing: Vec::new(),
             names: BTreeMap::new(),
+            octets,
         };
+        let mut addresses = BTreeSet::new();
         for host in &document.hosts {
             network.add_node(source, &host.name, None)?;
-            network.add_host(source, &document, host)?;
+            network.add_host(source, &document, host, &mut addresses)?;
         }
         let mut kinds: Vec<&SwitchModel> = Vec::new();
         for switch in &document.switches {
@@ -176,11 +189,12 @@ impl Network {
         source: Source<'_>,
         document: &Document,
         host: &document::Host,
+        addresses: &mut BTreeSet<Ipv4Addr>,
     ) -> Result<(), Problem> {
         let queues = host.queues.unwrap_or(HOST_QUEUES);
         let address = host.address.as_ref().map(|address| *address.get_ref());
         if let (Some(place), Some(taken)) = (&host.address, address)
-            && self.hosts.iter().any(|other| other.address == Some(taken))
+            && !addresses.insert(taken)
         {
             let what = format!("two hosts have the address {taken}");
             return Err(source.problem(place.span().start, what, "give each host an address of its own"));
@@ -210,13 +224,16 @@ impl Network {
     }
 
     fn limit_guards(&mut self, hosts: usize, kinds: &[&SwitchModel]) {
+        let mut from_hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (port, (from, to)) in self.links.iter().enumerate() {
+            if *from < hosts {
+                from_hosts.entry(*to).or_default().push(port);
+            }
+        }
         for (index, kind) in kinds.iter().enumerate() {
             let switch = hosts + index;
             let Some(guards) = kind.guards() else { continue };
-            let links = self.links.iter().enumerate();
-            let from_hosts =
-                links.filter(|(_, (from, to))| *to == switch && *from < hosts).map(|(port, _)| port);
-            self.guards.push((switch, from_hosts.collect(), guards));
+            self.guards.push((switch, from_hosts.remove(&switch).unwrap_or_default(), guards));
         }
     }
 
@@ -277,6 +294,10 @@ impl Network {
         let Some((at, first)) = members.first() else {
             return Err(source.problem(0, format!("the bundle \"{name}\" is empty"), ""));
         };
+        if members.len() > MOST_MEMBERS {
+            let what = format!("the bundle \"{name}\" has more than {MOST_MEMBERS} flows");
+            return Err(source.problem(*at, what, "make several bundles of it"));
+        }
         for (at, member) in &members {
             if (member.publisher, &member.subscribers) != (first.publisher, &first.subscribers) {
                 let what = format!("flows of the bundle \"{name}\" have different publishers or subscribers");
@@ -287,8 +308,8 @@ impl Network {
                 ));
             }
         }
-        let port = self.links.iter().position(|(from, _)| *from == first.publisher);
-        let port = port.and_then(|port| self.ports.get(port));
+        let port = self.topology.leaving(first.publisher).first();
+        let port = port.and_then(|port| self.ports.get(*port));
         let flow = port.and_then(|port| bundle(&flows, port)).ok_or_else(|| {
             let what = format!("the bundle \"{name}\" has numbers that are too large");
             source.problem(*at, what, "take smaller sizes or longer separations")
@@ -310,6 +331,7 @@ impl Network {
         check_name(source, flow.topic.span().start, &name)?;
         let publisher = self.node(source, &flow.publisher, true)?;
         let mut subscribers = Vec::new();
+        let mut known = BTreeSet::new();
         let list = flow.subscribers.get_ref();
         if list.is_empty() || list.len() > MOST_SUBSCRIBERS {
             let what = format!("a flow has 1 to {MOST_SUBSCRIBERS} subscribers");
@@ -321,7 +343,7 @@ impl Network {
         }
         for subscriber in list {
             let node = self.node(source, &subscriber.host, true)?;
-            if node == publisher || subscribers.contains(&node) {
+            if node == publisher || !known.insert(node) {
                 let what = format!("\"{}\" cannot subscribe to this flow", subscriber.host.get_ref());
                 let remedy =
                     "a subscriber is another host than the publisher, and named once with its least limit";
@@ -356,7 +378,9 @@ impl Network {
         let through = match &flow.through {
             None => None,
             Some(names) => {
-                Some(names.iter().map(|name| self.node(source, name, false)).collect::<Result<_, _>>()?)
+                // In order, as searches look them up.
+                let nodes = names.iter().map(|name| self.node(source, name, false));
+                Some(nodes.collect::<Result<BTreeSet<_>, _>>()?.into_iter().collect())
             }
         };
         let time = |time: Option<crate::quantity::Time>| time.map_or(0, |time| time.0);
@@ -387,7 +411,7 @@ impl Network {
 
     /// How the switch behind a host holds its flows to their contracts.
     fn first_switch(&self, host: usize) -> Policing {
-        let link = self.links.iter().find(|(from, _)| *from == host);
+        let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
         link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
     }
 
@@ -418,7 +442,7 @@ struct Links<'n> {
     /// Models of the switches, in the order of their nodes, which come after the hosts.
     kinds: &'n [&'n SwitchModel],
     /// For each node, the numbers of the ports in use.
-    used: BTreeMap<usize, Vec<u32>>,
+    used: BTreeMap<usize, BTreeSet<u32>>,
 }
 
 impl Links<'_> {
@@ -511,17 +535,16 @@ impl Links<'_> {
             return Err(source.problem(at, what, remedy));
         }
         if let Some(number) = number {
-            if used.contains(&number) {
+            if !used.insert(number) {
                 return Err(source.problem(
                     at,
                     format!("port {number} of \"{name}\" is taken"),
                     "choose another port",
                 ));
             }
-            used.push(number);
         } else {
             // Ports without a number are counted from the other end of 32 bits, where no switch has any.
-            used.push(u32::MAX - u32::try_from(used.len()).unwrap_or(0));
+            used.insert(u32::MAX - u32::try_from(used.len()).unwrap_or(0));
         }
         Ok(End { node, port: number.unwrap_or(0) })
     }

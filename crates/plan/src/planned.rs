@@ -7,7 +7,7 @@ use crate::simulate::model;
 impl Network {
     /// Plans all flows, and says what becomes of them.
     pub fn plan(&self) -> Report {
-        let plan = Plan::new(self, |_| {});
+        let plan = Plan::new(self, None, |_| {});
         Report::new(&plan, &Bounds::new(&plan))
     }
 
@@ -17,7 +17,7 @@ impl Network {
     /// # Errors
     /// What cannot be simulated, in words.
     pub fn simulated(&self) -> Result<Option<(frames::Network, Vec<String>)>, String> {
-        let plan = Plan::new(self, |_| {});
+        let plan = Plan::new(self, None, |_| {});
         model(&plan, &Bounds::new(&plan))
     }
 }

@@ -1,7 +1,10 @@
 //! The plan: which flows are admitted, along which way, and why others are not.
+use std::cell::OnceCell;
+
 use latency::choice::along;
-use latency::ledger::{FlowId, Ledger, Reason, Refusal};
-use latency::routes::{Topology, Tree};
+use latency::ledger::{Entry, FlowId, Ledger, Reason, Refusal};
+use latency::routes::{Search, Tree};
+use latency::work::Work;
 
 use crate::network::{Asked, Network};
 use crate::quantity::microseconds;
@@ -11,7 +14,7 @@ const COMPARED: usize = 512;
 /// Ways that are tried.
 const WAYS: usize = 4;
 /// Links of a way: no network needs more, and what a flow costs does not grow with the network.
-const MOST_LINKS: usize = 256;
+const MOST_LINKS: usize = 64;
 /// How many refusals look for what could be offered instead: that is many plans each.
 const OFFERS: usize = 50;
 
@@ -26,6 +29,11 @@ pub(crate) enum Verdict {
     Refused(Box<Refusal>),
 }
 
+/// Steps of work that a plan may be, and further ones for each octet of its files. Ten thousand flows over a thousand
+/// switches are a twentieth of that.
+const STEPS: u64 = 1_000_000_000;
+const STEPS_PER_OCTET: u64 = 1_000;
+
 /// A network and what became of its flows.
 #[derive(Debug)]
 pub(crate) struct Plan<'n> {
@@ -34,38 +42,91 @@ pub(crate) struct Plan<'n> {
     /// The flows and their verdicts; the number of a flow is its identity in the ledger.
     pub(crate) flows: Vec<(Asked, Verdict)>,
     offers: usize,
+    /// Where the work ran out.
+    exhausted_at: OnceCell<String>,
+}
+
+/// The steps that a plan of files of so many octets may be; `effort` times as many as usual.
+pub(crate) fn steps(octets: u64, effort: u32) -> u64 {
+    STEPS.saturating_add(octets.saturating_mul(STEPS_PER_OCTET)).saturating_mul(u64::from(effort))
 }
 
 impl<'n> Plan<'n> {
-    /// Plans all flows of the network; `told` hears how many have been planned.
-    pub(crate) fn new(network: &'n Network, mut told: impl FnMut(usize)) -> Self {
+    /// Plans all flows of the network, in so many steps if there is a limit; `told` hears how many have been planned.
+    /// Whether the steps were enough says [`Self::finished`].
+    pub(crate) fn new(network: &'n Network, steps: Option<u64>, mut told: impl FnMut(usize)) -> Self {
         let mut ledger = Ledger::new(network.ports.clone(), network.split);
         for (switch, ports, guards) in &network.guards {
             ledger.limit_guards(*switch, ports, *guards);
         }
-        let mut plan = Self { network, ledger, flows: Vec::with_capacity(network.flows.len()), offers: 0 };
+        if let Some(steps) = steps {
+            ledger.limit_work(steps);
+        }
+        let flows = Vec::with_capacity(network.flows.len());
+        let mut plan = Self { network, ledger, flows, offers: 0, exhausted_at: OnceCell::new() };
         for (count, asked) in network.flows.iter().enumerate() {
             plan.add(asked.clone());
+            if plan.ledger.work().is_exhausted() {
+                break;
+            }
             told(count + 1);
         }
         plan
+    }
+
+    /// Remembers where the work ran out, if it has and this is the first who says so.
+    pub(crate) fn note_exhaustion(&self, place: impl FnOnce() -> String) {
+        if self.ledger.work().is_exhausted() {
+            self.exhausted_at.get_or_init(place);
+        }
+    }
+
+    /// An error if the work ran out: then what was found out is not to be used.
+    pub(crate) fn finished(&self) -> Result<(), String> {
+        if !self.ledger.work().is_exhausted() {
+            return Ok(());
+        }
+        let place = self.exhausted_at.get().map_or("its end", String::as_str);
+        Err(format!(
+            "the plan takes more than {} steps, which its files may ask for by their size; it came to {place}\n  split the              network or its flows, or give it more with --effort",
+            self.ledger.work().most()
+        ))
+    }
+
+    /// A flow at a port.
+    pub(crate) fn entry(&self, port: usize, id: FlowId) -> Option<&Entry> {
+        let entries = self.ledger.entries(port);
+        entries.get(entries.binary_search_by_key(&id, |entry| entry.flow).ok()?)
     }
 
     /// Plans one more flow; its identity.
     pub(crate) fn add(&mut self, asked: Asked) -> FlowId {
         let id = self.flows.len() as FlowId;
         let verdict = self.admit(id, &asked);
+        self.note_exhaustion(|| {
+            let port = match &verdict {
+                Verdict::Refused(refusal) => match refusal.reason {
+                    Reason::Work { port } => format!(", at {}", self.network.port_name(port)),
+                    _ => String::new(),
+                },
+                _ => String::new(),
+            };
+            format!("the flow \"{}\"{port}", asked.name)
+        });
         self.flows.push((asked, verdict));
         id
     }
 
     fn admit(&mut self, id: FlowId, asked: &Asked) -> Verdict {
         let most = if self.network.ports.len() <= COMPARED { WAYS } else { 1 };
-        let mut trees = trees(self.network, asked, most);
+        // Flows are copied for each way, with all their subscribers.
+        let work = self.ledger.work();
+        let _ = work.charge_each(asked.subscribers.len());
+        let mut trees = trees(self.network, asked, most, work);
         let Some(first) = trees.first().cloned() else { return Verdict::NoWay };
         let mut planned = self.ledger.admit_among(id, &asked.flow, &trees);
         if planned.is_err() && most < WAYS {
-            trees = self::trees(self.network, asked, WAYS);
+            trees = self::trees(self.network, asked, WAYS, self.ledger.work());
             planned = self.ledger.admit_among(id, &asked.flow, &trees);
         }
         match planned {
@@ -99,7 +160,7 @@ impl<'n> Plan<'n> {
     /// Less important flows in whose place a refused flow would be admitted along its first way.
     pub(crate) fn yielding(&self, id: FlowId) -> Option<Vec<FlowId>> {
         let (asked, _) = self.flows.get(usize::try_from(id).ok()?)?;
-        let tree = trees(self.network, asked, 1).into_iter().next()?;
+        let tree = trees(self.network, asked, 1, self.ledger.work()).into_iter().next()?;
         Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
     }
 
@@ -125,23 +186,22 @@ impl<'n> Plan<'n> {
 
 impl Network {
     /// Why there is no way for a flow, in words.
-    pub(crate) fn no_way(&self, asked: &Asked) -> String {
+    pub(crate) fn no_way(&self, asked: &Asked, work: &Work) -> String {
         let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
         let publisher = name(asked.publisher);
+        let alone = |subscriber: usize| Asked { subscribers: vec![subscriber], ..asked.clone() };
         let cannot = asked.subscribers.iter().find(|subscriber| {
-            let alone = Asked { subscribers: vec![**subscriber], ..asked.clone() };
-            trees(self, &alone, 1).is_empty()
+            let alone = alone(**subscriber);
+            trees(self, &alone, 1, work).is_empty()
         });
         let Some(subscriber) = cannot else {
             return format!("there is no way from {publisher} to all subscribers");
         };
-        let without = [asked.publisher, *subscriber]
-            .into_iter()
-            .find(|node| !self.links.iter().any(|(from, _)| from == node));
-        let alone = Asked { subscribers: vec![*subscriber], ..asked.clone() };
+        let without =
+            [asked.publisher, *subscriber].into_iter().find(|node| self.topology.leaving(*node).is_empty());
         let cause = match (without, &asked.through) {
             (Some(node), _) => format!("{} has no link", name(node)),
-            _ if !ways(self, &alone, 1).is_empty() => {
+            _ if !ways(self, &alone(*subscriber), 1, usize::MAX, work).is_empty() => {
                 format!("more than {MOST_LINKS} links are between them")
             }
             (None, Some(_)) => "not through the switches that it may pass".to_owned(),
@@ -152,24 +212,12 @@ impl Network {
 }
 
 /// Ways that are not too long.
-fn trees(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
-    let mut trees = ways(network, asked, most);
-    trees.retain(|tree| {
-        let mut depths: Vec<usize> = Vec::with_capacity(tree.hops.len());
-        for hop in &tree.hops {
-            let before = hop.parent.and_then(|parent| depths.get(parent)).copied().unwrap_or(0);
-            depths.push(before + 1);
-        }
-        depths.iter().all(|depth| *depth <= MOST_LINKS)
-    });
-    trees
+fn trees(network: &Network, asked: &Asked, most: usize, work: &Work) -> Vec<Tree> {
+    ways(network, asked, most, MOST_LINKS, work)
 }
 
-fn ways(network: &Network, asked: &Asked, most: usize) -> Vec<Tree> {
-    let Some(through) = &asked.through else {
-        return network.topology.trees(asked.publisher, &asked.subscribers, &[], most);
-    };
-    let forwards = (0..network.nodes.len()).map(|node| through.contains(&node)).collect();
-    let topology = Topology::new(network.topology.links().to_vec(), forwards);
-    topology.trees(asked.publisher, &asked.subscribers, &[], most)
+fn ways(network: &Network, asked: &Asked, most: usize, longest: usize, work: &Work) -> Vec<Tree> {
+    let (from, to) = (asked.publisher, asked.subscribers.as_slice());
+    let search = Search { from, to, through: asked.through.as_deref(), longest, most };
+    network.topology.nearest_trees(&search, work)
 }

@@ -1,12 +1,13 @@
 //! What there is to say about a plan: plain data, which text, JSON and the picture are made from.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use latency::backlog::backlog_from;
-use latency::bound::{LevelBound, Method, level_bound};
+use latency::backlog::backlog_from_counted;
+use latency::bound::{LevelBound, Method, level_bound_counted};
 use latency::ledger::FlowId;
-use latency::levels::{SMALL_PORT, fewest};
+use latency::levels::{SMALL_PORT, fewest_counted};
+use latency::linear::{LeftOver, Services};
 use latency::network::Buffer;
-use latency::path::{HopView, PathBound, PathMethod, path_bound};
+use latency::path::{HopView, PathBound, PathMethod, path_bound_with};
 use latency::policing::{Counts, Enforcement};
 use latency::port::Contender;
 use latency::units::scale_up;
@@ -167,6 +168,8 @@ pub struct LevelReport {
 pub(crate) struct Bounds {
     contenders: Vec<Vec<Contender>>,
     levels: Vec<BTreeMap<u8, Option<LevelBound>>>,
+    /// For each port, what its flows are left with.
+    services: Vec<Services>,
 }
 
 impl Bounds {
@@ -176,14 +179,25 @@ impl Bounds {
             .clone()
             .map(|(port, _)| plan.ledger.entries(port).iter().map(|e| e.contender).collect())
             .collect();
+        let services = plan
+            .network
+            .ports
+            .iter()
+            .zip(&contenders)
+            .map(|(port, flows)| Services::new(&port.server(), flows));
+        let services = services.collect();
+        let work = plan.ledger.work();
         let levels = ports
             .zip(&contenders)
-            .map(|((_, port), flows)| {
-                let levels = flows.iter().map(|flow| flow.level).collect::<std::collections::BTreeSet<_>>();
-                levels.into_iter().map(|level| (level, level_bound(&port.server(), flows, level))).collect()
+            .map(|((index, port), flows)| {
+                let levels = flows.iter().map(|flow| flow.level).collect::<BTreeSet<_>>();
+                let bound = |level| level_bound_counted(&port.server(), flows, level, work);
+                let levels = levels.into_iter().map(|level| (level, bound(level))).collect();
+                plan.note_exhaustion(|| format!("the bounds of {}", plan.network.port_name(index)));
+                levels
             })
             .collect();
-        Self { contenders, levels }
+        Self { contenders, levels, services }
     }
 
     pub(crate) fn level(&self, port: usize, level: u8) -> Option<LevelBound> {
@@ -215,7 +229,19 @@ impl Bounds {
     }
 
     pub(crate) fn path(&self, plan: &Plan<'_>, id: FlowId, subscriber: usize) -> Option<PathBound> {
-        path_bound(&plan.ledger.flow(id)?.flow, &self.views(plan, id, subscriber)?)
+        let flow = &plan.ledger.flow(id)?.flow;
+        let views = self.views(plan, id, subscriber)?;
+        let ports = flow.way_to(flow.subscribers.get(subscriber)?.hop);
+        let services: Vec<Option<LeftOver>> = ports
+            .into_iter()
+            .zip(&views)
+            .map(|(hop, view)| {
+                self.services.get(flow.tree.get(hop)?.port)?.left_over(view.contenders.get(view.index)?)
+            })
+            .collect();
+        // A term for each hop; what is seen of them is little more.
+        plan.ledger.work().charge_each(views.len())?;
+        path_bound_with(flow, &views, &services)
     }
 }
 
@@ -223,8 +249,13 @@ impl Report {
     /// Reports a plan.
     pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
         let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
-        let flows: Vec<FlowReport> =
-            flows.map(|(id, (asked, verdict))| flow(plan, bounds, id, asked, verdict)).collect();
+        let flows: Vec<FlowReport> = flows
+            .map(|(id, (asked, verdict))| {
+                let report = flow(plan, bounds, id, asked, verdict);
+                plan.note_exhaustion(|| format!("the report of the flow \"{}\"", asked.name));
+                report
+            })
+            .collect();
         let admitted = flows.iter().filter(|flow| flow.admitted).count();
         let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
         Self { network: plan.network.name.clone(), admitted, refused: flows.len() - admitted, flows, ports }
@@ -249,7 +280,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         }
     });
     let hop = |(hop, share): (&latency::network::Hop, &u64)| {
-        let entry = plan.ledger.entries(hop.port).iter().find(|entry| entry.flow == id)?;
+        let entry = plan.entry(hop.port, id)?;
         let level = entry.contender.level;
         let bound_ps = bounds.level(hop.port, level).map(|bound| bound.delay);
         Some(HopReport { port: plan.network.port_name(hop.port), level, share_ps: *share, bound_ps })
@@ -275,7 +306,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
     });
     let (reason, offer) = match verdict {
         Verdict::Admitted | Verdict::Removed => (None, None),
-        Verdict::NoWay => (Some(plan.network.no_way(asked)), None),
+        Verdict::NoWay => (Some(plan.network.no_way(asked, plan.ledger.work())), None),
         Verdict::Refused(refusal) => (Some(plan.said(asked, &refusal.reason)), Some(refusal.offer)),
     };
     FlowReport {
@@ -324,8 +355,11 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     levels.sort_by_key(|level| std::cmp::Reverse(level.level));
     let shares: Vec<u64> = entries.iter().map(|entry| entry.share).collect();
     let small = entries.len() <= SMALL_PORT;
-    let few = small.then(|| fewest(&port.planning_server(), bounds.contenders(index), &shares).ok());
-    let backlog = backlog_from(&port.server(), bounds.contenders(index), lowest);
+    let work = plan.ledger.work();
+    let few =
+        small.then(|| fewest_counted(&port.planning_server(), bounds.contenders(index), &shares, work).ok());
+    let backlog = backlog_from_counted(&port.server(), bounds.contenders(index), lowest, work);
+    plan.note_exhaustion(|| format!("the report of {}", plan.network.port_name(index)));
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),
         Buffer::Shared(octets) => (Some(octets), false),

@@ -13,7 +13,7 @@ use crate::document::LARGEST_FILE;
 use crate::explain::explain;
 use crate::network::Network;
 use crate::page::page;
-use crate::planning::Plan;
+use crate::planning::{Plan, steps};
 use crate::problem::{Source, printable};
 use crate::quantity::microseconds;
 use crate::report::{Bounds, Report};
@@ -52,6 +52,9 @@ pub struct Arguments {
     /// Checks the evidence for every admission with a slow, separate checker
     #[arg(long)]
     pub certify: bool,
+    /// Lets the plan take so many times the work that the size of its files allows
+    #[arg(long, value_name = "TIMES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub effort: u32,
     /// Looks for frames above their bound in a simulation, with so many seeds for each subscriber
     #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "3", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub simulate: Option<u64>,
@@ -89,17 +92,23 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         Network::read(Source { file: &file, text: &text }, load).map_err(|problem| problem.to_string())?;
     let mut progress = Progress::new(told);
     let flows = network.flows.len();
-    let mut plan = Plan::new(&network, |count| progress.tell("flows planned", count, flows));
-    let changes = match &arguments.what_if {
+    let change = arguments.what_if.as_ref().map(|path| Ok::<_, String>((path, load(path)?))).transpose()?;
+    let octets = network.octets + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
+    let steps = Some(steps(octets, arguments.effort));
+    let mut plan = Plan::new(&network, steps, |count| progress.tell("flows planned", count, flows));
+    plan.finished()?;
+    let changes = match &change {
         None => None,
-        Some(path) => {
-            let text = load(path)?;
-            let source = Source { file: &path.to_string_lossy(), text: &text };
+        Some((path, text)) => {
+            let source = Source { file: &path.to_string_lossy(), text };
             Some(apply(&mut plan, source).map_err(|problem| problem.to_string())?)
         }
     };
+    plan.finished()?;
     let bounds = Bounds::new(&plan);
+    plan.finished()?;
     let report = Report::new(&plan, &bounds);
+    plan.finished()?;
     let planned = plan.flows.len();
     let certificates =
         arguments.certify.then(|| certify(&plan, |count| progress.tell("flows checked", count, planned)));
@@ -115,7 +124,11 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))?;
     }
     let shown = match &arguments.explain {
-        Some(name) => explained(&plan, &bounds, name)?,
+        Some(name) => {
+            let explained = explained(&plan, &bounds, name);
+            plan.finished()?;
+            explained?
+        }
         None if arguments.json => {
             let whole = Whole {
                 report: &report,

@@ -94,8 +94,8 @@ fn case(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<Case>, String> {
     let nodes: Vec<Node> = nodes
         .map(|(index, node)| {
             // All ports of a switch are of its model.
-            let port = plan.network.links.iter().position(|(from, _)| *from == index);
-            let port = port.and_then(|port| plan.network.ports.get(port)).filter(|_| node.model.is_some());
+            let port = plan.network.topology.leaving(index).first();
+            let port = port.and_then(|port| plan.network.ports.get(*port)).filter(|_| node.model.is_some());
             match port {
                 Some(port) => {
                     Node::Switch { fastest: port.least_multiplexing, slowest: port.most_multiplexing }
@@ -160,7 +160,7 @@ fn simulated(
     enforcement: &Enforcement,
 ) -> Option<frames::Flow> {
     let hop = |hop: &latency::network::Hop| {
-        let entry = plan.ledger.entries(hop.port).iter().find(|entry| entry.flow == id)?;
+        let entry = plan.entry(hop.port, id)?;
         (entry.contender.level < LEVELS).then_some(Hop { port: hop.port, level: entry.contender.level })
     };
     let tree = way.tree.iter().map(hop).collect::<Option<_>>()?;

@@ -142,7 +142,7 @@ fn impossible_networks_are_named() {
         };
     }
     row += &format!("[[flow]]\ntopic = \"t\"\n{usual}\n");
-    assert_eq!(reason("row.toml", &row), "there is no way from a to b: more than 256 links are between them");
+    assert_eq!(reason("row.toml", &row), "there is no way from a to b: more than 64 links are between them");
     let overload = with_flow(&usual.replace("size = 100", "size = 200_000"));
     let told = reason("overload.toml", &overload);
     assert!(told.contains("too much load"), "{told}");

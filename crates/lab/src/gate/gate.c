@@ -30,6 +30,7 @@ struct state {
   __u64 next, open_until, refused_until, last, judged;
   __u64 messages, frames, octets; // let through
   __u64 early, rest, cut;         // dropped
+  __u32 late, late_before;        // whether frames of the last message came too late, and of the one before
 };
 
 // What has no contract: a frame for each frame_ns, and as many at once as burst_ns has room for.
@@ -213,24 +214,37 @@ int gate(struct xdp_md *ctx) {
     state->left = contract->octets - octets;
     state->open_until = now + contract->window;
     state->next = (now > state->next ? now : state->next) + contract->separation;
+    state->late_before = state->late;
+    state->late = 0;
     state->messages++;
   } else if (now > state->open_until && now <= state->open_until + contract->separation / 2 &&
              octets <= state->left) {
-    // the end of a message that was held up on its way; the next one may begin in its time
+    // the end of a message that was held up on its way; the next one may begin in its time. Twice, one after the other, it is
+    // the beginning of the next one, and the gate was opened in the middle of the one before
     verdict = REST;
     state->rest++;
-    state->left -= octets;
+    if (state->late_before) {
+      state->late = 0;
+      state->late_before = 0;
+      state->left = 0;
+      state->refused_until = now + contract->window;
+    } else {
+      state->late = 1;
+      state->left -= octets;
+    }
   } else { // the rest of this message is refused too, not frames here and there
     if (now <= state->open_until) {
       verdict = CUT;
       state->cut++;
+      state->refused_until = state->open_until;
     } else {
+      __u64 between = contract->window / 2 + contract->separation / 2;
       verdict = EARLY;
       state->early++;
+      state->refused_until = now + (between > contract->window ? between : contract->window);
     }
     state->left = 0;
     state->open_until = 0;
-    state->refused_until = now + contract->window;
   }
   if (verdict <= MORE) {
     state->frames++;

@@ -15,7 +15,7 @@ use crate::error::Error;
 
 type KeyOctets = [u8; 16];
 type ContractOctets = [u8; 32];
-type StateOctets = [u8; 96];
+type StateOctets = [u8; 104];
 type PortOctets = [u8; 32];
 type OthersOctets = [u8; 56];
 
@@ -114,7 +114,7 @@ impl Program {
     pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
         let octets = key_octets(interface, key);
         if self.states.get(&octets, 0).is_err() {
-            self.states.insert(octets, [0; 96], IF_NONE).map_err(refused("states"))?;
+            self.states.insert(octets, [0; 104], IF_NONE).map_err(refused("states"))?;
         }
         let set = self.contracts.insert(octets, contract_octets(contract), 0).map_err(refused("contracts"));
         if let Err(error) = set {

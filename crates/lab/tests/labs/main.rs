@@ -5,6 +5,7 @@
 mod agent;
 mod alone;
 mod control;
+mod emulated;
 mod gates;
 mod life;
 mod links;

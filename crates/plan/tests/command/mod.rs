@@ -48,6 +48,7 @@ pub(crate) fn arguments(network: &Path) -> Arguments {
         explain: None,
         what_if: None,
         certify: false,
+        effort: 1,
         simulate: None,
     }
 }
