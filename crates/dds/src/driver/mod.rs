@@ -16,11 +16,12 @@ mod links;
 mod reach;
 mod read;
 mod report;
+mod share;
 mod sockets;
 mod threads;
 mod timer;
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU16;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -39,7 +40,7 @@ use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
-use links::{Links, Way};
+use links::Links;
 use report::{Counts, Lines};
 use sockets::Sockets;
 use timer::{Due, Timer};
@@ -232,29 +233,6 @@ impl Driver {
                 "see ulimit -u, and pids.max of the container",
             )
         })
-    }
-
-    /// The thread that meets other processes.
-    fn meet_others(&self, engine: &dyn Engine) {
-        let Some(links) = &self.links else { return };
-        links.meet_others(&|participant, link| {
-            if !self.is_closing() {
-                let _inside = Inside::enter(self.id, Duty::Other);
-                engine.on_link(participant, link);
-            }
-        });
-    }
-
-    /// Sends along a link; `None` if it cannot go there.
-    fn send_shared(&self, link: NonZeroU32, datagram: &Transmit<Bytes>) -> Option<Sent> {
-        match self.links.as_ref()?.send(link, datagram) {
-            Way::Taken | Way::Lost => Some(Sent::Done),
-            Way::Full => {
-                self.timer.wish(clock::monotonic().after(RETRY));
-                Some(Sent::Full)
-            }
-            Way::Unfit | Way::Closed | Way::Nonsense(_) => None,
-        }
     }
 
     /// The timer's thread.

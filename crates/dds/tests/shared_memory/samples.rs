@@ -23,9 +23,15 @@ fn samples_take_the_rings() {
     alone(|| {
         let [one, other] = linked();
         for len in [0, 1_000, 200_000] {
-            one.throw(1, len);
-            other.catch_all(1..2, len);
-            let before = datagrams();
+            // The writer may not have been told of the link yet.
+            let begun = std::time::Instant::now();
+            let mut before = 0;
+            while before != datagrams() {
+                assert!(begun.elapsed() < crate::PATIENCE, "samples never took the ring");
+                before = datagrams();
+                one.throw(1, len);
+                other.catch_all(1..2, len);
+            }
             std::thread::scope(|scope| {
                 scope.spawn(|| (2..302).for_each(|number| one.throw(number, len)));
                 other.catch_all(2..302, len);

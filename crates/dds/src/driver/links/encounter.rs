@@ -149,6 +149,10 @@ impl Encounters<'_> {
             self.grant(wish);
         }
         while let Ok(Some(talk)) = meeting.accept() {
+            // Anybody of the network namespace can come; who is of another user need not speak.
+            if talk.peer().map(|peer| peer.user).ok() != Some(self.links.announced.user) {
+                continue;
+            }
             let strangers = self.conversations.iter().filter(|met| matches!(met.state, State::Met { .. }));
             if strangers.count() < STRANGERS && self.conversations.len() < CONVERSATIONS {
                 let until = Instant::now() + PATIENCE;
