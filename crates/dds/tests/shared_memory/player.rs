@@ -116,7 +116,15 @@ impl Player {
         let (waits, mut active, mut caught) = (self.waits(), Vec::new(), Ball::default());
         for number in numbers {
             self.catch(&waits, &mut active, &mut caught);
-            assert_eq!(caught, ball(number, len), "number {number}");
+            assert!(
+                caught == ball(number, len),
+                "number {} of {} octets in place of {number}: {:?}, {:?}, {:?}",
+                caught.number,
+                caught.octets.len(),
+                self.reader.counters(),
+                self.reader.get_sample_lost_status(),
+                self.reader.get_subscription_matched_status(),
+            );
         }
     }
 
