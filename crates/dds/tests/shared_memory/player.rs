@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use dds::config::Config;
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
+use dds::serialized::DropReason;
 use dds::{
     Condition, DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant,
     DomainParticipantFactory, NO_STATUS, QosKind, States, StatusMask, WaitSet,
@@ -55,6 +56,8 @@ impl Player {
         let mut qos = DataWriterQos::default();
         qos.endpoint.durability = durability;
         qos.endpoint.history = History::KeepAll;
+        // A busy machine may keep a reader waiting for long.
+        qos.endpoint.reliability.max_blocking_time = limit();
         let writer = publisher.create_datawriter(&out, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         let mut qos = DataReaderQos::default();
         qos.endpoint.reliability = Reliability::RELIABLE;
@@ -122,8 +125,8 @@ impl Player {
                 caught.number,
                 caught.octets.len(),
                 self.reader.counters(),
-                self.reader.get_sample_lost_status(),
                 self.reader.get_subscription_matched_status(),
+                DropReason::ALL.map(|reason| self.reader.dropped(reason).count),
             );
         }
     }
