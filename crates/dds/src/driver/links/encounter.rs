@@ -173,15 +173,17 @@ impl Encounters<'_> {
     }
 
     fn be_in_time(&mut self, now: Instant) {
+        let mut silent = Vec::new();
         for conversation in &mut self.conversations {
             if let State::Met { until } | State::Greeted { until, .. } = conversation.state
                 && until <= now
             {
-                if let State::Greeted { prefix, .. } = conversation.state {
-                    self.links.note(prefix, "it did not answer: UDP is used".to_owned());
-                }
+                silent.extend(conversation.state.prefix());
                 conversation.state = State::Over;
             }
+        }
+        for prefix in silent {
+            self.try_again(prefix, "it did not answer: UDP is used".to_owned());
         }
         let due = |known: &Known| known.connect.is_some_and(|connect| connect <= now);
         let due: Vec<GuidPrefix> =
@@ -279,7 +281,7 @@ impl Encounters<'_> {
             (State::Met { .. }, Some(nonces)) => self.answer(place, nonces, &files),
             (State::Greeted { prefix, segment, .. }, Some(nonces)) => {
                 if let Err(why) = self.complete(place, prefix, *segment, nonces, &files) {
-                    self.links.note(prefix, why);
+                    self.try_again(prefix, why);
                 }
             }
             // It closes if it does not know us yet.

@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rtps::Transmit;
@@ -105,11 +105,7 @@ impl Link {
 
     /// The next datagram; what is not of the participant that this link leads to is skipped.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Nonsense> {
-        let mut consumer = match self.inlet.try_lock() {
-            Ok(consumer) => consumer,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return Ok(None),
-        };
+        let mut consumer = self.inlet.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TURN {
             let Some(len) = consumer.receive(buffer)? else { return Ok(None) };
             if buffer.get(..len).and_then(|datagram| datagram.get(PREFIX)) == Some(&self.prefix.0) {

@@ -129,6 +129,8 @@ impl Links {
         for step in 0..table.len() {
             let place = first.wrapping_add(step) % table.len();
             let Some(link) = table.get(place) else { continue };
+            // Asked before: what the other side wrote until it ended is read before the link is forgotten.
+            let was_open = link.is_open();
             match link.receive(buffer) {
                 Ok(Some(len)) => {
                     // The next look begins here again, unless others have been kept waiting for a while.
@@ -136,7 +138,7 @@ impl Links {
                     self.turn.store(next, Relaxed);
                     return Some(len);
                 }
-                Ok(None) if !link.is_open() => self.remove(link.number),
+                Ok(None) if !was_open => self.remove(link.number),
                 Ok(None) => {}
                 Err(nonsense) => {
                     self.give_up(link, nonsense);
