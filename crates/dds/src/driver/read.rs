@@ -28,6 +28,7 @@ const REST: Duration = Duration::from_millis(1);
 pub(super) struct Assignment {
     receiver: Receiver,
     led: bool,
+    user: bool,
 }
 
 /// The socket of the endpoints that others than its thread may read.
@@ -39,19 +40,19 @@ pub(super) fn led(sockets: &Sockets) -> Option<&Socket> {
 pub(super) fn assignments(sockets: &Sockets) -> Vec<(&'static str, Assignment)> {
     let led = led(sockets).map(Socket::local);
     let named = [
-        (["meta", "meta6"], &sockets.metatraffic),
-        (["user", "user6"], &sockets.user),
-        (["group", "group6"], &sockets.metatraffic_groups),
-        (["ugroup", "ugroup6"], &sockets.user_groups),
+        (["meta", "meta6"], &sockets.metatraffic, false),
+        (["user", "user6"], &sockets.user, true),
+        (["group", "group6"], &sockets.metatraffic_groups, false),
+        (["ugroup", "ugroup6"], &sockets.user_groups, true),
     ];
     named
         .iter()
-        .flat_map(|(names, pair)| pair.iter().map(move |socket| (names, socket)))
-        .map(|(names, socket)| {
+        .flat_map(|(names, pair, user)| pair.iter().map(move |socket| (names, socket, *user)))
+        .map(|(names, socket, user)| {
             let local: SocketAddr = socket.local();
             let [v4, v6] = names;
             let name = if local.is_ipv4() { v4 } else { v6 };
-            (*name, Assignment { receiver: socket.receiver(), led: Some(local) == led })
+            (*name, Assignment { receiver: socket.receiver(), led: Some(local) == led, user })
         })
         .collect()
 }
@@ -65,13 +66,16 @@ enum End {
 impl Driver {
     /// The thread of a socket.
     pub(super) fn read(&self, assignment: Assignment, engine: Arc<dyn Engine>) {
-        let role = Box::new(Role { source: Source::Socket(assignment.receiver), buffer: buffer(), engine });
-        self.read_on(role, if assignment.led { Duty::Reader } else { Duty::Other });
+        let Assignment { receiver, led, user } = assignment;
+        let role = Box::new(Role { source: Source::Socket(receiver), buffer: buffer(), engine, rests: user });
+        self.read_on(role, if led { Duty::Reader } else { Duty::Other });
     }
 
     /// The thread of the rings.
     pub(super) fn read_rings(&self, links: Arc<Links>, engine: Arc<dyn Engine>) {
-        self.read_on(Box::new(Role { source: Source::Rings(links), buffer: buffer(), engine }), Duty::Rings);
+        // Only endpoints' datagrams come that way.
+        let role = Role { source: Source::Rings(links), buffer: buffer(), engine, rests: true };
+        self.read_on(Box::new(role), Duty::Rings);
     }
 
     fn read_on(&self, mut role: Box<Role>, duty: Duty) {
@@ -145,7 +149,7 @@ impl Driver {
     pub(super) fn read_rings_inside(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
         let (Some(links), Some(engine)) = (&self.links, self.engine()) else { return false };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
-        let mut role = Role { source: Source::Rings(Arc::clone(links)), buffer, engine };
+        let mut role = Role { source: Source::Rings(Arc::clone(links)), buffer, engine, rests: true };
         let pumping = self.ring_pumping.swap(inside::this_thread(), SeqCst);
         fence(SeqCst);
         self.read_rings_until(&mut role, until, done);
@@ -193,7 +197,7 @@ impl Driver {
             (socket.receiver(), Arc::clone(engine))
         };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
-        let mut role = Role { source: Source::Socket(receiver), buffer, engine };
+        let mut role = Role { source: Source::Socket(receiver), buffer, engine, rests: true };
         let pumping = self.pumping.swap(inside::this_thread(), SeqCst);
         let reader = self.timer.set_reader(until);
         fence(SeqCst);
@@ -217,6 +221,10 @@ impl Driver {
 
     /// One datagram; or why there was none.
     fn read_one(&self, role: &mut Role, duty: Duty, wait: Wait) -> Option<End> {
+        if role.rests {
+            let _inside = Inside::enter(self.id, duty);
+            role.engine.on_rest();
+        }
         let receiver = match &role.source {
             Source::Socket(receiver) => receiver,
             Source::Rings(links) => {
