@@ -1,5 +1,6 @@
 //! The options that every command has that joins a domain, and joining it.
 use std::net::IpAddr;
+use std::time::Duration;
 
 use clap::Args;
 use dds::config::{Config, Family, Interfaces, ParticipantId, Peer};
@@ -38,6 +39,18 @@ pub struct DomainOptions {
     /// Number of the participant on this host, 0 to 119, which decides its ports. Default: the first free one.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u8).range(0..=119))]
     pub participant_id: Option<u8>,
+    /// Share memory with participants of other processes of this host that do so too.
+    #[arg(long)]
+    pub shared_memory: bool,
+    /// With --shared-memory: microseconds for which a thread that waits looks at the memory before it sleeps, at most a second.
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        default_value_t = 0,
+        requires = "shared_memory",
+        hide_default_value = true
+    )]
+    pub spin: u32,
 }
 
 fn parse_peer(text: &str) -> Result<Peer, String> {
@@ -63,6 +76,8 @@ impl DomainOptions {
         };
         config.network.multicast = !self.no_multicast;
         config.network.interfaces = self.interfaces()?;
+        config.shared_memory.enabled = self.shared_memory;
+        config.shared_memory.spin = Duration::from_micros(self.spin.into());
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(config)
     }

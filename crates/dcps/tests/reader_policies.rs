@@ -250,6 +250,18 @@ fn the_filter_separates_samples_and_lets_the_last_one_through() {
 }
 
 #[test]
+fn without_a_filter_nothing_comes_too_soon() {
+    let mut desk = Desk::new(|_| {});
+    desk.wait(ms(1));
+    desk.write(1, 7, 0);
+    // Another thread has read the clock before, and comes to the reader after that.
+    desk.now.monotonic = wire::Instant::from_nanos(desk.now.monotonic.as_nanos() - 1);
+    desk.write(1, 7, 1);
+    assert_eq!(desk.values(), [Some(0), Some(1)]);
+    assert_eq!(desk.dropped(DropReason::Filtered), 0);
+}
+
+#[test]
 fn best_effort_readers_lose_what_the_filter_takes_out() {
     let mut desk = Desk::new(|qos| {
         qos.endpoint.reliability = Reliability::BEST_EFFORT;

@@ -20,6 +20,8 @@ pub struct Config {
     pub threads: ThreadConfig,
     /// How it deals with resource managers.
     pub assurance: AssuranceConfig,
+    /// Whether and how it shares memory with other processes of its host.
+    pub shared_memory: SharedMemoryConfig,
 }
 
 /// How a participant deals with resource managers, if some of its writers and readers have ASSURANCE.
@@ -27,6 +29,19 @@ pub struct Config {
 pub struct AssuranceConfig {
     /// How long a verdict is waited for; then the pair counts as refused, until one comes. More than zero; default 3 s.
     pub patience: Duration,
+}
+
+/// Whether and how a participant shares memory with participants of other processes of its host. Samples go that way if both allow it,
+/// are of one user and of one network namespace; else by UDP, as everything does that is not data of the application.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedMemoryConfig {
+    /// Default false.
+    pub enabled: bool,
+    /// Octets of the ring to each process, a power of two from 1 MiB to 64 MiB. Memory is taken as it is used. Default 2 MiB.
+    pub ring: u32,
+    /// How long a thread looks at the rings before it sleeps, 0 to 1 s: within that time it is not woken, which takes microseconds, but
+    /// has its core for itself. Default 0.
+    pub spin: std::time::Duration,
 }
 
 /// Who a participant is, whom it finds and when it is given up.
@@ -142,10 +157,19 @@ const PEER_PARTICIPANTS: u32 = 10;
 const MAX_TEXT: usize = 255;
 const MAX_PREFIX: usize = 8;
 const BUFFER: std::ops::RangeInclusive<u32> = 4_096..=1 << 30;
+/// The largest datagram fits an eighth of the smallest.
+const RING: std::ops::RangeInclusive<u32> = 1 << 20..=64 << 20;
+const MAX_SPIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Default for AssuranceConfig {
     fn default() -> Self {
         Self { patience: Duration::from_secs(3) }
+    }
+}
+
+impl Default for SharedMemoryConfig {
+    fn default() -> Self {
+        Self { enabled: false, ring: 2 << 20, spin: std::time::Duration::ZERO }
     }
 }
 
@@ -198,6 +222,7 @@ impl Config {
         self.network.check()?;
         self.buffers.check()?;
         self.threads.check()?;
+        self.shared_memory.check()?;
         if self.assurance.patience <= Duration::ZERO {
             let what = format!("{} ns", self.assurance.patience.as_nanos());
             return bad("patience", what, "give more than zero, or infinite");
@@ -300,6 +325,19 @@ impl BufferConfig {
     }
 }
 
+impl SharedMemoryConfig {
+    fn check(&self) -> Result<(), Error> {
+        if !self.ring.is_power_of_two() || !RING.contains(&self.ring) {
+            let advice = "give a power of two from 1048576 to 67108864 octets";
+            return bad("shared_memory.ring", format!("{}", self.ring), advice);
+        }
+        if self.spin > MAX_SPIN {
+            return bad("shared_memory.spin", format!("{:?}", self.spin), "give at most a second");
+        }
+        Ok(())
+    }
+}
+
 impl ThreadConfig {
     fn check(&self) -> Result<(), Error> {
         let prefix = &self.name_prefix;
@@ -391,7 +429,7 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         type Case = (&'static str, fn(&mut Config));
-        let cases: [Case; 12] = [
+        let cases: [Case; 14] = [
             ("participant_id: 120", |config| config.discovery.participant_id = ParticipantId::Fixed(120)),
             ("domain_tag", |config| config.discovery.domain_tag = "x".repeat(256)),
             ("entity_name", |config| config.discovery.entity_name = Some("a\0".to_owned())),
@@ -411,6 +449,10 @@ mod tests {
             ("buffers.send: 0", |config| config.buffers.send = 0),
             ("name_prefix", |config| config.threads.name_prefix = "123456789".to_owned()),
             ("priority: 100", |config| config.threads.priority = Some(100)),
+            ("shared_memory.ring: 3", |config| config.shared_memory.ring = 3),
+            ("shared_memory.spin: 2s", |config| {
+                config.shared_memory.spin = std::time::Duration::from_secs(2);
+            }),
         ];
         for (expected, change) in cases {
             let said = refused(change);

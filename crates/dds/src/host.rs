@@ -3,10 +3,11 @@
 //! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
 use std::net::{SocketAddr, SocketAddrV4};
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 
 use rtps::{Network, Path, Transmit};
-use wire::{Instant, Locator, Now, Timestamp};
+use wire::discovery::{ParticipantData, SharedMemory};
+use wire::{GuidPrefix, Instant, Locator, Now, Timestamp};
 
 use crate::bytes::Bytes;
 
@@ -64,7 +65,7 @@ pub trait Host: Send + Sync + 'static {
     fn stamp_arrivals(&self) {}
 
     /// Sends a datagram, or a train of them, along one path, in the class that it names or that its flow has. A path with a flow leaves from
-    /// the socket of that flow, any other from that of the channel. Never blocks.
+    /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
     /// [`Engine::on_timeout`] is wanted at `at`. Only the earliest of all wishes since the last `on_timeout` counts, and a later
@@ -91,6 +92,16 @@ pub trait Host: Send + Sync + 'static {
     /// True on a thread that has to receive by itself while it waits: one that is inside [`Engine::on_datagram`] or
     /// [`Engine::on_timeout`] of this participant, as callbacks are, or the only thread of a simulation.
     fn is_inside(&self) -> bool;
+
+    /// A participant was found, or announces something else: the host may tell of shared memory with it by [`Engine::on_link`].
+    fn found(&self, participant: &ParticipantData) {
+        let _ = participant;
+    }
+
+    /// A participant that was found is gone.
+    fn lost(&self, participant: GuidPrefix) {
+        let _ = participant;
+    }
 
     /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.
     fn close(&self);
@@ -119,6 +130,12 @@ pub trait Engine: Send + Sync + 'static {
 
     /// The network of the host and our own addresses have changed.
     fn on_network(&self, addresses: &Addresses);
+
+    /// Shared memory leads to a participant, under this number, or no longer: paths are to say so. Datagrams for a number that is over
+    /// go to the destination of their path.
+    fn on_link(&self, participant: GuidPrefix, link: Option<NonZeroU32>) {
+        let _ = (participant, link);
+    }
 }
 
 /// Where a participant can be reached, and which interfaces it may use.
@@ -136,4 +153,6 @@ pub struct Addresses {
     pub default_multicast: Vec<Locator>,
     /// Octets that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
+    /// Where processes of this host can meet it.
+    pub shared_memory: Option<SharedMemory>,
 }

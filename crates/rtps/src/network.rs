@@ -202,6 +202,7 @@ impl Interface {
             local: Some(local),
             max_datagram: datagram(self.max_datagram, destination),
             flow: None,
+            link: None,
         }
     }
 }

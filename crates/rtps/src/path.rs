@@ -1,6 +1,6 @@
 //! Paths: where a datagram leaves and where it goes.
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
-use core::num::NonZeroU16;
+use core::num::{NonZeroU16, NonZeroU32};
 
 /// A flow that the network was set up for: what leaves along it leaves from a socket of its writer's own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -24,6 +24,9 @@ pub struct Path {
     pub max_datagram: u32,
     /// The flow that datagrams belong to, if they leave from the writer's own socket and not from that of the participant.
     pub flow: Option<Flow>,
+    /// The shared memory that leads to the same process as the destination, by the number that the host gave it. Whatever cannot go
+    /// that way goes to the destination.
+    pub link: Option<NonZeroU32>,
 }
 
 impl Path {
@@ -42,6 +45,6 @@ impl Path {
 
     /// A path chosen by the routing table.
     pub const fn routed(destination: SocketAddr, max_datagram: u32) -> Self {
-        Self { destination, interface: 0, local: None, max_datagram, flow: None }
+        Self { destination, interface: 0, local: None, max_datagram, flow: None, link: None }
     }
 }

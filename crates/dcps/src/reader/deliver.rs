@@ -2,7 +2,7 @@
 use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink};
 use wire::cdr::{KeyHash, Representation};
 use wire::parameter::StatusInfo;
-use wire::{Guid, Now, SequenceNumber, Timestamp};
+use wire::{Duration, Guid, Now, SequenceNumber, Timestamp};
 
 use super::cache::{Cache, Instance, Registration, Stored};
 use super::{DataReader, DropReason, MatchedPublication};
@@ -142,10 +142,11 @@ impl<T: TypeSupport> DataReader<T> {
         if by_source && instance.gone.is_some_and(|gone| position <= gone) {
             return Err(refused(DropReason::OutOfOrder));
         }
-        let filtered = instance.state == InstanceState::Alive
-            && instance
-                .passed_at
-                .is_some_and(|at| now.monotonic < at.after(self.qos.endpoint.time_based_filter));
+        // Without a separation nothing is too soon, not even what another thread received a moment before the last one.
+        let separation = self.qos.endpoint.time_based_filter;
+        let filtered = separation > Duration::ZERO
+            && instance.state == InstanceState::Alive
+            && instance.passed_at.is_some_and(|at| now.monotonic < at.after(separation));
         if filtered && !self.is_reliable() {
             return Err(refused(DropReason::Filtered));
         }

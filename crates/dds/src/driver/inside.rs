@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) enum Duty {
     /// It is in charge of the endpoints' socket: its own thread, or one that leads.
     Reader,
+    /// It is in charge of the rings of shared memory.
+    Rings,
     /// It keeps the time.
     Timer,
     /// Anything else.

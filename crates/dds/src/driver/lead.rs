@@ -1,4 +1,4 @@
-//! Who reads the endpoints' socket: its own thread, or a thread that waits for data and so is not woken by another one.
+//! Who reads the endpoints' socket, or the rings of shared memory: a thread of their own, or one that waits for data and so is not woken by another one.
 //!
 //! The right to read is a [`Role`], a value that one thread holds at a time. Its own thread gives it up when somebody asks, and
 //! takes it back when nobody has used it for a while. Whoever leads lays it down when its wait is over; in steady state
@@ -12,15 +12,22 @@ use udp::Receiver;
 use wire::Instant;
 
 use crate::driver::clock;
+use crate::driver::links::Links;
 use crate::host::Engine;
 
 /// What reading takes.
 pub(super) struct Role {
-    pub(super) receiver: Receiver,
+    pub(super) source: Source,
     pub(super) buffer: Box<[u8]>,
     pub(super) engine: Arc<dyn Engine>,
     /// It is a socket of endpoints: the engine is told of rests.
     pub(super) rests: bool,
+}
+
+/// What is read.
+pub(super) enum Source {
+    Socket(Receiver),
+    Rings(Arc<Links>),
 }
 
 /// Where the role lies while nobody reads, and where threads wait for it.
@@ -347,7 +354,7 @@ mod tests {
         let local = "127.0.0.1:0".parse().unwrap();
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
         Box::new(Role {
-            receiver: socket.receiver(),
+            source: Source::Socket(socket.receiver()),
             buffer: Box::default(),
             engine: Arc::new(Nothing),
             rests: true,

@@ -12,9 +12,11 @@ mod flows;
 mod inside;
 mod interfaces;
 mod lead;
+mod links;
 mod reach;
 mod read;
 mod report;
+mod share;
 mod sockets;
 mod threads;
 mod timer;
@@ -28,7 +30,8 @@ use std::thread::JoinHandle;
 use dcps::{Error, ReturnCode};
 use rtps::{Path, Transmit};
 use udp::{Change, InterfaceWatch, SendFailure, Sender, Stopper, WatchStopper};
-use wire::{Instant, Now};
+use wire::discovery::ParticipantData;
+use wire::{GuidPrefix, Instant, Now};
 
 use crate::bytes::Bytes;
 use crate::config::Config;
@@ -37,6 +40,7 @@ use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
+use links::Links;
 use report::{Counts, Lines};
 use sockets::Sockets;
 use timer::{Due, Timer};
@@ -52,9 +56,15 @@ pub struct Driver {
     /// `None` after closing.
     open: RwLock<Option<Open>>,
     seat: Seat,
+    /// Shared memory, if it is used.
+    links: Option<Arc<Links>>,
+    /// Who reads its rings.
+    ring_seat: Seat,
     timer: Timer,
     /// Number of the thread that reads the endpoints' socket from inside of the engine; 0 if none does.
     pumping: AtomicU64,
+    /// Number of the thread that reads the rings from inside of the engine; 0 if none does.
+    ring_pumping: AtomicU64,
     /// The timer's thread keeps the time from inside of the engine.
     timer_pumps: AtomicBool,
     /// The routing table may choose otherwise than paths say.
@@ -117,7 +127,10 @@ impl Driver {
         let timer =
             Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
         let participant_id = sockets.participant_id;
-        let addresses = reach::addresses(domain_id, &config.network, &choice, &sockets);
+        let links = config.shared_memory.enabled.then(|| Links::open(&config.shared_memory)).transpose()?;
+        let shared_memory = links.as_ref().map(|links| links.announced());
+        let addresses =
+            Addresses { shared_memory, ..reach::addresses(domain_id, &config.network, &choice, &sockets) };
         let ambiguous = AtomicBool::new(choice.ambiguous);
         let opened = report::opened(domain_id, config, &sockets);
         let interfaces = [choice.lines, joined.failures].concat();
@@ -141,8 +154,11 @@ impl Driver {
             config: config.clone(),
             open: RwLock::new(Some(open)),
             seat: Seat::new(),
+            links,
+            ring_seat: Seat::new(),
             timer,
             pumping: AtomicU64::new(0),
+            ring_pumping: AtomicU64::new(0),
             timer_pumps: AtomicBool::new(false),
             ambiguous,
             closing: AtomicBool::new(false),
@@ -191,6 +207,12 @@ impl Driver {
             for (name, assignment) in receivers {
                 let (driver, engine) = (Arc::clone(self), Arc::clone(&engine));
                 starter.start(name, true, move || driver.read(assignment, engine))?;
+            }
+            if let Some(links) = &self.links {
+                let (driver, own, rings) = (Arc::clone(self), Arc::clone(&engine), Arc::clone(links));
+                starter.start("rings", true, move || driver.read_rings(rings, own))?;
+                let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
+                starter.start("links", false, move || driver.meet_others(&*own))?;
             }
             let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
             starter.start("timer", true, move || driver.keep_time(&*own))?;
@@ -282,7 +304,9 @@ impl Driver {
         let sockets = Arc::clone(&self.state().as_ref()?.sockets);
         let joined = sockets.join(&choice.groups);
         let network = &self.config.network;
-        let addresses = reach::addresses(self.domain_id, network, &choice, &sockets);
+        let shared_memory = self.links.as_ref().map(|links| links.announced());
+        let addresses =
+            Addresses { shared_memory, ..reach::addresses(self.domain_id, network, &choice, &sockets) };
         self.lines().interfaces = [choice.lines, joined.failures].concat();
         self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
         Some(addresses)
@@ -365,6 +389,11 @@ impl Host for Driver {
                 _ => Sent::Done,
             };
         }
+        if let Some(link) = path.link
+            && let Some(sent) = self.send_shared(link, datagram)
+        {
+            return sent;
+        }
         let senders = match channel {
             Channel::Metatraffic => &open.metatraffic,
             Channel::User => &open.user,
@@ -403,9 +432,11 @@ impl Host for Driver {
             return false;
         }
         match inside::duty(self.id) {
+            None if self.links.as_ref().is_some_and(|links| links.is_used()) => self.lead_rings(until, done),
             None => self.lead(until, done),
             Some((_, depth)) if depth > read::MAX_DEPTH => false,
             Some((Duty::Reader, _)) => self.read_inside(until, done),
+            Some((Duty::Rings, _)) => self.read_rings_inside(until, done),
             Some((Duty::Timer, _)) => self.keep_time_inside(until, done),
             Some((Duty::Other, _)) => false,
         }
@@ -420,6 +451,12 @@ impl Host for Driver {
             self.seat.interrupt();
             self.wake_reader();
         }
+        if let Some(links) = &self.links
+            && (waits(self.ring_seat.leading()) || waits(self.ring_pumping.load(SeqCst)))
+        {
+            self.ring_seat.interrupt();
+            links.wake();
+        }
         if self.timer_pumps.load(SeqCst) {
             self.timer.ring();
         }
@@ -427,6 +464,7 @@ impl Host for Driver {
 
     fn keep_own_thread(&self, keep: bool) {
         self.seat.keep(keep);
+        self.ring_seat.keep(keep);
     }
 
     fn is_inside(&self) -> bool {
@@ -447,6 +485,10 @@ impl Host for Driver {
         }
         self.timer.close();
         self.seat.close();
+        if let Some(links) = &self.links {
+            links.close();
+        }
+        self.ring_seat.close();
         self.flows.close_all();
         // Whoever started it holds the engine too, so that its end is not here.
         drop(open);
@@ -461,6 +503,19 @@ impl Host for Driver {
             let _ = thread.join();
         }
         self.seat.wait_until_left(inside::this_thread());
+        self.ring_seat.wait_until_left(inside::this_thread());
+    }
+
+    fn found(&self, participant: &ParticipantData) {
+        if let Some(links) = &self.links {
+            links.found(participant);
+        }
+    }
+
+    fn lost(&self, participant: GuidPrefix) {
+        if let Some(links) = &self.links {
+            links.lost(participant);
+        }
     }
 
     fn report(&self) -> Vec<String> {
@@ -470,6 +525,7 @@ impl Host for Driver {
         lines.extend(
             self.flows.locals().iter().map(|local| format!("socket for a flow: {local}, which sends only")),
         );
+        lines.extend(self.links.iter().flat_map(|links| links.report()));
         lines.extend(self.counts.lines(self.timer.failures()));
         lines
     }

@@ -50,6 +50,7 @@ pub(super) fn addresses(
         default_unicast: unicast(ports::default_unicast(domain_id, id)),
         default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
         receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
+        shared_memory: None,
     }
 }
 
@@ -65,6 +66,7 @@ mod tests {
             local: Some("192.168.1.5".parse().unwrap()),
             max_datagram: 1_472,
             flow: None,
+            link: None,
         };
         let plain = destination(&path("192.168.1.7:7411"), 0, false);
         assert_eq!((plain.interface, plain.source), (0, None));

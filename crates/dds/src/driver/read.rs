@@ -1,5 +1,5 @@
-//! Reading sockets: by their own threads, by a thread that leads, and from inside of the engine.
-use std::net::SocketAddr;
+//! Reading sockets and rings: by their own threads, by a thread that leads, and from inside of the engine.
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -9,7 +9,8 @@ use udp::{Received, Receiver, Socket, Wait};
 use wire::Instant;
 
 use crate::driver::inside::{self, Duty, Inside};
-use crate::driver::lead::{Asked, Role};
+use crate::driver::lead::{Asked, Role, Seat, Source};
+use crate::driver::links::Links;
 use crate::driver::sockets::Sockets;
 use crate::driver::{Driver, clock};
 use crate::host::Engine;
@@ -66,15 +67,26 @@ impl Driver {
     /// The thread of a socket.
     pub(super) fn read(&self, assignment: Assignment, engine: Arc<dyn Engine>) {
         let Assignment { receiver, led, user } = assignment;
-        let mut role = Box::new(Role { receiver, buffer: buffer(), engine, rests: user });
-        let duty = if led { Duty::Reader } else { Duty::Other };
+        let role = Box::new(Role { source: Source::Socket(receiver), buffer: buffer(), engine, rests: user });
+        self.read_on(role, if led { Duty::Reader } else { Duty::Other });
+    }
+
+    /// The thread of the rings.
+    pub(super) fn read_rings(&self, links: Arc<Links>, engine: Arc<dyn Engine>) {
+        // Only endpoints' datagrams come that way.
+        let role = Role { source: Source::Rings(links), buffer: buffer(), engine, rests: true };
+        self.read_on(Box::new(role), Duty::Rings);
+    }
+
+    fn read_on(&self, mut role: Box<Role>, duty: Duty) {
+        let seat = self.seat_of(duty);
         let mut served = false;
         while !self.is_closing() {
             match self.read_one(&mut role, duty, Wait::Forever) {
                 None => served = true,
                 Some(End::Stopped) => return,
-                Some(End::Woken) if self.seat.is_wanted() => {
-                    let Some(back) = self.seat.give_up(role, served) else { return };
+                Some(End::Woken) if seat.is_wanted() => {
+                    let Some(back) = seat.give_up(role, served) else { return };
                     role = back;
                     served = false;
                 }
@@ -91,7 +103,7 @@ impl Driver {
             Asked::Done => return true,
             Asked::Granted(role) => role,
         };
-        let mut leader = Leader { driver: self, role: Some(role) };
+        let mut leader = Leader { seat: &self.seat, role: Some(role) };
         let Some(role) = leader.role.as_deref_mut() else { return true };
         fence(SeqCst);
         if clock::monotonic() >= until {
@@ -114,6 +126,65 @@ impl Driver {
         true
     }
 
+    /// Reads the rings on a thread that waits.
+    pub(super) fn lead_rings(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
+        let Some(links) = &self.links else { return false };
+        let wake = || {
+            links.wake();
+            true
+        };
+        let role = match self.ring_seat.ask(inside::this_thread(), until, done, &wake) {
+            Asked::Refused => return false,
+            Asked::Done => return true,
+            Asked::Granted(role) => role,
+        };
+        let mut leader = Leader { seat: &self.ring_seat, role: Some(role) };
+        let Some(role) = leader.role.as_deref_mut() else { return true };
+        fence(SeqCst);
+        self.read_rings_until(role, until, done);
+        true
+    }
+
+    /// Reads the rings on below a call of the engine, on the thread that is in charge of them.
+    pub(super) fn read_rings_inside(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
+        let (Some(links), Some(engine)) = (&self.links, self.engine()) else { return false };
+        let buffer = self.spare().pop().unwrap_or_else(buffer);
+        let mut role = Role { source: Source::Rings(Arc::clone(links)), buffer, engine, rests: true };
+        let pumping = self.ring_pumping.swap(inside::this_thread(), SeqCst);
+        fence(SeqCst);
+        self.read_rings_until(&mut role, until, done);
+        self.ring_pumping.store(pumping, SeqCst);
+        self.spare().push(role.buffer);
+        true
+    }
+
+    /// No timer has to wake it: who sleeps at a doorbell says for how long.
+    fn read_rings_until(&self, role: &mut Role, until: Instant, done: &dyn Fn() -> bool) {
+        // A wait whose time is over when it begins takes what lies there.
+        let mut glances = 0;
+        while !done() && !self.is_closing() {
+            let wait = match clock::until(until) {
+                None => Wait::Forever,
+                Some(left) if left.is_zero() => Wait::No,
+                Some(left) => Wait::AtMost(left),
+            };
+            let end = self.read_one(role, Duty::Rings, wait);
+            if wait == Wait::No {
+                glances += 1;
+                if end.is_some() || glances == GLANCE {
+                    break;
+                }
+            }
+            if matches!(end, Some(End::Stopped)) {
+                break;
+            }
+        }
+    }
+
+    fn seat_of(&self, duty: Duty) -> &Seat {
+        if duty == Duty::Rings { &self.ring_seat } else { &self.seat }
+    }
+
     /// Reads on below a call of the engine, on the thread that is in charge of the endpoints' socket.
     pub(super) fn read_inside(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
         let (receiver, engine) = {
@@ -126,7 +197,7 @@ impl Driver {
             (socket.receiver(), Arc::clone(engine))
         };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
-        let mut role = Role { receiver, buffer, engine, rests: true };
+        let mut role = Role { source: Source::Socket(receiver), buffer, engine, rests: true };
         let pumping = self.pumping.swap(inside::this_thread(), SeqCst);
         let reader = self.timer.set_reader(until);
         fence(SeqCst);
@@ -154,7 +225,13 @@ impl Driver {
             let _inside = Inside::enter(self.id, duty);
             role.engine.on_rest();
         }
-        match role.receiver.receive(&mut role.buffer, wait) {
+        let receiver = match &role.source {
+            Source::Socket(receiver) => receiver,
+            Source::Rings(links) => {
+                return self.read_ring(links, &mut role.buffer, &*role.engine, duty, wait);
+            }
+        };
+        match receiver.receive(&mut role.buffer, wait) {
             Ok(Received::Datagram(datagram)) => {
                 if self.is_closing() {
                     return Some(End::Stopped);
@@ -180,18 +257,47 @@ impl Driver {
             }
         }
     }
+
+    /// One datagram of a ring; or why there was none.
+    fn read_ring(
+        &self,
+        links: &Links,
+        buffer: &mut [u8],
+        engine: &dyn Engine,
+        duty: Duty,
+        wait: Wait,
+    ) -> Option<End> {
+        if links.is_closed() {
+            return Some(End::Stopped);
+        }
+        if let Some(len) = links.receive(buffer) {
+            let _inside = Inside::enter(self.id, duty);
+            engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default());
+            return None;
+        }
+        match wait {
+            Wait::No => {}
+            Wait::AtMost(limit) => links.wait(limit),
+            Wait::Forever => links.wait(Duration::MAX),
+        }
+        // Perhaps something: it is looked at again.
+        Some(End::Woken)
+    }
 }
+
+/// What comes through shared memory says by its GUID prefix whom it is from; it has no address that discovery would believe.
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// A thread that leads, and that lays the role down whatever happens.
 struct Leader<'a> {
-    driver: &'a Driver,
+    seat: &'a Seat,
     role: Option<Box<Role>>,
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
         if let Some(role) = self.role.take() {
-            self.driver.seat.lay_down(role);
+            self.seat.lay_down(role);
         }
     }
 }

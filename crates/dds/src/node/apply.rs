@@ -79,8 +79,14 @@ impl Node {
                     work.touch_reader(cell);
                 }
             }
-            Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } | Event::Rejected { .. } => {}
-            Event::ParticipantLost { participant, .. } => work.lost.push(*participant),
+            Event::ParticipantFound { participant } | Event::ParticipantChanged { participant } => {
+                self.host.found(participant);
+            }
+            Event::ParticipantLost { participant, .. } => {
+                self.host.lost(*participant);
+                work.lost.push(*participant);
+            }
+            Event::Rejected { .. } => {}
         }
     }
 

@@ -292,7 +292,7 @@ impl Node {
         }
         self.routes.change(|routes| routes.writers.remove(&cell.guid.entity_id));
         cell.lock().deleted = true;
-        cell.wake_blocked();
+        cell.wake_blocked(self.host());
         cell.watch.wake_waiters();
         self.timers.forget(cell.guid.entity_id, &cell.alarm);
     }

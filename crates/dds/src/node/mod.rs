@@ -17,6 +17,7 @@ pub(crate) mod write;
 pub(crate) mod writer;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
@@ -116,6 +117,7 @@ impl Node {
             metatraffic_multicast: addresses.metatraffic_multicast.clone(),
             default_unicast: addresses.default_unicast.clone(),
             default_multicast: addresses.default_multicast.clone(),
+            shared_memory: addresses.shared_memory,
             ..config
         };
         let prefix = config.prefix;
@@ -278,7 +280,7 @@ impl Node {
         let routes = self.routes.change(std::mem::take);
         for cell in routes.writers.values() {
             cell.lock().deleted = true;
-            cell.wake_blocked();
+            cell.wake_blocked(self.host());
             cell.watch.wake_waiters();
         }
         for cell in routes.readers.values() {
@@ -401,7 +403,7 @@ impl Node {
             news
         };
         self.send_of(cell, work);
-        cell.wake_blocked();
+        cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 
@@ -512,6 +514,14 @@ impl Engine for Node {
                 addresses.default_unicast.clone(),
             );
             self.renew_flows(addresses, work);
+            work.discovery = true;
+        });
+    }
+
+    fn on_link(&self, participant: GuidPrefix, link: Option<NonZeroU32>) {
+        let now = self.host.now();
+        self.command(|work| {
+            self.lock_discovery().set_link(now, participant, link);
             work.discovery = true;
         });
     }

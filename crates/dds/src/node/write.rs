@@ -169,7 +169,7 @@ impl Node {
 
     /// Waits for acknowledgements until `done`, or `until`.
     fn wait_until(&self, cell: &WriterCell, until: Instant, done: impl Fn(&WriterState) -> bool) {
-        if self.host().is_inside() && self.host().receive(until, &|| done(&cell.lock())) {
+        if self.host().is_inside() && cell.receive(self.host(), until, &|| done(&cell.lock())) {
             return;
         }
         let mut state = cell.lock();

@@ -62,6 +62,8 @@ pub(crate) struct WriterCell {
     /// Room, or an acknowledgement.
     room: Condvar,
     blocked: AtomicUsize,
+    /// Threads that receive by themselves while they wait for that: others may receive what they wait for.
+    receiving: AtomicUsize,
 }
 
 /// Datagrams that are sent with one look at the clock: it costs as much as the rest of a poll.
@@ -101,6 +103,7 @@ impl WriterCell {
             left: AtomicBool::new(false),
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
+            receiving: AtomicUsize::new(0),
         }
     }
 
@@ -198,8 +201,19 @@ impl WriterCell {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Lets the thread receive until there is room, or an acknowledgement; false if the host does not let it.
+    pub(crate) fn receive(&self, host: &dyn Host, until: Instant, done: &dyn Fn() -> bool) -> bool {
+        self.receiving.fetch_add(1, Ordering::SeqCst);
+        let received = host.receive(until, done);
+        self.receiving.fetch_sub(1, Ordering::SeqCst);
+        received
+    }
+
     /// Acknowledgements have come, or the writer is gone.
-    pub(crate) fn wake_blocked(&self) {
+    pub(crate) fn wake_blocked(&self, host: &dyn Host) {
+        if self.receiving.load(Ordering::SeqCst) > 0 {
+            host.interrupt();
+        }
         if self.blocked.load(Ordering::SeqCst) > 0 {
             // Whoever is about to wait holds the lock until it does.
             drop(self.lock());

@@ -148,6 +148,7 @@ impl Desk {
             default_unicast: vec![Locator::udp(host.user)],
             default_multicast: Vec::new(),
             receive_buffer: None,
+            shared_memory: None,
         };
         let mut settings = DiscoveryConfig::new(GuidPrefix([number; 12]), 0, u64::from(number));
         tune(&mut settings);

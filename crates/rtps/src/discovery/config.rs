@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
+use wire::discovery::SharedMemory;
 use wire::{Duration, GuidPrefix, Locator};
 
 use crate::ports;
@@ -75,6 +76,8 @@ pub struct DiscoveryConfig {
     pub default_unicast: Vec<Locator>,
     /// The groups that our endpoints listen to; empty by default.
     pub default_multicast: Vec<Locator>,
+    /// Where processes of our host meet us, announced. Default none.
+    pub shared_memory: Option<SharedMemory>,
     /// Participants that may be beyond multicast: announcements go there as well, and are not limited.
     pub static_peers: Vec<SocketAddr>,
     /// Data for readers that announce a group, and that are on a subnet of ours, go to the group. Default false: radio links
@@ -123,6 +126,7 @@ impl DiscoveryConfig {
             metatraffic_multicast: group.into_iter().collect(),
             default_unicast: Vec::new(),
             default_multicast: Vec::new(),
+            shared_memory: None,
             static_peers: Vec::new(),
             multicast_data: false,
             class: 0,

@@ -3,6 +3,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
 
 use wire::discovery::EndpointData;
 use wire::qos::LivelinessKind;
@@ -23,6 +24,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) now: Instant,
     pub(super) ledger: &'a Ledger,
     pub(super) network: &'a Network,
+    pub(super) links: &'a BTreeMap<GuidPrefix, NonZeroU32>,
     pub(super) multicast_data: bool,
     pub(super) leases: &'a mut Leases,
     pub(super) events: &'a mut Events,
@@ -362,6 +364,7 @@ impl Surroundings<'_> {
         let Some(unicast) = participant.path(self.network, &lists) else {
             return Way { paths: Vec::new(), direct: None };
         };
+        let unicast = Path { link: self.links.get(&other.guid.prefix).copied(), ..unicast };
         let groups = if other.multicast.is_empty() { &data.default_multicast } else { &other.multicast };
         let group = (self.multicast_data && other.guid.entity_id.is_reader())
             .then(|| self.network.multicast_path(groups, unicast.destination.ip()))

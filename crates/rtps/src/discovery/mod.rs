@@ -21,10 +21,12 @@ mod rejection;
 mod sedp;
 mod spdp;
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::SocketAddr;
+use core::num::NonZeroU32;
 
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
 use wire::qos::LivelinessKind;
@@ -95,6 +97,8 @@ pub struct Discovery<P> {
     manual: Assertions,
     events: Events,
     rejections: Rejections,
+    /// The shared memory that leads to a participant.
+    links: BTreeMap<GuidPrefix, NonZeroU32>,
     /// Reused between calls.
     received: Vec<Received>,
 }
@@ -119,6 +123,7 @@ impl<P: Payload> Discovery<P> {
             manual: Assertions::new(LivelinessKind::ManualByParticipant),
             events: Events::default(),
             rejections: Rejections::default(),
+            links: BTreeMap::new(),
             received: Vec::new(),
             config,
         })
@@ -182,6 +187,19 @@ impl<P: Payload> Discovery<P> {
             self.ledger.iter().map(|participant| Arc::clone(participant.data())).collect();
         for data in participants {
             self.reroute(now, &data);
+        }
+    }
+
+    /// Shared memory leads to a participant from now on, or no longer: the paths to its endpoints say so. Events tell of those that
+    /// are matched.
+    pub fn set_link(&mut self, now: Now, participant: GuidPrefix, link: Option<NonZeroU32>) {
+        let before = match link {
+            Some(link) => self.links.insert(participant, link),
+            None => self.links.remove(&participant),
+        };
+        if before != link {
+            let (endpoints, mut around) = self.split(now.monotonic);
+            endpoints.reroute(participant, &mut around);
         }
     }
 
@@ -373,6 +391,7 @@ impl<P: Payload> Discovery<P> {
         self.farewells.remove_participant(participant);
         self.sedp.unmatch_participant(now, participant, reason);
         self.ledger.remove(participant);
+        self.links.remove(&participant);
         self.events.push(Event::ParticipantLost { participant, reason });
     }
 
@@ -431,6 +450,7 @@ impl<P: Payload> Discovery<P> {
             now,
             ledger: &self.ledger,
             network: &self.network,
+            links: &self.links,
             multicast_data: self.config.multicast_data,
             leases: &mut self.leases,
             events: &mut self.events,
@@ -454,6 +474,7 @@ fn participant_data(config: &DiscoveryConfig) -> ParticipantData {
         domain_tag: config.domain_tag.clone(),
         entity_name: config.entity_name.clone(),
         user_data: config.user_data.clone(),
+        shared_memory: config.shared_memory,
         ..ParticipantData::new(config.prefix)
     }
 }

@@ -124,6 +124,7 @@ impl EndpointData {
             list.octets(pid::TYPE_INFORMATION, information);
         }
         let extension = Extension {
+            shared_memory: None,
             receive_buffer: self.receive_buffer,
             offered: self.offered_assurance,
             requested: self.requested_assurance,

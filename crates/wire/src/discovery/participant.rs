@@ -3,6 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::BitOr;
 
+use super::punctual::Extension;
 use super::{DiscoveryError, add_locator, begin, key, list, name, put_locators, required};
 use crate::guid::{EntityId, Guid, GuidPrefix};
 use crate::locator::Locator;
@@ -58,6 +59,19 @@ impl BitOr for BuiltinEndpointSet {
     }
 }
 
+/// Where a participant can be met by processes of its host, to exchange samples through shared memory (docs/wire.md).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SharedMemory {
+    /// Stands for the host since it was started: a hash, so that its identification does not leave it.
+    pub host: u64,
+    /// The network namespace on that host, by the kernel's number.
+    pub network_namespace: u64,
+    /// Random: names the place to meet, and is found again in the memory that is given there.
+    pub nonce: u64,
+    /// The effective user of the process.
+    pub user: u32,
+}
+
 /// The announcement of a participant, SPDPdiscoveredParticipantData (RTPS 2.5, 8.5.3.2, 9.6.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParticipantData {
@@ -91,6 +105,8 @@ pub struct ParticipantData {
     pub entity_name: Option<String>,
     /// USER_DATA of the participant.
     pub user_data: Vec<u8>,
+    /// Where processes of the same host meet it; only Punctual announces that.
+    pub shared_memory: Option<SharedMemory>,
 }
 
 impl ParticipantData {
@@ -115,6 +131,7 @@ impl ParticipantData {
             domain_tag: String::new(),
             entity_name: None,
             user_data: Vec::new(),
+            shared_memory: None,
         }
     }
 
@@ -148,6 +165,10 @@ impl ParticipantData {
         }
         if !self.user_data.is_empty() {
             list.with(pid::USER_DATA, |out| value::put_octets(out, &self.user_data));
+        }
+        if self.shared_memory.is_some() {
+            let extension = Extension { shared_memory: self.shared_memory, ..Extension::default() };
+            list.with(pid::PUNCTUAL, |out| extension.encode(out));
         }
         list.finish();
     }
@@ -190,6 +211,10 @@ impl ParticipantData {
                 }
                 pid::ENTITY_NAME => data.entity_name = Some(name(pid, fields)?),
                 pid::USER_DATA => data.user_data = required(pid, value::octets(fields))?,
+                pid::PUNCTUAL => {
+                    let extension = Extension::decode(parameter.value);
+                    data.shared_memory = extension.shared_memory.or(data.shared_memory);
+                }
                 unknown => skip_unknown(unknown)?,
             }
         }

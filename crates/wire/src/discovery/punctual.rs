@@ -1,6 +1,7 @@
 //! Our own parameter of announcements, see `docs/wire.md`.
 use alloc::vec::Vec;
 
+use super::SharedMemory;
 use crate::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
 use crate::cursor::{Cursor, Endianness};
 
@@ -11,6 +12,7 @@ pub(super) struct Extension {
     pub(super) receive_buffer: Option<u32>,
     pub(super) offered: Option<OfferedAssurance>,
     pub(super) requested: Option<RequestedAssurance>,
+    pub(super) shared_memory: Option<SharedMemory>,
 }
 
 const MAGIC: [u8; 4] = *b"PNCT";
@@ -20,8 +22,10 @@ const TAG_END: u8 = 0;
 const TAG_RECEIVE_BUFFER: u8 = 1;
 const TAG_OFFERED: u8 = 2;
 const TAG_REQUESTED: u8 = 3;
+const TAG_SHARED_MEMORY: u8 = 4;
 const OFFERED_LEN: u8 = 51;
 const REQUESTED_LEN: u8 = 17;
+const SHARED_MEMORY_LEN: u8 = 28;
 
 impl Extension {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -41,6 +45,13 @@ impl Extension {
             out.extend_from_slice(&requested.maximum_separation.to_le_bytes());
             out.push(u8::from(requested.is_required));
         }
+        if let Some(memory) = &self.shared_memory {
+            out.extend_from_slice(&[TAG_SHARED_MEMORY, SHARED_MEMORY_LEN]);
+            out.extend_from_slice(&memory.host.to_le_bytes());
+            out.extend_from_slice(&memory.network_namespace.to_le_bytes());
+            out.extend_from_slice(&memory.nonce.to_le_bytes());
+            out.extend_from_slice(&memory.user.to_le_bytes());
+        }
     }
 
     pub(super) fn decode(value: &[u8]) -> Self {
@@ -57,6 +68,9 @@ impl Extension {
                 }
                 TAG_OFFERED => extension.offered = offered(value).or(extension.offered),
                 TAG_REQUESTED => extension.requested = requested(value).or(extension.requested),
+                TAG_SHARED_MEMORY => {
+                    extension.shared_memory = shared_memory(value).or(extension.shared_memory);
+                }
                 _ => {}
             }
         }
@@ -117,6 +131,20 @@ fn requested(value: &[u8]) -> Option<RequestedAssurance> {
     (requested.maximum_latency > 0).then_some(requested)
 }
 
+/// `None` unless it has the length of this version.
+fn shared_memory(value: &[u8]) -> Option<SharedMemory> {
+    if value.len() != usize::from(SHARED_MEMORY_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    Some(SharedMemory {
+        host: fields.u64()?,
+        network_namespace: fields.u64()?,
+        nonce: fields.u64()?,
+        user: fields.u32()?,
+    })
+}
+
 fn triple<'a>(fields: &mut Cursor<'a>) -> Option<(u8, &'a [u8])> {
     let tag = fields.u8().filter(|tag| *tag != TAG_END)?;
     let len = fields.u8()?;
@@ -157,6 +185,7 @@ mod tests {
             receive_buffer: Some(7),
             offered: Some(OfferedAssurance { contract, source }),
             requested: Some(requested),
+            shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
         };
         assert_eq!(Extension::decode(&encoded(&whole)), whole);
         let wrong = [
@@ -172,8 +201,10 @@ mod tests {
         let read = Extension::decode(&encoded(&Extension { requested: Some(none), ..whole }));
         assert_eq!((read.requested, read.offered), (None, whole.offered));
         let octets = encoded(&whole);
+        let before_memory = octets.len() - 2 - usize::from(SHARED_MEMORY_LEN);
         for len in 11..octets.len() {
-            assert_eq!(Extension::decode(&octets[..len]).requested, None, "{len}");
+            let read = Extension::decode(&octets[..len]);
+            assert_eq!((read.shared_memory, read.requested.is_some()), (None, len >= before_memory), "{len}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Records and messages that several tests use: seeded random ones, and ones with everything in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 use wire::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData};
+use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, SharedMemory};
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind, encode};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::{
@@ -209,6 +209,12 @@ impl Random {
             domain_tag: self.text(30),
             entity_name: self.option(|random| random.text(30)),
             user_data: self.octets(200),
+            shared_memory: self.option(|random| SharedMemory {
+                host: random.next(),
+                network_namespace: random.next(),
+                nonce: random.next(),
+                user: random.next() as u32,
+            }),
         }
     }
 }
@@ -287,6 +293,7 @@ pub fn full_participant() -> ParticipantData {
         domain_tag: "lab".into(),
         entity_name: Some("robot".into()),
         user_data: b"data".to_vec(),
+        shared_memory: Some(SharedMemory { host: 1, network_namespace: 2, nonce: 3, user: 4 }),
         ..ParticipantData::new(PREFIX)
     }
 }

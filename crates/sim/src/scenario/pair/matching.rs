@@ -93,6 +93,7 @@ impl Run<'_> {
                     local: None,
                     max_datagram: self.max_datagram,
                     flow: None,
+                    link: None,
                 };
                 let (paths, direct) = match self.config.multicast {
                     true => (vec![group], Some(direct)),

@@ -1,0 +1,423 @@
+//! Meeting others: who connects with whom, what is exchanged, and when a link begins and ends.
+//!
+//! Of two participants the one with the smaller nonce connects. Each gives the other a segment that only itself can write, and its
+//! doorbell. A segment holds the nonce that its participant announced in discovery, and the kernel says whose process it is: a link
+//! is used when both are as they were announced. The connection lasts as long as the link; the kernel ends it with either process.
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use shm::{Bell, Meeting, Said, Segment, Talk, Window, join, ready};
+use wire::GuidPrefix;
+use wire::discovery::SharedMemory;
+
+use super::link::Link;
+use super::{Links, MOST, identity};
+
+/// What the thread that meets others is asked for.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// There is a participant that may be met.
+    Meet(GuidPrefix, SharedMemory),
+    /// It is gone.
+    Leave(GuidPrefix),
+    /// A link was closed because the other side wrote nonsense.
+    GiveUp(NonZeroU32),
+    /// The end.
+    Close,
+}
+
+/// Calls the thread that meets others; never waits.
+#[derive(Debug)]
+pub(super) struct Caller {
+    wishes: Mutex<Vec<Wish>>,
+    near: UnixStream,
+    far: UnixStream,
+}
+
+/// Most of those who came and have said nothing yet.
+const STRANGERS: usize = 64;
+/// Most connections.
+const CONVERSATIONS: usize = 200;
+/// How long a connection may take to become a link.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// First wait before another try; doubles up to sixteen times as much.
+const AGAIN: Duration = Duration::from_millis(20);
+/// How often it is tried, for about nine seconds: the other side may not have discovered us yet.
+const TRIES: u32 = 30;
+const MAGIC: [u8; 4] = *b"PNLK";
+const VERSION: u8 = 1;
+/// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
+const GREETING: usize = 24;
+
+impl Caller {
+    pub(super) fn new() -> io::Result<Self> {
+        let (near, far) = UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        far.set_nonblocking(true)?;
+        Ok(Self { wishes: Mutex::default(), near, far })
+    }
+
+    pub(super) fn call(&self, wish: Wish) {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
+        // Full, it is heard anyway.
+        let _ = (&self.near).write(&[1]);
+    }
+
+    fn take(&self) -> Vec<Wish> {
+        // Whatever lies there: wishes are counted by their list.
+        let _ = (&self.far).read(&mut [0; 64]);
+        std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A participant that may be met.
+struct Known {
+    memory: SharedMemory,
+    /// When we connect next; `None` if we need not.
+    connect: Option<Instant>,
+    tries: u32,
+}
+
+/// A connection.
+struct Conversation {
+    talk: Talk,
+    state: State,
+}
+
+enum State {
+    /// Somebody came, and has said nothing yet.
+    Met { until: Instant },
+    /// We have given this segment to that participant, and wait for its own.
+    Greeted { prefix: GuidPrefix, segment: Box<Segment>, until: Instant },
+    /// It is a link.
+    Linked { prefix: GuidPrefix, number: NonZeroU32 },
+    /// To be let go of.
+    Over,
+}
+
+/// The thread that meets others.
+pub(super) struct Encounters<'a> {
+    links: &'a Links,
+    tell: &'a dyn Fn(GuidPrefix, Option<NonZeroU32>),
+    known: BTreeMap<GuidPrefix, Known>,
+    conversations: Vec<Conversation>,
+    next_number: u32,
+}
+
+impl Links {
+    /// Meets others until [`Links::close`]. `tell` is called when there is a link with a participant, or no longer.
+    pub(in crate::driver) fn meet_others(&self, tell: &dyn Fn(GuidPrefix, Option<NonZeroU32>)) {
+        let meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(meeting) = meeting else { return };
+        let mut encounters = Encounters {
+            links: self,
+            tell,
+            known: BTreeMap::new(),
+            conversations: Vec::new(),
+            next_number: 0,
+        };
+        while !self.is_closed() {
+            encounters.look(&meeting);
+        }
+        encounters.conversations.clear();
+    }
+}
+
+impl Encounters<'_> {
+    /// Waits for something and deals with all that there is.
+    fn look(&mut self, meeting: &Meeting) {
+        let now = Instant::now();
+        let limit = self.next().map(|next| next.saturating_duration_since(now));
+        let mut sockets = vec![self.links.caller.far.as_fd(), meeting.as_fd()];
+        sockets.extend(self.conversations.iter().map(|conversation| conversation.talk.as_fd()));
+        let Ok(readiness) = ready(&sockets, limit) else {
+            // The system has no memory for it.
+            std::thread::sleep(AGAIN);
+            return;
+        };
+        for place in 0..self.conversations.len() {
+            if readiness.get(place + 2) == Some(&true) {
+                self.hear(place);
+            }
+        }
+        for wish in self.links.caller.take() {
+            self.grant(wish);
+        }
+        while let Ok(Some(talk)) = meeting.accept() {
+            // Anybody of the network namespace can come; who is of another user need not speak.
+            if talk.peer().map(|peer| peer.user).ok() != Some(self.links.announced.user) {
+                continue;
+            }
+            let strangers = self.conversations.iter().filter(|met| matches!(met.state, State::Met { .. }));
+            if strangers.count() < STRANGERS && self.conversations.len() < CONVERSATIONS {
+                let until = Instant::now() + PATIENCE;
+                self.conversations.push(Conversation { talk, state: State::Met { until } });
+            }
+        }
+        self.be_in_time(Instant::now());
+        self.conversations.retain(|conversation| !matches!(conversation.state, State::Over));
+    }
+
+    /// When something is due.
+    fn next(&self) -> Option<Instant> {
+        let ends = self.conversations.iter().filter_map(|conversation| match conversation.state {
+            State::Met { until } | State::Greeted { until, .. } => Some(until),
+            State::Linked { .. } | State::Over => None,
+        });
+        ends.chain(self.known.values().filter_map(|known| known.connect)).min()
+    }
+
+    fn be_in_time(&mut self, now: Instant) {
+        let mut silent = Vec::new();
+        for conversation in &mut self.conversations {
+            if let State::Met { until } | State::Greeted { until, .. } = conversation.state
+                && until <= now
+            {
+                silent.extend(conversation.state.prefix());
+                conversation.state = State::Over;
+            }
+        }
+        for prefix in silent {
+            self.try_again(prefix, "it did not answer: UDP is used".to_owned());
+        }
+        let due = |known: &Known| known.connect.is_some_and(|connect| connect <= now);
+        let due: Vec<GuidPrefix> =
+            self.known.iter().filter(|(_, known)| due(known)).map(|(prefix, _)| *prefix).collect();
+        for prefix in due {
+            self.connect(prefix, now);
+        }
+    }
+
+    fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Meet(prefix, memory) => self.meet(prefix, memory),
+            Wish::Leave(prefix) => {
+                self.known.remove(&prefix);
+                self.links.reasons().remove(&prefix);
+                self.end(|state| state.prefix() == Some(prefix));
+            }
+            Wish::GiveUp(number) => {
+                self.end(|state| matches!(state, State::Linked { number: other, .. } if *other == number));
+            }
+            Wish::Close => {}
+        }
+    }
+
+    fn meet(&mut self, prefix: GuidPrefix, memory: SharedMemory) {
+        let own = self.links.announced;
+        if memory.host != own.host || self.known.get(&prefix).is_some_and(|known| known.memory == memory) {
+            return;
+        }
+        if let Some(why) = identity::obstacle(&own, &memory) {
+            self.links.note(prefix, why);
+            return;
+        }
+        let connect = (own.nonce < memory.nonce).then(Instant::now);
+        self.known.insert(prefix, Known { memory, connect, tries: 0 });
+    }
+
+    /// Connects with a participant and says who we are.
+    fn connect(&mut self, prefix: GuidPrefix, now: Instant) {
+        let Some(known) = self.known.get_mut(&prefix) else { return };
+        known.tries += 1;
+        known.connect = None;
+        let memory = known.memory;
+        if self.is_linked(prefix) {
+            return;
+        }
+        if self.conversations.len() >= CONVERSATIONS {
+            return self.try_again(prefix, "too many others are met: UDP is used".to_owned());
+        }
+        match self.greet(&memory) {
+            Ok((talk, segment)) => {
+                let segment = Box::new(segment);
+                let state = State::Greeted { prefix, segment, until: now + PATIENCE };
+                self.conversations.push(Conversation { talk, state });
+            }
+            Err(why) => self.try_again(prefix, why),
+        }
+    }
+
+    fn greet(&self, memory: &SharedMemory) -> Result<(Talk, Segment), String> {
+        let talk =
+            Talk::new(&identity::name(memory.nonce)).map_err(|error| format!("it is not met: {error}"))?;
+        check_user(&talk, memory)?;
+        let segment = self.say(&talk, memory)?;
+        Ok((talk, segment))
+    }
+
+    /// Gives the other side a segment and our doorbell.
+    fn say(&self, talk: &Talk, memory: &SharedMemory) -> Result<Segment, String> {
+        let own = &self.links.announced;
+        let segment =
+            Segment::new(own.nonce, self.links.config.ring as usize).map_err(|error| error.to_string())?;
+        let mut greeting = [0; GREETING];
+        greeting[..4].copy_from_slice(&MAGIC);
+        greeting[4] = VERSION;
+        greeting[8..16].copy_from_slice(&own.nonce.to_le_bytes());
+        greeting[16..].copy_from_slice(&memory.nonce.to_le_bytes());
+        talk.say(&greeting, &[segment.file(), self.links.doorbell.file()])
+            .map_err(|error| format!("it does not listen: {error}"))?;
+        Ok(segment)
+    }
+
+    /// A connection has something to say, or is at its end.
+    fn hear(&mut self, place: usize) {
+        let Some(conversation) = self.conversations.get_mut(place) else { return };
+        let mut buffer = [0; GREETING + 1];
+        let said = conversation.talk.hear(&mut buffer);
+        let (greeting, files) = match said {
+            Ok(Said::Nothing) => return,
+            Ok(Said::Words(GREETING, files)) => (read(&buffer), files),
+            Ok(Said::Words(..) | Said::Gone) | Err(_) => (None, Vec::new()),
+        };
+        let state = std::mem::replace(&mut conversation.state, State::Over);
+        match (state, greeting) {
+            (State::Met { .. }, Some(nonces)) => self.answer(place, nonces, &files),
+            (State::Greeted { prefix, segment, .. }, Some(nonces)) => {
+                if let Err(why) = self.complete(place, prefix, *segment, nonces, &files) {
+                    self.try_again(prefix, why);
+                }
+            }
+            // It closes if it does not know us yet.
+            (State::Greeted { prefix, .. }, None) => {
+                self.try_again(prefix, "it does not accept us: UDP is used".to_owned());
+            }
+            (State::Linked { prefix, number }, _) => self.unlink(prefix, number),
+            (State::Met { .. } | State::Over, _) => {}
+        }
+    }
+
+    /// Somebody came and said who it is: it gets what it has given.
+    fn answer(&mut self, place: usize, (nonce, to): (u64, u64), files: &[OwnedFd]) {
+        // Who is not known yet comes again.
+        let known = self.known.iter().find(|(_, known)| known.memory.nonce == nonce);
+        let Some((prefix, memory)) = known.map(|(prefix, known)| (*prefix, known.memory)) else { return };
+        if to != self.links.announced.nonce || self.is_linked(prefix) {
+            return;
+        }
+        let Some(conversation) = self.conversations.get(place) else { return };
+        let talk = &conversation.talk;
+        let linked = check_user(talk, &memory).and_then(|()| {
+            let (window, bell) = open(files, &memory)?;
+            Ok((self.say(talk, &memory)?, window, bell))
+        });
+        match linked {
+            Ok((segment, window, bell)) => self.link(place, prefix, segment, window, bell),
+            Err(why) => self.links.note(prefix, why),
+        }
+    }
+
+    /// Whom we have connected with has answered.
+    fn complete(
+        &mut self,
+        place: usize,
+        prefix: GuidPrefix,
+        segment: Segment,
+        (nonce, to): (u64, u64),
+        files: &[OwnedFd],
+    ) -> Result<(), String> {
+        let known = self.known.get(&prefix).ok_or("it is gone")?;
+        if nonce != known.memory.nonce || to != self.links.announced.nonce {
+            return Err("it answered for somebody else: UDP is used".to_owned());
+        }
+        let (window, bell) = open(files, &known.memory)?;
+        self.link(place, prefix, segment, window, bell);
+        Ok(())
+    }
+
+    fn link(&mut self, place: usize, prefix: GuidPrefix, segment: Segment, window: Window, bell: Bell) {
+        if self.links.count() >= MOST {
+            self.links.note(prefix, format!("there are {MOST} others already: UDP is used"));
+            return;
+        }
+        self.next_number = self.next_number.wrapping_add(1);
+        let Some(number) = NonZeroU32::new(self.next_number) else { return };
+        self.links.add(Arc::new(Link::new(number, prefix, join(segment, window), bell)));
+        self.links.reasons().remove(&prefix);
+        if let Some(conversation) = self.conversations.get_mut(place) {
+            conversation.state = State::Linked { prefix, number };
+        }
+        (self.tell)(prefix, Some(number));
+    }
+
+    fn unlink(&mut self, prefix: GuidPrefix, number: NonZeroU32) {
+        // Sending ends before the engine is told; what lies there is read by whoever reads.
+        if let Some(link) = self.links.find(number) {
+            link.close();
+        }
+        self.links.wake();
+        (self.tell)(prefix, None);
+    }
+
+    /// Ends connections.
+    fn end(&mut self, which: impl Fn(&State) -> bool) {
+        for place in 0..self.conversations.len() {
+            let Some(conversation) = self.conversations.get_mut(place) else { return };
+            if which(&conversation.state)
+                && let State::Linked { prefix, number } =
+                    std::mem::replace(&mut conversation.state, State::Over)
+            {
+                self.unlink(prefix, number);
+            }
+        }
+    }
+
+    fn try_again(&mut self, prefix: GuidPrefix, why: String) {
+        let Some(known) = self.known.get_mut(&prefix) else { return };
+        if known.tries >= TRIES {
+            self.links.note(prefix, why);
+            return;
+        }
+        known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.tries.saturating_sub(1).min(4)));
+    }
+
+    fn is_linked(&self, prefix: GuidPrefix) -> bool {
+        let linked = |state: &State| matches!(state, State::Linked { prefix: other, .. } if *other == prefix);
+        self.conversations.iter().any(|conversation| linked(&conversation.state))
+    }
+}
+
+impl State {
+    fn prefix(&self) -> Option<GuidPrefix> {
+        match self {
+            Self::Greeted { prefix, .. } | Self::Linked { prefix, .. } => Some(*prefix),
+            Self::Met { .. } | Self::Over => None,
+        }
+    }
+}
+
+/// The nonces of who speaks and of whom it is for.
+fn read(buffer: &[u8]) -> Option<(u64, u64)> {
+    let word = |at: usize| {
+        let octets: Option<[u8; 8]> = buffer.get(at..at + 8).and_then(|octets| octets.try_into().ok());
+        octets.map(u64::from_le_bytes)
+    };
+    let is_ours = buffer.get(..4) == Some(&MAGIC) && buffer.get(4) == Some(&VERSION);
+    is_ours.then(|| word(8).zip(word(16))).flatten()
+}
+
+/// The kernel has to say of the process what was announced.
+fn check_user(talk: &Talk, memory: &SharedMemory) -> Result<(), String> {
+    let peer = talk.peer().map_err(|error| format!("whose process it is cannot be told: {error}"))?;
+    if peer.user == memory.user {
+        return Ok(());
+    }
+    Err(format!("it says that it runs as user {}, and the kernel that it is {}", memory.user, peer.user))
+}
+
+/// What the other side gave, if it holds the nonce that was announced.
+fn open(files: &[OwnedFd], memory: &SharedMemory) -> Result<(Window, Bell), String> {
+    let [segment, bell]: [BorrowedFd<'_>; 2] = match files {
+        [segment, bell] => [segment.as_fd(), bell.as_fd()],
+        _ => return Err("it gave no memory: UDP is used".to_owned()),
+    };
+    let window = Window::open(segment, memory.nonce).map_err(|error| error.to_string())?;
+    let bell = Bell::open(bell).map_err(|error| error.to_string())?;
+    Ok((window, bell))
+}

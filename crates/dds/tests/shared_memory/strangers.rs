@@ -1,0 +1,363 @@
+//! What the other side may do when it meets a participant, and what a link carries: played by the test itself, word by word as docs/wire.md
+//! says.
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use dds::Bytes;
+use dds::config::Config;
+use dds::driver::Driver;
+use dds::host::{Addresses, Channel, Engine, Host, Sent};
+use rtps::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
+use rtps::{Path, Transmit};
+use shm::{Bell, Consumer, Doorbell, Producer, Said, Segment, Talk, Window, join, ready};
+use wire::discovery::{ParticipantData, SharedMemory};
+use wire::message::PayloadKind;
+use wire::{EntityId, EntityKind, Guid, GuidPrefix, Now};
+
+use crate::PATIENCE;
+use crate::namespace::alone;
+use crate::player::sharing;
+
+/// The other participant, and its nonce: the smaller one, so that it has to come.
+const PREFIX: GuidPrefix = GuidPrefix([9; 12]);
+const NONCE: u64 = 0;
+const RING: usize = 1 << 20;
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Witness {
+    links: Mutex<Vec<Option<NonZeroU32>>>,
+    datagrams: Mutex<Vec<Vec<u8>>>,
+    /// Of datagrams only their number is kept.
+    counts_only: AtomicBool,
+    count: AtomicU64,
+    /// A thread that waited has received by itself.
+    led: AtomicBool,
+    happened: Condvar,
+}
+
+impl Engine for Witness {
+    fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
+        assert!(from.ip().is_unspecified(), "discovery would believe it");
+        self.count.fetch_add(1, SeqCst);
+        let is_led = std::thread::current().name() != Some("dds-rings");
+        self.led.fetch_or(is_led, SeqCst);
+        if self.counts_only.load(SeqCst) {
+            return;
+        }
+        self.datagrams.lock().unwrap().push(datagram.to_vec());
+        self.happened.notify_all();
+    }
+
+    fn on_timeout(&self) {}
+
+    fn on_network(&self, _: &Addresses) {}
+
+    fn on_link(&self, participant: GuidPrefix, link: Option<NonZeroU32>) {
+        assert_eq!(participant, PREFIX);
+        self.links.lock().unwrap().push(link);
+        self.happened.notify_all();
+    }
+}
+
+impl Witness {
+    /// Waits until it was told of links that often, and gives the last.
+    fn links(&self, count: usize) -> Option<NonZeroU32> {
+        let told = self.links.lock().unwrap();
+        let (told, waited) =
+            self.happened.wait_timeout_while(told, PATIENCE, |told| told.len() < count).unwrap();
+        assert!(!waited.timed_out(), "told of {told:?}");
+        assert_eq!(told.len(), count);
+        *told.last().unwrap()
+    }
+
+    fn datagrams(&self, count: usize) -> Vec<Vec<u8>> {
+        let got = self.datagrams.lock().unwrap();
+        let (got, waited) = self.happened.wait_timeout_while(got, PATIENCE, |got| got.len() < count).unwrap();
+        assert!(!waited.timed_out(), "{} datagrams came", got.len());
+        got.clone()
+    }
+}
+
+/// A participant's host, and whoever meets it.
+struct Scene {
+    host: Arc<Driver>,
+    witness: Arc<Witness>,
+    own: SharedMemory,
+}
+
+/// The other end of a link.
+struct Other {
+    talk: Talk,
+    producer: Producer,
+    consumer: Consumer,
+    bell: Bell,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let config = Config {
+            shared_memory: dds::config::SharedMemoryConfig { ring: RING as u32, ..sharing().shared_memory },
+            ..sharing()
+        };
+        let host = Driver::open(0, &config).unwrap();
+        let witness = Arc::<Witness>::default();
+        host.start(Arc::clone(&witness) as Arc<dyn Engine>).unwrap();
+        let own = host.addresses().shared_memory.unwrap();
+        Self { host, witness, own }
+    }
+
+    /// Discovery finds the other participant.
+    fn find(&self) {
+        let memory = SharedMemory { nonce: NONCE, ..self.own };
+        self.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+    }
+
+    /// Connects, as the other participant does.
+    fn connect(&self) -> Talk {
+        Talk::new(format!("punctual-{:016x}", self.own.nonce).as_bytes()).unwrap()
+    }
+
+    fn greeting(&self, nonce: u64) -> Vec<u8> {
+        let head = *b"PNLK\x01\0\0\0";
+        [head, nonce.to_le_bytes(), self.own.nonce.to_le_bytes()].concat()
+    }
+
+    /// Gives memory and gets memory; `None` if the participant hangs up.
+    fn exchange(&self, greeting: &[u8], nonce: u64) -> Option<Other> {
+        let talk = self.connect();
+        let (segment, doorbell) = (Segment::new(nonce, RING).unwrap(), Doorbell::new().unwrap());
+        talk.say(greeting, &[segment.file(), doorbell.file()]).unwrap();
+        let Said::Words(24, files) = hear(&talk) else { return None };
+        let window = Window::open(files[0].as_fd(), self.own.nonce).unwrap();
+        let bell = Bell::open(files[1].as_fd()).unwrap();
+        let (producer, consumer) = join(segment, window);
+        Some(Other { talk, producer, consumer, bell })
+    }
+
+    /// Tries until the participant knows the other one.
+    fn link(&self) -> (Other, NonZeroU32) {
+        self.find();
+        let begun = Instant::now();
+        loop {
+            if let Some(other) = self.exchange(&self.greeting(NONCE), NONCE) {
+                return (other, self.witness.links(1).unwrap());
+            }
+            assert!(begun.elapsed() < PATIENCE, "it never answered");
+        }
+    }
+
+    /// Waits until the report says so.
+    fn expect(&self, what: &str) {
+        let begun = Instant::now();
+        while !self.host.report().iter().any(|line| line.contains(what)) {
+            assert!(begun.elapsed() < PATIENCE, "{what:?}: {:#?}", self.host.report());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn hear(talk: &Talk) -> Said {
+    ready(&[talk.as_fd()], Some(PATIENCE)).unwrap();
+    talk.hear(&mut [0; 32]).unwrap()
+}
+
+/// A datagram with so many octets of payload.
+fn transmit(len: usize) -> Transmit<Bytes> {
+    let guid = |prefix: u8, kind| Guid::new(GuidPrefix([prefix; 12]), EntityId::user(1, kind));
+    let mut writer = Writer::new(WriterConfig::new(guid(1, EntityKind::WriterNoKey), false));
+    let now = Now::default();
+    let reader = MatchedReader {
+        guid: guid(2, EntityKind::ReaderNoKey),
+        reliable: false,
+        wants_history: false,
+        paths: vec![Path::routed("127.0.0.1:1".parse().unwrap(), Path::MAX_DATAGRAM)],
+        direct: None,
+        receive_buffer: None,
+    };
+    writer.match_reader(now, reader);
+    let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp: None };
+    writer.write(now, &change, Body::Copy(&vec![7; len])).unwrap();
+    let mut transmit = Transmit::new();
+    assert!(writer.poll_transmit(now, &mut transmit));
+    transmit
+}
+
+/// A message in the name of a participant.
+fn message(prefix: GuidPrefix, rest: &[u8]) -> Vec<u8> {
+    [b"RTPS\x02\x05\x01\xfe", prefix.0.as_slice(), rest].concat()
+}
+
+fn send(other: &mut Other, message: &[u8]) {
+    other.producer.send(message.len(), std::iter::once(message)).unwrap();
+    other.bell.ring();
+}
+
+#[test]
+fn only_who_was_found_is_answered() {
+    alone(|| {
+        let scene = Scene::new();
+        // Not known yet: it hangs up, and the other one comes again.
+        assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
+        let (_other, _) = scene.link();
+        // Once is enough.
+        assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
+        assert!(scene.exchange(&scene.greeting(NONCE + 1), NONCE + 1).is_none());
+        scene.host.close();
+    });
+}
+
+#[test]
+fn what_is_not_as_announced_is_refused_with_the_reason() {
+    alone(|| {
+        let scene = Scene::new();
+        scene.find();
+        for greeting in [
+            b"PNLK".to_vec(),
+            vec![0; 24],
+            [scene.greeting(NONCE), vec![0]].concat(),
+            // For somebody else.
+            [&scene.greeting(NONCE)[..16], &[1; 8]].concat(),
+            [b"PNLK\x02\0\0\0", &scene.greeting(NONCE)[8..]].concat(),
+        ] {
+            assert!(scene.exchange(&greeting, NONCE).is_none(), "{greeting:?}");
+        }
+        // A segment that holds another nonce than was announced. It may have been found only now.
+        let begun = Instant::now();
+        while !scene.host.report().iter().any(|line| line.contains("another nonce")) {
+            assert!(scene.exchange(&scene.greeting(NONCE), NONCE + 1).is_none());
+            assert!(begun.elapsed() < PATIENCE);
+        }
+        let talk = scene.connect();
+        talk.say(&scene.greeting(NONCE), &[]).unwrap();
+        assert!(matches!(hear(&talk), Said::Gone));
+        scene.expect("it gave no memory");
+        let (talk, doorbell) = (scene.connect(), Doorbell::new().unwrap());
+        talk.say(&scene.greeting(NONCE), &[doorbell.file(), doorbell.file()]).unwrap();
+        assert!(matches!(hear(&talk), Said::Gone));
+        scene.expect("not sealed");
+        assert!(scene.witness.links.lock().unwrap().is_empty());
+        // None of that is held against it.
+        scene.link();
+        scene.host.close();
+    });
+}
+
+#[test]
+fn other_hosts_namespaces_and_users_are_not_met() {
+    alone(|| {
+        let scene = Scene::new();
+        let found = |memory: SharedMemory| {
+            let data = ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) };
+            scene.host.found(&data);
+        };
+        found(SharedMemory { nonce: NONCE, network_namespace: 1, ..scene.own });
+        scene.expect("another network namespace");
+        found(SharedMemory { nonce: NONCE, user: scene.own.user + 1, ..scene.own });
+        scene.expect(&format!("runs as user {}", scene.own.user + 1));
+        found(SharedMemory { nonce: NONCE, host: !scene.own.host, ..scene.own });
+        assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
+        scene.host.lost(PREFIX);
+        scene.host.close();
+    });
+}
+
+#[test]
+fn datagrams_take_the_link_and_only_those_of_the_participant_are_taken() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, link) = scene.link();
+        send(&mut other, &message(GuidPrefix([8; 12]), b"of somebody else"));
+        send(&mut other, b"too short");
+        send(&mut other, &message(PREFIX, b"its own"));
+        assert_eq!(scene.witness.datagrams(1), [message(PREFIX, b"its own")]);
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let datagram = transmit(1_000);
+        assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+        let mut expected = Vec::new();
+        datagram.copy_to(&mut expected);
+        let mut buffer = vec![0; 65_536];
+        let len = other.consumer.receive(&mut buffer).unwrap().unwrap();
+        assert_eq!(buffer[..len], expected);
+        // The other side hangs up: what it wrote before is taken, and the engine is told.
+        send(&mut other, &message(PREFIX, b"last words"));
+        drop(other);
+        assert_eq!(scene.witness.links(2), None);
+        assert_eq!(scene.witness.datagrams(2)[1], message(PREFIX, b"last words"));
+        // The path still names it: the datagram goes by UDP, where nobody listens.
+        assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+        scene.host.close();
+    });
+}
+
+#[test]
+fn who_does_not_read_is_not_waited_for_for_ever() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, link) = scene.link();
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let datagram = transmit(16_000);
+        let mut taken = 0;
+        while scene.host.send(Channel::User, &path, &datagram) == Sent::Done {
+            taken += 1;
+        }
+        assert!(taken > RING / 17_000 - 4, "{taken}");
+        // Full, like a socket; until it is clear that nobody reads.
+        let begun = Instant::now();
+        while scene.host.send(Channel::User, &path, &datagram) == Sent::Full {
+            assert!(begun.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        scene.expect("datagrams were lost because a process did not read");
+        assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+        let mut buffer = vec![0; 65_536];
+        let mut count = 0;
+        while other.consumer.receive(&mut buffer).unwrap().is_some() {
+            count += 1;
+        }
+        assert_eq!(count, taken);
+        // Now that it reads, it is sent to.
+        assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+        assert!(other.consumer.receive(&mut buffer).unwrap().is_some());
+        assert!(matches!(other.talk.hear(&mut [0; 1]), Ok(Said::Nothing)));
+        scene.host.close();
+        assert!(matches!(hear(&other.talk), Said::Gone));
+    });
+}
+
+#[test]
+fn a_datagram_each_way_takes_nothing_from_the_heap() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, link) = scene.link();
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let (datagram, answer) = (transmit(1_000), message(PREFIX, &[7; 1_000]));
+        scene.witness.counts_only.store(true, SeqCst);
+        let mut buffer = vec![0; 65_536];
+        let mut round = || {
+            let count = scene.witness.count.load(SeqCst);
+            assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+            assert!(other.consumer.receive(&mut buffer).unwrap().is_some());
+            send(&mut other, &answer);
+            let until = scene.host.now().monotonic.after(wire::Duration::from_secs(20));
+            while scene.witness.count.load(SeqCst) == count {
+                scene.host.receive(until, &|| scene.witness.count.load(SeqCst) > count);
+            }
+        };
+        // The first time that a thread is inside, a list begins.
+        while !scene.witness.led.load(SeqCst) {
+            round();
+        }
+        let ((), usage) = alloc_meter::measure(|| (0..1_000).for_each(|_| round()));
+        assert_eq!(usage.count, 0, "{usage:?}");
+        scene.host.close();
+    });
+}

@@ -1,0 +1,138 @@
+//! A word that a thread sleeps on until another process rings.
+//!
+//! It is memory of its own that everybody who may ring can write: what a hostile one writes there can wake the sleeper for nothing, or
+//! let it sleep on although somebody rang. So a sleep has a limit, and who wakes looks at everything.
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, fence};
+use std::time::Duration;
+
+use crate::map::Map;
+use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
+
+/// Octets of the memory: a page.
+const LEN: usize = 4_096;
+/// Counts rings.
+const AT_RINGS: usize = 0;
+/// 1 while the owner sleeps or is about to.
+const AT_SLEEPS: usize = 64;
+
+/// The doorbell of this process, or of one of its participants. One thread at a time sleeps on it.
+#[derive(Debug)]
+pub struct Doorbell {
+    file: OwnedFd,
+    map: Map,
+    /// Somebody of this process rang: not to be had by writing into the shared memory.
+    woken: AtomicBool,
+}
+
+/// The doorbell of another process.
+#[derive(Debug)]
+pub struct Bell {
+    map: Map,
+}
+
+impl Doorbell {
+    /// One that has not rung.
+    ///
+    /// # Errors
+    ///
+    /// The system's, as for too many open files.
+    pub fn new() -> Result<Self, SegmentError> {
+        let file = memory(c"punctual-bell", LEN)?;
+        seal(file.as_fd(), SEALS)?;
+        let map = Map::new(file.as_fd(), LEN, true).map_err(system("mmap"))?;
+        Ok(Self { file, map, woken: AtomicBool::new(false) })
+    }
+
+    /// What those who may ring have to be given.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Sleeps until somebody rings, `limit` is over at the latest, or not at all if `ready` says so: it is asked after everybody can see
+    /// that this thread is about to sleep. True if it was woken by [`Doorbell::wake`].
+    pub fn sleep(&self, limit: Duration, ready: impl FnOnce() -> bool) -> bool {
+        if let (Some(rings), Some(sleeps)) = (self.map.half(AT_RINGS), self.map.half(AT_SLEEPS)) {
+            sleeps.store(1, SeqCst);
+            let seen = rings.load(SeqCst);
+            if !ready() && !self.woken.load(SeqCst) {
+                wait(rings, seen, limit);
+            }
+            sleeps.store(0, Relaxed);
+        }
+        self.woken.swap(false, SeqCst)
+    }
+
+    /// True if the next [`Doorbell::sleep`] would end at once, because of [`Doorbell::wake`].
+    pub fn is_woken(&self) -> bool {
+        self.woken.load(Relaxed)
+    }
+
+    /// Ends a sleep of this process, the one in progress or else the next one.
+    pub fn wake(&self) {
+        self.woken.store(true, SeqCst);
+        // Not only if it says that it sleeps: others can write there.
+        if let Some(rings) = self.map.half(AT_RINGS) {
+            rings.fetch_add(1, SeqCst);
+            wake(rings);
+        }
+    }
+}
+
+impl Bell {
+    /// Opens what another process gave as its doorbell.
+    ///
+    /// # Errors
+    ///
+    /// [`SegmentError::Unsealed`] and [`SegmentError::Form`] for what is no doorbell.
+    pub fn open(file: BorrowedFd<'_>) -> Result<Self, SegmentError> {
+        if check_sealed(file, SEALS)? != LEN {
+            return Err(SegmentError::Form);
+        }
+        Ok(Self { map: Map::new(file, LEN, true).map_err(system("mmap"))? })
+    }
+
+    /// Wakes its owner if it sleeps: no system call if not.
+    pub fn ring(&self) {
+        ring(&self.map);
+    }
+}
+
+fn ring(map: &Map) {
+    let (Some(rings), Some(sleeps)) = (map.half(AT_RINGS), map.half(AT_SLEEPS)) else { return };
+    // Either the sleeper sees what was written before, or it is seen here that it sleeps.
+    fence(SeqCst);
+    // One of several who ring at once is enough.
+    if sleeps.load(Relaxed) != 0 && sleeps.swap(0, SeqCst) != 0 {
+        rings.fetch_add(1, SeqCst);
+        wake(rings);
+    }
+}
+
+/// Sleeps as long as the word has this value; signals and the end of the time end it too.
+fn wait(word: &AtomicU32, value: u32, limit: Duration) {
+    let time = libc::timespec {
+        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
+    };
+    // SAFETY: the word and the time are valid during the call. Whatever it ends with, the caller looks at everything.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT,
+            value,
+            &raw const time,
+            ptr::null::<u32>(),
+            0,
+        )
+    };
+}
+
+/// Wakes all that sleep on the word: were it one alone, another process could sleep there in its place.
+fn wake(word: &AtomicU32) {
+    // SAFETY: the word is valid during the call. It fails only for memory that is none.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}

@@ -1,0 +1,341 @@
+//! A ring of messages from one producer to one consumer.
+//!
+//! Positions count octets since the beginning; a position's place is its remainder by the capacity. A message is a *head* of eight
+//! octets and its octets, in one piece, and takes a multiple of 64 octets. The head tells kind and length, and is written last;
+//! before that the head of the message to come is cleared, so that the consumer finds 0 where nothing was written yet, and needs to
+//! look at one place only. Where a message does not fit before the end of the ring, a head of another kind sends the consumer to
+//! the beginning.
+//!
+//! The producer believes its own position, and of the consumer's word only what lies between what it said before and what was
+//! written; the consumer believes its own position, and a head only if its message lies within the ring.
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::fence;
+
+use crate::segment::{RING, Segment, Window};
+
+/// Messages take multiples of this: a cache line, so that producer and consumer do not write into one.
+const LINE: usize = 64;
+/// Octets of a head.
+const HEAD: usize = 8;
+/// A head's kind, in its upper half; the lower is the length.
+const MESSAGE: u64 = 1;
+const TO_BEGINNING: u64 = 2;
+
+/// The other side wrote what cannot be: nothing more of it is to be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nonsense {
+    /// It says that it has read what was not written, or has not read what it had read before.
+    Consumed(u64),
+    /// This is no head of a message that fits.
+    Head(u64),
+}
+
+/// Why a message was not written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// There is no room until the consumer has read more.
+    Full,
+    /// It never fits: see [`Producer::largest`].
+    TooLarge,
+    /// The ring has to be given up.
+    Nonsense(Nonsense),
+}
+
+/// Writes messages.
+#[derive(Debug)]
+pub struct Producer {
+    own: Arc<Segment>,
+    other: Arc<Window>,
+    written: u64,
+    /// How far the consumer has read, as far as was looked.
+    consumed: u64,
+}
+
+/// Reads messages.
+#[derive(Debug)]
+pub struct Consumer {
+    own: Arc<Segment>,
+    other: Arc<Window>,
+    read: u64,
+}
+
+/// Room for a message, to be written in place. Dropped without [`Loan::commit`], nothing was written.
+#[derive(Debug)]
+pub struct Loan<'a> {
+    octets: &'a mut [u8],
+    segment: &'a Segment,
+    written: &'a mut u64,
+}
+
+/// A message that lies in the ring. Dropped without [`Message::done`], it is still there.
+#[derive(Debug)]
+pub struct Message<'a> {
+    other: &'a Window,
+    own: &'a Segment,
+    read: &'a mut u64,
+    len: usize,
+}
+
+/// Joins a segment of ours with one of the other side: a ring each way.
+pub fn join(own: Segment, other: Window) -> (Producer, Consumer) {
+    let (own, other) = (Arc::new(own), Arc::new(other));
+    let producer = Producer { own: Arc::clone(&own), other: Arc::clone(&other), written: 0, consumed: 0 };
+    (producer, Consumer { own, other, read: 0 })
+}
+
+impl Producer {
+    /// Most octets of a message: an eighth of the ring, so that some always fit.
+    pub fn largest(&self) -> usize {
+        self.own.capacity / 8 - HEAD
+    }
+
+    /// True if the consumer has read everything, as it says.
+    pub fn is_drained(&self) -> bool {
+        self.other.consumed() == Some(self.written)
+    }
+
+    /// How far the consumer has read, as it says: octets since the beginning.
+    pub fn progress(&self) -> u64 {
+        self.other.consumed().unwrap_or(0)
+    }
+
+    /// Room for a message of that length.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`].
+    pub fn loan(&mut self, len: usize) -> Result<Loan<'_>, Refused> {
+        if len > self.largest() {
+            return Err(Refused::TooLarge);
+        }
+        let capacity = self.own.capacity;
+        let span = span(len);
+        let place = place(self.written, capacity);
+        let left = capacity - place;
+        let skipped = if span > left { left } else { 0 };
+        // The head of the message to come has to be cleared, too.
+        self.make_room(skipped + span + LINE)?;
+        if skipped > 0 {
+            clear_head(&self.own, 0);
+            write_head(&self.own, place, TO_BEGINNING << 32);
+            self.written = self.written.wrapping_add(skipped as u64);
+        }
+        let start = RING + self::place(self.written, capacity) + HEAD;
+        // SAFETY: the segment's seals keep other processes from writing. In this one only the producer of the segment, of which there
+        // is one (`join`) and which is borrowed, touches what lies behind its position and was read by the consumer.
+        let octets = unsafe { self.own.map.slice(start, len) };
+        let octets = octets.ok_or(Refused::TooLarge)?;
+        Ok(Loan { octets, segment: &self.own, written: &mut self.written })
+    }
+
+    /// Writes a message of `len` octets that lies in several pieces; what they have beyond that is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]; nothing was written then.
+    pub fn send<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(), Refused> {
+        let mut loan = self.loan(len)?;
+        let mut rest = &mut *loan;
+        for piece in pieces {
+            let fits = piece.len().min(rest.len());
+            let (to, after) = rest.split_at_mut(fits);
+            to.copy_from_slice(piece.get(..fits).unwrap_or_default());
+            rest = after;
+        }
+        loan.commit();
+        Ok(())
+    }
+
+    fn make_room(&mut self, needed: usize) -> Result<(), Refused> {
+        if self.has_room(needed) {
+            return Ok(());
+        }
+        self.look()?;
+        if self.has_room(needed) { Ok(()) } else { Err(Refused::Full) }
+    }
+
+    fn has_room(&self, needed: usize) -> bool {
+        let held = self.written.wrapping_sub(self.consumed);
+        held.saturating_add(needed as u64) <= self.own.capacity as u64
+    }
+
+    /// Looks how far the consumer is.
+    fn look(&mut self) -> Result<(), Refused> {
+        let consumed = self.other.consumed().unwrap_or(self.consumed);
+        // What was read may be written again.
+        fence(Acquire);
+        let under_way = self.written.wrapping_sub(consumed);
+        if under_way > self.written.wrapping_sub(self.consumed) || !consumed.is_multiple_of(LINE as u64) {
+            return Err(Refused::Nonsense(Nonsense::Consumed(consumed)));
+        }
+        self.consumed = consumed;
+        Ok(())
+    }
+}
+
+impl Loan<'_> {
+    /// Gives the message to the consumer, who has to be told by its bell if it may sleep.
+    pub fn commit(self) {
+        let capacity = self.segment.capacity;
+        let len = self.octets.len();
+        let place = place(*self.written, capacity);
+        let next = self.written.wrapping_add(span(len) as u64);
+        clear_head(self.segment, self::place(next, capacity));
+        write_head(self.segment, place, MESSAGE << 32 | len as u64);
+        *self.written = next;
+    }
+}
+
+impl Deref for Loan<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.octets
+    }
+}
+
+impl DerefMut for Loan<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.octets
+    }
+}
+
+impl Consumer {
+    /// True if a message, or nonsense, lies there.
+    pub fn is_ready(&self) -> bool {
+        self.head() != 0
+    }
+
+    /// The next message; `None` if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Nonsense`], now and whenever it is asked again.
+    pub fn peek(&mut self) -> Result<Option<Message<'_>>, Nonsense> {
+        loop {
+            let head = self.head();
+            let (kind, len) = (head >> 32, (head & u64::from(u32::MAX)) as usize);
+            let place = place(self.read, self.other.capacity);
+            let left = self.other.capacity - place;
+            match kind {
+                0 if head == 0 => return Ok(None),
+                MESSAGE if len <= left - HEAD => {
+                    return Ok(Some(Message {
+                        other: &self.other,
+                        own: &self.own,
+                        read: &mut self.read,
+                        len,
+                    }));
+                }
+                // Not from the beginning to the beginning, which would be for ever.
+                TO_BEGINNING if len == 0 && place > 0 => advance(&mut self.read, left, &self.own),
+                _ => return Err(Nonsense::Head(head)),
+            }
+        }
+    }
+
+    /// Copies the next message into the front of `buffer` and gives its length; `None` if there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`Nonsense`] of the ring; a message longer than the buffer counts as such.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Nonsense> {
+        let Some(message) = self.peek()? else { return Ok(None) };
+        let len = message.len();
+        let head = MESSAGE << 32 | len as u64;
+        let Some(to) = buffer.get_mut(..len) else { return Err(Nonsense::Head(head)) };
+        message.copy_to(0, to);
+        message.done();
+        Ok(Some(len))
+    }
+
+    fn head(&self) -> u64 {
+        let place = place(self.read, self.other.capacity);
+        let head = self.other.map.word(RING + place).map_or(0, |word| word.load(Relaxed));
+        // What it tells of was written before it.
+        fence(Acquire);
+        head
+    }
+}
+
+impl Message<'_> {
+    /// How many octets it has.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True without any octet.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Copies octets of it from `from` on; false if it has not so many. The other side could change them as long as they lie in the
+    /// ring: only the copy stays as it is, and only the copy is to be judged.
+    pub fn copy_to(&self, from: usize, to: &mut [u8]) -> bool {
+        let inside = from.checked_add(to.len()).is_some_and(|end| end <= self.len);
+        let start = RING + place(*self.read, self.other.capacity) + HEAD;
+        inside && self.other.map.copy_out(start + from, to)
+    }
+
+    /// Lets the producer write over it.
+    pub fn done(self) {
+        advance(self.read, span(self.len), self.own);
+    }
+}
+
+/// Octets that a message takes.
+const fn span(len: usize) -> usize {
+    (HEAD + len).next_multiple_of(LINE)
+}
+
+/// Capacities are powers of two.
+const fn place(position: u64, capacity: usize) -> usize {
+    (position & (capacity as u64 - 1)) as usize
+}
+
+fn clear_head(segment: &Segment, place: usize) {
+    if let Some(word) = segment.map.word(RING + place) {
+        word.store(0, Relaxed);
+    }
+}
+
+fn write_head(segment: &Segment, place: usize, head: u64) {
+    if let Some(word) = segment.map.word(RING + place) {
+        word.store(head, Release);
+    }
+}
+
+fn advance(read: &mut u64, octets: usize, own: &Segment) {
+    *read = read.wrapping_add(octets as u64);
+    if let Some(word) = own.consumed() {
+        word.store(*read, Release);
+    }
+}
+
+impl fmt::Display for Nonsense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Consumed(position) => {
+                write!(f, "the other side says that it has read up to octet {position}, which cannot be")
+            }
+            Self::Head(head) => write!(f, "the other side wrote {head:#018x} where a message begins"),
+        }
+    }
+}
+
+impl std::error::Error for Nonsense {}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the ring is full"),
+            Self::TooLarge => f.write_str("the message is larger than an eighth of the ring"),
+            Self::Nonsense(nonsense) => nonsense.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
