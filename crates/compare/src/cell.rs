@@ -62,7 +62,13 @@ pub(crate) const CELLS: [Cell; 13] = [
     round_trip("rtt-s-64", "round trip, one core, 64 octets, listener", Placement::S, 64, &[LISTENER]),
     round_trip("rtt-s-1k", "round trip, one core, 1 KiB, listener", Placement::S, 1_024, &[LISTENER]),
     round_trip("rtt-s-16k", "round trip, one core, 16 KiB, listener", Placement::S, 16_384, &[LISTENER]),
-    round_trip("rtt-s-64-waitset", "round trip, one core, 64 octets, WaitSet", Placement::S, 64, &["wake=waitset"]),
+    round_trip(
+        "rtt-s-64-waitset",
+        "round trip, one core, 64 octets, WaitSet",
+        Placement::S,
+        64,
+        &["wake=waitset"],
+    ),
     round_trip(
         "rtt-s-64-memory",
         "round trip, one core, 64 octets, shared memory, event",
@@ -71,7 +77,13 @@ pub(crate) const CELLS: [Cell; 13] = [
         &[LISTENER, "memory=1"],
     ),
     round_trip("rtt-x-64", "round trip, two cores, 64 octets, listener", Placement::X, 64, &[LISTENER]),
-    round_trip("rtt-x-64-spin", "round trip, two cores, 64 octets, spinning", Placement::X, 64, &["wake=spin"]),
+    round_trip(
+        "rtt-x-64-spin",
+        "round trip, two cores, 64 octets, spinning",
+        Placement::X,
+        64,
+        &["wake=spin"],
+    ),
     round_trip(
         "rtt-x-64-memory-spin",
         "round trip, two cores, 64 octets, shared memory, spinning",
@@ -82,7 +94,12 @@ pub(crate) const CELLS: [Cell; 13] = [
     rate("rate-16", "reliable, keep all, 16 octets, each sent at once", 16, &[LISTENER]),
     rate("rate-16-batched", "reliable, keep all, 16 octets, batched", 16, &[LISTENER, "batched=1"]),
     rate("rate-1k-batched", "reliable, keep all, 1 KiB, batched", 1_024, &[LISTENER, "batched=1"]),
-    rate("rate-16k-memory", "16 KiB, shared memory, loaned where there are loans", 16_384, &[LISTENER, "memory=1"]),
+    rate(
+        "rate-16k-memory",
+        "16 KiB, shared memory, loaned where there are loans",
+        16_384,
+        &[LISTENER, "memory=1"],
+    ),
     Cell {
         id: "start",
         title: "process start to first sample",

@@ -77,14 +77,20 @@ pub(crate) fn play(
     stopped: &AtomicBool,
     progress: &dyn Fn(&str),
 ) -> Vec<Vec<Results>> {
-    let mut all: Vec<Vec<Results>> = cells.iter().map(|_| vec![Results::default(); contenders.len()]).collect();
+    let mut all: Vec<Vec<Results>> =
+        cells.iter().map(|_| vec![Results::default(); contenders.len()]).collect();
     let start = Instant::now();
     for pass in 0..effort.passes {
         for (row, cell) in all.iter_mut().zip(cells) {
             // Another one begins in each pass: nobody is always behind the same neighbour's heat.
             for turn in 0..contenders.len() {
                 let index = (turn + pass) % contenders.len();
-                let (Some(results), Some(contender)) = (row.get_mut(index), contenders.get(index)) else { continue };
+                let (Some(results), Some(contender)) = (row.get_mut(index), contenders.get(index)) else {
+                    continue;
+                };
+                if !contender.scope.has(cell) {
+                    continue;
+                }
                 if stopped.load(Ordering::Relaxed) {
                     return all;
                 }
@@ -148,9 +154,9 @@ fn measure(
 ) -> Result<Measured, Why> {
     let second = match cell.placement {
         Placement::S => cores.first,
-        Placement::X => cores
-            .second
-            .ok_or_else(|| Why::Cannot("it needs two cores, and there is one".to_owned()))?,
+        Placement::X => {
+            cores.second.ok_or_else(|| Why::Cannot("it needs two cores, and there is one".to_owned()))?
+        }
     };
     let more = [
         format!("count={}", effort.count),

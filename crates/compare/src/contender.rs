@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Kind};
 
 /// Who the ratios refer to.
 pub(crate) const REFERENCE: &str = "raw-udp";
@@ -16,6 +16,31 @@ pub(crate) struct Contender {
     pub(crate) about: String,
     /// How it is started, or why it is not.
     pub(crate) program: Result<Program, String>,
+    /// What it is for.
+    pub(crate) scope: Scope,
+}
+
+/// The cells that a contender is for; it has no line in others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// Every one.
+    All,
+    /// Many samples through the network.
+    Rates,
+    /// Shared memory.
+    Memory,
+}
+
+impl Scope {
+    /// Whether a cell is one of them.
+    pub(crate) fn has(self, cell: &Cell) -> bool {
+        let memory = cell.terms.contains(&"memory=1");
+        match self {
+            Self::All => true,
+            Self::Rates => cell.kind == Kind::Rate && !memory,
+            Self::Memory => memory,
+        }
+    }
 }
 
 /// What is started.
@@ -27,10 +52,10 @@ pub(crate) struct Program {
 
 impl Contender {
     /// One of this program.
-    pub(crate) fn own(name: &str, about: &str, own: &Result<PathBuf, String>) -> Self {
+    pub(crate) fn own(name: &str, about: &str, scope: Scope, own: &Result<PathBuf, String>) -> Self {
         let words = ["perf", "driver", name].map(str::to_owned).to_vec();
         let program = own.clone().map(|path| Program { path, words });
-        Self { name: name.to_owned(), about: about.to_owned(), program }
+        Self { name: name.to_owned(), about: about.to_owned(), program, scope }
     }
 }
 

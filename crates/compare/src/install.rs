@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use crate::contender::{Contender, Program};
+use crate::contender::{Contender, Program, Scope};
 
 /// What builds a driver.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +18,8 @@ pub(crate) struct Recipe {
     pub(crate) name: &'static str,
     /// What it is.
     pub(crate) about: &'static str,
+    /// What it is for.
+    scope: Scope,
     /// Files by name; `build` among them is run by the shell, and leaves the program `driver` and a line in `version`.
     files: &'static [(&'static str, &'static str)],
 }
@@ -35,11 +37,24 @@ macro_rules! texts {
 }
 
 /// All that can be built.
-pub(crate) const RECIPES: [Recipe; 1] = [
+pub(crate) const RECIPES: [Recipe; 3] = [
     Recipe {
         name: "raw-memory",
         about: "shared memory with futexes, or spinning",
+        scope: Scope::Memory,
         files: texts!("raw-memory": "build" "driver.c"; "measure.h" = "../../../bench/peers/measure.h"),
+    },
+    Recipe {
+        name: "cyclone",
+        about: "Eclipse Cyclone DDS, from Debian",
+        scope: Scope::All,
+        files: texts!("cyclone": "build" "driver.c" "message.idl"; "measure.h" = "../../../bench/peers/measure.h"),
+    },
+    Recipe {
+        name: "rustdds",
+        about: "RustDDS, from crates.io",
+        scope: Scope::All,
+        files: texts!("rustdds": "build" "Cargo.toml" "src/main.rs"; "src/measure.rs" = "driver/measure.rs"),
     },
 ];
 
@@ -73,8 +88,9 @@ impl Recipe {
         }
         let version = fs::read_to_string(place.join(self.name).join("version")).unwrap_or_default();
         let version = crate::protocol::shown(version.lines().next().unwrap_or_default());
-        let about = if version.is_empty() { self.about.to_owned() } else { format!("{}, {version}", self.about) };
-        Some(Contender { name: self.name.to_owned(), about, program })
+        let about =
+            if version.is_empty() { self.about.to_owned() } else { format!("{}, {version}", self.about) };
+        Some(Contender { name: self.name.to_owned(), about, program, scope: self.scope })
     }
 
     fn built(
@@ -88,7 +104,8 @@ impl Recipe {
         let program = Program { path: place.join("driver"), words: Vec::new() };
         let texts: String = self.files.iter().map(|(name, text)| format!("--- {name}\n{text}")).collect();
         let done = place.join(DONE);
-        let is_done = || fs::read_to_string(&done).is_ok_and(|found| found == texts) && program.path.is_file();
+        let is_done =
+            || fs::read_to_string(&done).is_ok_and(|found| found == texts) && program.path.is_file();
         if is_done() {
             return Ok(program);
         }
@@ -111,7 +128,10 @@ impl Recipe {
         }
         for (name, text) in self.files {
             let path = place.join(name);
-            path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text)).map_err(said)?;
+            path.parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .and_then(|()| fs::write(&path, text))
+                .map_err(said)?;
         }
         let log = place.join("build.log");
         let output = File::create(&log).map_err(said)?;

@@ -58,7 +58,7 @@ fn table(out: &mut String, report: &Report, row: &Row) {
         let _ = write!(out, "<th>{}</th>", if *head == "ratio" { "ratio to raw-udp" } else { head });
     }
     out.push_str("</tr>");
-    for (who, entry) in report.contenders.iter().zip(&row.entries) {
+    for (who, entry) in row.concerned(&report.contenders) {
         out.push_str(&first(&who.name));
         match cells(row.cell.kind, entry) {
             Some(columns) => {
@@ -67,7 +67,11 @@ fn table(out: &mut String, report: &Report, row: &Row) {
                 }
             }
             None => {
-                let _ = write!(out, "<td colspan=\"7\" class=\"soft\">not measured: {}</td>", escaped(reason(entry)));
+                let _ = write!(
+                    out,
+                    "<td colspan=\"7\" class=\"soft\">not measured: {}</td>",
+                    escaped(reason(entry))
+                );
             }
         }
         out.push_str("</tr>");
@@ -83,17 +87,16 @@ const LINE: f64 = 22.0;
 
 /// A dot for each median, a bar for its interval, on a logarithmic scale.
 fn picture(report: &Report, row: &Row) -> String {
-    let shown: Vec<_> = report
-        .contenders
-        .iter()
-        .zip(&row.entries)
+    let shown: Vec<_> = row
+        .concerned(&report.contenders)
         .filter_map(|(who, entry)| Some((who.name.as_str(), entry.figure.filter(|figure| figure.low > 0.0)?)))
         .collect();
     if shown.is_empty() {
         return String::new();
     }
     let least = shown.iter().map(|(_, figure)| figure.low).fold(f64::INFINITY, f64::min).log10().floor();
-    let most = shown.iter().map(|(_, figure)| figure.high).fold(0.0, f64::max).log10().ceil().max(least + 1.0);
+    let most =
+        shown.iter().map(|(_, figure)| figure.high).fold(0.0, f64::max).log10().ceil().max(least + 1.0);
     let x = |value: f64| LEFT + (value.log10() - least) / (most - least) * (WIDTH - LEFT - RIGHT);
     let height = LINE * (1.0 + lines_of(shown.len()));
     let better = if row.cell.kind == Kind::Rate { "more is better" } else { "less is better" };

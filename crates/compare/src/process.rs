@@ -118,7 +118,10 @@ impl Driver {
             }
             if Instant::now() >= end {
                 let seconds = time.as_secs();
-                return Err(Why::Failed(format!("{}: said nothing for {seconds} s, and was killed", self.role)));
+                return Err(Why::Failed(format!(
+                    "{}: said nothing for {seconds} s, and was killed",
+                    self.role
+                )));
             }
         }
     }
@@ -221,7 +224,9 @@ mod tests {
         let said = |text: &str| shell(text).ready(long, &stopped);
         assert_eq!(said("echo noise; echo ready"), Ok(()));
         assert_eq!(said("echo cannot fly"), Err(Why::Cannot("fly".to_owned())));
-        let Err(Why::Failed(text)) = said("echo first >&2; echo broken >&2; exit 3") else { panic!("no failure") };
+        let Err(Why::Failed(text)) = said("echo first >&2; echo broken >&2; exit 3") else {
+            panic!("no failure")
+        };
         assert_eq!(text, "driver: ended without a result, exit status: 3: broken");
         let Err(Why::Failed(text)) = said("yes | tr -d '\\n'") else { panic!("no failure") };
         assert!(text.contains("a line of more than"), "{text}");
@@ -237,6 +242,9 @@ mod tests {
         assert_eq!(why, Err(Why::Failed("driver: said nothing for 0 s, and was killed".to_owned())));
         drop(driver);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
-        assert_eq!(shell("sleep 60").ready(Duration::from_secs(60), &AtomicBool::new(true)), Err(Why::Stopped));
+        assert_eq!(
+            shell("sleep 60").ready(Duration::from_secs(60), &AtomicBool::new(true)),
+            Err(Why::Stopped)
+        );
     }
 }

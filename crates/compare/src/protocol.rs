@@ -25,12 +25,7 @@ pub(crate) enum Line {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Said {
     /// Round trips.
-    RoundTrips {
-        count: u64,
-        stalls: u64,
-        times: Times,
-        used: Used,
-    },
+    RoundTrips { count: u64, stalls: u64, times: Times, used: Used },
     /// Samples that were written, and the time until all of them were acknowledged.
     Written { count: u64, refused: u64, time: u64, used: Used },
     /// Samples that were taken, the time from the first to the last in nanoseconds; `wrong` had another size.
@@ -89,7 +84,8 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 fn result(text: &str) -> Result<Said, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("its result is no JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("its result is no JSON: {error}"))?;
     let number = |name: &str| match value.get(name).and_then(Value::as_u64) {
         Some(number) if number <= GREATEST => Ok(number),
         Some(_) => Err(format!("{name} is greater than can be")),
@@ -147,7 +143,9 @@ mod tests {
             assert_eq!(read(other), Ok(Line::Other), "{other}");
         }
         assert_eq!(read("result {\"kind\":\"first\"}"), Ok(Line::Result(Said::First)));
-        let Ok(Line::Result(Said::RoundTrips { count, times, used, .. })) = read(TRIPS) else { panic!("not read") };
+        let Ok(Line::Result(Said::RoundTrips { count, times, used, .. })) = read(TRIPS) else {
+            panic!("not read")
+        };
         assert_eq!((count, times.p50, times.max, used.memory), (4, 2, 9, 6));
     }
 
@@ -195,7 +193,10 @@ mod tests {
             }
             let text = String::from_utf8_lossy(&octets).into_owned();
             if let Ok(Line::Result(Said::RoundTrips { times, count, .. })) = read(&text) {
-                assert!(times.min <= times.p50 && times.p999 <= times.max && count <= GREATEST, "seed {seed}: {text}");
+                assert!(
+                    times.min <= times.p50 && times.p999 <= times.max && count <= GREATEST,
+                    "seed {seed}: {text}"
+                );
             }
             assert!(!shown(&text).contains(char::is_control), "seed {seed}");
         }

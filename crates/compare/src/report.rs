@@ -48,10 +48,22 @@ pub(crate) struct Entry {
     pub(crate) memory: Option<[u64; 2]>,
     pub(crate) lost: u64,
     pub(crate) of: u64,
+    /// The cell is one that the contender is for.
+    pub(crate) concerned: bool,
     /// In how many passes it was measured.
     pub(crate) passes: usize,
     /// What was in the way, if it was not measured in all passes.
     pub(crate) missing: Option<String>,
+}
+
+impl Row {
+    /// The contenders that the cell is for, with what they reached.
+    pub(crate) fn concerned<'a>(
+        &'a self,
+        contenders: &'a [Who],
+    ) -> impl Iterator<Item = (&'a Who, &'a Entry)> {
+        contenders.iter().zip(&self.entries).filter(|(_, entry)| entry.concerned)
+    }
 }
 
 /// Puts results in order; they are by cell and contender.
@@ -59,8 +71,11 @@ pub(crate) fn rows(cells: &[Cell], contenders: &[Contender], all: &[Vec<Results>
     let reference = contenders.iter().position(|contender| contender.name == REFERENCE);
     let row = |(cell, results): (&Cell, &Vec<Results>)| {
         let base = reference.and_then(|index| results.get(index)).map(|results| results.measured.as_slice());
-        let entries = results.iter().map(|results| entry(*cell, results, base.unwrap_or_default())).collect();
-        Row { cell: *cell, entries }
+        let one = |(contender, results): (&Contender, &Results)| Entry {
+            concerned: contender.scope.has(cell),
+            ..entry(*cell, results, base.unwrap_or_default())
+        };
+        Row { cell: *cell, entries: contenders.iter().zip(results).map(one).collect() }
     };
     cells.iter().zip(all).map(row).collect()
 }
@@ -93,6 +108,7 @@ fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
         memory: memory.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])]),
         lost: measured.iter().map(|measured| measured.lost).sum(),
         of: measured.iter().map(|measured| measured.of).sum(),
+        concerned: true,
         passes: measured.len(),
         missing: results.missing.clone(),
     }
@@ -122,7 +138,7 @@ impl Report {
             })
         };
         let rows = self.rows.iter().map(|row| {
-            let entries: Vec<Value> = self.contenders.iter().zip(&row.entries).map(entry).collect();
+            let entries: Vec<Value> = row.concerned(&self.contenders).map(entry).collect();
             json!({
                 "cell": row.cell.id,
                 "title": row.cell.title,
@@ -169,6 +185,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             about: "about <it>".to_owned(),
             program: program.clone(),
+            scope: crate::contender::Scope::All,
         });
         let all = [
             vec![results(&[(0, 10.0), (1, 20.0)], None), results(&[(1, 50.0)], Some("it <hung>"))],

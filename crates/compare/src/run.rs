@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::conduct::{Cores, Effort, play};
-use crate::contender::{Contender, Program};
+use crate::contender::{Contender, Program, Scope};
 use crate::install::{self, RECIPES};
 use crate::report::{Report, Who, rows};
 use crate::{cell, page, stage, text};
@@ -58,7 +58,8 @@ pub enum Wrong {
     System(String),
 }
 
-/// Compares. What is printed is given to `print`, line by line. True if everything that was asked for was measured by somebody.
+/// Compares. What is printed is given to `print`, line by line. True if every cell was measured with somebody, or if the user wanted
+/// an end before that.
 ///
 /// # Errors
 /// What is wrong, and what to do.
@@ -75,12 +76,10 @@ pub fn run(
         None => install::folder().map_err(Wrong::Usage)?,
     };
     // Found out before anything takes minutes.
-    if let Some(page) = &arguments.html {
-        std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(page)
-            .map_err(|error| Wrong::System(format!("{}: {error}", page.display())))?;
+    if let Some(page) = &arguments.html
+        && !page.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir())
+    {
+        return Err(Wrong::Usage(format!("--html {}: there is no such folder", page.display())));
     }
     let cores = udp::thread::cores().map_err(|error| Wrong::System(error.to_string()))?;
     let first = *cores.first().ok_or_else(|| Wrong::System("no core to run on".to_owned()))?;
@@ -91,7 +90,11 @@ pub fn run(
     for recipe in RECIPES.iter().filter(|recipe| wanted.contains(&recipe.name)) {
         match recipe.ensure(&folder, !arguments.offline, stopped, progress) {
             Some(contender) => contenders.push(contender),
-            None => return interrupted(progress),
+            None => {
+                progress("");
+                print("interrupted before anything was measured");
+                return Ok(true);
+            }
         }
     }
     let effort = Effort {
@@ -121,12 +124,8 @@ pub fn run(
             print(&format!("page: {}", path.display()));
         }
     }
-    Ok(report.rows.iter().all(|row| row.entries.iter().any(|entry| entry.figure.is_some())))
-}
-
-fn interrupted(progress: &(dyn Fn(&str) + Sync)) -> Result<bool, Wrong> {
-    progress("");
-    Err(Wrong::System("interrupted before anything was measured".to_owned()))
+    let stopped = stopped.load(Ordering::Relaxed);
+    Ok(stopped || report.rows.iter().all(|row| row.entries.iter().any(|entry| entry.figure.is_some())))
 }
 
 /// Does something on a thread that is on the stage.
@@ -148,7 +147,10 @@ fn wanted(with: &[String]) -> Result<Vec<&'static str>, String> {
             .iter()
             .map(|text| {
                 names().find(|name| name == text).ok_or_else(|| {
-                    format!("--with {text}: give all, none, or some of {}", names().collect::<Vec<_>>().join(", "))
+                    format!(
+                        "--with {text}: give all, none, or some of {}",
+                        names().collect::<Vec<_>>().join(", ")
+                    )
                 })
             })
             .collect(),
@@ -160,12 +162,12 @@ fn own() -> Vec<Contender> {
     let path = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"));
     let version = concat!("this program, ", env!("CARGO_PKG_VERSION"));
     [
-        ("raw-udp", "UDP, a call for each datagram: what the ratios refer to"),
-        ("raw-sendmmsg", "UDP, a call for 32 datagrams"),
-        ("raw-gso", "UDP, one datagram that the kernel cuts into 64"),
-        ("punctual", version),
+        ("raw-udp", "UDP, a call for each datagram: what the ratios refer to", Scope::All),
+        ("raw-sendmmsg", "UDP, a call for 32 datagrams", Scope::Rates),
+        ("raw-gso", "UDP, one datagram that the kernel cuts into 64", Scope::Rates),
+        ("punctual", version, Scope::All),
     ]
-    .map(|(name, about)| Contender::own(name, about, &path))
+    .map(|(name, about, scope)| Contender::own(name, about, scope, &path))
     .to_vec()
 }
 
@@ -173,7 +175,8 @@ fn who(contender: &Contender, folder: &Path) -> Who {
     let octets = RECIPES.iter().find(|recipe| recipe.name == contender.name).and_then(|recipe| {
         let Ok(Program { path, .. }) = &contender.program else { return None };
         // A line for each library that is its own.
-        let libraries = std::fs::read_to_string(folder.join(recipe.name).join("libraries")).unwrap_or_default();
+        let libraries =
+            std::fs::read_to_string(folder.join(recipe.name).join("libraries")).unwrap_or_default();
         let size = |path: &Path| std::fs::metadata(path).map(|facts| facts.len()).ok();
         libraries.lines().map(Path::new).try_fold(size(path)?, |sum, library| Some(sum + size(library)?))
     });
@@ -193,7 +196,14 @@ fn machine(effort: &Effort, cores: Cores, before: &str, took: Duration) -> Vec<(
     vec![
         ("processor", name.map(|(_, name)| name.to_owned()).unwrap_or_default()),
         ("kernel", read("/proc/sys/kernel/osrelease")),
-        ("cores", format!("{}, {}", cores.first, cores.second.map_or("no other".to_owned(), |core| core.to_string()))),
+        (
+            "cores",
+            format!(
+                "{}, {}",
+                cores.first,
+                cores.second.map_or("no other".to_owned(), |core| core.to_string())
+            ),
+        ),
         ("load average before and after", format!("{before}; {}", load())),
         (
             "measured",
@@ -215,7 +225,9 @@ fn remarks(effort: &Effort, stopped: bool) -> Vec<String> {
         "A figure is the median over {} passes; its interval has the true median with {percent:.1} % if passes are independent.",
         effort.passes
     )];
-    remarks.push("Ratios are formed inside each pass; under other load compare them, not the figures.".to_owned());
+    remarks.push(
+        "Ratios are formed inside each pass; under other load compare them, not the figures.".to_owned(),
+    );
     if cfg!(debug_assertions) {
         remarks.push(
             "This program was built with debug assertions: its figures are worse than those of a release build.".to_owned(),

@@ -123,7 +123,11 @@ mod tests {
             assert_eq!(Estimate::of(&values), Some(estimate), "seed {seed}");
             // Twice everything is twice everything.
             let twice: Vec<f64> = values.iter().map(|value| value * 2.0).collect();
-            assert_eq!(Estimate::of(&twice).map(|twice| twice.median), Some(estimate.median * 2.0), "seed {seed}");
+            assert_eq!(
+                Estimate::of(&twice).map(|twice| twice.median),
+                Some(estimate.median * 2.0),
+                "seed {seed}"
+            );
         }
     }
 

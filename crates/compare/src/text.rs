@@ -19,7 +19,8 @@ pub(crate) fn cells(kind: Kind, entry: &Entry) -> Option<[String; 7]> {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let ratio = or_dash(entry.ratio.map(|ratio| number(ratio.median)));
     let processor = or_dash(entry.processor.map(number));
-    let memory = or_dash(entry.memory.map(|[one, other]| format!("{} / {}", megabytes(one), megabytes(other))));
+    let memory =
+        or_dash(entry.memory.map(|[one, other]| format!("{} / {}", megabytes(one), megabytes(other))));
     let [third, fourth] = match kind {
         Kind::RoundTrip => entry.tail.map_or_else(Default::default, |tail| tail.map(number)),
         Kind::Rate => [entry.lost.to_string(), entry.of.to_string()],
@@ -33,7 +34,8 @@ pub(crate) fn cells(kind: Kind, entry: &Entry) -> Option<[String; 7]> {
 pub(crate) fn lines(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for who in &report.contenders {
-        let size = who.octets.map(|octets| format!(", {} MB of program", megabytes(octets))).unwrap_or_default();
+        let size =
+            who.octets.map(|octets| format!(", {} MB of program", megabytes(octets))).unwrap_or_default();
         lines.push(format!("{:<14}{}{size}", who.name, who.about));
     }
     lines.push(String::new());
@@ -54,7 +56,7 @@ fn table(report: &Report, row: &Row) -> Vec<String> {
         format!("  {name:<14}{columns}").trim_end().to_owned()
     };
     lines.push(line("", &heads(kind).map(str::to_owned)));
-    for (who, entry) in report.contenders.iter().zip(&row.entries) {
+    for (who, entry) in row.concerned(&report.contenders) {
         lines.push(match cells(kind, entry) {
             Some(columns) => line(&who.name, &columns),
             None => format!("  {:<14}not measured: {}", who.name, reason(entry)),
@@ -83,7 +85,9 @@ fn summary(report: &Report) -> Vec<String> {
         let mut others = String::new();
         for (who, entry) in report.contenders.iter().zip(&row.entries) {
             if who.name == REFERENCE {
-                own = entry.figure.map_or(own, |figure| format!("{} {}", number(figure.median), row.cell.kind.unit()));
+                own = entry
+                    .figure
+                    .map_or(own, |figure| format!("{} {}", number(figure.median), row.cell.kind.unit()));
             } else {
                 others.push_str(&format!("{:>14}", ratio(entry)));
             }
@@ -124,10 +128,16 @@ mod tests {
     fn every_contender_has_a_line_in_every_cell() {
         let lines = lines(&report());
         let text = lines.join("\n");
-        assert!(lines.iter().any(|line| line.starts_with("  raw-udp ") && line.contains(" 15.0     10.0..20.0 ")), "{text}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("  raw-udp ") && line.contains(" 15.0     10.0..20.0 ")),
+            "{text}"
+        );
         assert!(text.contains("in 1 passes; then: it <hung>"), "{text}");
         assert!(text.contains("  other         not measured: no <rate>"), "{text}");
-        assert!(lines.iter().any(|line| line.starts_with("rtt-s-64 ") && line.trim_end().ends_with("2.50")), "{text}");
+        assert!(
+            lines.iter().any(|line| line.starts_with("rtt-s-64 ") && line.trim_end().ends_with("2.50")),
+            "{text}"
+        );
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         Side::Pub(arguments) => publish::run(arguments, stop),
         Side::Sub(arguments) => subscribe::run(arguments, stop),
         Side::Compare(arguments) => compare::run(arguments, stop),
-        Side::Driver(arguments) => ::compare::drive(arguments).map(|()| Outcome::Done).map_err(Failure::System),
+        Side::Driver(arguments) => {
+            ::compare::drive(arguments).map(|()| Outcome::Done).map_err(Failure::System)
+        }
     }
 }

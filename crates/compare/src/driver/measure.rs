@@ -392,7 +392,10 @@ impl Counter {
 }
 
 /// Waits for the end of a driver that counts: until it is wished for and nothing comes any more. `count` says how many came.
-pub(crate) fn until_silent(ends: &AtomicBool, mut look: impl FnMut() -> Result<u64, Wrong>) -> Result<(), Wrong> {
+pub(crate) fn until_silent(
+    ends: &AtomicBool,
+    mut look: impl FnMut() -> Result<u64, Wrong>,
+) -> Result<(), Wrong> {
     let (mut before, mut since) = (0, Instant::now());
     loop {
         let count = look()?;

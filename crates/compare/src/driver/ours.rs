@@ -3,15 +3,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use dds::qos::{DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability};
+use dds::qos::{
+    DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability,
+};
 use dds::{
-    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, Duration,
-    NO_STATUS, QosKind, ReturnCode, States, StatusMask, Topic, WaitSet,
+    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory,
+    Duration, NO_STATUS, QosKind, ReturnCode, States, StatusMask, Topic, WaitSet,
 };
 
 use super::measure::{
-    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, cannot, end_of_input, first, publish,
-    ready, until_silent,
+    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, cannot, end_of_input, first,
+    publish, ready, until_silent,
 };
 
 /// The same type as all others have.
@@ -64,8 +66,11 @@ impl Place {
     fn new(task: &Task) -> Result<Self, Wrong> {
         let factory = DomainParticipantFactory::get_instance();
         let participant = factory.create_participant(DOMAIN, QosKind::Default, None, NO_STATUS)?;
-        let history =
-            if matches!(task.role, Role::Ping | Role::Pong) { History::KeepLast(1) } else { History::KeepAll };
+        let history = if matches!(task.role, Role::Ping | Role::Pong) {
+            History::KeepLast(1)
+        } else {
+            History::KeepAll
+        };
         Ok(Self { participant, batched: task.batched, size: task.size, history })
     }
 
@@ -146,11 +151,16 @@ impl<A: Take> DataReaderListener<Message> for Taker<A> {
 }
 
 /// A taker with its reader, as the task wants it.
-fn arrange<A: Take>(place: &Place, task: &Task, topic: &str, act: A) -> Result<(Arc<Taker<A>>, Taking), Wrong> {
+fn arrange<A: Take>(
+    place: &Place,
+    task: &Task,
+    topic: &str,
+    act: A,
+) -> Result<(Arc<Taker<A>>, Taking), Wrong> {
     let taker = Taker::new(act);
     let waits = WaitSet::new();
-    let listener = (task.wake == Wake::Listener)
-        .then(|| Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>);
+    let listener =
+        (task.wake == Wake::Listener).then(|| Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>);
     let calls = listener.is_some();
     let reader = place.reader(topic, listener)?;
     if !calls {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, recvmsg, sendmmsg,
-    sendmsg, setsockopt, sockopt,
+    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, recvmsg,
+    sendmmsg, sendmsg, setsockopt, sockopt,
 };
 
 use super::measure::{
-    Counter, Role, RoundTrips, Task, Wake, Wrong, answered, at_end, cannot, end_of_input, first, publish, ready,
-    until_silent,
+    Counter, Role, RoundTrips, Task, Wake, Wrong, answered, at_end, cannot, end_of_input, first, publish,
+    ready, until_silent,
 };
 
 /// How datagrams leave and are read.
@@ -166,7 +166,9 @@ fn write_one(task: &Task, socket: &UdpSocket) -> Result<(), Wrong> {
 fn full(sent: std::io::Result<()>) -> Result<bool, Wrong> {
     match sent {
         Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(nix::libc::ENOBUFS | nix::libc::EAGAIN)) => Ok(false),
+        Err(error) if matches!(error.raw_os_error(), Some(nix::libc::ENOBUFS | nix::libc::EAGAIN)) => {
+            Ok(false)
+        }
         Err(error) => Err(error.into()),
     }
 }
