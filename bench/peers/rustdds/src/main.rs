@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token};
 use rustdds::no_key::{DataReader, DataWriter};
 use rustdds::policy::{Durability, History, Reliability};
-use rustdds::{DomainParticipant, QosPolicies, QosPolicyBuilder, Topic, TopicKind, WriteError};
+use rustdds::dds::result::WriteError;
+use rustdds::{
+    DataWriterStatus, DomainParticipant, QosPolicies, QosPolicyBuilder, StatusEvented as _, Topic, TopicKind,
+};
 use serde::{Deserialize, Serialize};
 
 use measure::{
@@ -157,7 +160,7 @@ fn send(writer: &DataWriter<Message>, message: &mut Message, number: u64) -> Res
 /// Waits until there is a reader.
 fn meet(writer: &DataWriter<Message>) -> Result<(), Wrong> {
     let start = Instant::now();
-    while writer.get_matched_subscriptions().is_empty() {
+    while !matches!(writer.try_recv_status(), Some(DataWriterStatus::PublicationMatched { current, .. }) if current.count() > 0) {
         if start.elapsed() > MEETING {
             return Err("the other side was not found".into());
         }
