@@ -311,7 +311,7 @@ pub(crate) fn publish(
     let (start, before) = (Instant::now(), processor());
     let (mut count, mut refused) = (0_u64, 0_u64);
     // The clock is read now and then: it would be a part of what is measured.
-    while !ends.load(Ordering::Relaxed) && (count % 64 != 0 || start.elapsed() < task.time) {
+    while !ends.load(Ordering::Relaxed) && (!count.is_multiple_of(64) || start.elapsed() < task.time) {
         if write(count)? {
             count += 1;
         } else {
@@ -357,7 +357,7 @@ impl Counter {
         self.wrong += u64::from(size != self.size);
         self.greatest = self.greatest.max(number);
         // As above; the end of a burst is seen by `idle`.
-        if self.count % 64 == 0 {
+        if self.count.is_multiple_of(64) {
             self.last = Instant::now();
         }
     }
