@@ -27,7 +27,7 @@ pub(crate) enum Scope {
     All,
     /// Many samples through the network.
     Rates,
-    /// Shared memory.
+    /// Shared memory, and starts.
     Memory,
 }
 
@@ -38,7 +38,7 @@ impl Scope {
         match self {
             Self::All => true,
             Self::Rates => cell.kind == Kind::Rate && !memory,
-            Self::Memory => memory,
+            Self::Memory => memory || cell.kind == Kind::Start,
         }
     }
 }

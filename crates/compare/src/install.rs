@@ -24,38 +24,47 @@ pub(crate) struct Recipe {
     files: &'static [(&'static str, &'static str)],
 }
 
-macro_rules! texts {
+/// The texts of a driver in C, with what it shares with others.
+macro_rules! in_c {
     ($peer:literal: $($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../bench/peers/", $peer, "/", $name)))),*]
-    };
-    ($peer:literal: $($name:literal)* ; $($other:literal = $path:literal)*) => {
         &[
             $(($name, include_str!(concat!("../../../bench/peers/", $peer, "/", $name))),)*
-            $(($other, include_str!($path)),)*
+            ("measure.h", include_str!("../../../bench/peers/measure.h")),
+        ]
+    };
+}
+
+/// The same in Rust.
+macro_rules! in_rust {
+    ($peer:literal) => {
+        &[
+            ("build", include_str!("../../../bench/peers/build-rust")),
+            ("Cargo.toml", include_str!(concat!("../../../bench/peers/", $peer, "/Cargo.toml"))),
+            ("src/main.rs", include_str!(concat!("../../../bench/peers/", $peer, "/src/main.rs"))),
+            ("src/roles.rs", include_str!("../../../bench/peers/roles.rs")),
+            ("src/measure.rs", include_str!("driver/measure.rs")),
         ]
     };
 }
 
 /// All that can be built.
-pub(crate) const RECIPES: [Recipe; 3] = [
+pub(crate) const RECIPES: [Recipe; 6] = [
     Recipe {
         name: "raw-memory",
         about: "shared memory with futexes, or spinning",
         scope: Scope::Memory,
-        files: texts!("raw-memory": "build" "driver.c"; "measure.h" = "../../../bench/peers/measure.h"),
+        files: in_c!("raw-memory": "build" "driver.c"),
     },
     Recipe {
         name: "cyclone",
         about: "Eclipse Cyclone DDS, from Debian",
         scope: Scope::All,
-        files: texts!("cyclone": "build" "driver.c" "message.idl"; "measure.h" = "../../../bench/peers/measure.h"),
+        files: in_c!("cyclone": "build" "driver.c" "message.idl"),
     },
-    Recipe {
-        name: "rustdds",
-        about: "RustDDS, from crates.io",
-        scope: Scope::All,
-        files: texts!("rustdds": "build" "Cargo.toml" "src/main.rs"; "src/measure.rs" = "driver/measure.rs"),
-    },
+    Recipe { name: "rustdds", about: "RustDDS 0.15.1", scope: Scope::All, files: in_rust!("rustdds") },
+    Recipe { name: "dust_dds", about: "Dust DDS 0.16.0", scope: Scope::All, files: in_rust!("dust_dds") },
+    Recipe { name: "zenoh", about: "zenoh 1.10.2, TCP", scope: Scope::All, files: in_rust!("zenoh") },
+    Recipe { name: "iceoryx2", about: "iceoryx2 0.10.0", scope: Scope::Memory, files: in_rust!("iceoryx2") },
 ];
 
 /// Longest time for one.
