@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +13,16 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __cplusplus
+#include <atomic>
+using std::atomic_bool;
+using std::atomic_load;
+using std::atomic_load_explicit;
+using std::atomic_store;
+using std::memory_order_relaxed;
+#else
+#include <stdatomic.h>
+#endif
 
 enum role { PING, PONG, PUB, SUB, EARLY, FIRST };
 enum wake { LISTENER, WAITSET, SPIN };
@@ -159,7 +168,7 @@ static inline void trips_new(struct trips *trips, const struct task *task) {
   memset(trips, 0, sizeof *trips);
   pthread_mutex_init(&trips->lock, NULL);
   pthread_cond_init(&trips->over, NULL);
-  trips->times = malloc(task->count * sizeof *trips->times);
+  trips->times = (uint64_t *)malloc(task->count * sizeof *trips->times);
   if (!trips->times) fail("no memory");
   trips->count = task->count;
   trips->warm_up = task->warm_up;

@@ -24,7 +24,7 @@ pub(crate) struct Recipe {
     files: &'static [(&'static str, &'static str)],
 }
 
-/// The texts of a driver in C, with what it shares with others.
+/// The texts of a driver in C or C++, with what it shares with others.
 macro_rules! in_c {
     ($peer:literal: $($name:literal)*) => {
         &[
@@ -48,7 +48,7 @@ macro_rules! in_rust {
 }
 
 /// All that can be built.
-pub(crate) const RECIPES: [Recipe; 6] = [
+pub(crate) const RECIPES: [Recipe; 7] = [
     Recipe {
         name: "raw-memory",
         about: "shared memory with futexes, or spinning",
@@ -60,6 +60,12 @@ pub(crate) const RECIPES: [Recipe; 6] = [
         about: "Eclipse Cyclone DDS, from Debian",
         scope: Scope::All,
         files: in_c!("cyclone": "build" "driver.c" "message.idl"),
+    },
+    Recipe {
+        name: "fastdds",
+        about: "eProsima Fast DDS, from Debian, UDP",
+        scope: Scope::All,
+        files: in_c!("fastdds": "build" "driver.cpp"),
     },
     Recipe { name: "rustdds", about: "RustDDS 0.15.1", scope: Scope::All, files: in_rust!("rustdds") },
     Recipe { name: "dust_dds", about: "Dust DDS 0.16.0", scope: Scope::All, files: in_rust!("dust_dds") },
