@@ -50,12 +50,16 @@ impl Driver {
     /// [`Why::Failed`].
     pub(crate) fn start(role: &'static str, mut command: Command, core: usize) -> Result<Self, Why> {
         let failed = |what: String| Why::Failed(format!("{role}: {what}"));
-        // A child has the cores of the thread that starts it.
+        // A child has the cores of the thread that starts it. The thread itself goes back, so as not to be in the way.
+        let before = udp::thread::cores().map_err(|error| failed(error.to_string()))?;
         udp::thread::set_cores(&[core]).map_err(|error| failed(format!("core {core}: {error}")))?;
         // A group of its own: Ctrl-C is for us to deal with.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let started = Instant::now();
-        let mut child = command.spawn().map_err(|error| failed(format!("cannot be started: {error}")))?;
+        let child = command.spawn();
+        // Where it stays otherwise does little harm.
+        let _ = udp::thread::set_cores(&before);
+        let mut child = child.map_err(|error| failed(format!("cannot be started: {error}")))?;
         let input = child.stdin.take();
         let (told, lines) = sync_channel(WAITING);
         if let Some(output) = child.stdout.take() {
@@ -213,8 +217,7 @@ mod tests {
         let core = udp::thread::cores().unwrap()[0];
         let mut command = Command::new("sh");
         command.args(["-c", text]);
-        // The core is set on a thread of its own, so that other tests keep theirs.
-        thread::scope(|scope| scope.spawn(|| Driver::start("driver", command, core)).join().unwrap()).unwrap()
+        Driver::start("driver", command, core).unwrap()
     }
 
     #[test]
