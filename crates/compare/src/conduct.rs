@@ -6,6 +6,7 @@ use crate::cell::{Cell, Kind, Placement};
 use crate::contender::{Contender, Program};
 use crate::process::{Driver, Why};
 use crate::protocol::{Said, Times, Used};
+use crate::stage::Stage;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +71,7 @@ pub(crate) struct Cores {
 
 /// Plays all passes; results by cell and contender, in their order. It ends early if the user wants it or time is up.
 pub(crate) fn play(
+    stage: &Stage,
     cells: &[Cell],
     contenders: &[Contender],
     effort: &Effort,
@@ -105,6 +107,7 @@ pub(crate) fn play(
                     contender.name,
                     cell.title
                 ));
+                stage.clear();
                 ask(results, pass, cell, contender, effort, cores, stopped);
             }
         }

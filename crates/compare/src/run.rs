@@ -7,6 +7,7 @@ use crate::conduct::{Cores, Effort, play};
 use crate::contender::{Contender, Program, Scope};
 use crate::install::{self, RECIPES};
 use crate::report::{Report, Who, rows};
+use crate::stage::Stage;
 use crate::{cell, page, stage, text};
 
 /// Command line of `punctual perf compare`.
@@ -85,7 +86,7 @@ pub fn run(
     let first = *cores.first().ok_or_else(|| Wrong::System("no core to run on".to_owned()))?;
     let cores = Cores { first, second: cores.get(1).copied() };
     // The rights are found out before minutes of building, too.
-    on_stage(|| Ok(()))?;
+    on_stage(|_| ())?;
     let mut contenders = own();
     for recipe in RECIPES.iter().filter(|recipe| wanted.contains(&recipe.name)) {
         match recipe.ensure(&folder, !arguments.offline, stopped, progress) {
@@ -104,7 +105,7 @@ pub fn run(
         limit: Duration::from_secs(60 * u64::from(arguments.limit)),
     };
     let (start, load) = (Instant::now(), load());
-    let all = on_stage(|| Ok(play(&cells, &contenders, &effort, cores, stopped, progress)))?;
+    let all = on_stage(|stage| play(stage, &cells, &contenders, &effort, cores, stopped, progress))?;
     progress("");
     let report = Report {
         machine: machine(&effort, cores, &load, start.elapsed()),
@@ -129,8 +130,8 @@ pub fn run(
 }
 
 /// Does something on a thread that is on the stage.
-fn on_stage<T: Send>(act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, Wrong> {
-    let done = std::thread::scope(|scope| scope.spawn(|| stage::enter().and_then(|()| act())).join());
+fn on_stage<T: Send>(act: impl FnOnce(&Stage) -> T + Send) -> Result<T, Wrong> {
+    let done = std::thread::scope(|scope| scope.spawn(|| stage::enter().map(|stage| act(&stage))).join());
     match done {
         Ok(done) => done.map_err(Wrong::System),
         Err(panic) => std::panic::resume_unwind(panic),

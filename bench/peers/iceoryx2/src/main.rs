@@ -78,7 +78,7 @@ impl roles::Peer for Peer {
             .backpressure_strategy(BackpressureStrategy::RetryUntilDelivered)
             .create()?;
         let notifier = self.events(topic)?.map(|events| events.notifier_builder().create()).transpose()?;
-        Ok(Writer { publisher, samples, notifier, size: self.size })
+        Ok(Writer { publisher, samples, notifier, data: vec![0x5a; self.size] })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -91,20 +91,12 @@ struct Writer {
     publisher: Publisher<Ipc, [u8], ()>,
     samples: Samples<Ipc, [u8], ()>,
     notifier: Option<Notifier<Ipc>>,
-    size: usize,
+    data: Vec<u8>,
 }
 
 impl Writer {
-    fn send(&mut self, number: u64, data: Option<&[u8]>) -> Result<(), Wrong> {
-        let sample = self.publisher.loan_slice_uninit(self.size)?;
-        let sample = match data {
-            Some(data) => sample.write_from_slice(data),
-            None => {
-                let number = number.to_le_bytes();
-                sample.write_from_fn(|at| number.get(at).copied().unwrap_or(0x5a))
-            }
-        };
-        sample.send()?;
+    fn send(&self, data: &[u8]) -> Result<(), Wrong> {
+        self.publisher.loan_slice_uninit(data.len())?.write_from_slice(data).send()?;
         if let Some(notifier) = &self.notifier {
             notifier.notify()?;
         }
@@ -120,11 +112,14 @@ impl roles::Writer for Writer {
     }
 
     fn write(&mut self, number: u64) -> Result<bool, Wrong> {
-        self.send(number, None).map(|()| true)
+        if let Some(place) = self.data.first_chunk_mut() {
+            *place = number.to_le_bytes();
+        }
+        self.send(&self.data).map(|()| true)
     }
 
     fn give_back(&mut self, sample: Sample) -> Result<(), Wrong> {
-        self.send(0, Some(sample.0.payload()))
+        self.send(sample.0.payload())
     }
 
     fn settle(&mut self) -> Result<(), Wrong> {
