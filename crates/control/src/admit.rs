@@ -24,11 +24,11 @@ impl ResourceManager {
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
         let had_room = self.room_for.remove(&pair);
         let begun = self.decide(now, pair);
-        if had_room && !begun {
+        let is_parked = self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Parked);
+        if had_room && (!begun || is_parked) {
             self.room_for.insert(pair);
         } else if had_room && !self.room_for.contains(&pair) {
-            // Those that have waited for it come after it.
-            self.unpark();
+            self.room_is_settled();
         }
         begun
     }
@@ -39,15 +39,8 @@ impl ResourceManager {
             return true;
         }
         asked.serial = asked.request.serial;
+        asked.looked = self.changes;
         let own = asked.grant;
-        let importance = asked.request.contract.importance;
-        let more = |other: &Pair| {
-            self.asked.get(other).is_some_and(|other| other.request.contract.importance > importance)
-        };
-        if self.room_for.iter().any(more) {
-            self.park(pair);
-            return true;
-        }
         let wish = match self.examine(pair) {
             Ok(wish) => wish,
             Err(Obstacle::Wrong(reason)) => {
@@ -108,9 +101,8 @@ impl ResourceManager {
 
     /// Whether there is a place for a wish as things are.
     fn fits(&self, wish: &Wish) -> bool {
-        let trees = self.topology.trees(wish.from, &[wish.to], &[], self.config.ways.max(1));
         let flow = self.flow(wish.from, wish);
-        flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &trees).is_ok())
+        flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &self.trees(wish)).is_ok())
     }
 
     fn park(&mut self, pair: Pair) {
@@ -158,7 +150,7 @@ impl ResourceManager {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
         };
-        let trees = self.topology.trees(wish.from, &[wish.to], &[], self.config.ways.max(1));
+        let trees = self.trees(wish);
         if trees.is_empty() {
             let reason = self.no_way(wish);
             self.wait(now, pair, &reason);
@@ -168,6 +160,9 @@ impl ResourceManager {
         let same_tuple =
             |grant: &Granted| (grant.source, grant.destination) == (wish.source, wish.destination);
         match self.ledger.plan_among(number, &flow, &trees) {
+            Ok(plan) if self.is_behind_others(pair, &plan) => {
+                self.wait_for_room(now, pair, "another request that waits for room comes before it");
+            }
             Ok(plan) => {
                 let granted = match self.granted(&plan, wish, replaces, pairs) {
                     Ok(granted) => granted,
@@ -188,7 +183,7 @@ impl ResourceManager {
                     return true;
                 }
                 if !plan.moves.is_empty() {
-                    if self.busy() > 0 {
+                    if self.changing() > 0 {
                         return false;
                     }
                     if let Some(reason) = self.immovable(&plan) {
@@ -198,10 +193,17 @@ impl ResourceManager {
                 }
                 self.install(now, plan, granted);
             }
+            Err(_) if self.room_is_coming(&flow, &trees) => {
+                self.wait_for_room(now, pair, "it waits for the place of a flow that is on its way out");
+            }
             Err(reason) => {
                 let victims = self.victims(number, &flow, &trees, replaces);
                 if let Some((victims, why)) = victims {
-                    self.make_room(now, wish, victims, &pairs, why);
+                    if self.yields_room(pair) {
+                        self.wait_for_room(now, pair, "room is being made for a more important request");
+                    } else {
+                        self.make_room(now, wish, victims, &pairs, why);
+                    }
                     return true;
                 }
                 let refusal = self.refusal(number, &flow, &trees, reason);

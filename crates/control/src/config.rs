@@ -24,8 +24,10 @@ pub struct Config {
     pub most_addresses: usize,
     /// Seconds without a packet after which a learned address is forgotten by the switch.
     pub address_timeout: u16,
-    /// Refused requests that are looked at again when something has become free or come back.
+    /// Refused requests that are looked at again at a time when something has become free or come back; the others follow.
     pub most_retries: usize,
+    /// The time between them and the next ones.
+    pub retry_interval: Duration,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             most_addresses: 1_024,
             address_timeout: 300,
             most_retries: 64,
+            retry_interval: Duration::from_millis(20),
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod report;
 mod requests;
 mod resource_manager;
 mod restore;
+mod room;
 mod spanning;
 mod state;
 mod switches;

@@ -84,15 +84,15 @@ impl ResourceManager {
     }
 
     pub(crate) fn want_tree(&mut self) {
-        if self.wanted_tree() != self.tree && !self.queue.contains(&Work::Tree) {
-            self.queue.push_front(Work::Tree);
+        if self.wanted_tree() != self.tree && !self.chores.contains(&Work::Tree) {
+            self.chores.push_front(Work::Tree);
         }
     }
 
     /// Changes the tree: first links are closed that are not in the new one, everywhere; then others are opened. False
     /// if something else has to end before.
     pub(crate) fn begin_tree(&mut self, now: Duration) -> bool {
-        if self.busy() > 0 {
+        if self.changing() > 0 {
             return false;
         }
         let wanted = self.wanted_tree();

@@ -287,14 +287,26 @@ impl ResourceManager {
     }
 
     /// How much is under way that changes grants or the tree.
+    pub(crate) fn changing(&self) -> usize {
+        self.changes_under_way().count()
+    }
+
+    /// The same without what only lets time pass: that keeps nobody from beginning.
     pub(crate) fn busy(&self) -> usize {
-        let changes = |operation: &&Operation| {
+        let holds = |operation: &&Operation| {
+            let mut waiting = operation.waiting.values();
+            !operation.waiting.is_empty() && waiting.all(|task| matches!(task, Task::Hold(_)))
+        };
+        self.changes_under_way().filter(|operation| !holds(operation)).count()
+    }
+
+    fn changes_under_way(&self) -> impl Iterator<Item = &Operation> {
+        self.operations.values().filter(|operation| {
             !matches!(
                 operation.kind,
                 Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. }
             )
-        };
-        self.operations.values().filter(changes).count()
+        })
     }
 
     /// Whether other flows move, or the tree changes: nothing else may begin.

@@ -21,7 +21,10 @@ impl ResourceManager {
     pub(crate) fn ended(&mut self, now: Duration, ended: Ended) {
         let Ended { kind, failed, missed } = ended;
         match kind {
-            Kind::Admit { number, plan } => self.installed_grant(now, number, &plan, failed, missed),
+            Kind::Admit { number, plan } => {
+                self.installed_grant(now, number, &plan, failed, missed);
+                self.room_is_settled();
+            }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
             Kind::Farewell { number, pairs } => {
                 for pair in pairs {
@@ -29,7 +32,7 @@ impl ResourceManager {
                         self.actions.push_back(Action::Dispose(pair));
                     }
                 }
-                self.queue.push_back(Work::Release(number));
+                self.chores.push_back(Work::Release(number));
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
@@ -213,7 +216,10 @@ impl ResourceManager {
             grant.phase = GrantPhase::Leaving(missed);
         }
         if again {
-            self.queue.push_back(Work::Release(number));
+            self.chores.push_back(Work::Release(number));
+        } else {
+            // Who has waited for its place does not get it soon.
+            self.look_again();
         }
     }
 

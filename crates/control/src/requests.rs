@@ -13,7 +13,7 @@ use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Work, dscp};
+use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, dscp};
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -53,6 +53,8 @@ impl ResourceManager {
             }
             let serial = request.serial;
             let asked = Asked {
+                age: self.next_age,
+                looked: 0,
                 request,
                 facts,
                 verdict: unknown,
@@ -63,17 +65,17 @@ impl ResourceManager {
                 repeat_at: None,
                 measured: None,
             };
+            self.next_age += 1;
             self.asked.insert(pair, asked);
             self.publish(pair);
-            self.queue.push_back(Work::Request(pair));
+            self.enqueue(pair);
             return;
         };
         asked.facts = facts;
         if asked.request == request {
             let retry = matches!(asked.progress, Progress::Answered { retry: true });
             if retry {
-                asked.progress = Progress::Queued;
-                self.queue.push_back(Work::Request(pair));
+                self.enqueue(pair);
             }
             self.publish(pair);
             return;
@@ -83,13 +85,12 @@ impl ResourceManager {
         }
         asked.request = request;
         match asked.progress {
-            Progress::Answered { .. } | Progress::Waiting => {
+            Progress::Answered { .. } | Progress::Waiting | Progress::Queued => {
                 asked.deadline = None;
-                asked.progress = Progress::Queued;
-                self.queue.push_back(Work::Request(pair));
+                self.enqueue(pair);
             }
-            // It is looked at when its time comes, or when what is under way has ended.
-            Progress::Queued | Progress::Parked | Progress::Working => {}
+            // It is looked at when what is under way has ended.
+            Progress::Parked | Progress::Working => {}
         }
         self.put_off(pair, "");
     }
@@ -172,8 +173,7 @@ impl ResourceManager {
         let Some(asked) = self.asked.get_mut(&pair) else { return };
         let failed = matches!(asked.verdict.state, State::Refused | State::Revoked);
         if failed && asked.progress == (Progress::Answered { retry: false }) {
-            asked.progress = Progress::Queued;
-            self.queue.push_back(Work::Request(pair));
+            self.enqueue(pair);
         }
     }
 
@@ -202,8 +202,7 @@ impl ResourceManager {
         if asked.serial == asked.request.serial {
             asked.progress = Progress::Answered { retry };
         } else {
-            asked.progress = Progress::Queued;
-            self.queue.push_back(Work::Request(pair));
+            self.enqueue(pair);
         }
     }
 
@@ -239,9 +238,7 @@ impl ResourceManager {
     /// Something is missing that may come: the request waits for it, and is refused after a while.
     pub(crate) fn wait(&mut self, now: Duration, pair: Pair, reason: &str) {
         let Some(asked) = self.asked.get_mut(&pair) else { return };
-        let decided = asked.verdict.serial == asked.serial
-            && matches!(asked.verdict.state, State::Refused | State::Revoked);
-        if decided || asked.deadline.is_some_and(|deadline| deadline <= now) {
+        if asked.is_refused() || asked.deadline.is_some_and(|deadline| deadline <= now) {
             self.refuse(now, pair, reason, Offer::default(), true);
             return;
         }
@@ -352,32 +349,11 @@ impl ResourceManager {
         })
     }
 
-    /// Requests that were refused or wait are looked at again: something has changed. The most important first.
-    pub(crate) fn look_again(&mut self) {
-        let mut again: Vec<(core::cmp::Reverse<u8>, Pair)> = self
-            .asked
-            .iter()
-            .filter(|(_, asked)| match asked.progress {
-                Progress::Waiting => true,
-                Progress::Answered { retry } => retry,
-                Progress::Queued | Progress::Parked | Progress::Working => false,
-            })
-            .map(|(pair, asked)| (core::cmp::Reverse(asked.request.contract.importance), *pair))
-            .collect();
-        again.sort_unstable();
-        for (_, pair) in again.into_iter().take(self.config.most_retries) {
-            if let Some(asked) = self.asked.get_mut(&pair) {
-                asked.progress = Progress::Queued;
-                self.queue.push_back(Work::Request(pair));
-            }
-        }
-    }
-
     /// The pair is not asked for any more.
     pub(crate) fn forget(&mut self, now: Duration, pair: Pair) {
         let known = self.asked.remove(&pair);
         if self.room_for.remove(&pair) {
-            self.unpark();
+            self.room_is_settled();
         }
         let serving: Vec<u64> = self
             .grants

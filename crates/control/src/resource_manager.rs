@@ -18,7 +18,7 @@ use crate::entries;
 use crate::learning::Addresses;
 use crate::network::{Network, NetworkError};
 use crate::operation::Operation;
-use crate::state::{Asked, Granted, Phase, Progress, Site, SwitchState, Timer, Work};
+use crate::state::{Asked, Granted, Phase, Site, SwitchState, Timer, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -43,8 +43,11 @@ pub struct ResourceManager {
     /// Grants in force or on their way in, by where they come from and go to.
     pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
     pub(crate) asked: BTreeMap<Pair, Asked>,
-    pub(crate) queue: VecDeque<Work>,
-    /// Pairs for which room is being made: less important ones wait, so that they do not take it.
+    /// What is to be begun before requests.
+    pub(crate) chores: VecDeque<Work>,
+    /// Requests whose turn comes, the first one first.
+    pub(crate) turns: BTreeSet<Turn>,
+    /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     pub(crate) room_for: BTreeSet<Pair>,
     pub(crate) operations: BTreeMap<u64, Operation>,
     pub(crate) tokens: BTreeMap<Token, u64>,
@@ -54,6 +57,11 @@ pub struct ResourceManager {
     pub(crate) next_operation: u64,
     pub(crate) next_token: u64,
     pub(crate) next_grant: u64,
+    pub(crate) next_age: u64,
+    /// How often something has become free or come back.
+    pub(crate) changes: u64,
+    /// When requests that have not been looked at since are.
+    pub(crate) look_at: Option<Duration>,
 }
 
 impl ResourceManager {
@@ -92,7 +100,8 @@ impl ResourceManager {
             grants: BTreeMap::new(),
             tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
-            queue: VecDeque::new(),
+            chores: VecDeque::new(),
+            turns: BTreeSet::new(),
             room_for: BTreeSet::new(),
             operations: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -102,6 +111,9 @@ impl ResourceManager {
             next_operation: 0,
             next_token: 0,
             next_grant: 1,
+            next_age: 0,
+            changes: 0,
+            look_at: None,
             network,
         };
         let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
@@ -144,6 +156,8 @@ impl ResourceManager {
                 Timer::Repeat(pair) => self.repeat(now, time, pair),
                 Timer::Wait(pair) => self.wait_is_over(now, pair),
                 Timer::Retry(pair) => self.retry(pair),
+                // The work below begins with it.
+                Timer::Look => {}
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }
@@ -207,29 +221,22 @@ impl ResourceManager {
         self.work(now);
     }
 
-    /// Begins what can begin, in the order of the queue.
+    /// Begins what can begin, in the order of turns.
     pub(crate) fn work(&mut self, now: Duration) {
-        while self.busy() < self.config.most_operations.max(1) && !self.is_exclusive() {
-            let Some(work) = self.queue.pop_front() else { break };
+        loop {
+            self.look(now);
+            if self.busy() >= self.config.most_operations.max(1) || self.is_exclusive() {
+                break;
+            }
+            let Some(work) = self.next_work() else { break };
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Release(number) => self.begin_release(now, number),
                 Work::Tree => self.begin_tree(now),
             };
             if !begun {
-                self.queue.push_front(work);
+                self.put_back(work);
                 break;
-            }
-        }
-    }
-
-    /// Puts requests back into the queue that have waited for something to end: before others, for which room may have been
-    /// made with it, too.
-    pub(crate) fn unpark(&mut self) {
-        for (pair, asked) in &mut self.asked {
-            if asked.progress == Progress::Parked {
-                asked.progress = Progress::Queued;
-                self.queue.push_front(Work::Request(*pair));
             }
         }
     }

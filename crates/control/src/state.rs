@@ -3,11 +3,12 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::time::Duration;
 
 use latency::ledger::Plan;
 use wire::Guid;
-use wire::admission::{Contract, Measured, Request, Socket, Verdict};
+use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
 use crate::action::{Facts, GateChange, GateKey, Pair, StoreChange, Token};
 use crate::learning::Addresses;
@@ -116,9 +117,16 @@ pub(crate) enum Progress {
     Answered { retry: bool },
 }
 
+/// The place of a request among others: importance, then age.
+pub(crate) type Turn = (Reverse<u8>, u64, Pair);
+
 /// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
+    /// The how-manieth request it is.
+    pub(crate) age: u64,
+    /// How many changes there had been when it was last looked at.
+    pub(crate) looked: u64,
     pub(crate) request: Request,
     pub(crate) facts: Facts,
     /// What was said last.
@@ -132,6 +140,13 @@ pub(crate) struct Asked {
     /// When its verdict is said again.
     pub(crate) repeat_at: Option<Duration>,
     pub(crate) measured: Option<Measured>,
+}
+
+impl Asked {
+    /// Whether what it asks for was answered with no.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.verdict.serial == self.serial && matches!(self.verdict.state, State::Refused | State::Revoked)
+    }
 }
 
 /// Something that waits for its turn.
@@ -149,6 +164,7 @@ pub(crate) enum Timer {
     Repeat(Pair),
     Wait(Pair),
     Retry(Pair),
+    Look,
     Away(Site),
     Restored(u64),
 }

@@ -287,7 +287,7 @@ impl ResourceManager {
                 gone.push(Work::Release(grant.number));
             }
         }
-        self.queue.extend(gone);
+        self.chores.extend(gone);
         self.rebuild_topology();
         self.want_tree();
         self.hold_restored();

@@ -15,12 +15,13 @@ use tokio::sync::mpsc::{Sender, channel};
 use wire::admission::{Report, Verdict};
 
 use crate::connection::{Connection, ConnectionId, Heard};
+use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
 use crate::orders::{GateOrder, Next};
 use crate::session::{News, Session};
-use crate::store::Store;
+use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
-use crate::{Error, Settings, facts};
+use crate::{Error, Settings};
 
 /// Most connections that may be switches.
 const CONNECTIONS: usize = 1_024;
@@ -49,6 +50,10 @@ struct Daemon<'d> {
     verdicts: BTreeMap<Pair, Verdict>,
     /// Answers that are known at once, told when the manager is not in the middle of something.
     answers: VecDeque<(Token, Done)>,
+    /// What is to be stored, in one transaction once nothing else is to be done: the disk takes as long for one as for many.
+    to_store: Vec<Change>,
+    /// The tokens of that.
+    storing: Vec<Token>,
     report_at: Duration,
     epoch: u64,
     next_connection: ConnectionId,
@@ -138,6 +143,8 @@ impl<'d> Daemon<'d> {
             unacknowledged: Vec::new(),
             verdicts: BTreeMap::new(),
             answers: VecDeque::new(),
+            to_store: Vec::new(),
+            storing: Vec::new(),
             report_at: Duration::ZERO,
             epoch,
             next_connection: 0,
@@ -306,10 +313,12 @@ impl<'d> Daemon<'d> {
         let now = self.now();
         let mut arrived = Vec::new();
         self.topics.take(&mut arrived)?;
+        let is_request = |arrived: &Arrived| matches!(arrived, Arrived::Request(_));
+        let discovered = arrived.iter().any(is_request).then(|| Discovered::by(self.participant));
         for arrived in arrived {
             match arrived {
                 Arrived::Request(request) => {
-                    let facts = facts::of(self.participant, &request);
+                    let facts = discovered.as_ref().map(|known| known.facts(&request)).unwrap_or_default();
                     self.manager.request(now, *request, facts);
                 }
                 Arrived::Withdrawn(request) => self.manager.withdraw(now, request.pair()),
@@ -332,6 +341,8 @@ impl<'d> Daemon<'d> {
                 self.act(now, action)?;
             } else if let Some((token, done)) = self.answers.pop_front() {
                 self.manager.stored(now, token, done);
+            } else if !self.to_store.is_empty() {
+                self.store_all();
             } else {
                 break;
             }
@@ -359,13 +370,13 @@ impl<'d> Daemon<'d> {
                     self.close(id, "what it has is not known: it has to connect again");
                 }
             }
-            Action::Store { token, change } => {
-                let done = match self.keep(change) {
-                    Ok(()) => Done::Confirmed,
-                    Err(error) => Done::Failed(error),
-                };
-                self.answers.push_back((token, done));
-            }
+            Action::Store { token, change } => match stored(change) {
+                Ok(change) => {
+                    self.storing.push(token);
+                    self.to_store.push(change);
+                }
+                Err(error) => self.answers.push_back((token, Done::Failed(error))),
+            },
             Action::Publish { token, verdict } => {
                 self.topics.tell(&verdict)?;
                 self.verdicts.insert(verdict.pair(), *verdict);
@@ -402,14 +413,23 @@ impl<'d> Daemon<'d> {
         self.orders.insert(token, (switch, order));
     }
 
-    fn keep(&mut self, change: StoreChange) -> Result<(), String> {
-        let kept = match change {
-            StoreChange::Put(grant) => {
-                let octets = serde_json::to_vec(&*grant).map_err(|error| error.to_string())?;
-                self.store.put(grant.number, &octets)
-            }
-            StoreChange::Remove(number) => self.store.remove(number),
+    fn store_all(&mut self) {
+        let stored = self.store.change(&std::mem::take(&mut self.to_store));
+        let done = match stored {
+            Ok(()) => Done::Confirmed,
+            Err(error) => Done::Failed(error.to_string()),
         };
-        kept.map_err(|error| error.to_string())
+        self.answers.extend(std::mem::take(&mut self.storing).into_iter().map(|token| (token, done.clone())));
+    }
+}
+
+/// A change as it is stored.
+fn stored(change: StoreChange) -> Result<Change, String> {
+    match change {
+        StoreChange::Put(grant) => {
+            let octets = serde_json::to_vec(&*grant).map_err(|error| error.to_string())?;
+            Ok((grant.number, Some(octets)))
+        }
+        StoreChange::Remove(number) => Ok((number, None)),
     }
 }

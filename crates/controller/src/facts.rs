@@ -1,19 +1,45 @@
 //! What the manager's own discovery says of those who ask.
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use control::action::Facts;
-use dds::DomainParticipant;
+use dds::{DiscoveredParticipant, DomainParticipant};
 use wire::admission::Request;
+use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix, Locator};
 
-/// What is known of the pair of a request.
-pub(crate) fn of(participant: &DomainParticipant, request: &Request) -> Facts {
-    let (writer, reader) = request.pair();
-    let endpoints = participant.get_discovered_endpoints();
-    let announced = |guid: Guid| endpoints.iter().find(|endpoint| endpoint.guid == guid);
-    let addresses = |prefix: GuidPrefix| {
-        let participants = participant.get_discovered_participants();
-        let found = participants.iter().find(|found| found.data.prefix == prefix);
+/// All that is known at a moment, for as many requests as have come.
+pub(crate) struct Discovered {
+    participants: Vec<DiscoveredParticipant>,
+    endpoints: Vec<Arc<EndpointData>>,
+}
+
+impl Discovered {
+    pub(crate) fn by(participant: &DomainParticipant) -> Self {
+        Self {
+            participants: participant.get_discovered_participants(),
+            endpoints: participant.get_discovered_endpoints(),
+        }
+    }
+
+    /// What is known of the pair of a request.
+    pub(crate) fn facts(&self, request: &Request) -> Facts {
+        let (writer, reader) = request.pair();
+        let announced = |guid: Guid| self.endpoints.iter().find(|endpoint| endpoint.guid == guid);
+        Facts {
+            contract: announced(writer)
+                .and_then(|writer| writer.offered_assurance)
+                .map(|offered| offered.contract),
+            writer_addresses: self.addresses(writer.prefix),
+            reader_addresses: self.addresses(reader.prefix),
+            maximum_latency: announced(reader)
+                .and_then(|reader| reader.requested_assurance)
+                .map(|requested| requested.maximum_latency),
+        }
+    }
+
+    fn addresses(&self, prefix: GuidPrefix) -> Vec<[u8; 4]> {
+        let found = self.participants.iter().find(|found| found.data.prefix == prefix);
         let locators = found.map(|found| found.data.default_unicast.as_slice()).unwrap_or_default();
         locators
             .iter()
@@ -23,15 +49,5 @@ pub(crate) fn of(participant: &DomainParticipant, request: &Request) -> Facts {
                 _ => None,
             })
             .collect()
-    };
-    Facts {
-        contract: announced(writer)
-            .and_then(|writer| writer.offered_assurance)
-            .map(|offered| offered.contract),
-        writer_addresses: addresses(writer.prefix),
-        reader_addresses: addresses(reader.prefix),
-        maximum_latency: announced(reader)
-            .and_then(|reader| reader.requested_assurance)
-            .map(|requested| requested.maximum_latency),
     }
 }

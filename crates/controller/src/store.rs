@@ -29,18 +29,15 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
 
-    /// Keeps a grant, in place of the former one of its number.
+    /// Keeps grants, each in place of the former one of its number, or forgets them; in this order, all or none.
     ///
     /// # Errors
     /// [`StoreError`]; nothing has changed then.
-    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError>;
-
-    /// Forgets the grant of a number, if there is one.
-    ///
-    /// # Errors
-    /// [`StoreError`]; nothing has changed then.
-    fn remove(&mut self, number: u64) -> Result<(), StoreError>;
+    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError>;
 }
+
+/// A grant to be kept, by its number; without one that of the number is to be forgotten, if there is any.
+pub type Change = (u64, Option<Vec<u8>>);
 
 /// Why the store does not work.
 #[derive(Debug)]
@@ -75,7 +72,7 @@ impl FileStore {
         let failed = |what: String| StoreError { path: path.to_owned(), what };
         let database = Database::create(path).map_err(|error| failed(error.to_string()))?;
         let store = Self { path: path.to_owned(), database };
-        let format = store.change(|meta, _| {
+        let format = store.transact(|meta, _| {
             let known = meta.get(FORMAT_KEY)?.map(|known| known.value());
             if known.is_none() {
                 meta.insert(FORMAT_KEY, FORMAT)?;
@@ -93,7 +90,7 @@ impl FileStore {
     }
 
     /// One transaction, which is on the disk when this returns.
-    fn change<R>(
+    fn transact<R>(
         &self,
         change: impl FnOnce(
             &mut redb::Table<'_, &'static str, u64>,
@@ -113,7 +110,7 @@ impl FileStore {
 
 impl Store for FileStore {
     fn next_epoch(&mut self) -> Result<u64, StoreError> {
-        self.change(|meta, _| {
+        self.transact(|meta, _| {
             let next = meta.get(EPOCH)?.map_or(0, |epoch| epoch.value()).saturating_add(1);
             meta.insert(EPOCH, next)?;
             Ok(next)
@@ -131,12 +128,16 @@ impl Store for FileStore {
         Ok(grants)
     }
 
-    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError> {
-        self.change(|_, grants| grants.insert(number, grant).map(|_| ()))
-    }
-
-    fn remove(&mut self, number: u64) -> Result<(), StoreError> {
-        self.change(|_, grants| grants.remove(number).map(|_| ()))
+    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        self.transact(|_, grants| {
+            for (number, grant) in changes {
+                match grant {
+                    Some(grant) => grants.insert(number, grant.as_slice())?,
+                    None => grants.remove(number)?,
+                };
+            }
+            Ok(())
+        })
     }
 }
 
@@ -156,13 +157,13 @@ impl Store for MemoryStore {
         Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
     }
 
-    fn put(&mut self, number: u64, grant: &[u8]) -> Result<(), StoreError> {
-        self.grants.insert(number, grant.to_vec());
-        Ok(())
-    }
-
-    fn remove(&mut self, number: u64) -> Result<(), StoreError> {
-        self.grants.remove(&number);
+    fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        for (number, grant) in changes {
+            match grant {
+                Some(grant) => self.grants.insert(*number, grant.clone()),
+                None => self.grants.remove(number),
+            };
+        }
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use controller::store::{FileStore, MemoryStore, Store};
+use controller::store::{Change, FileStore, MemoryStore, Store};
 
 /// A file in a folder of its own, which goes with it.
 struct Folder(PathBuf);
@@ -26,17 +26,17 @@ impl Drop for Folder {
     }
 }
 
+fn put(number: u64, grant: &str) -> Change {
+    (number, Some(grant.as_bytes().to_vec()))
+}
+
 #[test]
 fn grants_and_epochs_survive_a_restart() {
     let folder = Folder::new("restart");
     let first = {
         let mut store = FileStore::open(&folder.file()).unwrap();
-        store.put(1, b"one").unwrap();
-        store.put(2, b"two").unwrap();
-        store.put(1, b"one again").unwrap();
-        store.put(3, b"three").unwrap();
-        store.remove(3).unwrap();
-        store.remove(99).unwrap();
+        store.change(&[put(1, "one"), put(2, "two")]).unwrap();
+        store.change(&[put(1, "one again"), put(3, "three"), (3, None), (99, None)]).unwrap();
         store.next_epoch().unwrap()
     };
     let mut store = FileStore::open(&folder.file()).unwrap();
@@ -66,7 +66,7 @@ fn something_else_is_refused_and_left_as_it_is() {
 #[test]
 fn a_store_in_memory_has_larger_epochs_too() {
     let mut one = MemoryStore::default();
-    one.put(7, b"seven").unwrap();
+    one.change(&[put(7, "seven")]).unwrap();
     let first = one.next_epoch().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(2));
     assert_eq!(one.grants().unwrap(), [(7, b"seven".to_vec())]);

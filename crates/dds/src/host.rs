@@ -82,6 +82,12 @@ pub trait Host: Send + Sync + 'static {
     /// until a waiting thread has come back.
     fn keep_own_thread(&self, keep: bool);
 
+    /// True if [`Engine::on_rest`] is called each time before the endpoints' socket is read on. Only then are acknowledgements held back
+    /// for a datagram that takes them along.
+    fn tells_of_rest(&self) -> bool {
+        false
+    }
+
     /// True on a thread that has to receive by itself while it waits: one that is inside [`Engine::on_datagram`] or
     /// [`Engine::on_timeout`] of this participant, as callbacks are, or the only thread of a simulation.
     fn is_inside(&self) -> bool;
@@ -103,6 +109,10 @@ pub trait Engine: Send + Sync + 'static {
         let _ = received;
         self.on_datagram(from, datagram);
     }
+
+    /// Whoever has handed in datagrams of the endpoints has done all that it had to, as has the application on that thread, and is about
+    /// to wait for the next. See [`Host::tells_of_rest`].
+    fn on_rest(&self) {}
 
     /// Does what is due by [`Host::now`] and asks to be woken for the next.
     fn on_timeout(&self);

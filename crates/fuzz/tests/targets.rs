@@ -86,3 +86,13 @@ fn messages_of_openflow() {
 fn a_switch_that_lies() {
     withstands(&targets::OPENFLOW_STREAM, "fuzz.stateless_executions", 5);
 }
+
+#[test]
+fn samples_of_admission() {
+    withstands(&targets::ADMISSION_SAMPLE, "fuzz.participant_executions", 50);
+}
+
+#[test]
+fn lines_of_gates() {
+    withstands(&targets::GATE_LINE, "fuzz.stateless_executions", 20);
+}

@@ -12,6 +12,7 @@ mod description;
 mod document;
 mod explain;
 mod layout;
+mod markup;
 mod models;
 mod network;
 mod page;

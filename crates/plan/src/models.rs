@@ -11,6 +11,7 @@ use latency::units::{MICROSECOND, NANOSECOND};
 use roxmltree::{Node, ParsingOptions};
 
 use crate::document::{Counted, Model};
+use crate::markup;
 use crate::problem::{Problem, Source};
 use crate::quantity::{Rate, Time};
 
@@ -149,6 +150,7 @@ impl Models {
 
     /// All models of an XML file.
     pub(crate) fn add_xml(&mut self, source: Source<'_>) -> Result<(), Problem> {
+        markup::check(source)?;
         let options = ParsingOptions { allow_dtd: false, nodes_limit: 100_000 };
         let document = roxmltree::Document::parse_with_options(source.text, options).map_err(|error| {
             let place = error.pos();

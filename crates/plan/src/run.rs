@@ -65,6 +65,9 @@ pub struct Arguments {
 struct Whole<'w> {
     #[serde(flatten)]
     report: &'w Report,
+    /// The work of planning and reporting, and how much it may have been.
+    steps: u64,
+    most_steps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     what_if: Option<&'w Changes>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +135,8 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         None if arguments.json => {
             let whole = Whole {
                 report: &report,
+                steps: plan.ledger.work().done(),
+                most_steps: plan.ledger.work().most(),
                 what_if: changes.as_ref(),
                 certificates: certificates.as_ref(),
                 simulation: simulation.as_ref(),

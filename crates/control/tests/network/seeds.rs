@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use control::network::Network;
 use openflow::flow::FlowMod;
-use wire::admission::{Contract, Request, State};
+use wire::admission::{Contract, Request, State, Verdict};
 
 use crate::judge::{Case, judge};
 use crate::networks::{GATES, METERS, network, open_vswitch};
@@ -316,6 +316,31 @@ impl Play {
     }
 }
 
+impl Play {
+    /// Nobody goes without what there is: who is refused when all is quiet, and asks the same again, is refused again.
+    fn nobody_starves(&mut self) {
+        let refused = |verdict: &&Verdict| verdict.state != State::Admitted;
+        let refused: Vec<Verdict> = self.world.verdicts.values().filter(refused).cloned().collect();
+        for verdict in refused {
+            // A request that is void has to be made anew.
+            if verdict.reason.contains("ask again") {
+                continue;
+            }
+            self.serial += 1;
+            let Some((asked, _, _)) = self.asked.get_mut(&verdict.pair()) else { continue };
+            asked.serial = self.serial;
+            let asked = asked.clone();
+            self.world.ask(asked);
+            self.world.pass(Duration::from_secs(20));
+            assert_ne!(
+                self.world.state(verdict.pair()),
+                Some(State::Admitted),
+                "it had to ask again: {verdict:?}"
+            );
+        }
+    }
+}
+
 fn play(seed: u64) {
     let mut play = Play::new(seed);
     play.world.connect_all();
@@ -323,6 +348,7 @@ fn play(seed: u64) {
         play.step();
     }
     play.quiet();
+    play.nobody_starves();
     // Nobody wants anything any more: nothing is left.
     for pair in play.asked.keys().copied().collect::<Vec<_>>() {
         play.asked.remove(&pair);

@@ -19,6 +19,8 @@ pub(super) struct Role {
     pub(super) receiver: Receiver,
     pub(super) buffer: Box<[u8]>,
     pub(super) engine: Arc<dyn Engine>,
+    /// It is a socket of endpoints: the engine is told of rests.
+    pub(super) rests: bool,
 }
 
 /// Where the role lies while nobody reads, and where threads wait for it.
@@ -66,11 +68,13 @@ struct State {
     closed: bool,
 }
 
-/// How long the role lies unused at least before the own thread takes it back, and how often it looks while others lead: 500 times a
-/// second are not felt.
+/// How long the role lies unused at least before the own thread takes it back, and how often it looks while others lead now and then.
 const LEAST_PATIENCE: Duration = Duration::from_millis(2);
-/// How long at most: as long as taking it back turns out to have been for nothing, it waits twice as long the next time.
+/// How long at most: as long as taking it back turns out to have been for nothing, it waits twice as long the next time. While others
+/// lead all the time it looks no more often than this.
 const MOST_PATIENCE: Duration = Duration::from_millis(16);
+/// Others lead all the time if they do it so often between two looks of the own thread.
+const BUSY: u64 = 8;
 /// How long the own thread sleeps at most while somebody leads.
 const LONG_SLEEP: Duration = Duration::from_millis(128);
 /// How long the own thread keeps the role after two threads wanted it at once.
@@ -234,12 +238,17 @@ impl Seat {
                 state.sleeps_long = false;
                 return Some(role);
             }
-            state.sleeps_long = sleep > state.patience;
+            state.sleeps_long = rested && sleep > state.patience;
             let (woken, timeout) =
                 self.to_own_thread.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            rested = timeout.timed_out() && state.uses == seen;
-            sleep = if rested { LONG_SLEEP.min(sleep.saturating_mul(2)) } else { state.patience };
+            let uses = state.uses.wrapping_sub(seen);
+            rested = timeout.timed_out() && uses == 0;
+            sleep = match uses {
+                0 if rested => LONG_SLEEP.min(sleep.saturating_mul(2)),
+                BUSY.. => self.most.min(sleep.saturating_mul(2)),
+                _ => state.patience,
+            };
             seen = state.uses;
         }
     }
@@ -337,7 +346,12 @@ mod tests {
     fn role() -> Box<Role> {
         let local = "127.0.0.1:0".parse().unwrap();
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
-        Box::new(Role { receiver: socket.receiver(), buffer: Box::default(), engine: Arc::new(Nothing) })
+        Box::new(Role {
+            receiver: socket.receiver(),
+            buffer: Box::default(),
+            engine: Arc::new(Nothing),
+            rests: true,
+        })
     }
 
     fn seat() -> Arc<Seat> {

@@ -390,6 +390,10 @@ impl Host for Driver {
         }
     }
 
+    fn tells_of_rest(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self, at: Instant) {
         self.timer.wish(at);
     }

@@ -27,6 +27,7 @@ const REST: Duration = Duration::from_millis(1);
 pub(super) struct Assignment {
     receiver: Receiver,
     led: bool,
+    user: bool,
 }
 
 /// The socket of the endpoints that others than its thread may read.
@@ -38,19 +39,19 @@ pub(super) fn led(sockets: &Sockets) -> Option<&Socket> {
 pub(super) fn assignments(sockets: &Sockets) -> Vec<(&'static str, Assignment)> {
     let led = led(sockets).map(Socket::local);
     let named = [
-        (["meta", "meta6"], &sockets.metatraffic),
-        (["user", "user6"], &sockets.user),
-        (["group", "group6"], &sockets.metatraffic_groups),
-        (["ugroup", "ugroup6"], &sockets.user_groups),
+        (["meta", "meta6"], &sockets.metatraffic, false),
+        (["user", "user6"], &sockets.user, true),
+        (["group", "group6"], &sockets.metatraffic_groups, false),
+        (["ugroup", "ugroup6"], &sockets.user_groups, true),
     ];
     named
         .iter()
-        .flat_map(|(names, pair)| pair.iter().map(move |socket| (names, socket)))
-        .map(|(names, socket)| {
+        .flat_map(|(names, pair, user)| pair.iter().map(move |socket| (names, socket, *user)))
+        .map(|(names, socket, user)| {
             let local: SocketAddr = socket.local();
             let [v4, v6] = names;
             let name = if local.is_ipv4() { v4 } else { v6 };
-            (*name, Assignment { receiver: socket.receiver(), led: Some(local) == led })
+            (*name, Assignment { receiver: socket.receiver(), led: Some(local) == led, user })
         })
         .collect()
 }
@@ -64,8 +65,9 @@ enum End {
 impl Driver {
     /// The thread of a socket.
     pub(super) fn read(&self, assignment: Assignment, engine: Arc<dyn Engine>) {
-        let mut role = Box::new(Role { receiver: assignment.receiver, buffer: buffer(), engine });
-        let duty = if assignment.led { Duty::Reader } else { Duty::Other };
+        let Assignment { receiver, led, user } = assignment;
+        let mut role = Box::new(Role { receiver, buffer: buffer(), engine, rests: user });
+        let duty = if led { Duty::Reader } else { Duty::Other };
         let mut served = false;
         while !self.is_closing() {
             match self.read_one(&mut role, duty, Wait::Forever) {
@@ -124,7 +126,7 @@ impl Driver {
             (socket.receiver(), Arc::clone(engine))
         };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
-        let mut role = Role { receiver, buffer, engine };
+        let mut role = Role { receiver, buffer, engine, rests: true };
         let pumping = self.pumping.swap(inside::this_thread(), SeqCst);
         let reader = self.timer.set_reader(until);
         fence(SeqCst);
@@ -148,6 +150,10 @@ impl Driver {
 
     /// One datagram; or why there was none.
     fn read_one(&self, role: &mut Role, duty: Duty, wait: Wait) -> Option<End> {
+        if role.rests {
+            let _inside = Inside::enter(self.id, duty);
+            role.engine.on_rest();
+        }
         match role.receiver.receive(&mut role.buffer, wait) {
             Ok(Received::Datagram(datagram)) => {
                 if self.is_closing() {

@@ -96,7 +96,8 @@ impl Node {
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let reliable = qos.endpoint.reliability.kind == ReliabilityKind::Reliable;
         let cache = DataReader::new(guid, qos, types)?;
-        let rtps = Reader::new(ReaderConfig::new(guid, reliable));
+        let holds = self.host.tells_of_rest();
+        let rtps = Reader::new(ReaderConfig { holds, ..ReaderConfig::new(guid, reliable) });
         let cell = Arc::new(ReaderCell::new(rtps, cache, watch));
         self.routes.change(|routes| routes.readers.insert(guid.entity_id, Arc::clone(&cell)));
         Ok(cell)

@@ -6,6 +6,7 @@ mod apply;
 mod assurance;
 pub(crate) mod builtin;
 mod endpoints;
+mod held;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
@@ -33,6 +34,7 @@ use crate::lock::lock;
 use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
+use held::Held;
 use reader::ReaderCell;
 use router::Router;
 use routes::{Routes, Snapshot};
@@ -48,6 +50,7 @@ pub(crate) struct Node {
     discovery: Mutex<Discovery<Bytes>>,
     routes: Snapshot,
     timers: Timers,
+    held: Held,
     discovery_alarm: Arc<Alarm>,
     /// What discovery has found or lost, for whoever waits for it.
     pub(crate) found: Arc<Watch>,
@@ -126,6 +129,7 @@ impl Node {
             discovery: Mutex::new(discovery),
             routes: Snapshot::default(),
             timers: Timers::default(),
+            held: Held::default(),
             discovery_alarm: Alarm::new(),
             found: Arc::default(),
             endpoints_told: AtomicU64::new(0),
@@ -263,6 +267,8 @@ impl Node {
         if self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
+        // What waits for company goes now.
+        self.on_rest();
         let now = self.host.now();
         self.command(|work| self.routes().writers.values().for_each(|cell| self.last_words(cell, work)));
         self.command(|work| {
@@ -363,6 +369,9 @@ impl Node {
             transmit.clear();
             work.transmit = transmit;
             if !looked.sends {
+                if looked.holds {
+                    self.held.add(cell);
+                }
                 self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, looked.timeout);
                 if cell.is_history_awaited() {
                     cell.watch.wake_waiters();
@@ -382,7 +391,14 @@ impl Node {
             if state.machine.poll_timeout() <= now.monotonic {
                 state.machine.on_timeout(now);
             }
-            state.machine.take_status_news()
+            let timeout = state.machine.poll_timeout();
+            let news = state.machine.take_status_news();
+            drop(state);
+            if timeout > now.monotonic {
+                // Another thread may be sending: it must find the alarm set, for setting one anew wakes a thread.
+                self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
+            }
+            news
         };
         self.send_of(cell, work);
         cell.wake_blocked();
@@ -392,7 +408,8 @@ impl Node {
     /// Sends what a writer has to send, and sets its alarm.
     fn send_of(&self, cell: &Arc<WriterCell>, work: &mut Work) {
         let now = work.now(self.host());
-        let looked = cell.send(self.host(), now, |own| self.deliver_own(own, work));
+        let carry = |datagram: &mut _| self.held.carry(self.max_datagram, datagram);
+        let looked = cell.send(self.host(), now, carry, |own| self.deliver_own(own, work));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };
@@ -453,6 +470,12 @@ impl Engine for Node {
 
     fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
         self.take_in(from, datagram, Some(received));
+    }
+
+    fn on_rest(&self) {
+        if self.held.is_any() {
+            self.command(|work| self.held.release(self.host.now(), |cell| work.touch_reader(cell)));
+        }
     }
 
     fn on_timeout(&self) {

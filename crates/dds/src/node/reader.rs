@@ -39,6 +39,8 @@ pub(crate) struct ReaderCell {
 pub(crate) struct Looked {
     /// A datagram is to be sent.
     pub(crate) sends: bool,
+    /// An acknowledgement waits for a datagram to go with.
+    pub(crate) holds: bool,
     /// When to look again.
     pub(crate) timeout: Instant,
     /// Statuses that have changed since the last look.
@@ -77,7 +79,7 @@ impl ReaderCell {
     pub(crate) fn look(&self, now: Now, out: &mut Transmit<Bytes>) -> Looked {
         let ReaderState { rtps, cache, deleted } = &mut *self.lock();
         if *deleted {
-            return Looked { sends: false, timeout: Instant::NEVER, news: StatusMask::NONE };
+            return Looked { sends: false, holds: false, timeout: Instant::NEVER, news: StatusMask::NONE };
         }
         if cache.poll_timeout() <= now.monotonic {
             cache.on_timeout(now);
@@ -87,7 +89,7 @@ impl ReaderCell {
         }
         let sends = rtps.poll_transmit(now, out);
         let timeout = rtps.poll_timeout().min(cache.poll_timeout());
-        Looked { sends, timeout, news: cache.take_status_news() }
+        Looked { sends, holds: rtps.holds(), timeout, news: cache.take_status_news() }
     }
 }
 

@@ -117,12 +117,13 @@ impl WriterCell {
         self.priority.store(priority, Ordering::Relaxed);
     }
 
-    /// Sends what the machine has to send; it is `now` at the beginning. Datagrams for readers of our own participant go to `deliver`, in order. `None`
-    /// if another thread is at it: it sees what is new.
+    /// Sends what the machine has to send; it is `now` at the beginning. `carry` may let each datagram take something along;
+    /// those for readers of our own participant go to `deliver`, in order. `None` if another thread is at it: it sees what is new.
     pub(crate) fn send(
         &self,
         host: &dyn Host,
         mut now: Now,
+        mut carry: impl FnMut(&mut Transmit<Bytes>),
         mut deliver: impl FnMut(&[u8]),
     ) -> Option<Looked> {
         let mut looked = None;
@@ -133,7 +134,7 @@ impl WriterCell {
                 if looked.is_some() {
                     now = host.now();
                 }
-                looked = Some(self.send_all(host, &mut now, &mut out, &mut deliver));
+                looked = Some(self.send_all(host, &mut now, &mut out, &mut carry, &mut deliver));
             }
             drop(out);
             // Left between the last look and the end of holding?
@@ -148,6 +149,7 @@ impl WriterCell {
         host: &dyn Host,
         now: &mut Now,
         out: &mut Outgoing,
+        carry: &mut impl FnMut(&mut Transmit<Bytes>),
         deliver: &mut impl FnMut(&[u8]),
     ) -> Looked {
         let mut polls = 0_u32;
@@ -175,6 +177,8 @@ impl WriterCell {
             if !state.machine.rtps_mut().poll_transmit(*now, &mut out.transmit) {
                 return Looked { timeout: state.machine.poll_timeout(), stuck: false };
             }
+            drop(state);
+            carry(&mut out.transmit);
             out.stuck = Some(0);
         }
     }

@@ -45,6 +45,10 @@ impl Host for QuietHost {
         Sent::Done
     }
 
+    fn tells_of_rest(&self) -> bool {
+        true
+    }
+
     fn wake_at(&self, at: Instant) {
         self.wake_at.fetch_min(at.as_nanos(), Ordering::SeqCst);
     }
@@ -148,7 +152,10 @@ impl Domain {
             };
             for host in self.hosts.iter().filter(|host| is_meant(host)) {
                 let engine = host.engine.lock().unwrap().clone();
-                engine.inspect(|engine| engine.on_datagram(from, &octets));
+                if let Some(engine) = engine {
+                    engine.on_datagram(from, &octets);
+                    engine.on_rest();
+                }
             }
             self.cable.spare.lock().unwrap().push(octets);
         }

@@ -66,6 +66,8 @@ struct VirtualHost {
     wake_at: AtomicU64,
     engine: Mutex<Option<Arc<dyn Engine>>>,
     keeps_thread: AtomicBool,
+    /// Datagrams were handed in since the last rest.
+    has_read: AtomicBool,
     closed: AtomicBool,
     /// How many flows were opened.
     flows: AtomicU64,
@@ -128,6 +130,7 @@ impl Desk {
             wake_at: AtomicU64::new(u64::MAX),
             engine: Mutex::new(None),
             keeps_thread: AtomicBool::new(false),
+            has_read: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             flows: AtomicU64::new(0),
             sending: AtomicU64::new(0),
@@ -263,6 +266,7 @@ impl World {
     /// Lets time pass until `done` or `end`: datagrams first, then timers, in the order of hosts. May be called from below itself.
     fn run(&self, end: Instant, done: &dyn Fn() -> bool) {
         while !done() {
+            self.rest();
             match self.next(end.as_nanos()) {
                 Next::Datagram(from, to, octets) => self.deliver(from, to, &octets),
                 Next::Timer => self.ring(),
@@ -286,6 +290,18 @@ impl World {
         }
         let (_, (from, to, octets)) = network.flying.pop_first().unwrap();
         Next::Datagram(from, to, octets)
+    }
+
+    /// Whoever has handed in something goes on reading.
+    fn rest(&self) {
+        for host in self.hosts() {
+            let engine = host.engine.lock().unwrap().clone();
+            if host.has_read.swap(false, Ordering::SeqCst)
+                && let Some(engine) = engine
+            {
+                engine.on_rest();
+            }
+        }
     }
 
     fn ring(&self) {
@@ -315,6 +331,7 @@ impl World {
             }
             let engine = host.engine.lock().unwrap().clone();
             if let Some(engine) = engine {
+                host.has_read.store(true, Ordering::SeqCst);
                 engine.on_datagram(from, octets);
             }
         }
@@ -381,6 +398,10 @@ impl Host for VirtualHost {
             world.now.fetch_add(self.sending.load(Ordering::SeqCst), Ordering::SeqCst);
         }
         Sent::Done
+    }
+
+    fn tells_of_rest(&self) -> bool {
+        true
     }
 
     fn wake_at(&self, at: Instant) {

@@ -8,21 +8,22 @@ use dds::host::{Channel, Host};
 
 use crate::namespace::alone;
 use crate::node::{Node, transmit};
-use crate::process::{is_alone, system_calls};
+use crate::process::{Call, is_alone, system_calls};
 
-pub(crate) const ROUNDS: u64 = 2_000;
+const ROUNDS: u64 = 2_000;
 
 /// One send and one receive call at each side, and nothing else: waking another thread would be a call too. A call more in each round
 /// trip would leave none as it should be. When the machine is slow, some are otherwise: the own thread takes the socket back
 /// meanwhile and has to be asked again.
-pub(crate) fn check(test: &str) {
+fn check(test: &str) {
     let Some(threads) = system_calls(test) else { return };
-    let sends = |calls: &[String]| calls.iter().filter(|name| *name == "sendto").count() as u64;
+    let sends = |calls: &[Call]| calls.iter().filter(|call| call.name == "sendto").count() as u64;
     let sides: Vec<_> = threads.iter().filter(|calls| sends(calls) > ROUNDS / 2).collect();
     assert_eq!(sides.len(), 2, "threads that send once for each round trip");
     for calls in sides {
-        let all: Vec<_> = calls.split(|name| name == "sendto").skip(1).collect();
-        let others: Vec<_> = all.iter().filter(|calls| **calls != ["recvfrom"]).collect();
+        let all: Vec<_> = calls.split(|call| call.name == "sendto").skip(1).collect();
+        let is_other = |calls: &[Call]| !matches!(calls, [call] if call.name == "recvfrom");
+        let others: Vec<_> = all.iter().filter(|calls| is_other(calls)).collect();
         println!("{test}: {} of {} round trips with more than one call each", others.len(), all.len());
         let some = others.get(others.len() / 2);
         assert!(others.len() * 4 < all.len() * 3, "{} of {} as {some:?}", others.len(), all.len());

@@ -175,7 +175,8 @@ fn encoded<T: DdsType>(value: &T, encoding: Encoding) -> Option<Vec<u8>> {
     value.encode_payload(encoding, &mut out).ok().map(|()| out)
 }
 
-fn sample<T: DdsType>(payload: &[u8]) {
+/// Reads a payload as a sample, and as a key, of a type; what is written again is read as the same.
+pub(super) fn sample<T: DdsType>(payload: &[u8]) {
     if let Ok(value) = T::decode_payload(payload) {
         for encoding in encodings() {
             check(&value, encoding);

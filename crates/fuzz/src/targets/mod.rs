@@ -1,4 +1,5 @@
 //! The code under test: what reads bytes from the network or from files, and the rules that hold for any bytes.
+mod admission;
 mod cdr;
 mod discovery;
 mod dynamic;
@@ -12,6 +13,7 @@ use crate::runner::Target;
 use crate::seeds;
 use crate::structure::Structure;
 
+pub use admission::{admission_sample, gate_line};
 pub use cdr::cdr_rich_type;
 pub use discovery::discovery_data;
 pub use dynamic::idl_text;
@@ -190,8 +192,37 @@ pub const IDL_TEXT: Target = Target {
     hunger: DYNAMIC_HUNGER,
 };
 
+/// How many inputs a manager gets: enough for its requests to be full.
+const MANAGER_BATCH: u64 = 512;
+/// What it may keep of them, in octets: its requests and what is not told yet.
+const MANAGER_KEEPS: isize = 256 * 1024;
+/// How many times the budget of the network an input may take: ways are looked for, with a copy of all promises.
+const MANAGER_HUNGER: usize = 4;
+
+/// Samples of the topics of admission, to a resource manager.
+pub const ADMISSION_SAMPLE: Target = Target {
+    name: "admission_sample",
+    structure: Structure::Plain,
+    seeds: admission::seeds,
+    session: || Box::new(admission::session()),
+    batch: MANAGER_BATCH,
+    keeps: MANAGER_KEEPS,
+    hunger: MANAGER_HUNGER,
+};
+
+/// Lines between the manager and the agent of a switch's gates.
+pub const GATE_LINE: Target = Target {
+    name: "gate_line",
+    structure: Structure::Plain,
+    seeds: admission::line_seeds,
+    session: || Box::new(gate_line),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 1,
+};
+
 /// All targets.
-pub const ALL: [Target; 13] = [
+pub const ALL: [Target; 15] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -205,6 +236,8 @@ pub const ALL: [Target; 13] = [
     IDL_TEXT,
     OPENFLOW_MESSAGE,
     OPENFLOW_STREAM,
+    ADMISSION_SAMPLE,
+    GATE_LINE,
 ];
 
 /// Runs bytes as one input of [`DYNAMIC_SAMPLE`].

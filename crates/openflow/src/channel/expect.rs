@@ -15,6 +15,9 @@ use crate::multipart::{
 };
 use crate::words::{GroupId, MeterId, PortNo, TableId};
 
+/// Up to so many meters are asked for one by one.
+const FEW: usize = 8;
+
 /// How what the switch has differs from what it was told. Indices count the changes from 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -182,8 +185,11 @@ impl Expected {
             (Question::Deleted(index), MultipartRequest::Flow(deletion.filter.clone()))
         });
         let groups = self.groups.touched.then_some((Question::Groups, MultipartRequest::GroupDescription));
-        let meters =
-            self.meters.touched.then_some((Question::Meters, MultipartRequest::MeterConfig(MeterId::ALL)));
+        // There are as many meters as flows; a switch says no to a question about one that it does not have.
+        let few = self.meters.gone.is_empty() && !self.meters.all_gone && self.meters.wanted.len() <= FEW;
+        let all = (self.meters.touched && !few).then_some(MeterId::ALL);
+        let each = self.meters.wanted.keys().copied().filter(|_| few);
+        let meters = each.chain(all).map(|meter| (Question::Meters, MultipartRequest::MeterConfig(meter)));
         added.chain(deleted).chain(groups).chain(meters).collect()
     }
 

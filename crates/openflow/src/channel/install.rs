@@ -67,21 +67,25 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Sends the changes, in this order, and a barrier.
+    /// Sends the changes, in this order, a barrier, and what reads them back.
     ///
     /// # Errors
     /// [`StartError`]; nothing is sent then.
     pub fn start(channel: &mut Channel, now: Duration, changes: &[Message]) -> Result<Self, StartError> {
         let expected = Expected::after(changes)?;
         let commit = channel.commit(now, changes).map_err(StartError::Send)?;
-        Ok(Self {
+        let mut installation = Self {
             changes: commit.changes.into_iter().enumerate().map(|(index, xid)| (xid, index)).collect(),
             barrier: Some(commit.barrier),
             refused: Vec::new(),
             to_ask: expected.questions().into(),
             asked: BTreeMap::new(),
             expected,
-        })
+        };
+        // What stands behind a barrier is begun when what stands before it is done (OpenFlow 1.3.5, 6.2), so nobody has to wait for the
+        // answer to ask. What finds no room now is sent with a later event.
+        let _ = installation.ask(channel, now);
+        Ok(installation)
     }
 
     /// An event of the channel, of whatever transaction. Gives the outcome once; after it, forget the installation.
@@ -112,32 +116,38 @@ impl Installation {
             }
             _ => {}
         }
-        if self.barrier.is_some() { None } else { self.ask(channel, now) }
+        let asks = self.ask(channel, now);
+        if self.barrier.is_some() {
+            return None;
+        }
+        if !asks {
+            return Some(Outcome::Unknown);
+        }
+        if !self.asked.is_empty() || !self.to_ask.is_empty() {
+            return None;
+        }
+        let differences = self.expected.differences();
+        Some(if differences.is_empty() { Outcome::Installed } else { Outcome::Different(differences) })
     }
 
     fn waits_for(&self, xid: Xid) -> bool {
         self.barrier == Some(xid) || self.asked.contains_key(&xid)
     }
 
-    /// Asks what has not been asked; when all is answered, that is the outcome.
-    fn ask(&mut self, channel: &mut Channel, now: Duration) -> Option<Outcome> {
+    /// Asks what has not been asked and finds room; false if that cannot be.
+    fn ask(&mut self, channel: &mut Channel, now: Duration) -> bool {
         while let Some((question, request)) = self.to_ask.pop_front() {
             match channel.send(now, &Message::ask(request.clone())) {
                 Ok(xid) => {
                     self.asked.insert(xid, question);
                 }
-                // There will be room: every request ends with an event, which brings us here again.
-                Err(SendError::TooManyOutstanding) => {
+                Err(error) => {
                     self.to_ask.push_front((question, request));
-                    return None;
+                    // There will be room: every request ends with an event, which brings us here again.
+                    return error == SendError::TooManyOutstanding;
                 }
-                Err(_) => return Some(Outcome::Unknown),
             }
         }
-        if !self.asked.is_empty() {
-            return None;
-        }
-        let differences = self.expected.differences();
-        Some(if differences.is_empty() { Outcome::Installed } else { Outcome::Different(differences) })
+        true
     }
 }

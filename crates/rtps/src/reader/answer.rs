@@ -107,6 +107,7 @@ fn answer<P: Payload>(
     store.counters.acknacks += 1;
     store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
+    proxy.hold.end();
     if let Some(until) = asks {
         proxy.asked_at = Some(now);
         proxy.asked_until = until;

@@ -4,6 +4,7 @@
 //! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
+mod hold;
 mod order;
 mod reassembly;
 mod writer_proxy;
@@ -36,6 +37,9 @@ pub struct ReaderConfig {
     pub nack_delay: Duration,
     /// Wait before asking again for the same. Default 20 ms.
     pub nack_period: Duration,
+    /// True: an acknowledgement that asks for nothing and is due together with a sample waits until a datagram takes it along
+    /// ([`Reader::carry`]) or, at the latest, until [`Reader::release`], which no timeout replaces. Default false.
+    pub holds: bool,
 }
 
 impl ReaderConfig {
@@ -48,6 +52,7 @@ impl ReaderConfig {
             max_sample_size: 16 << 20,
             nack_delay: Duration::from_micros(500),
             nack_period: Duration::from_millis(20),
+            holds: false,
         }
     }
 }
@@ -148,8 +153,10 @@ pub struct ReaderCounters {
     pub late: u64,
     /// Samples that will never come.
     pub lost: u64,
-    /// ACKNACKs sent, NACK_FRAGs sent.
+    /// ACKNACKs sent.
     pub acknacks: u64,
+    /// Those of them that went along with other datagrams.
+    pub carried: u64,
     /// NACK_FRAGs sent.
     pub nack_frags: u64,
     /// Samples put together from fragments.
@@ -345,7 +352,11 @@ impl Reader {
             self.store.counters.too_large += 1;
             return proxy.give_up(data.sequence_number, &mut self.store, sink);
         }
+        let before = proxy.next();
         proxy.receive(data.sequence_number, held, &mut self.store, sink);
+        if proxy.next() > before {
+            proxy.delivered_at = Some(now.monotonic);
+        }
         self.make_room(index, now.monotonic);
     }
 

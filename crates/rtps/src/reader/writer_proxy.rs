@@ -7,6 +7,7 @@ use wire::message::{DataFrag, Gap, Heartbeat, HeartbeatFrag};
 use wire::parameter::InlineQos;
 use wire::{Duration, EntityId, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, Timestamp};
 
+use super::hold::Hold;
 use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
 use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store};
@@ -62,6 +63,9 @@ pub(super) struct WriterProxy {
     pub(super) answer_at: Instant,
     /// It answers a question, so it goes out even if nothing is missing.
     pub(super) answer: bool,
+    /// When a sample that came in one piece was handed on last.
+    pub(super) delivered_at: Option<Instant>,
+    pub(super) hold: Hold,
     /// The writer wants to know which of the first fragments of a change have come.
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
@@ -91,6 +95,8 @@ impl WriterProxy {
             hello_wait: HELLO_WAIT,
             answer_at: if reliable { now } else { Instant::NEVER },
             answer: reliable,
+            delivered_at: None,
+            hold: Hold::default(),
             asked_for_fragments: None,
             asked_at: None,
             asked_until: SequenceNumber::ZERO,
@@ -342,8 +348,9 @@ impl WriterProxy {
         self.drain(store, sink);
         let missing = !self.blocked && self.is_missing_any();
         if !heartbeat.is_final || doubtful {
+            let waits = store.config.holds && !doubtful && !missing && self.may_hold(now);
             self.answer = true;
-            self.answer_at = now;
+            self.answer_at = if waits && self.hold.begin() { Instant::NEVER } else { now };
         } else if missing {
             self.answer_at = self.answer_at.min(self.ask_time(now, store));
         } else if !self.is_asked() {
@@ -366,6 +373,17 @@ impl WriterProxy {
         };
         self.ahead = (next > end).then_some((since, next, now));
         next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= ASTRAY)
+    }
+
+    /// True if an acknowledgement that is due now may wait: it asks for nothing, and the application has just got a sample, which it may
+    /// answer. A question by itself is of a writer that waits for the answer.
+    fn may_hold(&self, now: Instant) -> bool {
+        self.delivered_at == Some(now)
+            && self.answer_at == Instant::NEVER
+            && !self.blocked
+            && self.asked_for_fragments.is_none()
+            && self.knows_history()
+            && self.path.is_some_and(|path| path != Path::IN_PROCESS)
     }
 
     /// The writer has asked for something and was not answered yet.

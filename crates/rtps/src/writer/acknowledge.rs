@@ -86,7 +86,10 @@ impl<P: Payload> Writer<P> {
         let fresh = (self.fresh, self.fresh_fragment);
         let mut waited_for = self.readers.iter().filter(|proxy| proxy.is_waited_for()).peekable();
         if waited_for.peek().is_none() {
-            self.heartbeat_at = Instant::NEVER;
+            // It will ask nobody. Without it the next change would have to set a timer anew, each time that all is acknowledged.
+            if self.heartbeat_at != Instant::NEVER {
+                self.heartbeat_at = self.heartbeat_at.min(now.monotonic.after(self.config.heartbeat_period));
+            }
         } else if progress
             && !waited_for.any(|proxy| proxy.guid != reader && (proxy.sent, proxy.sent_fragment) < fresh)
         {

@@ -42,7 +42,8 @@ pub struct WriterConfig {
     pub max_datagram: u32,
     /// DSCP, 0 to 63. Default 0.
     pub class: u8,
-    /// First wait for an acknowledgement before it is asked for; doubles each time. Default 20 ms.
+    /// First wait for an acknowledgement before it is asked for by a HEARTBEAT of its own; doubles each time. Fresh changes, whose
+    /// HEARTBEATs ask as often as half of it, begin the wait anew. Default 20 ms.
     pub heartbeat_period: Duration,
     /// Longest such wait. Default 500 ms.
     pub max_heartbeat_period: Duration,
@@ -218,6 +219,8 @@ pub struct Writer<P> {
     fresh_fragment: u32,
     /// Octets sent since an answer was last asked for.
     unasked: u64,
+    /// From then on the next fresh change asks for an answer, however little was sent.
+    ask_at: Instant,
     /// When the open slab got its first change.
     open_since: Instant,
     flush: bool,
@@ -251,6 +254,7 @@ impl<P: Payload> Writer<P> {
             fresh: SequenceNumber::FIRST,
             fresh_fragment: 0,
             unasked: 0,
+            ask_at: Instant::START,
             open_since: Instant::START,
             flush: false,
             blocked: false,
@@ -489,6 +493,7 @@ impl<P: Payload> Writer<P> {
     /// Asks every reader that has not acknowledged all to do so now, and sends what waits for more changes.
     pub fn ask(&mut self, now: Now) {
         self.flush();
+        self.ask_at = Instant::START;
         if self.readers.iter().any(ReaderProxy::is_waited_for) {
             self.heartbeat_at = now.monotonic;
         }

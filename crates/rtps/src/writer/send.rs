@@ -265,9 +265,9 @@ impl<P: Payload> Writer<P> {
             self.count_message(now);
         }
         match slab {
-            Some(slab) => self.send_slab(slab, out),
-            None if is_message => self.send_message(number, out),
-            None => self.send_large(number, out),
+            Some(slab) => self.send_slab(now, slab, out),
+            None if is_message => self.send_message(now, number, out),
+            None => self.send_large(now, number, out),
         }
         Some(true)
     }
@@ -342,12 +342,31 @@ impl<P: Payload> Writer<P> {
         self.history.close();
     }
 
-    /// True if an answer is to be asked for with the next fresh heartbeat: every quarter of the smallest window.
+    /// True if an answer is to be asked for now: every quarter of the smallest window.
     fn asks(&mut self) -> bool {
         let window = self.readers.iter().filter(|proxy| proxy.reliable).map(|proxy| proxy.window).min();
         let asks = window.is_some_and(|window| self.unasked >= window / 4);
         if asks {
             self.unasked = 0;
+        }
+        asks
+    }
+
+    /// As [`Writer::asks`], for the HEARTBEAT that goes with a fresh change: it asks after half a heartbeat period too, and a question
+    /// of its own, by time, is left for when nothing fresh has left for a period. Whoever answers a change with a change so gets by
+    /// without datagrams that only ask or only acknowledge.
+    fn asks_along(&mut self, now: Instant) -> bool {
+        let asks = self.asks() || now >= self.ask_at;
+        if asks {
+            self.unasked = 0;
+            // A question by itself does not count: the changes after it would leave the next one to the timer again.
+            self.ask_at = now.after(self.config.heartbeat_period.scaled(1, 2));
+        }
+        // A question that is due is not put off: somebody may wait for the answer. And one that is not sent this change is reached by
+        // such a question only.
+        if now < self.heartbeat_at && self.readers.iter().all(|proxy| proxy.chosen || !proxy.is_waited_for())
+        {
+            self.heartbeat_at = self.heartbeat_at.max(now.after(self.config.heartbeat_period));
         }
         asks
     }
@@ -366,13 +385,13 @@ impl<P: Payload> Writer<P> {
         self.advance(end, 0);
     }
 
-    fn send_slab(&mut self, id: u64, out: &mut Transmit<P>) {
+    fn send_slab(&mut self, now: Instant, id: u64, out: &mut Transmit<P>) {
         if self.history.open_slab() == Some(id) {
             self.history.close();
         }
         let Some(next) = self.history.slab(id).map(|slab| slab.last.next()) else { return };
         let heartbeat = self.wants_heartbeat().then(|| {
-            let asks = self.asks();
+            let asks = self.asks_along(now);
             self.heartbeat(next, !asks)
         });
         let inside = self.history.finish(id, heartbeat.as_ref());
@@ -387,7 +406,7 @@ impl<P: Payload> Writer<P> {
         self.trim();
     }
 
-    fn send_large(&mut self, number: SequenceNumber, out: &mut Transmit<P>) {
+    fn send_large(&mut self, now: Instant, number: SequenceNumber, out: &mut Transmit<P>) {
         let limit = self.readers.iter().filter(|proxy| proxy.chosen).map(ReaderProxy::max_datagram).min();
         let limit = limit.unwrap_or(self.datagram).min(self.config.max_datagram);
         let Some(fragments) =
@@ -398,7 +417,7 @@ impl<P: Payload> Writer<P> {
         let next_fragment = self.fresh_fragment.saturating_add(1);
         let last = fragments.is_none_or(|(_, count)| next_fragment >= count);
         let heartbeat = (last && self.wants_heartbeat()).then(|| {
-            let asks = self.asks();
+            let asks = self.asks_along(now);
             self.heartbeat(number.next(), !asks)
         });
         let guid = self.config.guid;
@@ -426,10 +445,10 @@ impl<P: Payload> Writer<P> {
 
     /// A large sample along flows: all of it that one send call takes, as datagrams of equal size. A HEARTBEAT must not make the last of
     /// them larger than the others; one that asks goes by itself then, and not along the flow.
-    fn send_message(&mut self, number: SequenceNumber, out: &mut Transmit<P>) {
+    fn send_message(&mut self, now: Instant, number: SequenceNumber, out: &mut Transmit<P>) {
         let limit = self.config.max_datagram;
         let fragments = self.history.get(number).map(|record| fragments_of(&self.history, record, limit));
-        let Some(Some((_, count))) = fragments else { return self.send_large(number, out) };
+        let Some(Some((_, count))) = fragments else { return self.send_large(now, number, out) };
         let guid = self.config.guid;
         let (mut longest, mut total, mut len) = (0, 0, 0);
         let mut next = self.fresh_fragment;

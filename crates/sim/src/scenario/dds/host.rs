@@ -1,14 +1,20 @@
 //! The outside of a simulated participant: what it sends waits here for the network, and time is what the world says.
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dds::Bytes;
 use dds::host::{Channel, Engine, Host, Sent};
 use rtps::{Path, Transmit};
-use wire::{Instant, Now};
+use wire::{Duration, Instant, Now};
 
 use crate::node::Outgoing;
+
+/// How long an application is busy with what it got; one after the other, and again from the start. The longest is that of a
+/// participant whose own threads take long to take over from one that has stopped reading.
+const BUSY: [Duration; 4] =
+    [Duration::ZERO, Duration::from_micros(50), Duration::from_millis(3), Duration::from_millis(35)];
 
 /// A host of one participant.
 pub struct VirtualHost {
@@ -16,6 +22,10 @@ pub struct VirtualHost {
     /// Where discovery and endpoints send from.
     ports: (u16, u16),
     wake_at: AtomicU64,
+    /// When the engine is told of a rest, if something was handed in since the last.
+    rest_at: AtomicU64,
+    /// How many datagrams were handed in.
+    read: AtomicU64,
     out: Mutex<VecDeque<Outgoing>>,
     engine: Mutex<Option<Arc<dyn Engine>>>,
     /// The engine is at work.
@@ -35,6 +45,8 @@ impl VirtualHost {
             now: Mutex::new(now),
             ports: (metatraffic, user),
             wake_at: AtomicU64::new(u64::MAX),
+            rest_at: AtomicU64::new(u64::MAX),
+            read: AtomicU64::new(0),
             out: Mutex::default(),
             engine: Mutex::default(),
             inside: AtomicBool::new(false),
@@ -59,6 +71,27 @@ impl VirtualHost {
             call(&*engine);
             self.inside.store(false, Ordering::Relaxed);
         }
+    }
+
+    /// Hands in a datagram. Its application is busy with it for a while, from time to time.
+    pub fn read(&self, now: Now, from: SocketAddr, bytes: &[u8]) {
+        self.rest(now);
+        self.call(now, |engine| engine.on_datagram(from, bytes));
+        let count = self.read.fetch_add(1, Ordering::Relaxed);
+        let busy = BUSY.get((count % BUSY.len() as u64) as usize).copied().unwrap_or(Duration::ZERO);
+        self.rest_at.store(now.monotonic.after(busy).as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Tells the engine of a rest, if one is due before the next datagram.
+    pub fn rest(&self, now: Now) {
+        if self.rest_at.swap(u64::MAX, Ordering::Relaxed) != u64::MAX {
+            self.call(now, Engine::on_rest);
+        }
+    }
+
+    /// When a rest is due.
+    pub fn rest_at(&self) -> Instant {
+        Instant::from_nanos(self.rest_at.load(Ordering::Relaxed))
     }
 
     /// The time that whatever follows happens at.
@@ -124,6 +157,10 @@ impl Host for VirtualHost {
         datagram.copy_to(&mut bytes);
         lock(&self.out).push_back(Outgoing { port: Some(port), paths: vec![*path], bytes });
         Sent::Done
+    }
+
+    fn tells_of_rest(&self) -> bool {
+        true
     }
 
     fn wake_at(&self, at: Instant) {

@@ -179,10 +179,13 @@ impl Node for DdsNode {
     type Observation = Seen;
 
     fn handle_datagram(&mut self, now: Now, from: SocketAddr, _: SocketAddr, bytes: &[u8]) {
-        self.host.call(now, |engine| engine.on_datagram(from, bytes));
+        self.host.read(now, from, bytes);
     }
 
     fn poll_transmit(&mut self, now: Now, out: &mut Outgoing) -> bool {
+        if self.host.rest_at() <= now.monotonic {
+            self.host.rest(now);
+        }
         for _ in 0..MOST_ROUNDS {
             if self.host.wish() > now.monotonic {
                 break;
@@ -200,7 +203,7 @@ impl Node for DdsNode {
     }
 
     fn poll_timeout(&self) -> Instant {
-        self.host.wish()
+        self.host.wish().min(self.host.rest_at())
     }
 
     fn take_observations(&mut self, out: &mut Vec<Seen>) {

@@ -1,0 +1,239 @@
+//! Admission: samples of its topics, to those who hear them; and what the agent of a switch's gates is asked and answers.
+use core::time::Duration;
+
+use control::ResourceManager;
+use control::action::{Action, Facts};
+use control::config::Config;
+use control::network::{Host, Link, Network, Switch};
+use gate::protocol::{
+    Answer, ContractState, Counters, Others as OtherFrames, PortState, Refusal, Request as GateRequest,
+};
+use latency::network::{Buffer, Port};
+use latency::split::Split;
+use latency::switch::{Guard, Others, SwitchModel};
+use wire::admission::{Contract, Measured, Report, Request, Socket, Stage, State, Verdict};
+use wire::cdr::{DdsType, Encoding, Representation};
+use wire::cursor::Endianness;
+
+/// Requests that the manager under test may know.
+const MOST_REQUESTS: usize = 8;
+
+fn guid(octet: u8) -> [u8; 16] {
+    [1, octet, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 0, 1, 2]
+}
+
+fn contract() -> Contract {
+    Contract {
+        largest_message: 1_000,
+        smallest_message: 100,
+        datagram: 1_472,
+        minimum_separation: 5_000_000,
+        maximum_separation: 10_000_000,
+        jitter: 100_000,
+        emission: 200_000,
+        importance: 1,
+    }
+}
+
+fn request(octet: u8) -> Request {
+    Request {
+        writer: guid(octet),
+        reader: guid(octet + 1),
+        serial: 3,
+        topic: "Pulse".to_owned(),
+        contract: contract(),
+        maximum_latency: 20_000_000,
+        maximum_separation: 0,
+        source: Socket { address: [10, 0, 0, 1], port: 5_000 + u16::from(octet) },
+        destination: Socket { address: [10, 0, 0, 2], port: 7_411 },
+        stage: Stage::Waiting,
+    }
+}
+
+fn encoded<T: DdsType>(sample: &T) -> Vec<Vec<u8>> {
+    let each = [Representation::Xcdr1, Representation::Xcdr2].into_iter().flat_map(|representation| {
+        [Endianness::Little, Endianness::Big].map(|endianness| Encoding { representation, endianness })
+    });
+    each.filter_map(|encoding| {
+        let mut out = Vec::new();
+        sample.encode_payload(encoding, &mut out).ok().map(|()| out)
+    })
+    .collect()
+}
+
+/// A sample of each topic in each encoding.
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    let verdict = Verdict {
+        writer: guid(1),
+        reader: guid(2),
+        serial: 3,
+        epoch: 1,
+        state: State::Admitted,
+        bound: 5_000_000,
+        lease: 6_000_000_000,
+        source: request(1).source,
+        destination: request(1).destination,
+        dscp: 46,
+        octets: 1_200,
+        separation: 5_000_000,
+        reason: "none".to_owned(),
+        ..Verdict::default()
+    };
+    let measured = Measured { writer: guid(1), reader: guid(2), samples: 7, ..Measured::default() };
+    let report = Report { manager: guid(9), epoch: 1, json: "{}".to_owned() };
+    let requests = [1, 20, 40].map(|octet| encoded(&request(octet))).concat();
+    [requests, encoded(&verdict), encoded(&measured), encoded(&report)].concat()
+}
+
+/// A switch with gates, and two hosts.
+fn network() -> Network {
+    let model = SwitchModel {
+        ports: 4,
+        queues: 4,
+        rate: 100_000_000,
+        buffer: Buffer::Shared(400_000),
+        guard: Guard::Gates { count: Some(4), tick: 1_000 },
+        least_multiplexing: 0,
+        most_multiplexing: 50_000_000,
+        overhead: 0,
+        preemption: false,
+        mtu: 1_500,
+    };
+    let port = model.port(model.rate, 0, Others { best_effort: true, control: None });
+    let port = port.unwrap_or_else(|error| panic!("the model is right: {error:?}"));
+    let host = |number: u8| Host { name: format!("h{number}"), addresses: vec![[10, 0, 0, number]] };
+    let link = |from, to, number| Link { from, to, number, port: Port { ..port } };
+    Network {
+        hosts: vec![host(1), host(2)],
+        switches: vec![Switch { name: "s".to_owned(), datapath: 1, model }],
+        links: vec![link(0, 2, 0), link(2, 0, 1), link(1, 2, 0), link(2, 1, 2)],
+        split: Split::Load,
+    }
+}
+
+/// Reads a payload as a sample of each topic, and tells a manager, without switches, what came.
+pub(super) fn session() -> impl FnMut(&[u8]) {
+    let config = Config { most_requests: MOST_REQUESTS, ..Config::default() };
+    let manager = ResourceManager::new(config, network(), 1);
+    let mut manager = manager.unwrap_or_else(|error| panic!("the network is right: {error}"));
+    let mut now = Duration::ZERO;
+    move |payload| {
+        super::cdr::sample::<Request>(payload);
+        super::cdr::sample::<Verdict>(payload);
+        super::cdr::sample::<Measured>(payload);
+        super::cdr::sample::<Report>(payload);
+        now += Duration::from_millis(100);
+        if let Ok(request) = Request::decode_payload(payload) {
+            manager.request(now, request, Facts::default());
+        }
+        if let Ok(key) = Request::decode_key_payload(payload) {
+            // Some of them are wanted no longer.
+            if key.serial.is_multiple_of(8) {
+                manager.withdraw(now, key.pair());
+            }
+        }
+        if let Ok(measured) = Measured::decode_payload(payload) {
+            manager.measured(&measured);
+        }
+        manager.handle_timeout(now);
+        while let Some(action) = manager.poll_action() {
+            match action {
+                Action::Publish { verdict, .. } => {
+                    assert_ne!(verdict.state, State::Admitted, "there is no switch: {verdict:?}");
+                    assert!(verdict.reason.len() <= wire::admission::MOST_TEXT);
+                }
+                Action::Dispose(_) => {}
+                other => panic!("there is nothing to be done: {other:?}"),
+            }
+        }
+        assert!(manager.report().pairs.len() <= MOST_REQUESTS);
+    }
+}
+
+/// Runs a payload as one input of [`super::ADMISSION_SAMPLE`].
+pub fn admission_sample(payload: &[u8]) {
+    session()(payload);
+}
+
+fn gate_contract() -> gate::Contract {
+    gate::Contract { octets: 5_064, separation: 5_000_000, tolerance: 0, window: 600_000, dscp: 26 }
+}
+
+fn gate_key() -> gate::Key {
+    gate::Key {
+        source: [10, 1, 0, 1].into(),
+        source_port: 7_413,
+        destination: [239, 255, 0, 9].into(),
+        destination_port: 7_401,
+    }
+}
+
+/// Every request and every answer, as a line each.
+pub(super) fn line_seeds() -> Vec<Vec<u8>> {
+    let (key, contract, port) = (gate_key(), gate_contract(), 1);
+    let requests = [
+        GateRequest::Set { port, key, contract },
+        GateRequest::Remove { port, key },
+        GateRequest::Clear,
+        GateRequest::List,
+        GateRequest::Limit { port, frames: 5_000 },
+    ];
+    let state = ContractState { port, key, contract, counters: Counters::default() };
+    let ports = PortState { port, interface: "p1".to_owned(), limit: 9, others: OtherFrames::default() };
+    let answers = [
+        Answer::Set { port, key, contract },
+        Answer::Removed { port, key, counters: Some(Counters::default()) },
+        Answer::Cleared { contracts: 2 },
+        Answer::List { ports: vec![ports], contracts: vec![state.clone(), state] },
+        Answer::Limit { port, frames: 7 },
+        Answer::Refused { reason: Refusal::Range, what: "a \"number\"\n".to_owned() },
+    ];
+    let requests = requests.iter().map(|request| serde_json::to_vec(request).unwrap_or_default());
+    requests.chain(answers.iter().map(|answer| serde_json::to_vec(answer).unwrap_or_default())).collect()
+}
+
+/// Reads a line as the agent of gates does, and as the manager reads its answer. What is read is written, and read again as the
+/// same, and a contract that passes the checks does in the gate what it may.
+pub fn gate_line(line: &[u8]) {
+    if let Ok(request) = serde_json::from_slice::<GateRequest>(line) {
+        let again = serde_json::to_vec(&request).unwrap_or_default();
+        assert_eq!(serde_json::from_slice::<GateRequest>(&again).ok(), Some(request));
+        if let (Ok(()), GateRequest::Set { contract, .. }) = (request.check(), request) {
+            drive(contract);
+        }
+    }
+    if let Ok(answer) = serde_json::from_slice::<Answer>(line) {
+        let again = serde_json::to_vec(&answer).unwrap_or_default();
+        assert_eq!(serde_json::from_slice::<Answer>(&again).ok(), Some(answer));
+    }
+}
+
+/// Full messages as early as the gate allows, and one too early.
+fn drive(contract: gate::Contract) {
+    let mut gate = gate::machine::Gate::new(contract);
+    let mut passed = 0;
+    let (first, mut last) = (gate.next_opening(), 0);
+    for _ in 0..4 {
+        last = gate.next_opening();
+        assert!(gate.judge(last, contract.octets).passes(), "{contract:?}");
+        passed += u64::from(contract.octets);
+        let more = gate.judge(last, contract.octets).passes();
+        passed += if more { u64::from(contract.octets) } else { 0 };
+    }
+    assert!(passed <= contract.most_in(last - first), "{contract:?}: {passed} octets in {} ns", last - first);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seed_is_what_it_should_be() {
+        assert_eq!(seeds().len(), 4 * 6);
+        for line in line_seeds() {
+            let read = serde_json::from_slice::<GateRequest>(&line).is_ok()
+                || serde_json::from_slice::<Answer>(&line).is_ok();
+            assert!(read, "{}", String::from_utf8_lossy(&line));
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The target `admission_sample` for libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::targets::admission_sample(bytes));
