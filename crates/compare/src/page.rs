@@ -10,7 +10,7 @@ const STYLE: &str = "<style>:root{color-scheme:light dark;--ink:#1c2430;--soft:#
 body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:0 auto;padding:1.5rem 1rem 4rem;color:var(--ink);background:var(--paper)}\
 h1{font-size:1.6rem}h2{font-size:1.1rem;margin:2.4rem 0 .2rem}.soft{color:var(--soft)}.scroll{overflow-x:auto}\
 table{border-collapse:collapse;width:100%;margin:.6rem 0}th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;\
-font-variant-numeric:tabular-nums;white-space:nowrap}th:first-child,td:first-child,td[colspan]{text-align:left}td[colspan]{white-space:normal}\
+font-variant-numeric:tabular-nums;white-space:nowrap}th:first-child,td:first-child,td[colspan],.text{text-align:left}td[colspan]{white-space:normal}\
 th{color:var(--soft);font-weight:600}tr.own td:first-child{color:var(--own);font-weight:700}svg{width:100%;max-width:760px;height:auto;display:block}\
 svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg text.s{fill:var(--soft)}svg path.g{stroke:var(--line);fill:none}\
 svg .d{fill:var(--dot);stroke:var(--dot)}svg .o{fill:var(--own);stroke:var(--own)}svg path.d,svg path.o{stroke-width:3}</style>";
@@ -27,10 +27,17 @@ pub(crate) fn page(report: &Report) -> String {
     for remark in &report.remarks {
         let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(remark));
     }
-    out.push_str("<div class=\"scroll\"><table><tr><th>who</th><th>what</th><th>program, MB</th></tr>");
+    out.push_str(
+        "<div class=\"scroll\"><table><tr><th>who</th><th class=\"text\">what</th><th>program, MB</th></tr>",
+    );
     for who in &report.contenders {
         let size = who.octets.map_or_else(|| "-".to_owned(), megabytes);
-        let _ = write!(out, "{}<td>{}</td><td>{size}</td></tr>", first(&who.name), escaped(&who.about));
+        let _ = write!(
+            out,
+            "{}<td class=\"text\">{}</td><td>{size}</td></tr>",
+            first(&who.name),
+            escaped(&who.about)
+        );
     }
     out.push_str("</table></div>");
     for row in &report.rows {
@@ -113,7 +120,7 @@ fn picture(report: &Report, row: &Row) -> String {
             x(value),
             height - LINE,
             height - 6.0,
-            number(value).trim_end_matches('0').trim_end_matches('.'),
+            tick(value),
             row.cell.kind.unit()
         );
         decade += 1.0;
@@ -137,6 +144,13 @@ fn picture(report: &Report, row: &Row) -> String {
     }
     out.push_str("</svg>");
     out
+}
+
+/// A power of ten, with as many digits as it has.
+fn tick(value: f64) -> String {
+    let digits = usize::from(value < 1.0) * 3;
+    let text = format!("{value:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').to_owned() }
 }
 
 fn lines_of(count: usize) -> f64 {
@@ -164,6 +178,15 @@ mod tests {
     use super::*;
     use crate::contender::REFERENCE;
     use crate::report::tests::report;
+
+    #[test]
+    fn ticks_are_powers_of_ten() {
+        for (value, text) in
+            [(0.001, "0.001"), (0.1, "0.1"), (1.0, "1"), (10.0, "10"), (100.0, "100"), (1e4, "10000")]
+        {
+            assert_eq!(tick(value), text);
+        }
+    }
 
     #[test]
     fn the_page_shows_all_and_needs_nothing_else() {
