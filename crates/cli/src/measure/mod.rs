@@ -4,6 +4,7 @@
 //! samples before it, and `since due` counts from there. If anything stalls, all that were due meanwhile are late by what is
 //! left of the stall. Without a rate there is no schedule that could be missed; the text that is printed says which it was.
 mod clock;
+mod compare;
 mod latency;
 mod one_way;
 mod pace;

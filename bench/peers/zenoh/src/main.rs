@@ -1,0 +1,127 @@
+//! zenoh as a driver: two peers with a TCP connection, whose address both know, so that a start has no scouting in it.
+#[allow(dead_code, reason = "drivers use different parts of it")]
+mod measure;
+mod roles;
+
+use std::process::ExitCode;
+
+use zenoh::bytes::ZBytes;
+use zenoh::handlers::FifoChannelHandler;
+use zenoh::pubsub::{Publisher, Subscriber};
+use zenoh::qos::CongestionControl;
+use zenoh::{Config, Session, Wait as _};
+
+use measure::{Role, Task, Wake, Wrong};
+use roles::LOOK;
+
+const ADDRESS: &str = r#"["tcp/127.0.0.1:7447"]"#;
+
+fn main() -> ExitCode {
+    roles::main::<Peer>()
+}
+
+struct Peer {
+    session: Session,
+    size: usize,
+    batched: bool,
+}
+
+impl roles::Peer for Peer {
+    type Writer = Writer;
+    type Reader = Reader;
+
+    fn refusal(task: &Task) -> Option<&'static str> {
+        match (task.wake, task.role) {
+            _ if task.memory => Some("this driver uses zenoh's TCP alone"),
+            (Wake::Spin, _) => Some("zenoh has no reader that spins"),
+            (Wake::Listener, Role::Ping | Role::Pong) => {
+                Some("this driver uses channels, not callbacks: see the row of WaitSets")
+            }
+            _ => None,
+        }
+    }
+
+    fn new(task: &Task) -> Result<Self, Wrong> {
+        let mut config = Config::default();
+        config.insert_json5("scouting/multicast/enabled", "false")?;
+        // The side that is started first listens.
+        if matches!(task.role, Role::Pong | Role::Sub | Role::Early) {
+            config.insert_json5("listen/endpoints", ADDRESS)?;
+        } else {
+            config.insert_json5("listen/endpoints", "[]")?;
+            config.insert_json5("connect/endpoints", ADDRESS)?;
+        }
+        Ok(Self { session: zenoh::open(config).wait()?, size: task.size, batched: task.batched })
+    }
+
+    fn writer(&self, topic: &str) -> Result<Writer, Wrong> {
+        let publisher = self
+            .session
+            .declare_publisher(topic.to_owned())
+            .congestion_control(CongestionControl::Block)
+            .express(!self.batched)
+            .wait()?;
+        Ok(Writer { publisher, data: vec![0x5a; self.size] })
+    }
+
+    fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
+        Ok(Reader(self.session.declare_subscriber(topic.to_owned()).wait()?))
+    }
+}
+
+struct Writer {
+    publisher: Publisher<'static>,
+    data: Vec<u8>,
+}
+
+impl roles::Writer for Writer {
+    type Sample = Sample;
+
+    fn matched(&mut self) -> Result<bool, Wrong> {
+        Ok(self.publisher.matching_status().wait()?.matching())
+    }
+
+    fn write(&mut self, number: u64) -> Result<bool, Wrong> {
+        if let Some(place) = self.data.first_chunk_mut() {
+            *place = number.to_le_bytes();
+        }
+        self.publisher.put(self.data.as_slice()).wait()?;
+        Ok(true)
+    }
+
+    fn give_back(&mut self, sample: Sample) -> Result<(), Wrong> {
+        Ok(self.publisher.put(sample.0).wait()?)
+    }
+
+    fn settle(&mut self) -> Result<(), Wrong> {
+        // There are no acknowledgements; what is under way is waited for by the side that reads.
+        Ok(())
+    }
+}
+
+struct Reader(Subscriber<FifoChannelHandler<zenoh::sample::Sample>>);
+
+struct Sample(ZBytes);
+
+impl roles::Sample for Sample {
+    fn number(&self) -> u64 {
+        self.0.to_bytes().first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+    }
+
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl roles::Reader for Reader {
+    type Sample = Sample;
+
+    fn turn(&mut self, act: &mut dyn FnMut(Sample) -> Result<(), Wrong>) -> Result<(), Wrong> {
+        let mut next = self.0.recv_timeout(LOOK)?;
+        while let Some(sample) = next {
+            act(Sample(sample.payload().clone()))?;
+            next = self.0.try_recv()?;
+        }
+        Ok(())
+    }
+}

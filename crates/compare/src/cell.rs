@@ -1,0 +1,154 @@
+//! What is measured: one cell of the table for each of these.
+
+/// A figure that every contender is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Cell {
+    /// For the command line and for programs.
+    pub(crate) id: &'static str,
+    /// For people.
+    pub(crate) title: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) placement: Placement,
+    /// Octets of data in a sample.
+    pub(crate) size: usize,
+    /// What a driver is told of it besides that.
+    pub(crate) terms: &'static [&'static str],
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Microseconds of a round trip.
+    RoundTrip,
+    /// Thousand samples a second from a writer to a reader.
+    Rate,
+    /// Milliseconds from the start of a process to its first sample.
+    Start,
+}
+
+/// Where the two processes run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Placement {
+    /// Both on one core.
+    S,
+    /// One core each.
+    X,
+}
+
+impl Kind {
+    /// The unit of the figure.
+    pub(crate) const fn unit(self) -> &'static str {
+        match self {
+            Self::RoundTrip => "us",
+            Self::Rate => "thousand/s",
+            Self::Start => "ms",
+        }
+    }
+
+    /// Roles of the side that is started first, and of the other.
+    pub(crate) const fn roles(self) -> [&'static str; 2] {
+        match self {
+            Self::RoundTrip => ["pong", "ping"],
+            Self::Rate => ["sub", "pub"],
+            Self::Start => ["early", "first"],
+        }
+    }
+}
+
+const LISTENER: &str = "wake=listener";
+
+/// All cells, in the order of the table.
+pub(crate) const CELLS: [Cell; 13] = [
+    round_trip("rtt-s-64", "round trip, one core, 64 octets, listener", Placement::S, 64, &[LISTENER]),
+    round_trip("rtt-s-1k", "round trip, one core, 1 KiB, listener", Placement::S, 1_024, &[LISTENER]),
+    round_trip("rtt-s-16k", "round trip, one core, 16 KiB, listener", Placement::S, 16_384, &[LISTENER]),
+    round_trip(
+        "rtt-s-64-waitset",
+        "round trip, one core, 64 octets, WaitSet",
+        Placement::S,
+        64,
+        &["wake=waitset"],
+    ),
+    round_trip(
+        "rtt-s-64-memory",
+        "round trip, one core, 64 octets, shared memory, event",
+        Placement::S,
+        64,
+        &[LISTENER, "memory=1"],
+    ),
+    round_trip("rtt-x-64", "round trip, two cores, 64 octets, listener", Placement::X, 64, &[LISTENER]),
+    round_trip(
+        "rtt-x-64-spin",
+        "round trip, two cores, 64 octets, spinning",
+        Placement::X,
+        64,
+        &["wake=spin"],
+    ),
+    round_trip(
+        "rtt-x-64-memory-spin",
+        "round trip, two cores, 64 octets, shared memory, spinning",
+        Placement::X,
+        64,
+        &["wake=spin", "memory=1"],
+    ),
+    rate("rate-16", "reliable, keep all, 16 octets, each sent at once", 16, &[LISTENER]),
+    rate("rate-16-batched", "reliable, keep all, 16 octets, batched", 16, &[LISTENER, "batched=1"]),
+    rate("rate-1k-batched", "reliable, keep all, 1 KiB, batched", 1_024, &[LISTENER, "batched=1"]),
+    rate(
+        "rate-16k-memory",
+        "16 KiB, shared memory, loaned where there are loans",
+        16_384,
+        &[LISTENER, "memory=1"],
+    ),
+    Cell {
+        id: "start",
+        title: "process start to first sample",
+        kind: Kind::Start,
+        placement: Placement::X,
+        size: 64,
+        terms: &[LISTENER],
+    },
+];
+
+const fn round_trip(
+    id: &'static str,
+    title: &'static str,
+    placement: Placement,
+    size: usize,
+    terms: &'static [&'static str],
+) -> Cell {
+    Cell { id, title, kind: Kind::RoundTrip, placement, size, terms }
+}
+
+const fn rate(id: &'static str, title: &'static str, size: usize, terms: &'static [&'static str]) -> Cell {
+    Cell { id, title, kind: Kind::Rate, placement: Placement::X, size, terms }
+}
+
+/// The cells whose names contain one of these texts; all if there are none.
+///
+/// # Errors
+/// A text that is in no name.
+pub(crate) fn select(texts: &[String]) -> Result<Vec<Cell>, String> {
+    if let Some(text) = texts.iter().find(|text| !CELLS.iter().any(|cell| cell.id.contains(text.as_str()))) {
+        let names: Vec<&str> = CELLS.iter().map(|cell| cell.id).collect();
+        return Err(format!("--cells {text}: there is none with that in its name: {}", names.join(", ")));
+    }
+    let wanted = |cell: &Cell| texts.is_empty() || texts.iter().any(|text| cell.id.contains(text.as_str()));
+    Ok(CELLS.into_iter().filter(wanted).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_selected_by_parts_of_their_names() {
+        let names = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            select(&texts).map(|cells| cells.iter().map(|cell| cell.id).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).map(|cells| cells.len()), Ok(CELLS.len()));
+        assert_eq!(names(&["rate-16-b", "start"]), Ok(vec!["rate-16-batched", "start"]));
+        assert!(names(&["rtt", "rat3"]).is_err_and(|said| said.contains("rat3: there is none")));
+    }
+}

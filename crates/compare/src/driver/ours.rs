@@ -1,0 +1,362 @@
+//! Punctual as a driver, on its public API and with its defaults.
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use dds::qos::{
+    DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability,
+};
+use dds::{
+    DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory,
+    Duration, NO_STATUS, QosKind, ReturnCode, States, StatusMask, Topic, WaitSet,
+};
+
+use super::measure::{
+    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, cannot, end_of_input, first,
+    publish, ready, until_silent,
+};
+
+/// The same type as all others have.
+#[derive(DdsType, Clone, Default, Debug)]
+#[dds(final)]
+struct Message {
+    number: u32,
+    data: Vec<u8>,
+}
+
+const DOMAIN: u32 = 7;
+const TYPE: &str = "Message";
+/// How long a sample may wait for others if it may.
+const COMPANY: Duration = Duration::from_micros(500);
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(50);
+const EARLY: std::time::Duration = std::time::Duration::from_millis(1);
+/// Samples of the greatest size that a history holds, at least.
+const SAMPLES: usize = 16;
+
+/// Does what it is asked.
+pub(crate) fn run(task: &Task) -> Result<(), Wrong> {
+    if task.memory {
+        cannot("this version of Punctual has no delivery through shared memory");
+        return Ok(());
+    }
+    if task.wake == Wake::Spin {
+        cannot("Punctual has no reader that spins");
+        return Ok(());
+    }
+    match task.role {
+        Role::Ping => ping(task),
+        Role::Pong => pong(task),
+        Role::Pub => write(task),
+        Role::Sub => read(task),
+        Role::Early => early(task),
+        Role::First => wait_for_first(task),
+    }
+}
+
+/// A participant, and what its endpoints are made of.
+struct Place {
+    participant: DomainParticipant,
+    batched: bool,
+    size: usize,
+    history: History,
+}
+
+impl Place {
+    fn new(task: &Task) -> Result<Self, Wrong> {
+        let factory = DomainParticipantFactory::get_instance();
+        let participant = factory.create_participant(DOMAIN, QosKind::Default, None, NO_STATUS)?;
+        let history = if matches!(task.role, Role::Ping | Role::Pong) {
+            History::KeepLast(1)
+        } else {
+            History::KeepAll
+        };
+        Ok(Self { participant, batched: task.batched, size: task.size, history })
+    }
+
+    fn topic(&self, name: &str) -> Result<Topic, Wrong> {
+        Ok(self.participant.create_topic::<Message>(name, TYPE, QosKind::Default, None, NO_STATUS)?)
+    }
+
+    fn adjust(&self, qos: &mut EndpointQos) {
+        qos.reliability = Reliability::RELIABLE;
+        qos.reliability.max_blocking_time = PATIENCE;
+        qos.durability = Durability::Volatile;
+        qos.history = self.history;
+        qos.representation = vec![DataRepresentation::XCDR1];
+    }
+
+    fn writer(&self, topic: &str) -> Result<DataWriter<Message>, Wrong> {
+        let mut qos = DataWriterQos::default();
+        self.adjust(&mut qos.endpoint);
+        qos.byte_limit = qos.byte_limit.max(self.size.saturating_mul(SAMPLES));
+        if self.batched {
+            qos.endpoint.latency_budget = COMPANY;
+        }
+        let publisher = self.participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
+        Ok(publisher.create_datawriter(&self.topic(topic)?, QosKind::Specific(qos), None, NO_STATUS)?)
+    }
+
+    fn reader(
+        &self,
+        topic: &str,
+        listener: Option<Arc<dyn DataReaderListener<Message>>>,
+    ) -> Result<DataReader<Message>, Wrong> {
+        let mut qos = DataReaderQos::default();
+        self.adjust(&mut qos.endpoint);
+        qos.byte_limit = qos.byte_limit.max(self.size.saturating_mul(SAMPLES));
+        if self.batched {
+            qos.endpoint.latency_budget = Duration::INFINITE;
+        }
+        let mask = if listener.is_some() { StatusMask::DATA_AVAILABLE } else { NO_STATUS };
+        let subscriber = self.participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
+        Ok(subscriber.create_datareader(&self.topic(topic)?, QosKind::Specific(qos), listener, mask)?)
+    }
+}
+
+/// What is done with each sample that is taken.
+trait Take: Send + 'static {
+    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong>;
+    /// All that was there was taken.
+    fn idle(&mut self) {}
+}
+
+/// Takes what has come, from a listener or from the main thread.
+struct Taker<A>(Mutex<(A, Message)>);
+
+impl<A: Take> Taker<A> {
+    fn new(act: A) -> Arc<Self> {
+        Arc::new(Self(Mutex::new((act, Message::default()))))
+    }
+
+    fn take(&self, reader: &DataReader<Message>) -> Result<(), Wrong> {
+        let (act, sample) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(info) = reader.take_into(sample)? {
+            if info.valid_data {
+                act.sample(sample)?;
+            }
+        }
+        act.idle();
+        Ok(())
+    }
+}
+
+impl<A: Take> DataReaderListener<Message> for Taker<A> {
+    fn on_data_available(&self, reader: &DataReader<Message>) {
+        if let Err(wrong) = self.take(reader) {
+            eprintln!("punctual: {wrong}");
+            std::process::exit(1);
+        }
+    }
+}
+
+/// A taker with its reader, as the task wants it.
+fn arrange<A: Take>(
+    place: &Place,
+    task: &Task,
+    topic: &str,
+    act: A,
+) -> Result<(Arc<Taker<A>>, Taking), Wrong> {
+    let taker = Taker::new(act);
+    let waits = WaitSet::new();
+    let listener =
+        (task.wake == Wake::Listener).then(|| Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>);
+    let calls = listener.is_some();
+    let reader = place.reader(topic, listener)?;
+    if !calls {
+        waits.attach_condition(reader.create_readcondition(States::NOT_READ).into())?;
+    }
+    Ok((taker, Taking { reader, waits, calls, active: Vec::new() }))
+}
+
+/// A reader, and how to wait for it.
+struct Taking {
+    reader: DataReader<Message>,
+    waits: WaitSet,
+    /// A listener takes.
+    calls: bool,
+    active: Vec<dds::Condition>,
+}
+
+impl Taking {
+    /// Waits a little, and takes what has come unless a listener does.
+    fn turn<A: Take>(&mut self, taker: &Taker<A>) -> Result<(), Wrong> {
+        match self.waits.wait_into(&mut self.active, LOOK) {
+            Err(error) if error.code != ReturnCode::Timeout => return Err(error.into()),
+            _ => {}
+        }
+        if self.calls { Ok(()) } else { taker.take(&self.reader) }
+    }
+}
+
+/// Waits until both sides know each other.
+fn meet(matched: impl Fn() -> bool) -> Result<(), Wrong> {
+    let start = Instant::now();
+    while !matched() {
+        if start.elapsed() > MEETING {
+            return Err("the other side was not found".into());
+        }
+        std::thread::sleep(EARLY);
+    }
+    std::thread::sleep(CALM);
+    Ok(())
+}
+
+/// Answers come back here.
+struct Back {
+    trips: RoundTrips,
+    writer: DataWriter<Message>,
+    message: Message,
+}
+
+impl Back {
+    fn write(&mut self, number: u64) -> Result<(), Wrong> {
+        self.message.number = u32::try_from(number)?;
+        self.writer.write(&self.message)?;
+        Ok(())
+    }
+}
+
+impl Take for Back {
+    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
+        match self.trips.back(u64::from(sample.number)) {
+            Some(next) => self.write(next),
+            None => Ok(()),
+        }
+    }
+}
+
+fn ping(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let writer = place.writer("PING")?;
+    let trips = RoundTrips::new(task);
+    let message = Message { number: 0, data: vec![0x5a; task.size] };
+    let back = Back { trips: trips.clone(), writer: writer.clone(), message };
+    let (taker, mut taking) = arrange(&place, task, "PONG", back)?;
+    let ends = end_of_input();
+    meet(|| {
+        !writer.get_matched_subscriptions().is_empty() && !taking.reader.get_matched_publications().is_empty()
+    })?;
+    let begin = |number| taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.write(number);
+    if taking.calls {
+        trips.wait(&ends, begin)?;
+    } else {
+        begin(trips.begin())?;
+        while !trips.done() && !ends.load(Ordering::Acquire) {
+            taking.turn(&taker)?;
+            if trips.stalled() {
+                begin(trips.begin())?;
+            }
+        }
+    }
+    trips.say();
+    Ok(())
+}
+
+/// Writes back what comes.
+struct Echo(DataWriter<Message>);
+
+impl Take for Echo {
+    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
+        self.0.write(sample)?;
+        Ok(())
+    }
+}
+
+fn pong(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let echo = Echo(place.writer("PONG")?);
+    let (taker, mut taking) = arrange(&place, task, "PING", echo)?;
+    let ends = end_of_input();
+    ready();
+    while !ends.load(Ordering::Acquire) {
+        if taking.calls {
+            std::thread::sleep(LOST / 20);
+        } else {
+            taking.turn(&taker)?;
+        }
+    }
+    answered();
+    Ok(())
+}
+
+fn write(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let writer = place.writer("LOAD")?;
+    let ends = end_of_input();
+    meet(|| !writer.get_matched_subscriptions().is_empty())?;
+    let mut message = Message { number: 0, data: vec![0x5a; task.size] };
+    let write = |count| {
+        message.number = u32::try_from(count)?;
+        match writer.write(&message) {
+            Ok(_) => Ok(true),
+            Err(error) if error.code == ReturnCode::Timeout => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    };
+    publish(task, &ends, write, || {
+        writer.flush()?;
+        writer.wait_for_acknowledgments(PATIENCE)?;
+        Ok(())
+    })
+}
+
+impl Take for Counter {
+    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
+        self.add(u64::from(sample.number), sample.data.len());
+        Ok(())
+    }
+
+    fn idle(&mut self) {
+        Self::idle(self);
+    }
+}
+
+fn read(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let (taker, mut taking) = arrange(&place, task, "LOAD", Counter::new(task))?;
+    let ends = end_of_input();
+    ready();
+    until_silent(&ends, || {
+        taking.turn(&taker)?;
+        Ok(taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.count())
+    })?;
+    taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.say();
+    Ok(())
+}
+
+fn early(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let writer = place.writer("LOAD")?;
+    let ends: Arc<AtomicBool> = end_of_input();
+    let mut message = Message { number: 0, data: vec![0x5a; task.size] };
+    ready();
+    while !ends.load(Ordering::Acquire) {
+        writer.write(&message)?;
+        message.number = message.number.wrapping_add(1);
+        std::thread::sleep(EARLY);
+    }
+    Ok(())
+}
+
+/// Says so at the first sample.
+struct Shout(bool);
+
+impl Take for Shout {
+    fn sample(&mut self, _: &mut Message) -> Result<(), Wrong> {
+        if !std::mem::replace(&mut self.0, true) {
+            first();
+        }
+        Ok(())
+    }
+}
+
+fn wait_for_first(task: &Task) -> Result<(), Wrong> {
+    let place = Place::new(task)?;
+    let (taker, mut taking) = arrange(&place, task, "LOAD", Shout(false))?;
+    let ends = end_of_input();
+    while !ends.load(Ordering::Acquire) {
+        taking.turn(&taker)?;
+    }
+    Ok(())
+}
