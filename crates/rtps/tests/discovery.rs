@@ -1,7 +1,7 @@
 //! Discovery of participants and endpoints: finding, changing, leaving, and why some do not match.
 mod domain;
 
-use domain::{Forged, World, announced, config, data, meta, network, prefix, reliable_reader};
+use domain::{DELAY, Forged, World, announced, config, data, meta, network, prefix, reliable_reader};
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos};
@@ -63,6 +63,39 @@ fn discovery_takes_a_quarter_of_a_second_at_most_and_works_without_multicast() {
     assert!(world.knows(0, 1) && world.knows(1, 0));
     let lost = |event: &Event| matches!(event, Event::ParticipantLost { .. });
     assert!(!world.nodes.iter().any(|node| node.events.iter().any(lost)));
+}
+
+/// How often one datagram after another has to cross until both sides know of the match; nothing waits for a timer.
+fn crossings(configs: [DiscoveryConfig; 2], head_start: i64) -> u64 {
+    let [one, other] = configs;
+    let mut world = World::new(0);
+    world.add(one);
+    let writer = world.writer(0, "T", EndpointQos::writer());
+    world.run_ms(head_start);
+    world.add(other);
+    let reader = world.reader(1, "T", reliable_reader());
+    let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
+    let matched = |world: &World| world.is_matched(0, writer, r) && world.is_matched(1, reader, w);
+    let crossings = (0..1_000).find(|_| {
+        let found = matched(&world);
+        world.run(Duration::from_nanos(DELAY as i64));
+        found
+    });
+    crossings.expect("the endpoints are matched")
+}
+
+#[test]
+fn a_newcomer_is_matched_after_five_crossings() {
+    // Its announcement; the answer; its own answer, which asks for endpoints; those, and the question for its own; those.
+    assert_eq!(crossings([config(1), config(2)], 5_000), 5);
+    // The answer may be larger than the announcement without its padding.
+    let named = |host, name: &str| DiscoveryConfig { entity_name: Some(name.into()), ..config(host) };
+    assert_eq!(crossings([named(1, &"a name of the robot ".repeat(6)), config(2)], 5_000), 5);
+    // One that is too large for that is announced to all, and the newcomer answers that: two crossings more.
+    let large = DiscoveryConfig { user_data: vec![7; 1_000], ..config(1) };
+    assert_eq!(crossings([large, config(2)], 5_000), 7);
+    // Both start at once.
+    assert_eq!(crossings([config(1), config(2)], 0), 5);
 }
 
 #[test]

@@ -19,6 +19,13 @@ use crate::transmit::Transmit;
 /// Shortest time between two rounds of announcements.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
 
+/// Octets of padding of an announcement that goes to whoever hears it while we are new. It pays for the answer, which names us,
+/// has a HEARTBEAT, and may have longer names and more addresses than we have: a stranger gets no more octets than it sent, and
+/// one that cannot be answered is found with its next announcement only.
+const PADDING: usize = 256;
+/// Most octets of an announcement with padding: it shall not be fragmented for that.
+const WITH_PADDING: usize = 1_200;
+
 /// What a DATA of an SPDP writer says.
 #[derive(Debug)]
 pub(super) enum Announcement {
@@ -73,6 +80,8 @@ enum Round {
 #[derive(Debug)]
 pub(super) struct Announcer {
     payload: Vec<u8>,
+    /// The same with padding.
+    padded: Vec<u8>,
     /// Inline QoS of a goodbye; empty before.
     farewell: Vec<u8>,
     /// The same number until the announcement changes: peers drop what is older than what they have.
@@ -93,10 +102,9 @@ pub(super) struct Announcer {
 
 impl Announcer {
     pub(super) fn new(data: &ParticipantData, config: &DiscoveryConfig) -> Self {
-        let mut payload = Vec::new();
-        data.encode(&mut payload);
-        Self {
-            payload,
+        let mut new = Self {
+            payload: Vec::new(),
+            padded: Vec::new(),
             farewell: Vec::new(),
             number: SequenceNumber::FIRST,
             next: Instant::START,
@@ -107,15 +115,24 @@ impl Announcer {
             random: config.seed,
             directed: BTreeSet::new(),
             answers: BTreeSet::new(),
-        }
+        };
+        new.say(data);
+        new
     }
 
     /// From now on this is announced, at once to everybody.
     pub(super) fn change(&mut self, data: &ParticipantData) {
-        self.payload.clear();
-        data.encode(&mut self.payload);
+        self.say(data);
         self.number = self.number.next();
         self.round = Round::Groups;
+    }
+
+    fn say(&mut self, data: &ParticipantData) {
+        self.payload.clear();
+        data.encode(&mut self.payload);
+        let padding = if self.payload.len() + PADDING > WITH_PADDING { 0 } else { PADDING };
+        self.padded.clear();
+        data.encode_padded(padding, &mut self.padded);
     }
 
     /// Ends the announcements with a round of goodbyes.
@@ -174,13 +191,13 @@ impl Announcer {
         self.start_round(now.monotonic, config);
         while let Some(participant) = self.directed.pop_first() {
             if let Some(path) = ledger.get(participant).and_then(|known| known.metatraffic_path(network)) {
-                self.compose(now, config, Some(participant), out);
+                self.compose(now, config, Some(participant), &self.payload, out);
                 out.add_path(path);
                 return true;
             }
         }
         while let Some((stranger, source)) = self.answers.pop_first() {
-            self.compose(now, config, Some(stranger), out);
+            self.compose(now, config, Some(stranger), &self.payload, out);
             if let Some(heartbeat) = invitation() {
                 out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
             }
@@ -194,9 +211,12 @@ impl Announcer {
             if self.round == Round::Groups {
                 self.round = Round::Participants(None);
             }
+            let is_new = self.last_groups.is_none() || self.quick > 0 || self.extra <= now.monotonic;
             self.extra = Instant::NEVER;
             self.last_groups = Some(now.monotonic);
-            self.compose(now, config, None, out);
+            let leaves = !self.farewell.is_empty();
+            let payload = if is_new && !leaves { &self.padded } else { &self.payload };
+            self.compose(now, config, None, payload, out);
             for group in config.metatraffic_multicast.iter().filter_map(wire::Locator::socket_addr) {
                 network.multicast_paths(group).into_iter().for_each(|path| out.add_path(path));
             }
@@ -214,7 +234,7 @@ impl Announcer {
             };
             self.round = Round::Participants(Some(prefix));
             if let Some(path) = participant.metatraffic_path(network) {
-                self.compose(now, config, Some(prefix), out);
+                self.compose(now, config, Some(prefix), &self.payload, out);
                 out.add_path(path);
                 return true;
             }
@@ -257,6 +277,7 @@ impl Announcer {
         now: Now,
         config: &DiscoveryConfig,
         destination: Option<GuidPrefix>,
+        payload: &[u8],
         out: &mut Transmit<P>,
     ) {
         let leaves = !self.farewell.is_empty();
@@ -275,7 +296,7 @@ impl Announcer {
                 inline_qos: leaves.then_some(self.farewell.as_slice()),
                 kind: if leaves { PayloadKind::Key } else { PayloadKind::Data },
             };
-            encode::data(bytes, &header, &self.payload);
+            encode::data(bytes, &header, payload);
         });
     }
 }

@@ -137,6 +137,13 @@ impl ParticipantData {
 
     /// Appends the announcement as a serialized payload.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_padded(0, out);
+    }
+
+    /// Appends the announcement with as many octets of padding more (PID_PAD), a multiple of 4 from 4 on; 0 is without.
+    /// Whoever answers no more octets than it gets may answer such an announcement with a larger one.
+    pub fn encode_padded(&self, padding: usize, out: &mut Vec<u8>) {
+        const HEADER: usize = 4;
         let mut list = begin(out);
         list.octets(pid::PROTOCOL_VERSION, &[self.version.major, self.version.minor]);
         list.octets(pid::VENDOR_ID, &self.vendor.0);
@@ -169,6 +176,9 @@ impl ParticipantData {
         if self.shared_memory.is_some() {
             let extension = Extension { shared_memory: self.shared_memory, ..Extension::default() };
             list.with(pid::PUNCTUAL, |out| extension.encode(out));
+        }
+        if let Some(content) = padding.checked_sub(HEADER) {
+            list.with(pid::PAD, |out| out.resize(out.len() + content, 0));
         }
         list.finish();
     }
