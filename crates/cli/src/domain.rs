@@ -42,14 +42,9 @@ pub struct DomainOptions {
     /// Share memory with participants of other processes of this host that do so too.
     #[arg(long)]
     pub shared_memory: bool,
-    /// With --shared-memory: microseconds for which a thread that waits looks at the memory before it sleeps, at most a second.
-    #[arg(
-        long,
-        value_name = "MICROSECONDS",
-        default_value_t = 0,
-        requires = "shared_memory",
-        hide_default_value = true
-    )]
+    /// Microseconds for which a thread that waits looks at the socket, or with --shared-memory at the memory, before it sleeps; at most
+    /// a second. It has its core for itself then.
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, hide_default_value = true)]
     pub spin: u32,
 }
 
@@ -77,7 +72,8 @@ impl DomainOptions {
         config.network.multicast = !self.no_multicast;
         config.network.interfaces = self.interfaces()?;
         config.shared_memory.enabled = self.shared_memory;
-        config.shared_memory.spin = Duration::from_micros(self.spin.into());
+        let spin = Duration::from_micros(self.spin.into());
+        *if self.shared_memory { &mut config.shared_memory.spin } else { &mut config.network.spin } = spin;
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(config)
     }

@@ -99,6 +99,24 @@ fn a_newcomer_is_matched_after_five_crossings() {
 }
 
 #[test]
+fn the_padding_of_an_announcement_fits_the_smallest_path() {
+    for max_datagram in [256, 300, 420, 1_472] {
+        let mut world = World::new(1);
+        let mut network = network(1);
+        network.interfaces[0].max_datagram = max_datagram;
+        let (now, at) = (world.now, |at| vec![Locator::udp(at)]);
+        world.nodes[0].participant.set_network(now, network, at(meta(1)), at(data(1)));
+        world.run_ms(10);
+        // That no datagram is larger than its path is checked where it is sent.
+        let longest = world.sent.iter().map(|(_, datagram)| datagram.bytes.len()).max();
+        assert!(
+            longest.is_some_and(|octets| octets > 400 || octets + 8 > max_datagram as usize),
+            "{longest:?}"
+        );
+    }
+}
+
+#[test]
 fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     let mut world = World::new(2);
     world.run_ms(1_000);

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use dds::config::Config;
 use dds::qos::{
     DataReaderQos, DataRepresentation, DataWriterQos, Durability, EndpointQos, History, Reliability,
 };
@@ -12,7 +13,7 @@ use dds::{
 };
 
 use super::measure::{
-    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, cannot, end_of_input, first,
+    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, end_of_input, first,
     publish, ready, until_silent,
 };
 
@@ -28,6 +29,8 @@ const DOMAIN: u32 = 7;
 const TYPE: &str = "Message";
 /// How long a sample may wait for others if it may.
 const COMPANY: Duration = Duration::from_micros(500);
+/// How long its threads look before they sleep if they are to spin: longer than any round trip.
+const SPIN: std::time::Duration = std::time::Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 const EARLY: std::time::Duration = std::time::Duration::from_millis(1);
@@ -36,14 +39,6 @@ const SAMPLES: usize = 16;
 
 /// Does what it is asked.
 pub(crate) fn run(task: &Task) -> Result<(), Wrong> {
-    if task.memory {
-        cannot("this version of Punctual has no delivery through shared memory");
-        return Ok(());
-    }
-    if task.wake == Wake::Spin {
-        cannot("Punctual has no reader that spins");
-        return Ok(());
-    }
     match task.role {
         Role::Ping => ping(task),
         Role::Pong => pong(task),
@@ -54,10 +49,22 @@ pub(crate) fn run(task: &Task) -> Result<(), Wrong> {
     }
 }
 
+/// The defaults, but for the way that samples take and how they are waited for.
+fn config(task: &Task) -> Config {
+    let mut config = Config::default();
+    config.shared_memory.enabled = task.memory;
+    if task.wake == Wake::Spin {
+        let spin = if task.memory { &mut config.shared_memory.spin } else { &mut config.network.spin };
+        *spin = SPIN;
+    }
+    config
+}
+
 /// A participant, and what its endpoints are made of.
 struct Place {
     participant: DomainParticipant,
     batched: bool,
+    memory: bool,
     size: usize,
     history: History,
 }
@@ -65,13 +72,15 @@ struct Place {
 impl Place {
     fn new(task: &Task) -> Result<Self, Wrong> {
         let factory = DomainParticipantFactory::get_instance();
-        let participant = factory.create_participant(DOMAIN, QosKind::Default, None, NO_STATUS)?;
+        let config = config(task);
+        let participant =
+            factory.create_participant_with(DOMAIN, QosKind::Default, &config, None, NO_STATUS)?;
         let history = if matches!(task.role, Role::Ping | Role::Pong) {
             History::KeepLast(1)
         } else {
             History::KeepAll
         };
-        Ok(Self { participant, batched: task.batched, size: task.size, history })
+        Ok(Self { participant, batched: task.batched, memory: task.memory, size: task.size, history })
     }
 
     fn topic(&self, name: &str) -> Result<Topic, Wrong> {
@@ -159,8 +168,9 @@ fn arrange<A: Take>(
 ) -> Result<(Arc<Taker<A>>, Taking), Wrong> {
     let taker = Taker::new(act);
     let waits = WaitSet::new();
+    // Who spins is the thread of the participant that receives, and it calls the listener.
     let listener =
-        (task.wake == Wake::Listener).then(|| Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>);
+        (task.wake != Wake::Waitset).then(|| Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>);
     let calls = listener.is_some();
     let reader = place.reader(topic, listener)?;
     if !calls {
@@ -189,8 +199,8 @@ impl Taking {
     }
 }
 
-/// Waits until both sides know each other.
-fn meet(matched: impl Fn() -> bool) -> Result<(), Wrong> {
+/// Waits until both sides know each other, and go through shared memory if they shall.
+fn meet(place: &Place, matched: impl Fn() -> bool) -> Result<(), Wrong> {
     let start = Instant::now();
     while !matched() {
         if start.elapsed() > MEETING {
@@ -199,6 +209,11 @@ fn meet(matched: impl Fn() -> bool) -> Result<(), Wrong> {
         std::thread::sleep(EARLY);
     }
     std::thread::sleep(CALM);
+    let report = place.participant.report();
+    if place.memory && !report.iter().any(|line| line.starts_with("shared memory with")) {
+        let why = report.into_iter().find(|line| line.starts_with("no shared memory with"));
+        return Err(why.unwrap_or_else(|| "there is no shared memory with the other side".into()).into());
+    }
     Ok(())
 }
 
@@ -234,7 +249,7 @@ fn ping(task: &Task) -> Result<(), Wrong> {
     let back = Back { trips: trips.clone(), writer: writer.clone(), message };
     let (taker, mut taking) = arrange(&place, task, "PONG", back)?;
     let ends = end_of_input();
-    meet(|| {
+    meet(&place, || {
         !writer.get_matched_subscriptions().is_empty() && !taking.reader.get_matched_publications().is_empty()
     })?;
     let begin = |number| taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.write(number);
@@ -284,7 +299,7 @@ fn write(task: &Task) -> Result<(), Wrong> {
     let place = Place::new(task)?;
     let writer = place.writer("LOAD")?;
     let ends = end_of_input();
-    meet(|| !writer.get_matched_subscriptions().is_empty())?;
+    meet(&place, || !writer.get_matched_subscriptions().is_empty())?;
     let mut message = Message { number: 0, data: vec![0x5a; task.size] };
     let write = |count| {
         message.number = u32::try_from(count)?;

@@ -173,6 +173,8 @@ pub(super) struct Cache {
     pub(super) blocked: bool,
     /// There is room again.
     pub(super) resume: bool,
+    /// There has been a sample that expires.
+    pub(super) ages: bool,
 }
 
 impl Cache {
@@ -191,6 +193,7 @@ impl Cache {
             drops: Drops::default(),
             blocked: false,
             resume: false,
+            ages: false,
         }
     }
 

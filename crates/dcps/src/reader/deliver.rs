@@ -8,7 +8,7 @@ use super::cache::{Cache, Instance, Registration, Stored};
 use super::{DataReader, DropReason, MatchedPublication};
 use crate::instance_table::Slot;
 use crate::status::{RejectedReason, StatusMask};
-use crate::timers::{expiry, monotonic_at};
+use crate::timers::{NO_TIME, expiry, monotonic_at};
 use crate::type_support::TypeSupport;
 use crate::{InstanceHandle, InstanceState, ViewState};
 
@@ -150,6 +150,7 @@ impl<T: TypeSupport> DataReader<T> {
         if filtered && !self.is_reliable() {
             return Err(refused(DropReason::Filtered));
         }
+        self.cache.ages |= expires != NO_TIME;
         let kept = self.cache.pool.keep(payload);
         let mut stored = Stored {
             writer: arrival.writer.guid,

@@ -146,6 +146,12 @@ impl<T: TypeSupport> DataReader<T> {
         self.cache.resume
     }
 
+    /// True if what is read or taken depends on the time, because there has been a sample with a LIFESPAN. Else any time will do for
+    /// [`DataReader::access`] and [`DataReader::has_samples`], and no clock has to be read.
+    pub const fn ages(&self) -> bool {
+        self.cache.ages
+    }
+
     /// The application knows of its data: DATA_AVAILABLE is not set any more, until more come.
     pub const fn settle_data_available(&mut self) {
         self.changed.clear(StatusMask::DATA_AVAILABLE);

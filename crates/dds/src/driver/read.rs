@@ -5,7 +5,7 @@ use std::sync::atomic::fence;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use udp::{Received, Receiver, Socket, Wait};
+use udp::{ReceiveError, Received, Receiver, Socket, Wait};
 use wire::Instant;
 
 use crate::driver::inside::{self, Duty, Inside};
@@ -231,7 +231,7 @@ impl Driver {
                 return self.read_ring(links, &mut role.buffer, &*role.engine, duty, wait);
             }
         };
-        match receiver.receive(&mut role.buffer, wait) {
+        match self.receive(receiver, &mut role.buffer, duty, wait) {
             Ok(Received::Datagram(datagram)) => {
                 if self.is_closing() {
                     return Some(End::Stopped);
@@ -256,6 +256,27 @@ impl Driver {
                 Some(End::Woken)
             }
         }
+    }
+
+    /// Looks for as long as it is configured before it sleeps.
+    fn receive(
+        &self,
+        receiver: &Receiver,
+        buffer: &mut [u8],
+        duty: Duty,
+        wait: Wait,
+    ) -> Result<Received, ReceiveError> {
+        let spin = self.config.network.spin;
+        if duty == Duty::Reader && wait == Wait::Forever && !spin.is_zero() {
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < spin {
+                match receiver.receive(buffer, Wait::No) {
+                    Ok(Received::TimedOut) => std::hint::spin_loop(),
+                    received => return received,
+                }
+            }
+        }
+        receiver.receive(buffer, wait)
     }
 
     /// One datagram of a ring; or why there was none.

@@ -13,7 +13,7 @@ use rtps::reader::ReaderCounters;
 use wire::cdr::Representation;
 use wire::discovery::EndpointData;
 use wire::qos::Durability;
-use wire::{Duration, Guid};
+use wire::{Duration, Guid, Now};
 
 use super::entity::ReaderEntity;
 use super::listener::AnyDataReaderListener;
@@ -22,6 +22,7 @@ use super::sample::SampleType;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
 use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled};
+use crate::node::reader::Cache;
 use crate::topic::Topic;
 
 /// A reader of serialized samples. Clones are the same reader.
@@ -86,11 +87,11 @@ impl RawDataReader {
         out: &mut Vec<Octets>,
     ) -> Result<usize, Error> {
         let cell = self.entity.cell("read or take")?;
-        let now = self.entity.node.host().now();
         let mut state = cell.lock();
         if state.deleted {
             return Err(deleted("read or take"));
         }
+        let now = self.time_for(&state.cache);
         let count = state.cache.access_where(now, request, matches, out)?;
         let resumes = state.cache.has_room_again();
         let are_left = state.cache.samples() > 0;
@@ -122,9 +123,16 @@ impl RawDataReader {
 
     /// True if there are samples in these states of whose octets `matches` is true; it is asked while the reader is locked.
     pub fn has_samples_where(&self, states: States, matches: impl FnMut(&[u8]) -> bool) -> bool {
-        let now = self.entity.node.host().now();
         let cell = self.entity.enabled();
-        cell.is_some_and(|cell| cell.lock().cache.has_samples_where(now, states, matches))
+        cell.is_some_and(|cell| {
+            let state = cell.lock();
+            state.cache.has_samples_where(self.time_for(&state.cache), states, matches)
+        })
+    }
+
+    /// A look at the clocks costs as much as the rest of taking a small sample.
+    fn time_for(&self, cache: &Cache) -> Now {
+        if cache.ages() { self.entity.node.host().now() } else { Now::default() }
     }
 
     /// A sample that was handed out turned out to be none of the type: it is counted as malformed.
@@ -288,7 +296,7 @@ impl RawDataReader {
         self.status(|cache| cache.subscription_matched())
     }
 
-    fn status<S: Default>(&self, read: impl FnOnce(&mut crate::node::reader::Cache) -> S) -> S {
+    fn status<S: Default>(&self, read: impl FnOnce(&mut Cache) -> S) -> S {
         self.entity.enabled().map_or_else(S::default, |cell| read(&mut cell.lock().cache))
     }
 

@@ -13,6 +13,7 @@ mod node;
 mod opening;
 mod process;
 mod samples;
+mod spinning;
 mod traffic;
 
 use std::time::Duration;

@@ -111,7 +111,7 @@ impl<P: Payload> Discovery<P> {
     pub fn new(config: DiscoveryConfig, network: Network) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
-            announcer: Announcer::new(&participant_data(&config), &config),
+            announcer: Announcer::new(&participant_data(&config), &config, &network),
             sedp: Sedp::new(&config),
             endpoints: Endpoints::new(config.prefix),
             network,
@@ -182,7 +182,7 @@ impl<P: Payload> Discovery<P> {
         self.network = network;
         self.config.metatraffic_unicast = metatraffic_unicast;
         self.config.default_unicast = default_unicast;
-        self.announcer.change(&participant_data(&self.config));
+        self.announcer.change(&participant_data(&self.config), &self.network);
         let participants: Vec<Arc<ParticipantData>> =
             self.ledger.iter().map(|participant| Arc::clone(participant.data())).collect();
         for data in participants {
@@ -207,7 +207,7 @@ impl<P: Payload> Discovery<P> {
     pub fn set_user_data(&mut self, user_data: &[u8]) {
         if self.phase == Phase::Running && self.config.user_data != user_data {
             self.config.user_data = user_data.to_vec();
-            self.announcer.change(&participant_data(&self.config));
+            self.announcer.change(&participant_data(&self.config), &self.network);
         }
     }
 

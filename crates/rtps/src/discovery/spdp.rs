@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use wire::discovery::ParticipantData;
 use wire::message::encode::{self, DataHeader};
-use wire::message::{Data, Heartbeat, PayloadKind};
+use wire::message::{Data, Header, Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
@@ -23,8 +23,10 @@ const MIN_PERIOD: Duration = Duration::from_millis(100);
 /// has a HEARTBEAT, and may have longer names and more addresses than we have: a stranger gets no more octets than it sent, and
 /// one that cannot be answered is found with its next announcement only.
 const PADDING: usize = 256;
-/// Most octets of an announcement with padding: it shall not be fragmented for that.
+/// Most octets of an announcement with padding: IP shall not fragment it for that.
 const WITH_PADDING: usize = 1_200;
+/// Octets of its message beside the payload: header, INFO_TS, and what comes before the payload in DATA.
+const AROUND: usize = Header::LEN + encode::INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN;
 
 /// What a DATA of an SPDP writer says.
 #[derive(Debug)]
@@ -101,7 +103,7 @@ pub(super) struct Announcer {
 }
 
 impl Announcer {
-    pub(super) fn new(data: &ParticipantData, config: &DiscoveryConfig) -> Self {
+    pub(super) fn new(data: &ParticipantData, config: &DiscoveryConfig, network: &Network) -> Self {
         let mut new = Self {
             payload: Vec::new(),
             padded: Vec::new(),
@@ -116,21 +118,23 @@ impl Announcer {
             directed: BTreeSet::new(),
             answers: BTreeSet::new(),
         };
-        new.say(data);
+        new.say(data, network);
         new
     }
 
     /// From now on this is announced, at once to everybody.
-    pub(super) fn change(&mut self, data: &ParticipantData) {
-        self.say(data);
+    pub(super) fn change(&mut self, data: &ParticipantData, network: &Network) {
+        self.say(data, network);
         self.number = self.number.next();
         self.round = Round::Groups;
     }
 
-    fn say(&mut self, data: &ParticipantData) {
+    fn say(&mut self, data: &ParticipantData, network: &Network) {
         self.payload.clear();
         data.encode(&mut self.payload);
-        let padding = if self.payload.len() + PADDING > WITH_PADDING { 0 } else { PADDING };
+        let limits = network.interfaces.iter().map(|interface| interface.max_datagram as usize);
+        let room = limits.fold(WITH_PADDING, usize::min).saturating_sub(AROUND + self.payload.len());
+        let padding = PADDING.min(room) / 4 * 4;
         self.padded.clear();
         data.encode_padded(padding, &mut self.padded);
     }
