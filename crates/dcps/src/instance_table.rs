@@ -23,12 +23,21 @@ pub(crate) struct InstanceTable<I> {
     slots: Vec<Option<Entry<I>>>,
     free: Vec<Slot>,
     by_key: BTreeMap<Arc<[u8]>, Slot>,
+    /// The instance with the empty key. It is not looked for in the tree: to compare no octets at an address without memory takes some
+    /// processors a hundred times as long as to compare some.
+    keyless: Option<Slot>,
     by_handle: BTreeMap<InstanceHandle, Slot>,
 }
 
 impl<I> InstanceTable<I> {
     pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), by_key: BTreeMap::new(), by_handle: BTreeMap::new() }
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: BTreeMap::new(),
+            keyless: None,
+            by_handle: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -48,7 +57,7 @@ impl<I> InstanceTable<I> {
     }
 
     pub(crate) fn by_key(&self, key: &[u8]) -> Option<Slot> {
-        self.by_key.get(key).copied()
+        if key.is_empty() { self.keyless } else { self.by_key.get(key).copied() }
     }
 
     pub(crate) fn by_handle(&self, handle: InstanceHandle) -> Option<Slot> {
@@ -68,7 +77,7 @@ impl<I> InstanceTable<I> {
 
     /// Adds an instance; `None` if its key or its handle is there already.
     pub(crate) fn insert(&mut self, key: &[u8], handle: InstanceHandle, state: I) -> Option<Slot> {
-        if self.by_handle.contains_key(&handle) || self.by_key.contains_key(key) {
+        if self.by_handle.contains_key(&handle) || self.by_key(key).is_some() {
             return None;
         }
         let key: Arc<[u8]> = Arc::from(key);
@@ -80,7 +89,11 @@ impl<I> InstanceTable<I> {
                 slot
             }
         };
-        self.by_key.insert(Arc::clone(&key), slot);
+        if key.is_empty() {
+            self.keyless = Some(slot);
+        } else {
+            self.by_key.insert(Arc::clone(&key), slot);
+        }
         self.by_handle.insert(handle, slot);
         if let Some(place) = self.slots.get_mut(slot as usize) {
             *place = Some(Entry { key, handle, state });
@@ -90,7 +103,11 @@ impl<I> InstanceTable<I> {
 
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<Entry<I>> {
         let entry = self.slots.get_mut(slot as usize)?.take()?;
-        self.by_key.remove(&entry.key);
+        if entry.key.is_empty() {
+            self.keyless = None;
+        } else {
+            self.by_key.remove(&entry.key);
+        }
         self.by_handle.remove(&entry.handle);
         self.free.push(slot);
         Some(entry)
@@ -120,6 +137,17 @@ mod tests {
         assert_eq!((table.by_key(&[3]), table.by_handle(handle(3)), table.len()), (None, None, 2));
         assert_eq!(table.insert(&[9], handle(9), 9), Some(slots[0]));
         assert_eq!(table.end(), 3);
+    }
+
+    #[test]
+    fn the_empty_key_is_a_key() {
+        let mut table = InstanceTable::new();
+        assert_eq!(table.by_key(&[]), None);
+        let slot = table.insert(&[], handle(0), 0);
+        table.insert(&[1], handle(1), 1).unwrap();
+        assert_eq!((table.by_key(&[]), table.insert(&[], handle(2), 2)), (slot, None));
+        table.remove(slot.unwrap()).unwrap();
+        assert_eq!((table.by_key(&[]), table.by_key(&[1]), table.len()), (None, Some(1), 1));
     }
 
     #[test]

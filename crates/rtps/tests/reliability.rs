@@ -179,6 +179,31 @@ fn a_batch_waits_for_its_delay_and_is_one_datagram() {
 }
 
 #[test]
+fn a_change_that_joins_others_that_wait_leaves_nothing_to_do() {
+    let config =
+        WriterConfig { batch_delay: Duration::from_millis(5), ..WriterConfig::new(writer_guid(), true) };
+    let mut pair = Pair::new(1, config, &[ReaderConfig::new(reader_guid(0), true)]);
+    pair.connect(0, false);
+    pair.run(Duration::from_secs(1));
+    pair.write(&sample(1, 20)).unwrap();
+    assert!(pair.writer.poll_timeout() <= pair.now.monotonic);
+    pair.run(Duration::from_millis(1));
+    let due = pair.writer.poll_timeout();
+    assert!(due > pair.now.monotonic);
+    pair.write(&sample(2, 20)).unwrap();
+    assert_eq!(pair.writer.poll_timeout(), due);
+    // One for which there is no room there, and one that comes when they should have left.
+    pair.write(&sample(3, 60_000)).unwrap();
+    pair.write(&sample(4, 60_000)).unwrap();
+    assert!(pair.writer.poll_timeout() <= pair.now.monotonic);
+    pair.run(Duration::from_millis(1));
+    let due = pair.writer.poll_timeout();
+    pair.now.monotonic = due;
+    pair.write(&sample(5, 20)).unwrap();
+    assert!(pair.writer.poll_timeout() <= pair.now.monotonic);
+}
+
+#[test]
 fn an_idle_pair_falls_silent() {
     let mut pair = Pair::reliable(3);
     pair.connect(0, false);

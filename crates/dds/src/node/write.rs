@@ -139,7 +139,13 @@ impl Node {
             let blocked = match result {
                 Ok(number) => {
                     let liveliness = state.machine.qos().endpoint.liveliness;
+                    let timeout = state.machine.poll_timeout();
                     drop(state);
+                    if timeout > now.monotonic && liveliness.kind != LivelinessKind::ManualByParticipant {
+                        // It waits for company.
+                        self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
+                        return Ok(number);
+                    }
                     self.command(|work| {
                         work.set_time(Some(now));
                         if liveliness.kind == LivelinessKind::ManualByParticipant {

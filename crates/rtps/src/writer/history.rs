@@ -161,14 +161,7 @@ impl<P: AsRef<[u8]>> History<P> {
 
     /// The first held change whose number is `from` or more.
     pub(crate) fn at_or_after(&self, from: SequenceNumber) -> Option<&Record> {
-        let first = self.records.front()?.number;
-        // Mostly nothing was removed, and the place follows from the number.
-        let guess = usize::try_from(from.distance_from(first)).unwrap_or(usize::MAX);
-        let start = match self.records.get(guess) {
-            Some(record) if record.number == from => guess,
-            _ => self.records.partition_point(|record| record.number < from),
-        };
-        self.records.range(start..).find(|record| !matches!(record.place, Place::Removed))
+        self.records.range(self.index_of(from)..).find(|record| !matches!(record.place, Place::Removed))
     }
 
     /// The change with this number, if it is held.
@@ -178,8 +171,20 @@ impl<P: AsRef<[u8]>> History<P> {
 
     /// What the changes before `number` cost a receive buffer.
     pub(crate) fn offset_before(&self, number: SequenceNumber) -> u64 {
-        let index = self.records.partition_point(|record| record.number < number);
-        self.records.get(index).map_or(self.end_offset, |record| record.offset)
+        self.records.get(self.index_of(number)).map_or(self.end_offset, |record| record.offset)
+    }
+
+    /// The place of the first record whose number is `number` or more.
+    fn index_of(&self, number: SequenceNumber) -> usize {
+        let len = self.records.len();
+        let Some(first) = self.records.front().map(|record| record.number) else { return 0 };
+        // Mostly nothing was removed, and the place follows from the number.
+        let guess = usize::try_from(number.distance_from(first)).unwrap_or(0).min(len);
+        let is_it = match self.records.get(guess) {
+            Some(record) => record.number == number,
+            None => self.records.back().is_some_and(|last| last.number < number),
+        };
+        if is_it { guess } else { self.records.partition_point(|record| record.number < number) }
     }
 
     pub(crate) fn slab(&self, id: u64) -> Option<&Slab> {
@@ -305,7 +310,7 @@ impl<P: AsRef<[u8]>> History<P> {
 
     /// Forgets a change.
     pub(crate) fn remove(&mut self, number: SequenceNumber) -> bool {
-        let index = self.records.partition_point(|record| record.number < number);
+        let index = self.index_of(number);
         let Some(record) = self.records.get_mut(index).filter(|record| record.number == number) else {
             return false;
         };

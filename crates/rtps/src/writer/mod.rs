@@ -450,7 +450,8 @@ impl<P: Payload> Writer<P> {
             self.open_since = now.monotonic;
         }
         self.last = number;
-        self.ready = true;
+        // One that joins others that wait changes nothing about when they leave.
+        self.ready |= opens || self.flush || now.monotonic >= self.open_since.after(self.config.batch_delay);
         Ok(number)
     }
 
