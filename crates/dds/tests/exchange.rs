@@ -43,6 +43,31 @@ fn reader(participant: &dds::DomainParticipant) -> DataReader<Reading> {
 }
 
 #[test]
+fn samples_are_taken_many_at_once_and_one_after_the_other() {
+    let mut desk = Desk::new();
+    let (here, there) = (desk.participant(), desk.participant());
+    let (writer, reader) = (writer(&here), reader(&there));
+    desk.run(Duration::from_secs(1));
+    for value in 0..10 {
+        writer.write(&reading(7, f64::from(value))).unwrap();
+    }
+    writer.dispose(&reading(7, 0.0)).unwrap();
+    desk.run(Duration::from_millis(1));
+    let mut sample = reading(0, 0.0);
+    let mut values = Vec::new();
+    let mut take = |max| {
+        reader.take_each(max, &mut sample, |sample, info| {
+            values.push(info.valid_data.then_some(sample.value));
+            // The reader is not locked.
+            assert_eq!(reader.get_matched_publications().len(), 1);
+        })
+    };
+    assert_eq!([take(4), take(100), take(100), take(0)].map(Result::unwrap), [4, 7, 0, 0]);
+    let expected = (0..10).map(|value| Some(f64::from(value))).chain([None]);
+    assert_eq!(values, expected.collect::<Vec<_>>());
+}
+
+#[test]
 fn samples_go_from_participant_to_participant() {
     let mut desk = Desk::new();
     let (here, there) = (desk.participant(), desk.participant());

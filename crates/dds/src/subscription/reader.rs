@@ -174,6 +174,31 @@ impl<T: SampleType> DataReader<T> {
         })
     }
 
+    /// Takes up to `max` samples that were not read before, into `sample` one after the other, whose memory is used again, and hands each
+    /// of them to `act`; says how many were taken. The reader is locked once for all of them, and not while `act` is called.
+    /// Without data (`valid_data` false) `sample` stays as it is.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn take_each(
+        &self,
+        max: usize,
+        sample: &mut T,
+        mut act: impl FnMut(&mut T, &SampleInfo),
+    ) -> Result<usize, Error> {
+        let request = Request { states: States::NOT_READ, max, ..Request::TAKE };
+        self.with_octets(|octets| {
+            self.raw.access_serialized(&request, octets)?;
+            for octets in &*octets {
+                match octets.payload.as_ref().map(|payload| sample.read_payload_into(payload.bytes())) {
+                    Some(Err(_)) => self.raw.count_undecodable(&octets.info),
+                    _ => act(sample, &octets.info),
+                }
+            }
+            Ok(octets.len())
+        })
+    }
+
     /// The instance of a sample; `None` if this reader does not know it.
     ///
     /// # Errors

@@ -224,6 +224,27 @@ fn images_take_nothing(images: &[Image], (writer, reader): (DataWriterQos, DataR
     });
 }
 
+#[test]
+fn many_taken_at_once() {
+    let (writer, reader) = reliable();
+    let Ends { domain, writer, reader } = remote::<Image>(writer, reader);
+    let images = [image("left", 100), image("right", 900), image("left", 30)];
+    let mut image = Image::default();
+    takes_nothing(&domain, 3, |_| {
+        for image in &images {
+            writer.write(image).unwrap();
+        }
+        domain.run(MILLISECOND);
+        let mut came = 0;
+        let taken = reader.take_each(64, &mut image, |image, info| {
+            assert!(info.valid_data && images.contains(image));
+            came += 1;
+        });
+        assert_eq!(taken.unwrap(), 3);
+        came
+    });
+}
+
 fn image(camera: &str, octets: usize) -> Image {
     Image { camera: camera.to_owned(), pixels: vec![7; octets] }
 }

@@ -1,0 +1,147 @@
+//! How many machine instructions the hot paths take, from write to datagram and from datagram to take: counted one by one, so that the
+//! figure is the same on every machine, busy or not, with a debugger's means, for which nobody has to allow anything.
+#![cfg(target_arch = "x86_64")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../allocation/quiet.rs"]
+mod quiet;
+mod step;
+
+use std::sync::{Arc, Mutex};
+
+use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
+use dds::{DataReader, DataReaderListener, DataWriter, DdsType, NO_STATUS, QosKind, StatusMask};
+use quiet::Domain;
+use wire::Duration;
+
+/// A path, and how many instructions it takes at most in the profile of tests.
+struct Path {
+    name: &'static str,
+    limit: usize,
+}
+
+/// The limits are what was counted and a tenth more: another compiler or another C library may take up some of that. Who makes a path longer
+/// on purpose raises its limit; who makes it shorter lowers it.
+const PATHS: [Path; 4] = [
+    Path { name: "from write to datagram", limit: 5_950 },
+    Path { name: "from datagram to take by a listener", limit: 9_420 },
+    Path { name: "a write that joins others in a datagram", limit: 2_510 },
+    Path { name: "a datagram of 8 samples, all taken by a listener", limit: 42_000 },
+];
+/// How often each is counted; the median is what counts.
+const ROUNDS: usize = 3;
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+#[derive(DdsType, Clone, Debug, Default)]
+#[dds(final)]
+struct Message {
+    number: u32,
+    data: Vec<u8>,
+}
+
+/// Takes all.
+#[derive(Default)]
+struct Taker(Mutex<(Message, u32)>);
+
+impl DataReaderListener<Message> for Taker {
+    fn on_data_available(&self, reader: &DataReader<Message>) {
+        let (sample, taken) = &mut *self.0.lock().unwrap();
+        while reader.take_into(sample).unwrap().is_some() {
+            *taken += 1;
+        }
+    }
+}
+
+/// A writer, and a reader with a listener in another participant.
+struct Ends {
+    domain: Domain,
+    writer: DataWriter<Message>,
+    taker: Arc<Taker>,
+    _reader: DataReader<Message>,
+}
+
+impl Ends {
+    fn new(budget: Duration) -> Self {
+        let mut domain = Domain::default();
+        let (here, there) = (domain.participant(), domain.participant());
+        let (mut writer_qos, mut reader_qos) = (DataWriterQos::default(), DataReaderQos::default());
+        for qos in [&mut writer_qos.endpoint, &mut reader_qos.endpoint] {
+            qos.reliability = Reliability::RELIABLE;
+            qos.history = History::KeepAll;
+            qos.latency_budget = budget;
+        }
+        let [topic, same] = [&here, &there].map(|participant| {
+            participant.create_topic::<Message>("T", "Message", QosKind::Default, None, NO_STATUS).unwrap()
+        });
+        let publisher = here.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
+        let writer =
+            publisher.create_datawriter(&topic, QosKind::Specific(writer_qos), None, NO_STATUS).unwrap();
+        let taker = Arc::new(Taker::default());
+        let subscriber = there.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
+        let listener = Arc::clone(&taker) as Arc<dyn DataReaderListener<Message>>;
+        let qos = QosKind::Specific(reader_qos);
+        let reader =
+            subscriber.create_datareader(&same, qos, Some(listener), StatusMask::DATA_AVAILABLE).unwrap();
+        domain.run(Duration::from_secs(1));
+        assert_eq!(writer.get_matched_subscriptions().len(), 1);
+        Self { domain, writer, taker, _reader: reader }
+    }
+
+    fn taken(&self) -> u32 {
+        std::mem::take(&mut self.taker.0.lock().unwrap().1)
+    }
+}
+
+/// What is counted, in the order of [`PATHS`], after an empty section.
+fn play() {
+    let message = Message { number: 1, data: vec![7; 64] };
+    let alone = Ends::new(Duration::ZERO);
+    let together = Ends::new(MILLISECOND);
+    let round = |counted: &dyn Fn(&mut dyn FnMut())| {
+        alone.domain.run(MILLISECOND);
+        counted(&mut || {
+            alone.writer.write(&message).unwrap();
+        });
+        counted(&mut || alone.domain.run(Duration::ZERO));
+        assert_eq!(alone.taken(), 1);
+        for number in 0..8 {
+            let mut write = || {
+                together.writer.write(&message).unwrap();
+            };
+            if number == 4 { counted(&mut write) } else { write() }
+        }
+        together.writer.flush().unwrap();
+        counted(&mut || together.domain.run(Duration::ZERO));
+        assert_eq!(together.taken(), 8);
+        together.domain.run(MILLISECOND);
+    };
+    // Caches and buffers find their sizes.
+    (0..500).for_each(|_| round(&|act| act()));
+    (0..ROUNDS).for_each(|_| {
+        step::counted(|| {});
+        round(&|act| step::counted(act));
+    });
+}
+
+#[test]
+fn hot_paths_take_no_more_instructions_than_they_may() {
+    let Some(counts) = step::sections("hot_paths_take_no_more_instructions_than_they_may", play) else {
+        return;
+    };
+    assert_eq!(counts.len(), ROUNDS * (PATHS.len() + 1));
+    let median = |index: usize| {
+        let mut all: Vec<usize> = counts.chunks(PATHS.len() + 1).map(|round| round[index]).collect();
+        all.sort_unstable();
+        all[ROUNDS / 2]
+    };
+    let empty = median(0);
+    let mut longer = Vec::new();
+    for (index, path) in PATHS.iter().enumerate() {
+        let count = median(index + 1) - empty;
+        println!("{}: {count} instructions of at most {}", path.name, path.limit);
+        if count > path.limit {
+            longer.push(path.name);
+        }
+    }
+    assert!(longer.is_empty(), "more instructions than the limit: {longer:?}");
+}
