@@ -76,12 +76,14 @@ fn crossings(configs: [DiscoveryConfig; 2], head_start: i64) -> u64 {
     let reader = world.reader(1, "T", reliable_reader());
     let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
     let matched = |world: &World| world.is_matched(0, writer, r) && world.is_matched(1, reader, w);
-    let crossings = (0..1_000).find(|_| {
-        let found = matched(&world);
+    for crossings in 0..1_000 {
+        if matched(&world) {
+            return crossings;
+        }
         world.run(Duration::from_nanos(DELAY as i64));
-        found
-    });
-    crossings.expect("the endpoints are matched")
+    }
+    assert!(matched(&world), "the endpoints are not matched");
+    1_000
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn history_is_waited_for() {
     });
     let alone = reader(&there, late);
     assert_eq!(
-        alone.wait_for_historical_data(millis(1)).unwrap_err().code,
+        alone.wait_for_historical_data(Duration::from_micros(10)).unwrap_err().code,
         ReturnCode::Timeout,
         "nobody is known yet"
     );
