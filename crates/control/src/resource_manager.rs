@@ -252,9 +252,14 @@ impl ResourceManager {
         }
     }
 
+    /// Whether there are gates at a switch: its model has them, and hosts come in by it.
     pub(crate) fn has_gates(&self, switch: usize) -> bool {
-        let switch = self.network.switches.get(switch);
-        switch.is_some_and(|switch| matches!(switch.model.guard, Guard::Gates { .. }))
+        let is = |found: &crate::network::Switch| matches!(found.model.guard, Guard::Gates { .. });
+        let node = self.network.switch_node(switch);
+        let has_hosts = |_: &&crate::network::Switch| {
+            self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
+        };
+        self.network.switches.get(switch).filter(has_hosts).is_some_and(is)
     }
 
     /// Hosts whose addresses are to be learned.

@@ -120,7 +120,9 @@ impl World {
     }
 
     pub(crate) fn has_gates(&self, switch: usize) -> bool {
+        let node = self.network.switch_node(switch);
         matches!(self.network.switches[switch].model.guard, latency::switch::Guard::Gates { .. })
+            && self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
     }
 
     fn port(&self, link: usize) -> Port {
