@@ -7,7 +7,8 @@ use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node,
 use latency::framing::Framing;
 use wire::admission::Verdict;
 
-use crate::world::{Trace, World, announcement};
+use crate::switch::Packet;
+use crate::world::{Trace, World, address, mac};
 
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;
@@ -168,4 +169,18 @@ fn control_fits(network: &Managed, backlog: &[[u64; LEVELS as usize]]) -> Result
         }
     }
     Ok(())
+}
+
+/// A participant's announcement to everybody.
+pub(crate) fn announcement(from: usize) -> Packet {
+    Packet {
+        from: mac(from),
+        to: [1, 0, 0x5e, 0x7f, 0, 1],
+        kind: 0x0800,
+        source: address(from),
+        destination: [239, 255, 0, 1],
+        protocol: 17,
+        ports: (40_000, 7_400),
+        dscp: 0,
+    }
 }

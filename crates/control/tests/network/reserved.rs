@@ -7,10 +7,10 @@ use latency::switch::Guard;
 use wire::admission::State;
 
 use crate::cases::{MS, at_once, pair};
-use crate::judge::{Case, judge};
+use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::switch::Packet;
-use crate::world::{World, announcement, packet_of, request};
+use crate::world::{World, packet_of, request};
 
 const CONTROL: Control = Control { burst: 20_000 * 8, rate: 2_000_000 };
 
@@ -46,6 +46,22 @@ fn discovery_is_in_the_class_and_nothing_else_whatever_it_says() {
         Packet { kind: 0x86dd, dscp: 48, ..all },
     ] {
         assert_eq!(codepoints(&mut world, 0, forged), [0], "{forged:?}");
+    }
+}
+
+/// All buckets together, and what may come together on the way, are the burst of the file; all rates its rate.
+#[test]
+fn the_hosts_share_what_the_file_has() {
+    let world = World::up(row(GATES, Some(CONTROL)));
+    let bucket = world.discovery_of(0).unwrap();
+    // Three switches that vary by 40 us, and two cables on which the burst and a frame take so long, in nanoseconds.
+    let cable = (1_538 * 8 + CONTROL.burst) * 10;
+    let on_the_way = (CONTROL.rate * (3 * 40_000 + 2 * cable)).div_ceil(1_000_000_000);
+    assert_eq!(u64::from(bucket.octets), (CONTROL.burst - on_the_way) / 8 / 6);
+    let rate = f64::from(bucket.octets) * 8e9 / bucket.separation as f64 * 6.0;
+    assert!(rate <= CONTROL.rate as f64 && rate > CONTROL.rate as f64 * 0.9999, "{rate}");
+    for host in 1..6 {
+        assert_eq!(world.discovery_of(host), Some(bucket));
     }
 }
 

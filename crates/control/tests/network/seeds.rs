@@ -7,11 +7,11 @@ use latency::port::Control;
 use openflow::flow::FlowMod;
 use wire::admission::{Contract, Request, State, Verdict};
 
-use crate::judge::{Case, judge};
+use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
 use crate::switch::{Packet, Switch};
-use crate::world::{Pair, World, address, announcement, guid, mac, packet_of, request};
+use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
 const STEPS: usize = 60;
 

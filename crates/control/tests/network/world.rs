@@ -487,17 +487,3 @@ pub(crate) fn packet_of(request: &Request, from: usize, to: usize, dscp: u8) -> 
         dscp,
     }
 }
-
-/// A participant's announcement to everybody.
-pub(crate) fn announcement(from: usize) -> Packet {
-    Packet {
-        from: mac(from),
-        to: [1, 0, 0x5e, 0x7f, 0, 1],
-        kind: 0x0800,
-        source: address(from),
-        destination: [239, 255, 0, 1],
-        protocol: 17,
-        ports: (40_000, 7_400),
-        dscp: 0,
-    }
-}
