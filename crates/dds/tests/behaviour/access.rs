@@ -250,11 +250,13 @@ fn history_is_waited_for() {
         qos.endpoint.durability = Durability::TransientLocal;
     });
     let alone = reader(&there, late);
+    desk.delay(millis(5));
     assert_eq!(
-        alone.wait_for_historical_data(Duration::from_micros(10)).unwrap_err().code,
+        alone.wait_for_historical_data(millis(1)).unwrap_err().code,
         ReturnCode::Timeout,
         "nobody is known yet"
     );
+    desk.delay(Duration::ZERO);
     // A writer without history has told all that there is, as soon as it is heard.
     alone.wait_for_historical_data(Duration::from_secs(50)).unwrap();
     assert!(desk.now().monotonic.as_nanos() < 10_000_000_000);
