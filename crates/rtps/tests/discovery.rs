@@ -112,7 +112,7 @@ fn the_padding_of_an_announcement_fits_the_smallest_path() {
         // That no datagram is larger than its path is checked where it is sent.
         let longest = world.sent.iter().map(|(_, datagram)| datagram.bytes.len()).max();
         assert!(
-            longest.is_some_and(|octets| octets > 400 || octets + 8 > max_datagram as usize),
+            longest.is_some_and(|octets| octets > 400 || octets + 28 > max_datagram as usize),
             "{longest:?}"
         );
     }

@@ -25,6 +25,8 @@ const MIN_PERIOD: Duration = Duration::from_millis(100);
 const PADDING: usize = 256;
 /// Most octets of an announcement with padding: IP shall not fragment it for that.
 const WITH_PADDING: usize = 1_200;
+/// Octets by which a path of IPv6 carries less than its interface does with IPv4.
+const IPV6_LONGER: usize = 20;
 /// Octets of its message beside the payload: header, INFO_TS, and what comes before the payload in DATA.
 const AROUND: usize = Header::LEN + encode::INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN;
 
@@ -133,7 +135,8 @@ impl Announcer {
         self.payload.clear();
         data.encode(&mut self.payload);
         let limits = network.interfaces.iter().map(|interface| interface.max_datagram as usize);
-        let room = limits.fold(WITH_PADDING, usize::min).saturating_sub(AROUND + self.payload.len());
+        let room =
+            limits.fold(WITH_PADDING, usize::min).saturating_sub(IPV6_LONGER + AROUND + self.payload.len());
         let padding = PADDING.min(room) / 4 * 4;
         self.padded.clear();
         data.encode_padded(padding, &mut self.padded);
