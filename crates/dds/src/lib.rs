@@ -37,7 +37,7 @@ pub use participant::{
     DiscoveredParticipant, DomainParticipant, DomainParticipantListener, IgnoredTopic, NotMatched,
 };
 pub use publication::{
-    AnyDataWriterListener, DataWriter, DataWriterListener, Publisher, PublisherListener, RawDataWriter,
+    AnyDataWriterListener, DataWriter, DataWriterListener, Loan, Publisher, PublisherListener, RawDataWriter,
 };
 pub use subscription::{
     AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, SampleType, Subscriber,

@@ -26,7 +26,7 @@ use alloc::sync::Arc;
 
 pub use network::{Interface, Network};
 pub use path::{Flow, Path};
-pub use transmit::Transmit;
+pub use transmit::{Piece, Transmit};
 
 /// A handle of the octets of a large sample. The machines pass it on and never look inside.
 pub trait Payload: AsRef<[u8]> + Clone {

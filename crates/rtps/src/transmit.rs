@@ -21,6 +21,15 @@ pub struct Transmit<P> {
     is_message: bool,
 }
 
+/// A piece of a datagram, for hosts that can pass handles on.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a, P> {
+    /// Octets that belong to nobody else.
+    Octets(&'a [u8]),
+    /// These octets of a large sample.
+    Payload(&'a P, &'a Range<usize>),
+}
+
 /// A piece of a datagram.
 #[derive(Clone, Debug)]
 enum Part<P> {
@@ -60,6 +69,15 @@ impl<P: AsRef<[u8]>> Transmit<P> {
     /// [`Transmit::segment`] octets, see also [`Transmit::datagrams`].
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.slices_of(&self.parts)
+    }
+
+    /// The pieces of all, in order, as [`Transmit::slices`], with the handles of those that are parts of a payload.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_, P>> {
+        self.parts.iter().map(|part| match part {
+            Part::Scratch(range) => Piece::Octets(self.scratch.get(range.clone()).unwrap_or(&[])),
+            Part::Slab(slab, range) => Piece::Octets(slab.get(range.clone()).unwrap_or(&[])),
+            Part::Payload(payload, range) => Piece::Payload(payload, range),
+        })
     }
 
     /// The pieces of each datagram: one, unless it is a train.

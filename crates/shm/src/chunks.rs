@@ -297,16 +297,17 @@ impl ChunkWindow {
         Ok(Self { map, pages })
     }
 
-    /// Copies a message out, from its first octet on. False if there is none of that number at that place, or not any more: what is in
-    /// `to` is not to be used then.
-    pub fn copy_out(&self, place: Place, to: &mut [u8]) -> bool {
+    /// Copies octets of a message out, from `from` on. False if it has not so many, or if there is no message of that number at that
+    /// place, or not any more: what is in `to` is not to be used then.
+    pub fn copy_out(&self, place: Place, from: usize, to: &mut [u8]) -> bool {
         let page = place.page as usize;
         let end = page.checked_add((place.len.max(1) as usize).div_ceil(PAGE));
-        if to.len() > place.len as usize || end.is_none_or(|end| end > self.pages) || place.number == 0 {
+        let inside = from.checked_add(to.len()).is_some_and(|end| end <= place.len as usize);
+        if !inside || end.is_none_or(|end| end > self.pages) || place.number == 0 {
             return false;
         }
         self.number(page) == Some(place.number)
-            && self.map.copy_out(start(self.pages) + page * PAGE, to)
+            && self.map.copy_out(start(self.pages) + page * PAGE + from, to)
             && self.number(page) == Some(place.number)
     }
 

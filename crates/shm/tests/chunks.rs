@@ -25,21 +25,21 @@ fn what_was_written_is_read_until_the_last_handle_is_gone() {
     let mut out = vec![0; 5_000];
     // Not before it is published.
     let place = Place { page: 0, len: 5_000, number: 1 };
-    assert!(!window.copy_out(place, &mut out));
+    assert!(!window.copy_out(place, 0, &mut out));
     let chunk = lent.freeze();
     assert_eq!(chunk.place(), place);
     let other = chunk.clone();
     drop(chunk);
-    assert!(window.copy_out(place, &mut out) && out == [7; 5_000] && other[..] == [7; 5_000]);
-    assert!(window.copy_out(place, &mut out[..10]));
+    assert!(window.copy_out(place, 0, &mut out) && out == [7; 5_000] && other[..] == [7; 5_000]);
+    assert!(window.copy_out(place, 0, &mut out[..10]));
     drop(other);
-    assert!(!window.copy_out(place, &mut out));
+    assert!(!window.copy_out(place, 0, &mut out));
     // The same pages with another message are not taken for it.
     let mut again = chunks.lend(5_000).unwrap();
     again.fill(9);
     let again = again.freeze();
     assert_eq!(again.place().page, 0);
-    assert!(!window.copy_out(place, &mut out) && window.copy_out(again.place(), &mut out) && out == [9; 5_000]);
+    assert!(!window.copy_out(place, 0, &mut out) && window.copy_out(again.place(), 0, &mut out) && out == [9; 5_000]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn pages_are_lent_to_one_at_a_time_and_come_back() {
             }
             for (chunk, octet, len) in &held {
                 let mut out = vec![!octet; *len];
-                assert!(window.copy_out(chunk.place(), &mut out), "seed {seed}");
+                assert!(window.copy_out(chunk.place(), 0, &mut out), "seed {seed}");
                 assert!(out.iter().all(|read| read == octet) && chunk[..] == out, "seed {seed}");
             }
         }
@@ -107,13 +107,16 @@ fn no_place_that_another_names_leads_outside() {
             for number in [0, number, number + 1, u64::MAX] {
                 let fits = page == 0 && number == kept.place().number && len <= 16_384;
                 let wanted = (len as usize).min(out.len());
-                let read = window.copy_out(Place { page, len, number }, &mut out[..wanted]);
+                let read = window.copy_out(Place { page, len, number }, 0, &mut out[..wanted]);
                 assert_eq!(read, fits, "page {page}, {len} octets, number {number}");
             }
         }
     }
     // More than the message has is not given.
-    assert!(!window.copy_out(Place { len: 10, ..kept.place() }, &mut out[..11]));
+    let ten = Place { len: 10, ..kept.place() };
+    for (from, len, fits) in [(0, 10, true), (0, 11, false), (4, 6, true), (4, 7, false), (usize::MAX, 1, false)] {
+        assert_eq!(window.copy_out(ten, from, &mut out[..len]), fits);
+    }
 }
 
 #[test]

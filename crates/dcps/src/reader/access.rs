@@ -164,7 +164,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.key.clear();
         // An instance that was only ever named by its hash has no key.
         if self.types.key_payload(&entry.key, Representation::Xcdr2, &mut self.key).is_ok() {
-            let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key));
+            let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key), None);
             nameless.for_each(|sample| sample.key = Some(key.clone()));
         }
     }

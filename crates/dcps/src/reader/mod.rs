@@ -133,7 +133,7 @@ impl<T: TypeSupport> DataReader<T> {
 
     /// The sink of what an `rtps` reader receives at `now`.
     pub const fn sink(&mut self, now: Now) -> Delivery<'_, T> {
-        Delivery { reader: self, now }
+        Delivery { reader: self, now, buffer: None }
     }
 
     /// True, once, if a sample was refused and there is room since: call `resume` of the `rtps` reader.

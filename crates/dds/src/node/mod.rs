@@ -429,7 +429,13 @@ impl Node {
     }
 
     /// A datagram of somebody else, which the kernel got at that time, if it says so.
-    fn take_in(&self, from: SocketAddr, datagram: &[u8], received: Option<Timestamp>) {
+    fn take_in(
+        &self,
+        from: SocketAddr,
+        datagram: &[u8],
+        received: Option<Timestamp>,
+        buffer: Option<&Arc<Vec<u8>>>,
+    ) {
         let (now, routes) = (self.host.now(), self.routes());
         self.command(|work| {
             work.set_time(Some(now));
@@ -439,7 +445,7 @@ impl Node {
             });
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            let mut router = Router::new(self, &routes, now, work).after(waited);
+            let mut router = Router::new(self, &routes, now, work).after(waited).from_buffer(buffer);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }
@@ -467,11 +473,15 @@ impl Node {
 
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        self.take_in(from, datagram, None);
+        self.take_in(from, datagram, None, None);
     }
 
     fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
-        self.take_in(from, datagram, Some(received));
+        self.take_in(from, datagram, Some(received), None);
+    }
+
+    fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
+        self.take_in(from, buffer.get(..len).unwrap_or_default(), None, Some(buffer));
     }
 
     fn on_rest(&self) {

@@ -100,12 +100,14 @@ impl ReaderState {
         now: Now,
         context: &Context,
         waited: Option<Duration>,
+        buffer: Option<&Arc<Vec<u8>>>,
         submessage: &ToReader<'_>,
     ) {
         let Self { rtps, cache, .. } = self;
         if cache.has_bounds() {
             cache.set_origin(context.from, waited);
         }
-        rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
+        let mut sink = cache.sink(now).from_buffer(buffer);
+        rtps::route::to_reader(now, &context.source, rtps, submessage, &mut sink);
     }
 }

@@ -1,11 +1,13 @@
 //! Publishers and DataWriters.
 mod entity;
 mod listener;
+mod loan;
 mod publisher;
 mod raw;
 mod writer;
 
 pub use listener::{AnyDataWriterListener, DataWriterListener, PublisherListener};
+pub use loan::Loan;
 pub use publisher::Publisher;
 pub(crate) use publisher::PublisherEntity;
 pub use raw::RawDataWriter;

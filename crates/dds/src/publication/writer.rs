@@ -154,6 +154,10 @@ impl<T: DdsType> Encode for Sample<'_, T> {
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error> {
         self.0.encode_payload(encoding(representation), out).map_err(|error| not_encoded("write", &error))
     }
+
+    fn encode_to(&self, representation: Representation, out: &mut [u8]) -> Result<usize, Error> {
+        self.0.encode_payload_to(encoding(representation), out).map_err(|error| not_encoded("write", &error))
+    }
 }
 
 /// Below this many octets it does not matter how large a sample is exactly.

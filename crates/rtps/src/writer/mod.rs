@@ -110,6 +110,18 @@ pub enum Body<'a, P> {
     Copy(&'a [u8]),
     /// A handle to keep. Small ones are copied all the same.
     Shared(P),
+    /// A handle to keep, however small: it lies where whoever sends it wants it to lie. It shares its datagram with no other change.
+    Kept(P),
+}
+
+impl<P: AsRef<[u8]>> Body<'_, P> {
+    /// The octets.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Copy(bytes) => bytes,
+            Self::Shared(payload) | Self::Kept(payload) => payload.as_ref(),
+        }
+    }
 }
 
 /// Why a change was not written.
@@ -364,15 +376,9 @@ impl<P: Payload> Writer<P> {
         change: &Change<'_>,
         body: Body<'_, P>,
     ) -> Result<SequenceNumber, WriteError> {
-        let len = match &body {
-            Body::Copy(bytes) => bytes.len(),
-            Body::Shared(payload) => payload.as_ref().len(),
-        };
-        if self.fits_slab(change, len) {
-            let bytes = match &body {
-                Body::Copy(bytes) => bytes,
-                Body::Shared(payload) => payload.as_ref(),
-            };
+        let len = body.bytes().len();
+        if self.fits_slab(change, len) && !matches!(body, Body::Kept(_)) {
+            let bytes = body.bytes();
             return self
                 .write_in_place(now, change, len, |out| {
                     out.extend_from_slice(bytes);
@@ -397,7 +403,7 @@ impl<P: Payload> Writer<P> {
         self.make_room(len)?;
         let payload = match body {
             Body::Copy(bytes) => P::copied_from(bytes),
-            Body::Shared(payload) => payload,
+            Body::Shared(payload) | Body::Kept(payload) => payload,
         };
         let fragment_size = self.fragment_size(change.inline_qos, len);
         let number = self.last.next();
