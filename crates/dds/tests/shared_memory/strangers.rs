@@ -480,3 +480,59 @@ fn what_was_lent_lies_where_it_was_written_until_it_was_copied_out() {
         scene.host.close();
     });
 }
+
+#[test]
+fn a_link_that_ended_is_made_again_a_few_times() {
+    alone(|| {
+        let scene = Scene::new();
+        let (other, _) = scene.link();
+        drop(other);
+        assert_eq!(scene.witness.links(2), None);
+        // The first is followed by five others.
+        for round in 1..6 {
+            let begun = Instant::now();
+            let other = loop {
+                match scene.exchange(&scene.greeting(NONCE), NONCE) {
+                    Some(other) => break other,
+                    None => assert!(begun.elapsed() < PATIENCE, "not after {round}"),
+                }
+            };
+            assert!(scene.witness.links(2 * round + 1).is_some());
+            drop(other);
+            assert_eq!(scene.witness.links(2 * round + 2), None);
+        }
+        scene.expect("the link ended 6 times: UDP is used");
+        assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
+        scene.host.close();
+    });
+}
+
+#[test]
+fn who_connected_before_does_so_again() {
+    alone(|| {
+        const GREAT: u64 = u64::MAX;
+        let scene = Scene::new();
+        let meeting = shm::Meeting::new(format!("punctual-{GREAT:016x}").as_bytes()).unwrap();
+        let memory = SharedMemory { nonce: GREAT, ..scene.own };
+        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        for round in 0..6 {
+            ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+            let talk = meeting.accept().unwrap().unwrap();
+            let Said::Words(24, _) = hear(&talk) else { panic!("round {round}: it said nothing") };
+            let (segment, doorbell) = (Segment::new(GREAT, RING).unwrap(), Doorbell::new().unwrap());
+            let chunks = Chunks::new(GREAT, CHUNKS).unwrap();
+            talk.say(&scene.greeting(GREAT), &[segment.file(), doorbell.file(), chunks.file()]).unwrap();
+            assert!(scene.witness.links(2 * round + 1).is_some());
+            drop(talk);
+            assert_eq!(scene.witness.links(2 * round + 2), None);
+        }
+        scene.expect("the link ended 6 times");
+        assert!(meeting.accept().unwrap().is_none());
+        // Who is found anew is met anew.
+        scene.host.lost(PREFIX);
+        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+        assert!(meeting.accept().unwrap().is_some());
+        scene.host.close();
+    });
+}

@@ -49,6 +49,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
 /// How often it is tried, for about nine seconds: the other side may not have discovered us yet.
 const TRIES: u32 = 30;
+/// How often a link with one participant is made again after it ended while both live, until one has lasted for [`LASTING`].
+const RENEWALS: u32 = 5;
+/// A link that has lasted so long did not end because it never can last.
+const LASTING: Duration = Duration::from_secs(60);
 const MAGIC: [u8; 4] = *b"PNLK";
 const VERSION: u8 = 2;
 /// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
@@ -81,6 +85,10 @@ struct Known {
     /// When we connect next; `None` if we need not.
     connect: Option<Instant>,
     tries: u32,
+    /// How often a link has ended lately.
+    renewals: u32,
+    /// When there was a link last.
+    linked: Option<Instant>,
 }
 
 /// A connection.
@@ -218,7 +226,8 @@ impl Encounters<'_> {
             return;
         }
         let connect = (own.nonce < memory.nonce).then(Instant::now);
-        self.known.insert(prefix, Known { memory, connect, tries: 0 });
+        let known = Known { memory, connect, tries: 0, renewals: 0, linked: None };
+        self.known.insert(prefix, known);
     }
 
     /// Connects with a participant and says who we are.
@@ -298,7 +307,8 @@ impl Encounters<'_> {
         // Who is not known yet comes again.
         let known = self.known.iter().find(|(_, known)| known.memory.nonce == nonce);
         let Some((prefix, memory)) = known.map(|(prefix, known)| (*prefix, known.memory)) else { return };
-        if to != self.links.announced.nonce || self.is_linked(prefix) {
+        let is_over = self.known.get(&prefix).is_some_and(|known| known.renewals > RENEWALS);
+        if to != self.links.announced.nonce || self.is_linked(prefix) || is_over {
             return;
         }
         let Some(conversation) = self.conversations.get(place) else { return };
@@ -344,6 +354,9 @@ impl Encounters<'_> {
         if let Some(conversation) = self.conversations.get_mut(place) {
             conversation.state = State::Linked { prefix, number };
         }
+        if let Some(known) = self.known.get_mut(&prefix) {
+            known.linked = Some(Instant::now());
+        }
         (self.tell)(prefix, Some(number));
     }
 
@@ -354,6 +367,23 @@ impl Encounters<'_> {
         }
         self.links.wake();
         (self.tell)(prefix, None);
+        self.renew(prefix);
+    }
+
+    /// A link ended. If the participant is not gone there shall be another one; who connected before does so again.
+    fn renew(&mut self, prefix: GuidPrefix) {
+        let own = self.links.announced.nonce;
+        let Some(known) = self.known.get_mut(&prefix) else { return };
+        if known.linked.take().is_some_and(|since| since.elapsed() >= LASTING) {
+            known.renewals = 0;
+        }
+        if known.renewals == RENEWALS {
+            self.links.note(prefix, format!("the link ended {} times: UDP is used", RENEWALS + 1));
+        } else if own < known.memory.nonce {
+            known.tries = 0;
+            known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.renewals));
+        }
+        known.renewals = known.renewals.saturating_add(1);
     }
 
     /// Ends connections.

@@ -2,7 +2,8 @@
 //!
 //! A *link* is a ring each way ([`shm`]). Datagrams of the endpoints take it instead of a socket where their path names it; discovery
 //! and everything else stay with UDP. One thread reads all rings, or whoever leads it (`lead`); another one meets the others
-//! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it.
+//! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
+//! made again if the other participant lives.
 mod buffers;
 mod encounter;
 mod identity;
