@@ -2,6 +2,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rtps::Value;
 use shm::{Chunk, ChunkMut};
 
 /// A shared handle of the octets of a sample, encapsulation header included.
@@ -15,13 +16,15 @@ enum Octets {
     Own(Arc<Vec<u8>>),
     /// Where other processes of the host can copy them out.
     Shared(Chunk),
+    /// Nowhere yet: a sample that readers of the same participant get as it is.
+    Value(Arc<dyn Value>),
 }
 
 impl Bytes {
     /// The shared memory that they lie in, if they do.
     pub(crate) const fn chunk(&self) -> Option<&Chunk> {
         match &self.0 {
-            Octets::Own(_) => None,
+            Octets::Own(_) | Octets::Value(_) => None,
             Octets::Shared(chunk) => Some(chunk),
         }
     }
@@ -32,6 +35,7 @@ impl AsRef<[u8]> for Bytes {
         match &self.0 {
             Octets::Own(octets) => octets,
             Octets::Shared(chunk) => chunk,
+            Octets::Value(value) => value.bytes(),
         }
     }
 }
@@ -65,6 +69,30 @@ impl From<Chunk> for Bytes {
 impl rtps::Payload for Bytes {
     fn copied_from(bytes: &[u8]) -> Self {
         Self::from(bytes.to_vec())
+    }
+
+    fn size(&self) -> usize {
+        match &self.0 {
+            Octets::Value(value) => value.size(),
+            _ => self.as_ref().len(),
+        }
+    }
+
+    fn value(&self) -> Option<Arc<dyn Value>> {
+        match &self.0 {
+            Octets::Value(value) => Some(Arc::clone(value)),
+            _ => None,
+        }
+    }
+
+    fn is_value(&self) -> bool {
+        matches!(self.0, Octets::Value(_))
+    }
+}
+
+impl From<Arc<dyn Value>> for Bytes {
+    fn from(value: Arc<dyn Value>) -> Self {
+        Self(Octets::Value(value))
     }
 }
 

@@ -15,6 +15,7 @@ mod lock;
 mod node;
 mod participant;
 mod publication;
+mod shared;
 mod subscription;
 mod topic;
 

@@ -92,7 +92,7 @@ impl<T: TypeSupport> DataReader<T> {
             self.receive_end(now, slot, &arrival, status)
         } else if status.contains(StatusInfo::FILTERED) {
             Err(Refusal::Dropped(DropReason::ContentFilter))
-        } else if sample.is_key || sample.payload.bytes().is_empty() {
+        } else if sample.is_key || sample.payload.size() == 0 {
             Err(Refusal::Dropped(DropReason::Malformed))
         } else {
             return match self.receive_data(now, slot, &arrival, &mut sample.payload, buffer) {
@@ -114,6 +114,12 @@ impl<T: TypeSupport> DataReader<T> {
         self.key.clear();
         if !self.types.has_key() {
             return Ok(self.cache.table.by_key(&[]));
+        }
+        if let SamplePayload::Value(value) = &sample.payload {
+            return match value.key(&mut self.key) {
+                true => Ok(self.cache.table.by_key(&self.key)),
+                false => Err(DropReason::Malformed),
+            };
         }
         let bytes = sample.payload.bytes();
         if !bytes.is_empty() {

@@ -374,12 +374,12 @@ impl<T: TypeSupport> DataReader<T> {
         self.has_samples_where(now, states, |_| true)
     }
 
-    /// As `has_samples`, but only for samples of whose octets `matches` is true (there are none if a sample has no data).
+    /// As `has_samples`, but only for samples of whose payload `matches` is true (there is none if a sample has no data).
     pub fn has_samples_where(
         &self,
         now: Now,
         states: States,
-        mut matches: impl FnMut(&[u8]) -> bool,
+        mut matches: impl FnMut(Option<&Payload>) -> bool,
     ) -> bool {
         let mut slot = self.cache.first_ready();
         while let Some(at) = slot {

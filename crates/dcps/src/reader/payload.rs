@@ -3,6 +3,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use rtps::Value;
 use rtps::reader::SamplePayload;
 use rtps::spare::fitting;
 
@@ -12,11 +13,21 @@ pub struct Payload {
     buffer: Arc<Vec<u8>>,
     /// Where they lie in the buffer, if they are not all of it.
     part: Option<(u32, u32)>,
+    /// In their place, a sample of the same process that need not have become octets.
+    value: Option<Arc<dyn Value>>,
 }
 
 impl Payload {
+    /// The sample itself, if its writer is of the same process and gave a handle of it.
+    pub const fn value(&self) -> Option<&Arc<dyn Value>> {
+        self.value.as_ref()
+    }
+
     /// The octets; none for a sample without data.
     pub fn bytes(&self) -> &[u8] {
+        if let Some(value) = &self.value {
+            return value.bytes();
+        }
         match self.part {
             None => &self.buffer,
             Some((start, end)) => self.buffer.get(start as usize..end as usize).unwrap_or_default(),
@@ -25,7 +36,7 @@ impl Payload {
 
     /// Octets of memory.
     pub(super) fn capacity(&self) -> usize {
-        self.buffer.capacity()
+        self.value.as_ref().map_or(self.buffer.capacity(), |value| value.size())
     }
 
     /// The part of `buffer` that `bytes` are, if they lie in it and are most of it: a small one would keep much memory for little.
@@ -36,7 +47,8 @@ impl Payload {
         let start = bytes.as_ptr().addr().checked_sub(buffer.as_ptr().addr())?;
         let end = start.checked_add(bytes.len())?;
         buffer.get(start..end)?;
-        Some(Self { buffer: Arc::clone(buffer), part: Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?)) })
+        let part = Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?));
+        Some(Self { buffer: Arc::clone(buffer), part, value: None })
     }
 
     /// Below this many octets a copy costs less than the buffer that it would need.
@@ -83,6 +95,7 @@ impl Pool {
     pub(super) fn keep(&mut self, payload: &mut SamplePayload<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Payload {
         match payload {
             SamplePayload::None => Payload::default(),
+            SamplePayload::Value(value) => Payload { value: Some(Arc::clone(value)), ..Payload::default() },
             SamplePayload::Datagram(bytes) => {
                 if let Some(kept) = buffer.and_then(|buffer| Payload::part_of(buffer, bytes)) {
                     return kept;
@@ -114,6 +127,9 @@ impl Pool {
 
     /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
     pub(super) fn give(&mut self, mut payload: Payload) {
+        if payload.value.is_some() {
+            return;
+        }
         let Some(buffer) = Arc::get_mut(&mut payload.buffer) else { return };
         buffer.clear();
         let capacity = buffer.capacity();

@@ -93,7 +93,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
-        let len = body.bytes().len();
+        let len = body.size();
         if let Some(samples) = &self.samples {
             if len > *samples.end() as usize {
                 return Err(above_contract(len, *samples.end() as usize).into());

@@ -42,7 +42,7 @@ use routes::{Routes, Snapshot};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
 use work::Work;
-use writer::WriterCell;
+use writer::{OwnDatagram, WriterCell};
 
 /// See the module.
 pub(crate) struct Node {
@@ -362,8 +362,7 @@ impl Node {
                 self.send(Channel::User, &transmit);
                 if transmit.paths().contains(&Path::IN_PROCESS) {
                     let mut own = std::mem::take(&mut work.own);
-                    own.clear();
-                    transmit.copy_to(&mut own);
+                    own.set(&transmit);
                     self.deliver_own(&own, work);
                     work.own = own;
                 }
@@ -453,9 +452,10 @@ impl Node {
     }
 
     /// A datagram of one of our own endpoints to another.
-    fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
+    fn deliver_own(&self, datagram: &OwnDatagram, work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
-        let read = interpret_own(self.prefix, datagram, &mut Router::new(self, &routes, now, work));
+        let mut router = Router::new(self, &routes, now, work).of_own(datagram);
+        let read = interpret_own(self.prefix, &datagram.octets, &mut router);
         debug_assert!(read.is_ok(), "our own machines write what can be read");
     }
 

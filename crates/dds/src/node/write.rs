@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use dcps::writer::{InstanceOf, WriteError, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
+use rtps::Value;
 use rtps::writer::Body;
 use wire::cdr::Representation;
 use wire::qos::LivelinessKind;
@@ -73,6 +74,32 @@ impl Node {
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
         self.change(cell, |state, now| state.machine.write(now, Body::Shared(sample.clone()), options))
+    }
+
+    /// Writes a sample that readers of this participant get as it is; `None` if there are none, so that it is better written otherwise.
+    pub(crate) fn write_value(
+        &self,
+        cell: &Arc<WriterCell>,
+        key: impl Fn(&mut Vec<u8>) -> Result<(), Error>,
+        handle: impl FnOnce(Representation) -> Result<Arc<dyn Value>, Error>,
+        options: &WriteOptions,
+    ) -> Result<Option<SequenceNumber>, Error> {
+        let representation = {
+            let state = cell.lock();
+            alive(&state, "write")?;
+            if !state.machine.rtps().has_local_readers() {
+                return Ok(None);
+            }
+            state.machine.representation()
+        };
+        let bytes = Bytes::from(handle(representation)?);
+        let written = self.change(cell, |state, now| {
+            let WriterState { machine, key: octets, .. } = state;
+            octets.clear();
+            key(octets)?;
+            machine.write_keyed(now, octets, Body::Kept(bytes.clone()), options)
+        });
+        written.map(Some)
     }
 
     /// Memory for a serialized sample of `len` octets.

@@ -12,3 +12,4 @@ pub use publisher::Publisher;
 pub(crate) use publisher::PublisherEntity;
 pub use raw::RawDataWriter;
 pub use writer::DataWriter;
+pub(crate) use writer::{encoding, not_encoded};

@@ -114,12 +114,20 @@ pub enum Body<'a, P> {
     Kept(P),
 }
 
-impl<P: AsRef<[u8]>> Body<'_, P> {
+impl<P: Payload> Body<'_, P> {
     /// The octets.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Copy(bytes) => bytes,
             Self::Shared(payload) | Self::Kept(payload) => payload.as_ref(),
+        }
+    }
+
+    /// How many octets they are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Copy(bytes) => bytes.len(),
+            Self::Shared(payload) | Self::Kept(payload) => payload.size(),
         }
     }
 }
@@ -317,6 +325,11 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().map(|proxy| proxy.guid)
     }
 
+    /// True if a reader of the same process is matched.
+    pub fn has_local_readers(&self) -> bool {
+        self.readers.iter().any(ReaderProxy::is_local)
+    }
+
     /// True once every reliable reader has acknowledged every change up to `number`.
     pub fn is_acknowledged(&self, number: SequenceNumber) -> bool {
         self.readers.iter().all(|proxy| !proxy.reliable || proxy.acked > number)
@@ -376,7 +389,7 @@ impl<P: Payload> Writer<P> {
         change: &Change<'_>,
         body: Body<'_, P>,
     ) -> Result<SequenceNumber, WriteError> {
-        let len = body.bytes().len();
+        let len = body.size();
         if self.fits_slab(change, len) && !matches!(body, Body::Kept(_)) {
             let bytes = body.bytes();
             return self
