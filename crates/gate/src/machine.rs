@@ -1,14 +1,16 @@
 //! The rule of the gate, frame by frame (decision 3).
-use crate::contract::Contract;
+use crate::contract::{Contract, Kind};
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes on.
+    /// It goes on under the contract.
     Pass {
-        /// Whether it is the first frame of a message.
+        /// Whether it is the first frame of a message; true for every frame that a bucket has room for.
         opens: bool,
     },
+    /// The bucket has too little for it: it goes on, if the limit of its port lets it, as what has no contract.
+    Excess,
     /// It is dropped.
     Drop(Cause),
 }
@@ -25,7 +27,7 @@ pub enum Cause {
 }
 
 impl Verdict {
-    /// Whether the frame goes on.
+    /// Whether the frame goes on under the contract.
     pub const fn passes(self) -> bool {
         matches!(self, Self::Pass { .. })
     }
@@ -38,7 +40,7 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub struct Gate {
     contract: Contract,
-    /// When the next message may begin, but for the tolerance.
+    /// When the next message may begin, but for the tolerance; or when the bucket is full.
     next: u64,
     /// Octets that the open message still has.
     left: u32,
@@ -70,6 +72,9 @@ impl Gate {
     pub fn judge(&mut self, now: u64, octets: u32) -> Verdict {
         let now = now.max(self.last);
         self.last = now;
+        if self.contract.kind == Kind::Bucket {
+            return self.take(now, octets);
+        }
         if now < self.refused_until {
             return Verdict::Drop(Cause::Rest);
         }
@@ -116,7 +121,17 @@ impl Gate {
         Verdict::Drop(cause)
     }
 
-    /// When a message that uses no tolerance may begin. A frame within the contract that comes then, or later, passes, and so do
+    /// Takes the octets of a frame out of the bucket, which is measured by the time until it is full: so nothing has to be filled.
+    fn take(&mut self, now: u64, octets: u32) -> Verdict {
+        let full = now.max(self.next).saturating_add(self.contract.filled_in(octets));
+        if full - now > self.contract.separation {
+            return Verdict::Excess;
+        }
+        self.next = full;
+        Verdict::Pass { opens: true }
+    }
+
+    /// When a message that uses no tolerance may begin, or the bucket is full. A frame within the contract that comes then, or later, passes, and so do
     /// those behind it within the window as long as all of them together are within the contract.
     pub fn next_opening(&self) -> u64 {
         // A message that is open then would take the frame for one of its own.
@@ -129,8 +144,14 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    const CONTRACT: Contract =
-        Contract { octets: 200, separation: 1_000, tolerance: 50, window: 100, dscp: 46 };
+    const CONTRACT: Contract = Contract {
+        kind: Kind::Messages,
+        octets: 200,
+        separation: 1_000,
+        tolerance: 50,
+        window: 100,
+        dscp: 46,
+    };
     const OPEN: Verdict = Verdict::Pass { opens: true };
     const MORE: Verdict = Verdict::Pass { opens: false };
 
@@ -222,6 +243,23 @@ mod tests {
     fn tolerance_is_used_up_once() {
         let hasty = [(0, 200), (975, 200), (1_950, 200), (2_925, 200)];
         assert_eq!(judged(&hasty), [OPEN, OPEN, OPEN, Verdict::Drop(Cause::Early)]);
+    }
+
+    #[test]
+    fn what_a_bucket_has_no_room_for_is_excess_and_takes_nothing() {
+        let mut gate = Gate::new(Contract { kind: Kind::Bucket, tolerance: 0, window: 0, ..CONTRACT });
+        let excess = Verdict::Excess;
+        assert_eq!(
+            [(0, 150), (0, 51), (0, 50), (0, 1)].map(|(t, n)| gate.judge(t, n)),
+            [OPEN, excess, OPEN, excess]
+        );
+        // Empty at 0, it is full at 1,000 and holds no more later.
+        assert_eq!([(499, 100), (500, 100), (500, 1)].map(|(t, n)| gate.judge(t, n)), [excess, OPEN, excess]);
+        assert_eq!(gate.next_opening(), 1_500);
+        assert_eq!(
+            [(9_000, 201), (9_000, 200), (9_004, 1), (9_005, 1)].map(|(t, n)| gate.judge(t, n)),
+            [excess, OPEN, excess, OPEN]
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The message gate as an XDP program: the rule of decision 3 for flows with a contract, a limit and the lowest class for
-// everything else. It must see frames before the switch does, and drop them before.
+// The message gate as an XDP program: the rule of decision 3 for flows with a contract, a bucket for discovery, a limit and the
+// lowest class for everything else. It must see frames before the switch does, and drop them before.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -21,8 +21,9 @@ struct key {
 struct contract {
   __u64 separation, tolerance, window; // ns
   __u32 octets;
-  __u8 tos, pad[3];
+  __u8 tos, kind, pad[2];
 };
+enum { MESSAGES, BUCKET };
 
 struct state {
   struct bpf_spin_lock lock;
@@ -31,6 +32,7 @@ struct state {
   __u64 messages, frames, octets; // let through
   __u64 early, rest, cut;         // dropped
   __u32 late, late_before;        // whether frames of the last message came too late, and of the one before
+  __u64 excess;                   // went on as what has no contract
 };
 
 // What has no contract: a frame for each frame_ns, and as many at once as burst_ns has room for.
@@ -50,7 +52,7 @@ struct record {
   __u64 time, number;
   __u32 octets, verdict;
 };
-enum { OPEN, MORE, EARLY, REST, CUT };
+enum { OPEN, MORE, EARLY, REST, CUT, EXCESS };
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -133,7 +135,30 @@ static __always_inline struct contract *find(struct key *key) {
   if (contract)
     return contract;
   key->source_port = 0;
+  contract = bpf_map_lookup_elem(&contracts, key);
+  if (contract)
+    return contract;
+  // The ports of discovery, RTPS 2.5, 9.6.2.3: all that goes to those of one domain shares a contract.
+  __u32 port = bpf_ntohs(key->destination_port);
+  if (port < 7400)
+    return 0;
+  __u32 offset = (port - 7400) % 250;
+  if (offset != 0 && (offset < 10 || offset % 2 != 0))
+    return 0;
+  key->source = 0;
+  key->destination_port = bpf_htons(port - offset);
   return bpf_map_lookup_elem(&contracts, key);
+}
+
+// What nobody admitted goes on in the lowest class, if the limit of its port lets it.
+static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count) {
+  if (limited(ifindex)) {
+    count->limited++;
+    return XDP_DROP;
+  }
+  set_tos(ip, 0);
+  count->best_effort++;
+  return XDP_PASS;
 }
 
 SEC("xdp")
@@ -186,15 +211,8 @@ int gate(struct xdp_md *ctx) {
     if (contract)
       state = bpf_map_lookup_elem(&states, &key);
   }
-  if (!contract || !state) {
-    if (limited(ifindex)) {
-      count->limited++;
-      return XDP_DROP;
-    }
-    set_tos(ip, 0);
-    count->best_effort++;
-    return XDP_PASS;
-  }
+  if (!contract || !state)
+    return unadmitted(ifindex, ip, count);
 
   __u64 now = bpf_ktime_get_ns(), number;
   __u32 verdict;
@@ -203,7 +221,19 @@ int gate(struct xdp_md *ctx) {
     now = state->last; // another core was later at the clock but earlier at the lock
   state->last = now;
   number = state->judged++;
-  if (now < state->refused_until) {
+  if (contract->kind == BUCKET) {
+    // measured by the time until it is full, so that nothing has to be filled; 1538 octets times an hour fit
+    __u64 full = (now > state->next ? now : state->next) +
+                 ((__u64)octets * contract->separation + contract->octets - 1) / contract->octets;
+    if (full - now > contract->separation) {
+      verdict = EXCESS;
+      state->excess++;
+    } else {
+      verdict = OPEN;
+      state->next = full;
+      state->messages++;
+    }
+  } else if (now < state->refused_until) {
     verdict = REST;
     state->rest++;
   } else if (now <= state->open_until && octets <= state->left) {
@@ -262,6 +292,8 @@ int gate(struct xdp_md *ctx) {
       bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     }
   }
+  if (verdict == EXCESS)
+    return unadmitted(ifindex, ip, count);
   if (verdict > MORE)
     return XDP_DROP;
   set_tos(ip, contract->tos);
