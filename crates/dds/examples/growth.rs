@@ -51,7 +51,7 @@ fn topics(count: usize) -> Outcome {
     })?;
     let matched = begun.elapsed();
     let grown = Memory::now()?.since(&before);
-    let sent = per_sample(count, |number| {
+    let sent = per_sample(count * 5, |number| {
         let (writer, reader) = pairs.get(number % pairs.len()).ok_or("no topics")?;
         send(writer, &[reader.clone()], number)
     })?;
@@ -161,6 +161,7 @@ fn writer(participant: &DomainParticipant, name: &str, history: History) -> Resu
     let mut qos = DataWriterQos::default();
     qos.endpoint.history = history;
     qos.byte_limit = 64 << 20;
+    qos.instance_limit = 200_000;
     publisher.create_datawriter(&topic, QosKind::Specific(qos), None, NO_STATUS)
 }
 
@@ -172,6 +173,9 @@ fn reader(participant: &DomainParticipant, name: &str) -> Result<DataReader<Read
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataReaderQos::default();
     qos.endpoint.reliability = Reliability::RELIABLE;
+    // Instances take their octets of it, see `DataReaderQos`.
+    qos.byte_limit = 256 << 20;
+    qos.instance_limit = 200_000;
     subscriber.create_datareader(&topic, QosKind::Specific(qos), None, NO_STATUS)
 }
 
@@ -184,10 +188,10 @@ fn send(writer: &DataWriter<Reading>, readers: &[DataReader<Reading>], number: u
     Ok(())
 }
 
-/// Microseconds for each of so many, after a tenth of them that do not count.
+/// Microseconds for each of so many, after a fifth of them that do not count.
 fn per_sample(count: usize, mut send: impl FnMut(usize) -> Outcome) -> Result<f64, Box<dyn std::error::Error>> {
     let count = count.max(200);
-    for number in 0..count / 10 {
+    for number in 0..count / 5 {
         send(number)?;
     }
     let begun = Instant::now();

@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         type Case = (&'static str, fn(&mut Config));
-        let cases: [Case; 14] = [
+        let cases: [Case; 15] = [
             ("participant_id: 120", |config| config.discovery.participant_id = ParticipantId::Fixed(120)),
             ("domain_tag", |config| config.discovery.domain_tag = "x".repeat(256)),
             ("entity_name", |config| config.discovery.entity_name = Some("a\0".to_owned())),

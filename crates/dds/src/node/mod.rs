@@ -10,6 +10,7 @@ mod held;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
+mod table;
 mod timers;
 pub(crate) mod watch;
 mod work;
