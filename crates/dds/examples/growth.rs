@@ -131,9 +131,7 @@ fn participants(count: usize) -> Outcome {
     let begun = Instant::now();
     let all = (0..count).map(|_| participant()).collect::<Result<Vec<_>, _>>()?;
     let made = begun.elapsed();
-    wait("all find all", || {
-        Ok(all.iter().all(|one| one.get_discovered_participants().len() >= count - 1))
-    })?;
+    wait("all find all", || Ok(all.iter().all(|one| one.get_discovered_participants().len() >= count - 1)))?;
     let found = begun.elapsed();
     let grown = Memory::now()?.since(&before);
     let (used, waited) = (cpu()?, Instant::now());
@@ -155,7 +153,11 @@ fn participant() -> Result<DomainParticipant, Error> {
     factory.create_participant_with(0, qos, &Config::default(), None, NO_STATUS)
 }
 
-fn writer(participant: &DomainParticipant, name: &str, history: History) -> Result<DataWriter<Reading>, Error> {
+fn writer(
+    participant: &DomainParticipant,
+    name: &str,
+    history: History,
+) -> Result<DataWriter<Reading>, Error> {
     let topic = participant.create_topic::<Reading>(name, "Reading", QosKind::Default, None, NO_STATUS)?;
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataWriterQos::default();
@@ -189,7 +191,10 @@ fn send(writer: &DataWriter<Reading>, readers: &[DataReader<Reading>], number: u
 }
 
 /// Microseconds for each of so many, after a fifth of them that do not count.
-fn per_sample(count: usize, mut send: impl FnMut(usize) -> Outcome) -> Result<f64, Box<dyn std::error::Error>> {
+fn per_sample(
+    count: usize,
+    mut send: impl FnMut(usize) -> Outcome,
+) -> Result<f64, Box<dyn std::error::Error>> {
     let count = count.max(200);
     for number in 0..count / 5 {
         send(number)?;
@@ -201,10 +206,7 @@ fn per_sample(count: usize, mut send: impl FnMut(usize) -> Outcome) -> Result<f6
     Ok(per(begun.elapsed(), count))
 }
 
-fn wait(
-    what: &str,
-    mut done: impl FnMut() -> Result<bool, Box<dyn std::error::Error>>,
-) -> Outcome {
+fn wait(what: &str, mut done: impl FnMut() -> Result<bool, Box<dyn std::error::Error>>) -> Outcome {
     let begun = Instant::now();
     while !done()? {
         if begun.elapsed() > PATIENCE {

@@ -245,7 +245,8 @@ impl Deref for Chunk {
     fn deref(&self) -> &[u8] {
         // SAFETY: the seals keep other processes from writing. In this one the pages belong to this chunk as long as it has handles,
         // and only a `ChunkMut`, which is the only handle then, gives exclusive access.
-        let octets = unsafe { self.chunks.map.shared(self.chunks.at(self.place.page), self.place.len as usize) };
+        let octets =
+            unsafe { self.chunks.map.shared(self.chunks.at(self.place.page), self.place.len as usize) };
         octets.unwrap_or_default()
     }
 }

@@ -39,7 +39,11 @@ fn what_was_written_is_read_until_the_last_handle_is_gone() {
     again.fill(9);
     let again = again.freeze();
     assert_eq!(again.place().page, 0);
-    assert!(!window.copy_out(place, 0, &mut out) && window.copy_out(again.place(), 0, &mut out) && out == [9; 5_000]);
+    assert!(
+        !window.copy_out(place, 0, &mut out)
+            && window.copy_out(again.place(), 0, &mut out)
+            && out == [9; 5_000]
+    );
 }
 
 #[test]
@@ -114,7 +118,9 @@ fn no_place_that_another_names_leads_outside() {
     }
     // More than the message has is not given.
     let ten = Place { len: 10, ..kept.place() };
-    for (from, len, fits) in [(0, 10, true), (0, 11, false), (4, 6, true), (4, 7, false), (usize::MAX, 1, false)] {
+    for (from, len, fits) in
+        [(0, 10, true), (0, 11, false), (4, 6, true), (4, 7, false), (usize::MAX, 1, false)]
+    {
         assert_eq!(window.copy_out(ten, from, &mut out[..len]), fits);
     }
 }

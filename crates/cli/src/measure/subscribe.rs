@@ -194,7 +194,9 @@ impl<T: AnyLoad> Reading<T> {
             while reader.access_serialized(&EACH, loans)? > 0 {
                 for sample in loans.iter() {
                     let octets = sample.payload.as_ref().map(Payload::bytes);
-                    if let Some((octets, head)) = octets.and_then(|octets| Some((octets, T::read_head(octets)?))) {
+                    if let Some((octets, head)) =
+                        octets.and_then(|octets| Some((octets, T::read_head(octets)?)))
+                    {
                         self.taken.add(&sample.info, head, octets.len());
                     }
                 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use dcps::TypeSupport;
 use dcps::reader::DataReader;
 use dcps::status::StatusMask;
-use rtps::{Transmit, Value};
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
+use rtps::{Transmit, Value};
 use wire::{Duration, Guid, Instant, Now};
 
 use super::timers::Alarm;
@@ -110,7 +110,9 @@ impl ReaderState {
         }
         let mut sink = cache.sink(now).from_buffer(buffer);
         match (submessage, value) {
-            (ToReader::Data(data), Some(value)) => rtps.on_value(now, &context.source, data, value, &mut sink),
+            (ToReader::Data(data), Some(value)) => {
+                rtps.on_value(now, &context.source, data, value, &mut sink)
+            }
             _ => rtps::route::to_reader(now, &context.source, rtps, submessage, &mut sink),
         }
     }

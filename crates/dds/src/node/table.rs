@@ -91,7 +91,10 @@ mod tests {
     fn it_is_a_map() {
         let mut table = Table::default();
         (0..1_000).for_each(|key| table.insert(id(key), key));
-        assert_eq!((table.iter().count(), table.get(&id(700)), table.get(&id(1_000))), (1_000, Some(&700), None));
+        assert_eq!(
+            (table.iter().count(), table.get(&id(700)), table.get(&id(1_000))),
+            (1_000, Some(&700), None)
+        );
         *table.get_mut(&id(3)).unwrap() = 9;
         assert_eq!(table.get_or_insert(id(3), 1), Some(&mut 9));
         assert_eq!(table.get_or_insert(id(5_000), 1), Some(&mut 1));

@@ -9,8 +9,8 @@ use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Ownership, Rel
 use dds::serialized::InstanceOf;
 use dds::status::RejectedReason;
 use dds::{
-    DataReader, DataWriter, DomainParticipant, Duration, InstanceState, NO_STATUS, QosKind, ReturnCode, States,
-    WriteOptions,
+    DataReader, DataWriter, DomainParticipant, Duration, InstanceState, NO_STATUS, QosKind, ReturnCode,
+    States, WriteOptions,
 };
 use derive::DdsType;
 
@@ -119,8 +119,14 @@ fn readers_get_the_handle_and_nothing_is_serialized() {
             let got = taken[0].data.as_ref().unwrap();
             assert!(Arc::ptr_eq(got, &sample), "{len}");
             let info = &taken[0].info;
-            assert_eq!((info.sequence_number.0, info.publication_handle), (number, writer.guid().unwrap().into()));
-            assert_eq!(Some(info.instance_handle), reader.lookup_instance(&Note { id: 7, ..Note::default() }).unwrap());
+            assert_eq!(
+                (info.sequence_number.0, info.publication_handle),
+                (number, writer.guid().unwrap().into())
+            );
+            assert_eq!(
+                Some(info.instance_handle),
+                reader.lookup_instance(&Note { id: 7, ..Note::default() }).unwrap()
+            );
             coded();
         }
         // The readers have given theirs back, and nobody has to repeat it.

@@ -25,7 +25,11 @@ fn throw_loan(player: &Player, number: u64, len: usize) -> (SequenceNumber, bool
 /// Takes the next sample as octets.
 fn take(reader: &DataReader<Ball>, out: &mut Vec<Sample>) {
     let begun = Instant::now();
-    while reader.access_serialized(&Request { states: States::NOT_READ, max: 1, ..Request::TAKE }, out).unwrap() == 0 {
+    while reader
+        .access_serialized(&Request { states: States::NOT_READ, max: 1, ..Request::TAKE }, out)
+        .unwrap()
+        == 0
+    {
         assert!(begun.elapsed() < PATIENCE, "nothing came");
         std::thread::yield_now();
     }
@@ -137,7 +141,8 @@ fn best_effort_readers_get_what_was_let_go_of() {
         let mut qos = DataReaderQos::default();
         qos.endpoint.reliability = Reliability::BEST_EFFORT;
         qos.endpoint.history = History::KeepAll;
-        let reader = subscriber.create_datareader::<Ball>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
+        let reader =
+            subscriber.create_datareader::<Ball>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         subscriber.delete_datareader(&other.reader).unwrap();
         let begun = Instant::now();
         while one.writer.get_matched_subscriptions() != [reader.guid().unwrap().into()] {

@@ -14,7 +14,9 @@ use dds::driver::Driver;
 use dds::host::{Addresses, Channel, Engine, Host, Sent};
 use rtps::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
 use rtps::{Path, Transmit};
-use shm::{Bell, ChunkWindow, Chunks, Consumer, Doorbell, Producer, Said, Segment, Talk, Window, join, ready};
+use shm::{
+    Bell, ChunkWindow, Chunks, Consumer, Doorbell, Producer, Said, Segment, Talk, Window, join, ready,
+};
 use wire::discovery::{ParticipantData, SharedMemory};
 use wire::message::PayloadKind;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, Now};

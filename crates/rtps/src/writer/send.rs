@@ -442,8 +442,7 @@ impl<P: Payload> Writer<P> {
             self.heartbeat(number.next(), !asks)
         });
         let guid = self.config.guid;
-        let mut datagram =
-            Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).to_local(local);
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).to_local(local);
         if let Some(record) = self.history.get(number) {
             if fragments.is_some() {
                 datagram.fragment(&self.history, record, self.fresh_fragment);

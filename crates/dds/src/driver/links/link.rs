@@ -213,8 +213,7 @@ impl Outlet {
     fn send(&mut self, datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Way {
         self.let_go();
         // A process that does not read must not keep the memory from the others.
-        let division =
-            places::divide(datagram, chunks).filter(|_| self.held < chunks.capacity() / HELD_PART);
+        let division = places::divide(datagram, chunks).filter(|_| self.held < chunks.capacity() / HELD_PART);
         let copied = match division {
             Some(division) => self.name(datagram, chunks, division),
             None => self.producer.send(datagram.len(), datagram.slices()).map(|()| datagram.len()),

@@ -114,7 +114,8 @@ pub(super) fn read(message: &Message<'_>) -> Result<Option<Places>, ()> {
     if !message.copy_to(0, &mut magic) || !magic.starts_with(&MAGIC) {
         return Ok(None);
     }
-    let count = word(&magic, MAGIC.len()).filter(|count| (1..=MOST as u32).contains(count)).ok_or(())? as usize;
+    let count =
+        word(&magic, MAGIC.len()).filter(|count| (1..=MOST as u32).contains(count)).ok_or(())? as usize;
     let end = HEAD + count * PLACE;
     // What was judged is what is used: the other side may have written the words anew meanwhile.
     let all = head.get_mut(HEAD..end).is_some_and(|places| message.copy_to(HEAD, places));
