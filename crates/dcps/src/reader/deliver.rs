@@ -27,7 +27,7 @@ pub struct Delivery<'a, T> {
 impl<'a, T> Delivery<'a, T> {
     /// The datagram lies in this buffer, which is kept if a sample is most of it: that saves a copy.
     #[must_use]
-    pub const fn from_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+    pub const fn in_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
         Self { buffer, ..self }
     }
 }

@@ -445,7 +445,7 @@ impl Node {
             });
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            let mut router = Router::new(self, &routes, now, work).after(waited).from_buffer(buffer);
+            let mut router = Router::new(self, &routes, now, work).after(waited).in_buffer(buffer);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }

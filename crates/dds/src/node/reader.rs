@@ -108,7 +108,7 @@ impl ReaderState {
         if cache.has_bounds() {
             cache.set_origin(context.from, waited);
         }
-        let mut sink = cache.sink(now).from_buffer(buffer);
+        let mut sink = cache.sink(now).in_buffer(buffer);
         match (submessage, value) {
             (ToReader::Data(data), Some(value)) => {
                 rtps.on_value(now, &context.source, data, value, &mut sink)

@@ -47,7 +47,7 @@ impl<'a> Router<'a> {
     }
 
     /// The datagram lies in this buffer, which may be kept.
-    pub(super) fn from_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+    pub(super) fn in_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
         Self { buffer, ..self }
     }
 

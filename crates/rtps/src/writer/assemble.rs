@@ -96,7 +96,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
     }
 
     /// It goes to readers of the same process alone, or not.
-    pub(crate) fn to_local(self, local: bool) -> Self {
+    pub(crate) fn local(self, local: bool) -> Self {
         Self { local, ..self }
     }
 

@@ -126,7 +126,7 @@ impl<P: Payload> Writer<P> {
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let mut datagram =
             Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram())
-                .to_local(proxy.is_local());
+                .local(proxy.is_local());
         let mut from = SequenceNumber::ZERO;
         // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
         let fragments_first = proxy.fragments_first();
@@ -442,7 +442,7 @@ impl<P: Payload> Writer<P> {
             self.heartbeat(number.next(), !asks)
         });
         let guid = self.config.guid;
-        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).to_local(local);
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).local(local);
         if let Some(record) = self.history.get(number) {
             if fragments.is_some() {
                 datagram.fragment(&self.history, record, self.fresh_fragment);
@@ -564,7 +564,7 @@ impl<P: Payload> Writer<P> {
         let guid = self.config.guid;
         let limit = proxy.max_datagram().min(self.config.max_datagram);
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit)
-            .to_local(proxy.is_local());
+            .local(proxy.is_local());
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
             let record = self.history.at_or_after(proxy.sent);
             let Some(record) = record.filter(|record| record.number <= fresh) else {
