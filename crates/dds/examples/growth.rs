@@ -53,7 +53,7 @@ fn topics(count: usize) -> Outcome {
     let grown = Memory::now()?.since(&before);
     let sent = per_sample(count * 5, |number| {
         let (writer, reader) = pairs.get(number % pairs.len()).ok_or("no topics")?;
-        send(writer, &[reader.clone()], number)
+        send(writer, std::slice::from_ref(reader), number)
     })?;
     println!(
         "topics {count}: made in {:.1} us each, matched after {:.1} us each, a sample in {:.1} us, {:.1} KiB for each topic, writer and reader",
