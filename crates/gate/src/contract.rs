@@ -124,6 +124,12 @@ impl Contract {
         if both < separation { jitter } else { both }
     }
 
+    /// The least time from the last frame of a message to the first of the next if the sender keeps the contract, in nanoseconds: as little
+    /// as 0.
+    pub const fn quiet(&self) -> u64 {
+        self.separation.saturating_sub(self.tolerance.saturating_add(self.window))
+    }
+
     /// The most octets that leave the gate under the contract within `time` nanoseconds, both ends included, whatever comes.
     pub fn most_in(&self, time: u64) -> u64 {
         let (octets, separation) = (u128::from(self.octets), u128::from(self.separation.max(1)));

@@ -296,7 +296,7 @@ fn counters_of(octets: &StateOctets) -> Counters {
         early: place(3),
         rest: place(4),
         cut: place(5),
-        // Behind the two marks of late frames.
+        // Behind what is known of the message that frames came of last.
         excess: place(7),
     }
 }
