@@ -8,35 +8,61 @@ use rtps::reader::SamplePayload;
 use rtps::spare::fitting;
 
 /// The octets of a sample, encapsulation header included; up to three octets of padding may follow. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Payload {
-    buffer: Arc<Vec<u8>>,
-    /// Where they lie in the buffer, if they are not all of it.
-    part: Option<(u32, u32)>,
-    /// In their place, a sample of the same process that need not have become octets.
-    value: Option<Arc<dyn Value>>,
+#[derive(Clone, Debug)]
+pub struct Payload(Kind);
+
+/// Where they are.
+#[derive(Clone, Debug)]
+enum Kind {
+    /// They are a buffer.
+    Whole(Arc<Vec<u8>>),
+    /// They are part of one: from here to there.
+    Part(Arc<Vec<u8>>, u32, u32),
+    /// Nowhere yet: a sample of the same process.
+    Value(Arc<dyn Value>),
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        Self(Kind::Whole(Arc::default()))
+    }
 }
 
 impl Payload {
     /// The sample itself, if its writer is of the same process and gave a handle of it.
     pub const fn value(&self) -> Option<&Arc<dyn Value>> {
-        self.value.as_ref()
+        match &self.0 {
+            Kind::Value(value) => Some(value),
+            Kind::Whole(_) | Kind::Part(..) => None,
+        }
     }
 
     /// The octets; none for a sample without data.
     pub fn bytes(&self) -> &[u8] {
-        if let Some(value) = &self.value {
-            return value.bytes();
-        }
-        match self.part {
-            None => &self.buffer,
-            Some((start, end)) => self.buffer.get(start as usize..end as usize).unwrap_or_default(),
+        match &self.0 {
+            Kind::Whole(buffer) => buffer,
+            Kind::Part(buffer, start, end) => buffer.get(*start as usize..*end as usize).unwrap_or_default(),
+            Kind::Value(value) => value.bytes(),
         }
     }
 
     /// Octets of memory.
     pub(super) fn capacity(&self) -> usize {
-        self.value.as_ref().map_or(self.buffer.capacity(), |value| value.size())
+        match &self.0 {
+            Kind::Whole(buffer) | Kind::Part(buffer, ..) => buffer.capacity(),
+            Kind::Value(value) => value.size(),
+        }
+    }
+
+    /// The buffer, if nobody else holds it; it is all of it from then on.
+    fn buffer(&mut self) -> Option<&mut Vec<u8>> {
+        if let Kind::Part(buffer, ..) = &mut self.0 {
+            self.0 = Kind::Whole(core::mem::take(buffer));
+        }
+        match &mut self.0 {
+            Kind::Whole(buffer) => Arc::get_mut(buffer),
+            Kind::Part(..) | Kind::Value(_) => None,
+        }
     }
 
     /// The part of `buffer` that `bytes` are, if they lie in it and are most of it: a small one would keep much memory for little.
@@ -47,8 +73,8 @@ impl Payload {
         let start = bytes.as_ptr().addr().checked_sub(buffer.as_ptr().addr())?;
         let end = start.checked_add(bytes.len())?;
         buffer.get(start..end)?;
-        let part = Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?));
-        Some(Self { buffer: Arc::clone(buffer), part, value: None })
+        let (start, end) = (u32::try_from(start).ok()?, u32::try_from(end).ok()?);
+        Some(Self(Kind::Part(Arc::clone(buffer), start, end)))
     }
 
     /// Below this many octets a copy costs less than the buffer that it would need.
@@ -95,13 +121,13 @@ impl Pool {
     pub(super) fn keep(&mut self, payload: &mut SamplePayload<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Payload {
         match payload {
             SamplePayload::None => Payload::default(),
-            SamplePayload::Value(value) => Payload { value: Some(Arc::clone(value)), ..Payload::default() },
+            SamplePayload::Value(value) => Payload(Kind::Value(Arc::clone(value))),
             SamplePayload::Datagram(bytes) => {
                 if let Some(kept) = buffer.and_then(|buffer| Payload::part_of(buffer, bytes)) {
                     return kept;
                 }
                 let mut kept = self.idle(bytes.len());
-                if let Some(buffer) = Arc::get_mut(&mut kept.buffer) {
+                if let Some(buffer) = kept.buffer() {
                     buffer.reserve_exact(bytes.len());
                     buffer.extend_from_slice(bytes);
                 }
@@ -109,7 +135,7 @@ impl Pool {
             }
             SamplePayload::Owned(buffer) => {
                 let mut kept = self.idle(buffer.len());
-                if let Some(idle) = Arc::get_mut(&mut kept.buffer) {
+                if let Some(idle) = kept.buffer() {
                     core::mem::swap(idle, buffer);
                 }
                 kept
@@ -119,7 +145,7 @@ impl Pool {
 
     /// Undoes `keep` for a sample that is refused after all.
     pub(super) fn put_back(&mut self, mut kept: Payload, payload: &mut SamplePayload<'_>) {
-        if let (SamplePayload::Owned(buffer), Some(kept)) = (payload, Arc::get_mut(&mut kept.buffer)) {
+        if let (SamplePayload::Owned(buffer), Some(kept)) = (payload, kept.buffer()) {
             core::mem::swap(kept, buffer);
         }
         self.give(kept);
@@ -127,16 +153,12 @@ impl Pool {
 
     /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
     pub(super) fn give(&mut self, mut payload: Payload) {
-        if payload.value.is_some() {
-            return;
-        }
-        let Some(buffer) = Arc::get_mut(&mut payload.buffer) else { return };
+        let Some(buffer) = payload.buffer() else { return };
         buffer.clear();
         let capacity = buffer.capacity();
         if capacity > Self::LEN.min(self.limit) {
             return;
         }
-        payload.part = None;
         self.bytes += capacity;
         self.free.push_back(payload);
         while self.free.len() > Self::COUNT || self.bytes > self.limit {
