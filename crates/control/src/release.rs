@@ -170,12 +170,18 @@ impl ResourceManager {
         self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
     }
 
-    /// Takes a grant out of switches and gates. It is always begun.
+    /// Takes a grant out of switches and gates. False if another one is about to take its place: what is there is that one's if it comes,
+    /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
         let Some(grant) = self.grants.get(&number) else { return true };
         let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };
         if !awaiting.is_empty() {
             return true;
+        }
+        let replaced =
+            |other: &Granted| other.phase == GrantPhase::Installing && other.replaces == Some(number);
+        if self.grants.values().any(replaced) {
+            return false;
         }
         // What another grant between the same ends has put in its place stays.
         let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);

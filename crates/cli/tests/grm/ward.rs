@@ -15,7 +15,7 @@ use dds::{
 };
 use lab::{Lab, Options, check_programs, check_rights};
 
-const NETWORK: &str = r#"
+pub(crate) const NETWORK: &str = r#"
 [[switch-model]]
 name = "gated"
 ports = 8
@@ -85,12 +85,17 @@ pub(crate) struct Ward {
 
 impl Ward {
     pub(crate) fn new() -> Self {
+        Self::of(NETWORK)
+    }
+
+    /// The network of a text, with the hosts of the usual one.
+    pub(crate) fn of(text: &str) -> Self {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_punctual"));
-        let network = plan::Network::parse("ward.toml", NETWORK, |_| Err("no files".to_owned())).unwrap();
+        let network = plan::Network::parse("ward.toml", text, |_| Err("no files".to_owned())).unwrap();
         let name = format!("g{}x{}", std::process::id() % 1_000_000, COUNT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("punctual-{name}"));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("ward.toml"), NETWORK).unwrap();
+        std::fs::write(folder.join("ward.toml"), text).unwrap();
         let options = Options { program: Some(program), ..Options::default() };
         let lab = Lab::up_with(&network, &name, &options).unwrap();
         let mut ward = Self { lab, manager: None, folder };
@@ -120,14 +125,42 @@ impl Ward {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Entries of admitted flows in the switch, by their priority.
+    /// Entries of admitted flows in the switch.
     pub(crate) fn flow_entries(&self) -> usize {
+        self.entries(60_000)
+    }
+
+    /// Entries of the switch with a priority.
+    pub(crate) fn entries(&self, priority: u16) -> usize {
         let management = self.lab.management("s1").unwrap();
         let mut command = Command::new("ovs-ofctl");
         let output = command.args(["-O", "OpenFlow13", "dump-flows"]).arg(management).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
-        text.lines().filter(|line| line.contains("priority=60000")).count()
+        let wanted = format!("priority={priority},");
+        text.lines().filter(|line| line.contains(&wanted)).count()
+    }
+
+    /// Frames that each queue of a port has sent and dropped, the lowest first.
+    pub(crate) fn sent(&self, switch: &str, port: u32) -> Vec<(u64, u64)> {
+        let text = self.lab.classes(switch, port).unwrap();
+        let mut queues = Vec::new();
+        let mut minor = None;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["class", "htb", id, "parent", ..] => minor = id.strip_prefix("1:"),
+                ["Sent", _, "bytes", frames, _, "(dropped", dropped, ..] => {
+                    if let Some(minor) = minor.filter(|minor| *minor != "fffe") {
+                        let number = |text: &str| text.trim_end_matches(',').parse::<u64>().unwrap();
+                        queues.push((minor.to_owned(), (number(frames), number(dropped))));
+                    }
+                }
+                _ => {}
+            }
+        }
+        queues.sort_unstable();
+        queues.into_iter().map(|(_, counts)| counts).collect()
     }
 
     /// On a thread that is on the host of the participant.
