@@ -128,10 +128,12 @@ fn writers_and_ends_of_instances_count_towards_the_octets() {
     for id in 0..1_000 {
         desk.write(1, id, 1);
     }
-    let instances = desk.reader.instances();
+    // The last instance may have found room, and its sample not.
+    let (instances, samples) = (desk.reader.instances(), desk.reader.samples());
+    assert!(samples + 1 >= instances);
     desk.reader.unmatch_publication(desk.now, writer(1));
     assert!(instances > 10 && desk.reader.held_bytes() <= 20_000);
-    assert_eq!(desk.take().len(), 2 * instances);
+    assert_eq!(desk.take().len(), samples + instances);
 }
 
 #[test]

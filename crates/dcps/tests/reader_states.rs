@@ -228,7 +228,9 @@ fn the_most_samples_and_a_predicate() {
     assert_eq!(desk.access(&two).iter().filter_map(value).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(desk.access(&Request { max: 0, ..Request::TAKE }), []);
     let mut out = Vec::new();
-    let large = |_: &dcps::SampleInfo, bytes: &[u8]| bytes.get(8).is_some_and(|octet| *octet >= 7);
+    let large = |_: &dcps::SampleInfo, payload: Option<&dcps::reader::Payload>| {
+        payload.is_some_and(|payload| payload.bytes().get(8).is_some_and(|octet| *octet >= 7))
+    };
     let found = desk.reader.access_where(desk.now, &Request::TAKE, large, &mut out).unwrap();
     assert_eq!((found, out.iter().filter_map(value).collect::<Vec<_>>()), (3, vec![8, 7, 9]));
     assert_eq!(desk.values(), [4, 6, 1, 3, 5].map(Some));

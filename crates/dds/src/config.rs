@@ -39,6 +39,9 @@ pub struct SharedMemoryConfig {
     pub enabled: bool,
     /// Octets of the ring to each process, a power of two from 1 MiB to 64 MiB. Memory is taken as it is used. Default 2 MiB.
     pub ring: u32,
+    /// Octets of memory for samples that are written where other processes copy them out, 64 KiB to 1 GiB: loans, and what is larger than
+    /// 16 KiB. Memory is taken as it is used; what finds no room is copied into rings. Default 16 MiB.
+    pub loans: u32,
     /// How long a thread looks at the rings before it sleeps, 0 to 1 s: within that time it is not woken, which takes microseconds, but
     /// has its core for itself. Default 0.
     pub spin: std::time::Duration,
@@ -162,6 +165,7 @@ const MAX_PREFIX: usize = 8;
 const BUFFER: std::ops::RangeInclusive<u32> = 4_096..=1 << 30;
 /// The largest datagram fits an eighth of the smallest.
 const RING: std::ops::RangeInclusive<u32> = 1 << 20..=64 << 20;
+const LOANS: std::ops::RangeInclusive<u32> = 64 << 10..=1 << 30;
 const MAX_SPIN: std::time::Duration = std::time::Duration::from_secs(1);
 
 impl Default for AssuranceConfig {
@@ -172,7 +176,7 @@ impl Default for AssuranceConfig {
 
 impl Default for SharedMemoryConfig {
     fn default() -> Self {
-        Self { enabled: false, ring: 2 << 20, spin: std::time::Duration::ZERO }
+        Self { enabled: false, ring: 2 << 20, loans: 16 << 20, spin: std::time::Duration::ZERO }
     }
 }
 
@@ -343,6 +347,9 @@ impl SharedMemoryConfig {
             let advice = "give a power of two from 1048576 to 67108864 octets";
             return bad("shared_memory.ring", format!("{}", self.ring), advice);
         }
+        if !LOANS.contains(&self.loans) {
+            return bad("shared_memory.loans", format!("{}", self.loans), "give 65536 to 2^30 octets");
+        }
         check_spin("shared_memory.spin", self.spin)
     }
 }
@@ -438,7 +445,7 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         type Case = (&'static str, fn(&mut Config));
-        let cases: [Case; 15] = [
+        let cases: [Case; 16] = [
             ("participant_id: 120", |config| config.discovery.participant_id = ParticipantId::Fixed(120)),
             ("domain_tag", |config| config.discovery.domain_tag = "x".repeat(256)),
             ("entity_name", |config| config.discovery.entity_name = Some("a\0".to_owned())),
@@ -460,6 +467,7 @@ mod tests {
             ("priority: 100", |config| config.threads.priority = Some(100)),
             ("shared_memory.ring: 3", |config| config.shared_memory.ring = 3),
             ("network.spin: 2s", |config| config.network.spin = std::time::Duration::from_secs(2)),
+            ("shared_memory.loans: 9", |config| config.shared_memory.loans = 9),
             ("shared_memory.spin: 2s", |config| {
                 config.shared_memory.spin = std::time::Duration::from_secs(2);
             }),

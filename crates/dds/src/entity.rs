@@ -94,6 +94,11 @@ impl<T> Children<T> {
         lock(&self.0).clone().unwrap_or_default()
     }
 
+    /// The first that `is` is true of; it must not use this list.
+    pub(crate) fn find(&self, is: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        lock(&self.0).as_ref()?.iter().find(|child| is(child)).cloned()
+    }
+
     /// `AlreadyDeleted` if the parent was deleted.
     pub(crate) fn add(&self, child: &Arc<T>, operation: &'static str) -> Result<(), Error> {
         let mut children = lock(&self.0);

@@ -4,6 +4,7 @@
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
 use std::net::{SocketAddr, SocketAddrV4};
 use std::num::{NonZeroU16, NonZeroU32};
+use std::sync::Arc;
 
 use rtps::{Network, Path, Transmit};
 use wire::discovery::{ParticipantData, SharedMemory};
@@ -68,6 +69,13 @@ pub trait Host: Send + Sync + 'static {
     /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
+    /// Memory of `len` octets that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
+    /// lies in it is sent along any path all the same.
+    fn lend(&self, len: usize) -> Option<shm::ChunkMut> {
+        let _ = len;
+        None
+    }
+
     /// [`Engine::on_timeout`] is wanted at `at`. Only the earliest of all wishes since the last `on_timeout` counts, and a later
     /// wish never puts off an earlier one.
     fn wake_at(&self, at: Instant);
@@ -119,6 +127,12 @@ pub trait Engine: Send + Sync + 'static {
     fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
         let _ = received;
         self.on_datagram(from, datagram);
+    }
+
+    /// As [`Engine::on_datagram`], for the first `len` octets of a buffer, which may be kept instead of being copied: as long as somebody
+    /// holds it nobody writes it.
+    fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
+        self.on_datagram(from, buffer.get(..len).unwrap_or_default());
     }
 
     /// Whoever has handed in datagrams of the endpoints has done all that it had to, as has the application on that thread, and is about

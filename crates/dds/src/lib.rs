@@ -15,6 +15,7 @@ mod lock;
 mod node;
 mod participant;
 mod publication;
+mod shared;
 mod subscription;
 mod topic;
 
@@ -37,7 +38,7 @@ pub use participant::{
     DiscoveredParticipant, DomainParticipant, DomainParticipantListener, IgnoredTopic, NotMatched,
 };
 pub use publication::{
-    AnyDataWriterListener, DataWriter, DataWriterListener, Publisher, PublisherListener, RawDataWriter,
+    AnyDataWriterListener, DataWriter, DataWriterListener, Loan, Publisher, PublisherListener, RawDataWriter,
 };
 pub use subscription::{
     AnyDataReaderListener, DataReader, DataReaderListener, RawDataReader, Sample, SampleType, Subscriber,

@@ -20,18 +20,35 @@ pub mod route;
 mod slab;
 pub mod spare;
 pub mod transmit;
+mod value;
 pub mod writer;
 
 use alloc::sync::Arc;
 
 pub use network::{Interface, Network};
 pub use path::{Flow, Path};
-pub use transmit::Transmit;
+pub use transmit::{Piece, Transmit};
+pub use value::Value;
 
 /// A handle of the octets of a large sample. The machines pass it on and never look inside.
 pub trait Payload: AsRef<[u8]> + Clone {
     /// A handle of a copy of these octets.
     fn copied_from(bytes: &[u8]) -> Self;
+
+    /// How many octets it has.
+    fn size(&self) -> usize {
+        self.as_ref().len()
+    }
+
+    /// What readers of the same process get instead of octets, if it is more than octets.
+    fn value(&self) -> Option<Arc<dyn Value>> {
+        None
+    }
+
+    /// True if [`Payload::value`] gives something.
+    fn is_value(&self) -> bool {
+        false
+    }
 }
 
 impl Payload for Arc<[u8]> {

@@ -17,8 +17,19 @@ pub struct Transmit<P> {
     ends: Vec<usize>,
     /// Octets of each datagram of a train but the last.
     segment: u16,
+    /// Samples that are not there as octets, and where their placeholders begin.
+    values: Vec<(usize, P)>,
     /// It is a message of a flow, whose time is counted from the moment when it has left.
     is_message: bool,
+}
+
+/// A piece of a datagram, for hosts that can pass handles on.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a, P> {
+    /// Octets that belong to nobody else.
+    Octets(&'a [u8]),
+    /// These octets of a large sample.
+    Payload(&'a P, &'a Range<usize>),
 }
 
 /// A piece of a datagram.
@@ -42,6 +53,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
             scratch: Vec::new(),
             ends: Vec::new(),
             segment: 0,
+            values: Vec::new(),
             is_message: false,
         }
     }
@@ -60,6 +72,15 @@ impl<P: AsRef<[u8]>> Transmit<P> {
     /// [`Transmit::segment`] octets, see also [`Transmit::datagrams`].
     pub fn slices(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.slices_of(&self.parts)
+    }
+
+    /// The pieces of all, in order, as [`Transmit::slices`], with the handles of those that are parts of a payload.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_, P>> {
+        self.parts.iter().map(|part| match part {
+            Part::Scratch(range) => Piece::Octets(self.scratch.get(range.clone()).unwrap_or(&[])),
+            Part::Slab(slab, range) => Piece::Octets(slab.get(range.clone()).unwrap_or(&[])),
+            Part::Payload(payload, range) => Piece::Payload(payload, range),
+        })
     }
 
     /// The pieces of each datagram: one, unless it is a train.
@@ -93,6 +114,12 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         })
     }
 
+    /// Samples of which the datagram, which goes to readers of the same process alone, holds placeholders of four octets only: where
+    /// each begins, and the handle.
+    pub fn values(&self) -> &[(usize, P)] {
+        &self.values
+    }
+
     /// Octets of the datagram, or of all datagrams of a train.
     pub fn len(&self) -> usize {
         self.parts
@@ -121,6 +148,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.class = 0;
         self.ends.clear();
         self.segment = 0;
+        self.values.clear();
         self.is_message = false;
     }
 
@@ -182,6 +210,13 @@ impl<P: AsRef<[u8]>> Transmit<P> {
             }
             _ => self.parts.push(Part::Slab(Arc::clone(slab), range)),
         }
+    }
+
+    /// Adds a placeholder, and the handle of what it stands for.
+    pub(crate) fn value(&mut self, value: P) {
+        let at = self.len();
+        self.scratch(|bytes| bytes.extend_from_slice(&[0; 4]));
+        self.values.push((at, value));
     }
 
     pub(crate) fn payload(&mut self, payload: P, range: Range<usize>) {

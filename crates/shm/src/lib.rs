@@ -4,6 +4,7 @@
 //! other way (seals), so that neither side can change what the other has written, cut it off, or leave anything behind:
 //! when both processes are gone, however they ended, the memory is gone. Two segments make a pair of rings ([`join`]): a
 //! [`Producer`] writes messages into the own one, in place ([`Loan`]) or by copy, a [`Consumer`] copies them out of the other.
+//! Large messages can lie outside of the ring, in [`Chunks`] of whoever wrote them: the ring then holds their places only.
 //! Every word that the other side writes is read once, checked, and used afterwards: nonsense ends the ring with [`Nonsense`].
 //!
 //! A [`Doorbell`] is one word that a thread sleeps on (futex) for all rings that it reads. Others may write it, and what they
@@ -17,12 +18,14 @@ compile_error!(
     "the crate shm works on Linux only so far: it stands on memfd with seals, futex and abstract socket names"
 );
 
+mod chunks;
 mod doorbell;
 mod map;
 mod meet;
 mod ring;
 mod segment;
 
+pub use chunks::{Chunk, ChunkMut, ChunkWindow, Chunks, MAX_CHUNKS, Place};
 pub use doorbell::{Bell, Doorbell};
 pub use meet::{Meeting, Peer, Readiness, Said, Talk, own_user, ready};
 pub use ring::{Consumer, Loan, Message, Nonsense, Producer, Refused, join};

@@ -73,6 +73,17 @@ impl Map {
         inside.then(|| unsafe { slice::from_raw_parts_mut(self.base.as_ptr().add(at), len) })
     }
 
+    /// The octets of a writable mapping at `at`, to be read in place; `None` as for [`Map::slice`].
+    ///
+    /// # Safety
+    ///
+    /// Nobody in this process writes them as long as they are borrowed, and no other process can write them.
+    pub(crate) unsafe fn shared(&self, at: usize, len: usize) -> Option<&[u8]> {
+        let inside = self.writable && self.holds(at, len);
+        // SAFETY: inside of the mapping, initialised by the kernel, and unchanged by the contract of this function.
+        inside.then(|| unsafe { slice::from_raw_parts(self.base.as_ptr().add(at), len) })
+    }
+
     fn holds(&self, at: usize, len: usize) -> bool {
         at.checked_add(len).is_some_and(|end| end <= self.len)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use libc::{c_int, c_void, socklen_t};
 
 /// Most descriptors that go with what is said.
-const FILES: usize = 2;
+const FILES: usize = 3;
 /// How many may wait to be met.
 const BACKLOG: c_int = 64;
 /// Most sockets that [`ready`] looks at.

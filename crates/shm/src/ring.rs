@@ -97,6 +97,11 @@ impl Producer {
         self.other.consumed() == Some(self.written)
     }
 
+    /// How far was written: octets since the beginning.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
     /// How far the consumer has read, as it says: octets since the beginning.
     pub fn progress(&self) -> u64 {
         self.other.consumed().unwrap_or(0)

@@ -2,7 +2,8 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dds::{DataWriter, Error, NO_STATUS, QosKind, ReturnCode};
+use dds::cdr::Encoding;
+use dds::{DataWriter, Error, NO_STATUS, QosKind, ReturnCode, SequenceNumber, WriteOptions};
 use serde_json::{Value, json};
 
 use super::latency::Latencies;
@@ -37,6 +38,9 @@ pub(super) struct Arguments {
     /// Microseconds that a sample may wait for company in its datagram (LATENCY_BUDGET).
     #[arg(short, long, default_value_t = 0, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     batch: u32,
+    /// Write each sample in place, into memory that the writer lends: with --shared-memory readers copy it out of there.
+    #[arg(long)]
+    loan: bool,
     /// End after this many samples.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -95,6 +99,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         sum["qos"] = json!(arguments.qos.text());
         sum["batch_us"] = json!(arguments.batch);
         sum["keys"] = json!(arguments.keys);
+        sum["loaned"] = json!(arguments.loan);
         sum["acknowledged"] = json!(acknowledged);
         sum["repaired"] = json!(counters.repairs);
         sum["cpu"] = used.json();
@@ -109,6 +114,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
             String::new()
         };
         let rate = arguments.rate;
+        let keys = format!("{}{keys}", if arguments.loan { ", loaned" } else { "" });
         print(format_args!("{} octets{keys}, {}{batch}, {rate}", arguments.size, arguments.qos.text()));
         let rows = [("call of write", &written.calls, "waiting for room included")];
         table(&rows).iter().for_each(|line| print(format_args!("{line}")));
@@ -146,6 +152,36 @@ fn settle<T>(writer: &DataWriter<T>, arguments: &Arguments) -> Result<bool, Fail
     }
 }
 
+/// Writes a sample that has no octets yet with so many, which are put where they are sent from.
+fn write_in_place<T: AnyLoad>(
+    writer: &DataWriter<T>,
+    sample: &T,
+    octets: usize,
+) -> Result<SequenceNumber, Error> {
+    let mut loan = writer.loan(HEAD + octets.next_multiple_of(4))?;
+    let not_encoded = |what: String| Error::new(ReturnCode::Error, "write", what, "give a smaller --size");
+    let start = sample
+        .encode_payload_to(Encoding::XCDR2, &mut loan)
+        .map_err(|error| not_encoded(error.to_string()))?;
+    // The octets are the last member: their number ends what was written, and how many of padding follow stands in the header.
+    let count = u32::try_from(octets).map_err(|_| not_encoded(format!("{octets} octets")))?;
+    loan.truncate(start + octets.next_multiple_of(4));
+    if let Some(padding) = loan.get_mut(3) {
+        *padding = (octets.next_multiple_of(4) - octets) as u8;
+    }
+    if let Some(number) = start.checked_sub(4).and_then(|at| loan.get_mut(at..start)) {
+        number.copy_from_slice(&count.to_le_bytes());
+    }
+    if let Some(data) = loan.get_mut(start..) {
+        data.fill(DATA);
+    }
+    writer.write_loaned(loan, &WriteOptions::default())
+}
+
+/// What the octets of a sample are.
+const DATA: u8 = 0x5a;
+/// Most octets of a sample before those.
+const HEAD: usize = 64;
 const LAST_ACKNOWLEDGEMENTS: dds::Duration = dds::Duration::from_secs(5);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -167,7 +203,9 @@ impl Written {
         let mut tick = start + SECOND;
         let clock = clock::identity();
         let mut sample = T::default();
-        sample.set_data(vec![0x5a; arguments.size]);
+        if !arguments.loan {
+            sample.set_data(vec![DATA; arguments.size]);
+        }
         loop {
             let now = Instant::now();
             if now >= tick {
@@ -193,7 +231,7 @@ impl Written {
             let late = i64::try_from(late.as_nanos()).unwrap_or(i64::MAX);
             let head = LoadHead { number: self.count, due: clock::wall().saturating_sub(late), clock };
             sample.set(u32::try_from(self.count % u64::from(arguments.keys.max(1))).unwrap_or(0), head);
-            if self.once(writer, &sample, now)?
+            if self.once(writer, &sample, arguments.loan, now)?
                 && let Some(schedule) = &mut schedule
             {
                 schedule.advance();
@@ -206,9 +244,11 @@ impl Written {
         &mut self,
         writer: &DataWriter<T>,
         sample: &T,
+        loan: bool,
         start: Instant,
     ) -> Result<bool, Error> {
-        match writer.write(sample) {
+        let written = if loan { write_in_place(writer, sample, self.octets) } else { writer.write(sample) };
+        match written {
             Ok(_) => {
                 let call = start.elapsed();
                 self.calls.record(call);

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use dds::serialized::{Payload, Request, Sample as Serialized};
 use dds::{
     DataReader, DataReaderListener, Error, InstanceHandle, NO_STATUS, QosKind, ReturnCode, SampleInfo,
     States, StatusMask, WaitSet,
@@ -32,6 +33,9 @@ pub(super) struct Arguments {
     /// The keyed type, as `perf pub --keys` writes it.
     #[arg(short, long)]
     keyed: bool,
+    /// Look at samples where they were received, without decoding their octets into memory of their own.
+    #[arg(long)]
+    loan: bool,
     /// How samples are noticed.
     #[arg(long, value_enum, default_value_t = Arrival::Waitset)]
     arrival: Arrival,
@@ -82,6 +86,8 @@ struct Numbers {
 struct Reading<T> {
     taken: Taken,
     sample: T,
+    /// Samples as they were received, if they are looked at there.
+    loans: Option<Vec<Serialized>>,
 }
 
 /// Takes on the thread that brings the samples.
@@ -104,7 +110,11 @@ fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failu
     let participant = arguments.domain.join("punctual perf sub")?;
     let topic = topics::load::<T>(&participant, &arguments.topic)?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
-    let reading = Arc::new(Mutex::new(Reading { taken: Taken::new()?, sample: T::default() }));
+    let reading = Arc::new(Mutex::new(Reading {
+        taken: Taken::new()?,
+        sample: T::default(),
+        loans: arguments.loan.then(Vec::new),
+    }));
     let listener = (arguments.arrival == Arrival::Listener)
         .then(|| Arc::new(Arrived(Arc::clone(&reading))) as Arc<dyn DataReaderListener<T>>);
     let mask = if listener.is_some() { StatusMask::DATA_AVAILABLE } else { NO_STATUS };
@@ -170,6 +180,8 @@ fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failu
     Ok(if taken.count > 0 { Outcome::Done } else { Outcome::BadNews })
 }
 
+/// What is taken at once where samples are looked at where they were received.
+const EACH: Request = Request { max: 16, states: States::NOT_READ, ..Request::TAKE };
 const SECOND: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 /// Samples may be large: octets of the greatest that several of are held.
@@ -178,6 +190,20 @@ const LARGE: usize = 4 << 20;
 impl<T: AnyLoad> Reading<T> {
     /// Takes all that is there.
     fn take(&mut self, reader: &DataReader<T>) -> Result<(), Error> {
+        if let Some(loans) = &mut self.loans {
+            while reader.access_serialized(&EACH, loans)? > 0 {
+                for sample in loans.iter() {
+                    let octets = sample.payload.as_ref().map(Payload::bytes);
+                    if let Some((octets, head)) =
+                        octets.and_then(|octets| Some((octets, T::read_head(octets)?)))
+                    {
+                        self.taken.add(&sample.info, head, octets.len());
+                    }
+                }
+                reader.recycle(loans.drain(..));
+            }
+            return Ok(());
+        }
         while let Some(info) = reader.take_into(&mut self.sample)? {
             if info.valid_data {
                 let (head, octets) = (*self.sample.head(), self.sample.data().len());

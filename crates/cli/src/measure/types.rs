@@ -68,6 +68,24 @@ pub(super) trait AnyLoad: DdsType + Clone + Default + Send + Sync + 'static {
     fn data(&self) -> &[u8];
     /// Sets the octets.
     fn set_data(&mut self, data: Vec<u8>);
+    /// What is known about a serialized one, without its octets; `None` if it is none.
+    fn read_head(payload: &[u8]) -> Option<LoadHead>;
+}
+
+/// A load up to its octets.
+#[derive(DdsType, Clone, Default, Debug)]
+#[dds(final)]
+struct LoadStart {
+    head: LoadHead,
+}
+
+/// A keyed load up to its octets.
+#[derive(DdsType, Clone, Default, Debug)]
+#[dds(final)]
+struct KeyedLoadStart {
+    #[dds(key)]
+    key: u32,
+    head: LoadHead,
 }
 
 impl AnyLoad for Load {
@@ -87,6 +105,10 @@ impl AnyLoad for Load {
 
     fn set_data(&mut self, data: Vec<u8>) {
         self.data = data;
+    }
+
+    fn read_head(payload: &[u8]) -> Option<LoadHead> {
+        LoadStart::decode_payload(payload).ok().map(|start| start.head)
     }
 }
 
@@ -108,5 +130,9 @@ impl AnyLoad for KeyedLoad {
 
     fn set_data(&mut self, data: Vec<u8>) {
         self.data = data;
+    }
+
+    fn read_head(payload: &[u8]) -> Option<LoadHead> {
+        KeyedLoadStart::decode_payload(payload).ok().map(|start| start.head)
     }
 }

@@ -40,7 +40,7 @@ impl Watch {
     }
 }
 
-fn newest<T: DdsType>(reader: &DataReader<T>) -> Result<Vec<T>, Failure> {
+fn newest<T: DdsType + 'static>(reader: &DataReader<T>) -> Result<Vec<T>, Failure> {
     let samples = reader.read(usize::MAX, States::ANY)?;
     Ok(samples.into_iter().filter_map(|sample| sample.data).collect())
 }

@@ -65,8 +65,8 @@ impl<T: TypeSupport> DataReader<T> {
         self.access_where(now, request, |_, _| true, out)
     }
 
-    /// As `access`, but only samples for which `matches` is true of what is known about them and their octets (of which there are
-    /// none for a sample without data). Ranks are not known yet when it is asked: they are zero.
+    /// As `access`, but only samples for which `matches` is true of what is known about them and their payload (which a sample without data
+    /// has not). Ranks are not known yet when it is asked: they are zero.
     ///
     /// # Errors
     /// As `access`.
@@ -74,7 +74,7 @@ impl<T: TypeSupport> DataReader<T> {
         &mut self,
         now: Now,
         request: &Request,
-        mut matches: impl FnMut(&SampleInfo, &[u8]) -> bool,
+        mut matches: impl FnMut(&SampleInfo, Option<&Payload>) -> bool,
         out: &mut Vec<Sample>,
     ) -> Result<usize, Error> {
         self.changed.clear(StatusMask::DATA_AVAILABLE);
@@ -113,7 +113,7 @@ impl<T: TypeSupport> DataReader<T> {
         slot: Slot,
         request: &Request,
         max: usize,
-        matches: &mut impl FnMut(&SampleInfo, &[u8]) -> bool,
+        matches: &mut impl FnMut(&SampleInfo, Option<&Payload>) -> bool,
         out: &mut Vec<Sample>,
     ) {
         self.cache.expire(slot, now.wall);
@@ -132,8 +132,7 @@ impl<T: TypeSupport> DataReader<T> {
                 continue;
             };
             let info = info(instance, stored, handle);
-            let bytes = stored.payload.as_ref().map_or(&[][..], Payload::bytes);
-            if !matches(&info, bytes) {
+            if !matches(&info, stored.payload.as_ref()) {
                 index += 1;
             } else if request.take {
                 let payload = self.cache.remove(slot, index).and_then(|stored| stored.payload);
@@ -164,24 +163,24 @@ impl<T: TypeSupport> DataReader<T> {
         self.key.clear();
         // An instance that was only ever named by its hash has no key.
         if self.types.key_payload(&entry.key, Representation::Xcdr2, &mut self.key).is_ok() {
-            let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key));
+            let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key), None);
             nameless.for_each(|sample| sample.key = Some(key.clone()));
         }
     }
 }
 
-/// True if the instance has a sample in these states that has not expired, of whose octets `matches` is true.
+/// True if the instance has a sample in these states that has not expired, of whose payload `matches` is true.
 pub(super) fn any_of(
     instance: &Instance,
     now: Now,
     states: States,
-    matches: &mut impl FnMut(&[u8]) -> bool,
+    matches: &mut impl FnMut(Option<&Payload>) -> bool,
 ) -> bool {
     let mut asked = instance
         .samples
         .iter()
         .filter(|stored| stored.expires > now.wall && is_asked(instance, stored, states));
-    asked.any(|stored| matches(stored.payload.as_ref().map_or(&[][..], Payload::bytes)))
+    asked.any(|stored| matches(stored.payload.as_ref()))
 }
 
 fn is_asked(instance: &Instance, stored: &Stored, states: States) -> bool {

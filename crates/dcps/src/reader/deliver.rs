@@ -1,4 +1,7 @@
 //! What a received sample does to its instance, and whether it gets into the cache.
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
 use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink};
 use wire::cdr::{KeyHash, Representation};
 use wire::parameter::StatusInfo;
@@ -17,11 +20,21 @@ use crate::{InstanceHandle, InstanceState, ViewState};
 pub struct Delivery<'a, T> {
     pub(super) reader: &'a mut DataReader<T>,
     pub(super) now: Now,
+    /// The buffer that the datagram lies in, if it may be kept.
+    pub(super) buffer: Option<&'a Arc<Vec<u8>>>,
+}
+
+impl<'a, T> Delivery<'a, T> {
+    /// The datagram lies in this buffer, which is kept if a sample is most of it: that saves a copy.
+    #[must_use]
+    pub const fn in_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+        Self { buffer, ..self }
+    }
 }
 
 impl<T: TypeSupport> Sink for Delivery<'_, T> {
     fn deliver(&mut self, sample: &mut Received<'_>) -> Accept {
-        self.reader.deliver(self.now, sample)
+        self.reader.deliver(self.now, sample, self.buffer)
     }
 
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64) {
@@ -52,7 +65,7 @@ enum Refusal {
 }
 
 impl<T: TypeSupport> DataReader<T> {
-    fn deliver(&mut self, now: Now, sample: &mut Received<'_>) -> Accept {
+    fn deliver(&mut self, now: Now, sample: &mut Received<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Accept {
         self.catch_up(now);
         let Some(writer) = self.publication(sample.writer).copied() else {
             return self.drop_sample(now, sample, DropReason::NotMatched);
@@ -79,10 +92,10 @@ impl<T: TypeSupport> DataReader<T> {
             self.receive_end(now, slot, &arrival, status)
         } else if status.contains(StatusInfo::FILTERED) {
             Err(Refusal::Dropped(DropReason::ContentFilter))
-        } else if sample.is_key || sample.payload.bytes().is_empty() {
+        } else if sample.is_key || sample.payload.size() == 0 {
             Err(Refusal::Dropped(DropReason::Malformed))
         } else {
-            return match self.receive_data(now, slot, &arrival, &mut sample.payload) {
+            return match self.receive_data(now, slot, &arrival, &mut sample.payload, buffer) {
                 Ok(slot) => {
                     self.settle(slot, now);
                     Accept::Taken
@@ -102,6 +115,12 @@ impl<T: TypeSupport> DataReader<T> {
         if !self.types.has_key() {
             return Ok(self.cache.table.by_key(&[]));
         }
+        if let SamplePayload::Value(value) = &sample.payload {
+            return match value.key(&mut self.key) {
+                true => Ok(self.cache.table.by_key(&self.key)),
+                false => Err(DropReason::Malformed),
+            };
+        }
         let bytes = sample.payload.bytes();
         if !bytes.is_empty() {
             self.types.key(bytes, sample.is_key, &mut self.key).map_err(|_| DropReason::Malformed)?;
@@ -118,6 +137,7 @@ impl<T: TypeSupport> DataReader<T> {
         slot: Option<Slot>,
         arrival: &Arrival,
         payload: &mut SamplePayload<'_>,
+        buffer: Option<&Arc<Vec<u8>>>,
     ) -> Result<Slot, (Refusal, Option<Slot>)> {
         let expires = expiry(arrival.source, arrival.writer.lifespan);
         if expires <= now.wall {
@@ -151,7 +171,7 @@ impl<T: TypeSupport> DataReader<T> {
             return Err(refused(DropReason::Filtered));
         }
         self.cache.ages |= expires != NO_TIME;
-        let kept = self.cache.pool.keep(payload);
+        let kept = self.cache.pool.keep(payload, buffer);
         let mut stored = Stored {
             writer: arrival.writer.guid,
             number: arrival.number,

@@ -133,7 +133,7 @@ impl<T: TypeSupport> DataReader<T> {
 
     /// The sink of what an `rtps` reader receives at `now`.
     pub const fn sink(&mut self, now: Now) -> Delivery<'_, T> {
-        Delivery { reader: self, now }
+        Delivery { reader: self, now, buffer: None }
     }
 
     /// True, once, if a sample was refused and there is room since: call `resume` of the `rtps` reader.
@@ -380,12 +380,12 @@ impl<T: TypeSupport> DataReader<T> {
         self.has_samples_where(now, states, |_| true)
     }
 
-    /// As `has_samples`, but only for samples of whose octets `matches` is true (there are none if a sample has no data).
+    /// As `has_samples`, but only for samples of whose payload `matches` is true (there is none if a sample has no data).
     pub fn has_samples_where(
         &self,
         now: Now,
         states: States,
-        mut matches: impl FnMut(&[u8]) -> bool,
+        mut matches: impl FnMut(Option<&Payload>) -> bool,
     ) -> bool {
         let mut slot = self.cache.first_ready();
         while let Some(at) = slot {

@@ -65,11 +65,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
         self.catch_up(now);
-        let bytes = match &body {
-            Body::Copy(bytes) => bytes,
-            Body::Shared(payload) => payload.as_ref(),
-        };
-        self.read_key(bytes, false, "write")?;
+        self.read_key(body.bytes(), false, "write")?;
         self.write_of_key(now, body, options)
     }
 
@@ -97,10 +93,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         body: Body<'_, P>,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, WriteError> {
-        let len = match &body {
-            Body::Copy(bytes) => bytes.len(),
-            Body::Shared(payload) => payload.as_ref().len(),
-        };
+        let len = body.size();
         if let Some(samples) = &self.samples {
             if len > *samples.end() as usize {
                 return Err(above_contract(len, *samples.end() as usize).into());

@@ -1,9 +1,11 @@
 //! The condition that a reader has samples in some states that a query is true of.
 use std::sync::Arc;
 
+use dcps::reader::Payload;
 use dcps::{Error, States};
 
 use super::read::ReadCondition;
+use crate::shared::shared;
 use crate::subscription::{RawDataReader, SampleType};
 
 /// True while its reader has samples in its states for which its query is true. The query is a function here, not a text; it is
@@ -39,8 +41,12 @@ impl<T: SampleType> QueryCondition<T> {
         self.read.states()
     }
 
-    pub(crate) fn matches(&self, payload: &[u8]) -> bool {
-        T::read_payload(payload).is_ok_and(|sample| (self.query)(&sample))
+    pub(crate) fn matches(&self, payload: Option<&Payload>) -> bool {
+        let Some(payload) = payload else { return false };
+        match shared::<T>(payload) {
+            Some(sample) => (self.query)(&sample),
+            None => T::read_payload(payload.bytes()).is_ok_and(|sample| (self.query)(&sample)),
+        }
     }
 
     pub(crate) fn check_reader(&self, reader: &RawDataReader) -> Result<(), Error> {

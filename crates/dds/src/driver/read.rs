@@ -10,7 +10,7 @@ use wire::Instant;
 
 use crate::driver::inside::{self, Duty, Inside};
 use crate::driver::lead::{Asked, Role, Seat, Source};
-use crate::driver::links::Links;
+use crate::driver::links::{Got, Links};
 use crate::driver::sockets::Sockets;
 use crate::driver::{Driver, clock};
 use crate::host::Engine;
@@ -291,9 +291,12 @@ impl Driver {
         if links.is_closed() {
             return Some(End::Stopped);
         }
-        if let Some(len) = links.receive(buffer) {
+        if let Some(got) = links.receive(buffer) {
             let _inside = Inside::enter(self.id, duty);
-            engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default());
+            match got {
+                Got::Copied(len) => engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default()),
+                Got::Kept(buffer, len) => engine.on_kept_datagram(NOWHERE, &buffer, len),
+            }
             return None;
         }
         match wait {

@@ -34,7 +34,7 @@ impl Node {
 
     /// Tells discovery which writers were heard, before it looks whether their leases have ended.
     pub(super) fn tell_signs_of_life(&self, discovery: &mut Discovery<Bytes>, now: Now, work: &mut Work) {
-        for (guid, route) in &self.routes().matched {
+        for (guid, route) in self.routes().matched.iter() {
             if let Some(heard) = route.lease.as_ref().and_then(|lease| lease.news()) {
                 discovery.writer_asserted(Now { monotonic: heard, ..now }, *guid);
             }
@@ -127,8 +127,8 @@ impl Node {
         work.touch_reader(cell);
         let has_lease = !writer.qos.liveliness.lease_duration.is_infinite();
         self.routes.change(|routes| {
-            let route =
-                routes.matched.entry(writer.guid).or_insert(Route { readers: Vec::new(), lease: None });
+            let route = Route { readers: Vec::new(), lease: None };
+            let Some(route) = routes.matched.get_or_insert(writer.guid, route) else { return };
             match (has_lease, &route.lease) {
                 (true, None) => route.lease = Some(Lease::new()),
                 (false, Some(_)) => route.lease = None,

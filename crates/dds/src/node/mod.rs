@@ -10,6 +10,7 @@ mod held;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
+mod table;
 mod timers;
 pub(crate) mod watch;
 mod work;
@@ -42,7 +43,7 @@ use routes::{Routes, Snapshot};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
 use work::Work;
-use writer::WriterCell;
+use writer::{OwnDatagram, WriterCell};
 
 /// See the module.
 pub(crate) struct Node {
@@ -362,8 +363,7 @@ impl Node {
                 self.send(Channel::User, &transmit);
                 if transmit.paths().contains(&Path::IN_PROCESS) {
                     let mut own = std::mem::take(&mut work.own);
-                    own.clear();
-                    transmit.copy_to(&mut own);
+                    own.set(&transmit);
                     self.deliver_own(&own, work);
                     work.own = own;
                 }
@@ -429,7 +429,13 @@ impl Node {
     }
 
     /// A datagram of somebody else, which the kernel got at that time, if it says so.
-    fn take_in(&self, from: SocketAddr, datagram: &[u8], received: Option<Timestamp>) {
+    fn take_in(
+        &self,
+        from: SocketAddr,
+        datagram: &[u8],
+        received: Option<Timestamp>,
+        buffer: Option<&Arc<Vec<u8>>>,
+    ) {
         let (now, routes) = (self.host.now(), self.routes());
         self.command(|work| {
             work.set_time(Some(now));
@@ -439,7 +445,7 @@ impl Node {
             });
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            let mut router = Router::new(self, &routes, now, work).after(waited);
+            let mut router = Router::new(self, &routes, now, work).after(waited).in_buffer(buffer);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             }
@@ -447,9 +453,10 @@ impl Node {
     }
 
     /// A datagram of one of our own endpoints to another.
-    fn deliver_own(&self, datagram: &[u8], work: &mut Work) {
+    fn deliver_own(&self, datagram: &OwnDatagram, work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
-        let read = interpret_own(self.prefix, datagram, &mut Router::new(self, &routes, now, work));
+        let mut router = Router::new(self, &routes, now, work).of_own(datagram);
+        let read = interpret_own(self.prefix, &datagram.octets, &mut router);
         debug_assert!(read.is_ok(), "our own machines write what can be read");
     }
 
@@ -467,11 +474,15 @@ impl Node {
 
 impl Engine for Node {
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]) {
-        self.take_in(from, datagram, None);
+        self.take_in(from, datagram, None, None);
     }
 
     fn on_datagram_at(&self, from: SocketAddr, datagram: &[u8], received: Timestamp) {
-        self.take_in(from, datagram, Some(received));
+        self.take_in(from, datagram, Some(received), None);
+    }
+
+    fn on_kept_datagram(&self, from: SocketAddr, buffer: &Arc<Vec<u8>>, len: usize) {
+        self.take_in(from, buffer.get(..len).unwrap_or_default(), None, Some(buffer));
     }
 
     fn on_rest(&self) {

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use dcps::TypeSupport;
 use dcps::reader::DataReader;
 use dcps::status::StatusMask;
-use rtps::Transmit;
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
+use rtps::{Transmit, Value};
 use wire::{Duration, Guid, Instant, Now};
 
 use super::timers::Alarm;
@@ -94,18 +94,26 @@ impl ReaderCell {
 }
 
 impl ReaderState {
-    /// A submessage for this reader.
+    /// A submessage for this reader, whose payload may stand for a sample that is no octets.
     pub(crate) fn receive(
         &mut self,
         now: Now,
         context: &Context,
         waited: Option<Duration>,
+        buffer: Option<&Arc<Vec<u8>>>,
         submessage: &ToReader<'_>,
+        value: Option<Arc<dyn Value>>,
     ) {
         let Self { rtps, cache, .. } = self;
         if cache.has_bounds() {
             cache.set_origin(context.from, waited);
         }
-        rtps::route::to_reader(now, &context.source, rtps, submessage, &mut cache.sink(now));
+        let mut sink = cache.sink(now).in_buffer(buffer);
+        match (submessage, value) {
+            (ToReader::Data(data), Some(value)) => {
+                rtps.on_value(now, &context.source, data, value, &mut sink)
+            }
+            _ => rtps::route::to_reader(now, &context.source, rtps, submessage, &mut sink),
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::Node;
 use super::reader::{ReaderCell, ReaderState};
 use super::routes::Routes;
 use super::work::Work;
-use super::writer::{WriterCell, WriterState};
+use super::writer::{OwnDatagram, WriterCell, WriterState};
 use crate::bytes::Bytes;
 
 /// The endpoint whose lock is held. Never two at a time.
@@ -28,18 +28,32 @@ pub(super) struct Router<'a> {
     now: Now,
     /// How long the datagram was in this host before, if the kernel has said so.
     waited: Option<Duration>,
+    /// The buffer that the datagram lies in, if it may be kept.
+    buffer: Option<&'a Arc<Vec<u8>>>,
+    /// The datagram, if it is one of our own.
+    own: Option<&'a OwnDatagram>,
     work: &'a mut Work,
     held: Held<'a>,
 }
 
 impl<'a> Router<'a> {
     pub(super) const fn new(node: &'a Node, routes: &'a Routes, now: Now, work: &'a mut Work) -> Self {
-        Self { node, routes, now, waited: None, work, held: Held::None }
+        Self { node, routes, now, waited: None, buffer: None, own: None, work, held: Held::None }
     }
 
     /// The datagram was in this host for so long before.
     pub(super) fn after(self, waited: Option<Duration>) -> Self {
         Self { waited, ..self }
+    }
+
+    /// The datagram lies in this buffer, which may be kept.
+    pub(super) fn in_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
+        Self { buffer, ..self }
+    }
+
+    /// The datagram is one of our own endpoints.
+    pub(super) fn of_own(self, own: &'a OwnDatagram) -> Self {
+        Self { own: Some(own), ..self }
     }
 
     fn reader(&mut self, cell: &'a Arc<ReaderCell>) -> Option<&mut ReaderState> {
@@ -84,7 +98,7 @@ impl<'a> Router<'a> {
 
 impl Route for Router<'_> {
     fn to_reader(&mut self, context: &Context, reader_id: EntityId, writer: Guid, submessage: &ToReader<'_>) {
-        let (now, waited) = (self.now, self.waited);
+        let (now, waited, buffer) = (self.now, self.waited, self.buffer);
         if writer.entity_id.is_builtin() {
             if let Some(discovery) = self.discovery() {
                 discovery.to_reader(now, context, writer.entity_id, submessage);
@@ -99,10 +113,14 @@ impl Route for Router<'_> {
             self.work.heard_again.push(writer);
             self.work.discovery = true;
         }
+        let value = match (submessage, self.own) {
+            (ToReader::Data(data), Some(own)) => data.payload.and_then(|payload| own.value(payload.bytes)),
+            _ => None,
+        };
         for cell in &route.readers {
             let is_meant = reader_id == EntityId::UNKNOWN || reader_id == cell.guid.entity_id;
             if is_meant && let Some(reader) = self.reader(cell) {
-                reader.receive(now, context, waited, submessage);
+                reader.receive(now, context, waited, buffer, submessage, value.clone());
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Where submessages go: a snapshot that receiving threads read without a lock shared with discovery.
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use wire::{EntityId, Guid, Instant};
 
 use super::reader::ReaderCell;
+use super::table::Table;
 use super::writer::WriterCell;
 use crate::lock::lock;
 
@@ -13,11 +13,11 @@ use crate::lock::lock;
 #[derive(Clone, Default)]
 pub(crate) struct Routes {
     /// The local writers.
-    pub(crate) writers: BTreeMap<EntityId, Arc<WriterCell>>,
+    pub(crate) writers: Table<EntityId, Arc<WriterCell>>,
     /// The local readers.
-    pub(crate) readers: BTreeMap<EntityId, Arc<ReaderCell>>,
+    pub(crate) readers: Table<EntityId, Arc<ReaderCell>>,
     /// By writer, local or remote: the local readers that are matched with it.
-    pub(crate) matched: BTreeMap<Guid, Route>,
+    pub(crate) matched: Table<Guid, Route>,
 }
 
 /// The readers of one writer.

@@ -13,7 +13,7 @@ use wire::{Guid, GuidPrefix, Now};
 
 use super::reader::ReaderCell;
 use super::watch::Watch;
-use super::writer::WriterCell;
+use super::writer::{OwnDatagram, WriterCell};
 use crate::bytes::Bytes;
 use crate::host::Host;
 
@@ -39,7 +39,7 @@ pub(crate) struct Work {
     /// What readers and discovery send is put together here.
     pub(crate) transmit: Transmit<Bytes>,
     /// Datagrams to ourselves are put together here.
-    pub(crate) own: Vec<u8>,
+    pub(crate) own: OwnDatagram,
 }
 
 thread_local! {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use dcps::writer::{InstanceOf, WriteError, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
+use rtps::Value;
 use rtps::writer::Body;
 use wire::cdr::Representation;
 use wire::qos::LivelinessKind;
@@ -12,7 +13,7 @@ use wire::{Duration, Instant, Now, SequenceNumber, Timestamp};
 use super::Node;
 use super::work::Work;
 use super::writer::{WriterCell, WriterState};
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, Memory};
 
 /// How a sample becomes octets.
 pub(crate) trait Encode {
@@ -22,6 +23,8 @@ pub(crate) trait Encode {
     fn key(&self, out: &mut Vec<u8>) -> Result<(), Error>;
     /// Appends the octets.
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error>;
+    /// Writes the octets, of which there are no more than `size` said, to the start of `out` and says how many there are.
+    fn encode_to(&self, representation: Representation, out: &mut [u8]) -> Result<usize, Error>;
 }
 
 /// What is to be told of an instance that ends.
@@ -44,12 +47,21 @@ impl Node {
             let representation = machine.representation();
             key.clear();
             sample.key(key)?;
-            if sample.size(representation)? <= machine.rtps().config().copy_limit {
+            let size = sample.size(representation)?;
+            if size <= machine.rtps().config().copy_limit {
                 scratch.clear();
                 sample.encode(representation, scratch)?;
                 return machine.write_keyed(now, key, Body::Copy(scratch), options);
             }
-            let bytes = pool.fill(|buffer| sample.encode(representation, buffer))?;
+            let bytes = match self.host().lend(size) {
+                Some(chunk) => {
+                    let mut memory = Memory::Shared(chunk);
+                    let len = sample.encode_to(representation, memory.octets_mut())?;
+                    memory.truncate(len);
+                    pool.freeze(memory)
+                }
+                None => pool.fill(|buffer| sample.encode(representation, buffer))?,
+            };
             machine.write_keyed(now, key, Body::Shared(bytes), options)
         })
     }
@@ -62,6 +74,59 @@ impl Node {
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
         self.change(cell, |state, now| state.machine.write(now, Body::Shared(sample.clone()), options))
+    }
+
+    /// Writes a sample that readers of this participant get as it is; `None` if there are none, so that it is better written otherwise.
+    pub(crate) fn write_value(
+        &self,
+        cell: &Arc<WriterCell>,
+        key: impl Fn(&mut Vec<u8>) -> Result<(), Error>,
+        handle: impl FnOnce(Representation) -> Result<Arc<dyn Value>, Error>,
+        options: &WriteOptions,
+    ) -> Result<Option<SequenceNumber>, Error> {
+        let representation = {
+            let state = cell.lock();
+            alive(&state, "write")?;
+            if !state.machine.rtps().has_local_readers() {
+                return Ok(None);
+            }
+            state.machine.representation()
+        };
+        let bytes = Bytes::from(handle(representation)?);
+        let written = self.change(cell, |state, now| {
+            let WriterState { machine, key: octets, .. } = state;
+            octets.clear();
+            key(octets)?;
+            machine.write_keyed(now, octets, Body::Kept(bytes.clone()), options)
+        });
+        written.map(Some)
+    }
+
+    /// Memory for a serialized sample of `len` octets.
+    pub(crate) fn lend(&self, cell: &Arc<WriterCell>, len: usize) -> Result<Memory, Error> {
+        let mut state = cell.lock();
+        alive(&state, "loan")?;
+        let limit = state.machine.qos().byte_limit.min(u32::MAX as usize);
+        if len > limit {
+            return Err(Error::new(
+                ReturnCode::OutOfResources,
+                "loan",
+                format!("a sample of {len} octets can never be held: the limit is {limit}"),
+                "ask for less, or raise byte_limit of the writer",
+            ));
+        }
+        Ok(self.host().lend(len).map_or_else(|| state.pool.lend(len), Memory::Shared))
+    }
+
+    /// Writes what was written into such memory, where it lies.
+    pub(crate) fn write_lent(
+        &self,
+        cell: &Arc<WriterCell>,
+        memory: Memory,
+        options: &WriteOptions,
+    ) -> Result<SequenceNumber, Error> {
+        let bytes = cell.lock().pool.freeze(memory);
+        self.change(cell, |state, now| state.machine.write(now, Body::Kept(bytes.clone()), options))
     }
 
     /// Disposes or unregisters an instance.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dcps::TypeSupport;
 use dcps::writer::DataWriter;
-use rtps::{Path, Transmit};
+use rtps::{Path, Payload, Transmit, Value};
 use wire::admission::OfferedAssurance;
 use wire::{Guid, Instant, Now};
 
@@ -40,8 +40,32 @@ struct Outgoing {
     /// Paths that the datagram has yet to take, because the socket was full; the first `sent` are done.
     stuck: Option<usize>,
     /// Datagrams to ourselves, taken out of `own` by the holder.
-    own: VecDeque<Vec<u8>>,
-    spare: Vec<Vec<u8>>,
+    own: VecDeque<OwnDatagram>,
+    spare: Vec<OwnDatagram>,
+}
+
+/// A datagram to ourselves.
+#[derive(Debug, Default)]
+pub(crate) struct OwnDatagram {
+    pub(crate) octets: Vec<u8>,
+    /// Samples that are not octets, and where their placeholders begin.
+    pub(crate) values: Vec<(usize, Bytes)>,
+}
+
+impl OwnDatagram {
+    /// Makes it what is to be sent.
+    pub(crate) fn set(&mut self, transmit: &Transmit<Bytes>) {
+        self.octets.clear();
+        transmit.copy_to(&mut self.octets);
+        self.values.clear();
+        self.values.extend_from_slice(transmit.values());
+    }
+
+    /// What the payload of this datagram stands for, if it stands for a sample.
+    pub(crate) fn value(&self, payload: &[u8]) -> Option<Arc<dyn Value>> {
+        let at = payload.as_ptr().addr().checked_sub(self.octets.as_ptr().addr())?;
+        self.values.iter().find(|(place, _)| *place == at)?.1.value()
+    }
 }
 
 /// A writer behind its lock.
@@ -127,7 +151,7 @@ impl WriterCell {
         host: &dyn Host,
         mut now: Now,
         mut carry: impl FnMut(&mut Transmit<Bytes>),
-        mut deliver: impl FnMut(&[u8]),
+        mut deliver: impl FnMut(&OwnDatagram),
     ) -> Option<Looked> {
         let mut looked = None;
         loop {
@@ -153,7 +177,7 @@ impl WriterCell {
         now: &mut Now,
         out: &mut Outgoing,
         carry: &mut impl FnMut(&mut Transmit<Bytes>),
-        deliver: &mut impl FnMut(&[u8]),
+        deliver: &mut impl FnMut(&OwnDatagram),
     ) -> Looked {
         let mut polls = 0_u32;
         loop {
@@ -165,8 +189,9 @@ impl WriterCell {
                 // The separation to the next message counts from the return of the call.
                 *now = host.now();
             }
-            while let Some(datagram) = out.own.pop_front() {
+            while let Some(mut datagram) = out.own.pop_front() {
                 deliver(&datagram);
+                datagram.values.clear();
                 out.spare.push(datagram);
             }
             polls = polls.wrapping_add(1);
@@ -229,8 +254,7 @@ impl Outgoing {
         while let Some(path) = self.transmit.paths().get(next) {
             if *path == Path::IN_PROCESS {
                 let mut datagram = self.spare.pop().unwrap_or_default();
-                datagram.clear();
-                self.transmit.copy_to(&mut datagram);
+                datagram.set(&self.transmit);
                 self.own.push_back(datagram);
             } else if host.send(Channel::User, path, &self.transmit) == Sent::Full {
                 self.stuck = Some(next);

@@ -104,7 +104,7 @@ impl ParticipantEntity {
     }
 
     pub(super) fn topic(&self, name: &str) -> Option<Arc<TopicEntity>> {
-        self.topics.all().into_iter().find(|topic| topic.name() == name)
+        self.topics.find(|topic| topic.name() == name)
     }
 
     pub(super) fn is_used(&self, topic: &Arc<TopicEntity>) -> bool {

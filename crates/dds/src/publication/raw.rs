@@ -12,6 +12,7 @@ use wire::{Duration, Guid, SequenceNumber, Timestamp};
 
 use super::entity::WriterEntity;
 use super::listener::AnyDataWriterListener;
+use super::loan::Loan;
 use super::publisher::Publisher;
 use crate::bytes::Bytes;
 use crate::condition::StatusCondition;
@@ -61,6 +62,24 @@ impl RawDataWriter {
     /// they can never be held; `NotEnabled`; `AlreadyDeleted`.
     pub fn write_serialized(&self, sample: &Bytes, options: &WriteOptions) -> Result<SequenceNumber, Error> {
         self.entity.node.write_shared(self.entity.cell("write")?, sample, options)
+    }
+
+    /// Lends memory for a serialized sample of `len` octets, encapsulation header included, to be written in place. It is for this writer,
+    /// but any of the participant can write it. Nothing is taken from the heap where it is shared memory, or in steady state.
+    ///
+    /// # Errors
+    /// `OutOfResources` if a sample of that length can never be held; `NotEnabled`; `AlreadyDeleted`.
+    pub fn loan(&self, len: usize) -> Result<Loan, Error> {
+        Ok(Loan::new(self.entity.node.lend(self.entity.cell("loan")?, len)?))
+    }
+
+    /// Writes a loan as [`RawDataWriter::write_serialized`] would write its octets, without copying them: the history holds them where
+    /// they are. After an error the loan is gone, too.
+    ///
+    /// # Errors
+    /// As [`RawDataWriter::write_serialized`].
+    pub fn write_loaned(&self, loan: Loan, options: &WriteOptions) -> Result<SequenceNumber, Error> {
+        self.entity.node.write_lent(self.entity.cell("write")?, loan.into_memory(), options)
     }
 
     /// Registers the instance of a serialized sample, or of a serialized key.

@@ -13,6 +13,7 @@ use wire::{SequenceNumber, Timestamp};
 use super::listener::{AnyDataWriterListener, DataWriterListener, Typed};
 use super::raw::RawDataWriter;
 use crate::node::write::Encode;
+use crate::shared;
 
 /// A writer of samples of type `T`. Clones are the same writer. What does not depend on the type is said by [`RawDataWriter`], which
 /// it dereferences to.
@@ -65,6 +66,25 @@ impl<T: DdsType> DataWriter<T> {
     pub fn write_with(&self, sample: &T, options: &WriteOptions) -> Result<SequenceNumber, Error> {
         let cell = self.raw.entity().cell("write")?;
         self.raw.entity().node.write(cell, &Sample(sample), options)
+    }
+
+    /// Writes a sample by a handle: readers of this participant get this very handle ([`DataReader::take_shared`](crate::DataReader::take_shared)),
+    /// and nothing but its key is serialized for them. Its octets are made once, if somebody else is to get it. Whoever shares the sample
+    /// must not change it any more, as by a lock inside of it. It takes its octets of limits as if it were serialized.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write_with`].
+    pub fn write_shared(&self, sample: Arc<T>, options: &WriteOptions) -> Result<SequenceNumber, Error>
+    where
+        T: Clone + Send + Sync + 'static,
+    {
+        let cell = self.raw.entity().cell("write")?;
+        let key = |out: &mut Vec<u8>| Sample(&*sample).key(out);
+        let handle = |representation| shared::handle(Arc::clone(&sample), representation);
+        match self.raw.entity().node.write_value(cell, key, handle, options)? {
+            Some(number) => Ok(number),
+            None => self.write_with(&sample, options),
+        }
     }
 
     /// Registers the instance of a sample, of which only the key counts.
@@ -154,13 +174,17 @@ impl<T: DdsType> Encode for Sample<'_, T> {
     fn encode(&self, representation: Representation, out: &mut Vec<u8>) -> Result<(), Error> {
         self.0.encode_payload(encoding(representation), out).map_err(|error| not_encoded("write", &error))
     }
+
+    fn encode_to(&self, representation: Representation, out: &mut [u8]) -> Result<usize, Error> {
+        self.0.encode_payload_to(encoding(representation), out).map_err(|error| not_encoded("write", &error))
+    }
 }
 
 /// Below this many octets it does not matter how large a sample is exactly.
 const SMALL: usize = 8 << 10;
 const PADDING: usize = 3;
 
-const fn encoding(representation: Representation) -> Encoding {
+pub(crate) const fn encoding(representation: Representation) -> Encoding {
     match representation {
         Representation::Xcdr1 => Encoding::XCDR1,
         Representation::Xcdr2 => Encoding::XCDR2,
@@ -173,7 +197,7 @@ fn octets<T: DdsType>(sample: &T, operation: &'static str) -> Result<Vec<u8>, Er
     Ok(out)
 }
 
-fn not_encoded(operation: &'static str, error: &dyn Display) -> Error {
+pub(crate) fn not_encoded(operation: &'static str, error: &dyn Display) -> Error {
     let advice = "make the sample keep the bounds of its type";
     Error::new(ReturnCode::BadParameter, operation, error.to_string(), advice)
 }

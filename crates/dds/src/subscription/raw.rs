@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use dcps::assurance::PairAssurance;
 use dcps::qos::DataReaderQos;
-use dcps::reader::{DropCount, DropReason, Request, Sample as Octets};
+use dcps::reader::{DropCount, DropReason, Payload, Request, Sample as Octets};
 use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
     SampleRejected, StatusMask,
@@ -83,7 +83,7 @@ impl RawDataReader {
     pub fn access_where(
         &self,
         request: &Request,
-        matches: impl FnMut(&SampleInfo, &[u8]) -> bool,
+        matches: impl FnMut(&SampleInfo, Option<&Payload>) -> bool,
         out: &mut Vec<Octets>,
     ) -> Result<usize, Error> {
         let cell = self.entity.cell("read or take")?;
@@ -122,7 +122,7 @@ impl RawDataReader {
     }
 
     /// True if there are samples in these states of whose octets `matches` is true; it is asked while the reader is locked.
-    pub fn has_samples_where(&self, states: States, matches: impl FnMut(&[u8]) -> bool) -> bool {
+    pub fn has_samples_where(&self, states: States, matches: impl FnMut(Option<&Payload>) -> bool) -> bool {
         let cell = self.entity.enabled();
         cell.is_some_and(|cell| {
             let state = cell.lock();

@@ -13,6 +13,7 @@ use super::listener::{AnyDataReaderListener, DataReaderListener, Typed};
 use super::raw::RawDataReader;
 use super::sample::{Sample, SampleType};
 use crate::condition::{QueryCondition, ReadCondition};
+use crate::shared::{copied, shared};
 
 /// A reader of samples of type `T`. Clones are the same reader. What does not depend on the type is said by [`RawDataReader`], which
 /// it dereferences to.
@@ -46,6 +47,26 @@ impl<T: SampleType> DataReader<T> {
     /// `NotEnabled`, `AlreadyDeleted`.
     pub fn take(&self, max: usize, states: States) -> Result<Vec<Sample<T>>, Error> {
         self.get(&Request { states, max, ..Request::TAKE })
+    }
+
+    /// Takes as [`DataReader::take`] does, by handles: what a writer of the same participant has written by one
+    /// ([`DataWriter::write_shared`](crate::DataWriter::write_shared)) is that very handle, anything else is put into one.
+    ///
+    /// # Errors
+    /// As [`DataReader::take`].
+    pub fn take_shared(&self, max: usize, states: States) -> Result<Vec<Sample<Arc<T>>>, Error> {
+        let mut samples = Vec::new();
+        self.with_octets(|octets| {
+            self.raw.access_serialized(&Request { states, max, ..Request::TAKE }, octets)?;
+            for octets in octets.iter() {
+                match decode_shared(octets) {
+                    Some(sample) => samples.push(sample),
+                    None => self.raw.count_undecodable(&octets.info),
+                }
+            }
+            Ok(())
+        })?;
+        Ok(samples)
     }
 
     /// Reads up to `max` samples in these states; they stay in the cache and count as read.
@@ -168,7 +189,10 @@ impl<T: SampleType> DataReader<T> {
         let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
         self.each(&request, |octets| {
             if let Some(payload) = &octets.payload {
-                sample.read_payload_into(payload.bytes()).ok()?;
+                match copied(payload) {
+                    Some(copy) => *sample = copy,
+                    None => sample.read_payload_into(payload.bytes()).ok()?,
+                }
             }
             Some(octets.info)
         })
@@ -318,9 +342,21 @@ impl<T> Deref for DataReader<T> {
 }
 
 fn decode<T: SampleType>(octets: &Octets) -> Option<Sample<T>> {
-    let data = octets.payload.as_ref().map(|payload| T::read_payload(payload.bytes())).transpose();
+    let data = octets.payload.as_ref().map(|payload| match copied(payload) {
+        Some(sample) => Ok(sample),
+        None => T::read_payload(payload.bytes()),
+    });
+    let data = data.transpose();
     let key = octets.key.as_ref().map(|key| T::read_key_payload(key.bytes())).transpose();
     Some(Sample { info: octets.info, data: data.ok()?, key: key.ok()? })
+}
+
+fn decode_shared<T: SampleType>(octets: &Octets) -> Option<Sample<Arc<T>>> {
+    if let Some(sample) = octets.payload.as_ref().and_then(shared) {
+        return Some(Sample { info: octets.info, data: Some(sample), key: None });
+    }
+    let Sample { info, data, key } = decode::<T>(octets)?;
+    Some(Sample { info, data: data.map(Arc::new), key: key.map(Arc::new) })
 }
 
 fn not_decoded(error: &dyn Display) -> Error {

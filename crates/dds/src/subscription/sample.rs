@@ -6,7 +6,7 @@ use dcps::{KeyError, SampleInfo};
 use wire::cdr::{DdsType, Encoding};
 
 /// What a typed reader gives: a type of topics, or the data of a built-in topic.
-pub trait SampleType: Sized {
+pub trait SampleType: Sized + 'static {
     /// Why octets are no such sample, or the other way round.
     type Fault: Display;
 
@@ -35,7 +35,7 @@ pub trait SampleType: Sized {
     fn write_payload(&self, out: &mut Vec<u8>) -> Result<(), Self::Fault>;
 }
 
-impl<T: DdsType> SampleType for T {
+impl<T: DdsType + 'static> SampleType for T {
     type Fault = KeyError;
 
     fn read_payload(payload: &[u8]) -> Result<Self, KeyError> {

@@ -15,4 +15,5 @@ mod entities;
 mod fixture;
 mod listeners;
 mod presence;
+mod shared;
 mod threads;

@@ -1,4 +1,4 @@
-//! Links that end while both participants live: what is under way comes again, from the writer's history and by UDP.
+//! Links that end while both participants live: what is under way comes again, from the writer's history, and so does the link.
 use std::collections::BTreeSet;
 use std::os::fd::RawFd;
 
@@ -28,7 +28,7 @@ fn cut() -> bool {
 }
 
 #[test]
-fn samples_go_on_by_udp_and_none_is_missing() {
+fn samples_go_on_and_none_is_missing_until_the_link_is_made_again() {
     alone(|| {
         let [one, other] = linked();
         std::thread::scope(|scope| {
@@ -42,8 +42,18 @@ fn samples_go_on_by_udp_and_none_is_missing() {
             });
             other.catch_all(0..2_000, 1_000);
         });
+        // It is made again, five times.
+        for link in 2..7 {
+            for player in [&one, &other] {
+                player.expect_line(&format!(": link {link}"));
+            }
+            assert!(cut(), "there is no link {link}");
+            one.throw(link, 10);
+            other.catch_all(link..link + 1, 10);
+        }
         for player in [&one, &other] {
             player.expect(0, "shared memory with");
+            player.expect_line("the link ended 6 times: UDP is used");
         }
         // Back as well.
         other.throw(1, 10);

@@ -3,6 +3,7 @@
 
 mod end;
 mod kills;
+mod loans;
 #[path = "../driver/namespace.rs"]
 mod namespace;
 mod player;

@@ -97,6 +97,15 @@ impl Player {
         }
     }
 
+    /// Waits until a line of the report says so.
+    pub(crate) fn expect_line(&self, what: &str) {
+        let begun = Instant::now();
+        while !self.participant.report().iter().any(|line| line.contains(what)) {
+            assert!(begun.elapsed() < PATIENCE, "{what:?}: {:#?}", self.participant.report());
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn throw(&self, number: u64, len: usize) {
         self.writer.write(&ball(number, len)).unwrap();
     }

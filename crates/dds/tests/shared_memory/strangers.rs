@@ -14,7 +14,9 @@ use dds::driver::Driver;
 use dds::host::{Addresses, Channel, Engine, Host, Sent};
 use rtps::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
 use rtps::{Path, Transmit};
-use shm::{Bell, Consumer, Doorbell, Producer, Said, Segment, Talk, Window, join, ready};
+use shm::{
+    Bell, ChunkWindow, Chunks, Consumer, Doorbell, Producer, Said, Segment, Talk, Window, join, ready,
+};
 use wire::discovery::{ParticipantData, SharedMemory};
 use wire::message::PayloadKind;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, Now};
@@ -27,6 +29,7 @@ use crate::player::sharing;
 const PREFIX: GuidPrefix = GuidPrefix([9; 12]);
 const NONCE: u64 = 0;
 const RING: usize = 1 << 20;
+const CHUNKS: usize = 1 << 20;
 
 /// Notes what it is told.
 #[derive(Default)]
@@ -97,6 +100,8 @@ struct Other {
     producer: Producer,
     consumer: Consumer,
     bell: Bell,
+    chunks: Arc<Chunks>,
+    theirs: ChunkWindow,
 }
 
 impl Scene {
@@ -124,7 +129,7 @@ impl Scene {
     }
 
     fn greeting(&self, nonce: u64) -> Vec<u8> {
-        let head = *b"PNLK\x01\0\0\0";
+        let head = *b"PNLK\x02\0\0\0";
         [head, nonce.to_le_bytes(), self.own.nonce.to_le_bytes()].concat()
     }
 
@@ -132,12 +137,14 @@ impl Scene {
     fn exchange(&self, greeting: &[u8], nonce: u64) -> Option<Other> {
         let talk = self.connect();
         let (segment, doorbell) = (Segment::new(nonce, RING).unwrap(), Doorbell::new().unwrap());
-        talk.say(greeting, &[segment.file(), doorbell.file()]).unwrap();
+        let chunks = Chunks::new(nonce, CHUNKS).unwrap();
+        talk.say(greeting, &[segment.file(), doorbell.file(), chunks.file()]).unwrap();
         let Said::Words(24, files) = hear(&talk) else { return None };
+        let theirs = ChunkWindow::open(files[2].as_fd(), self.own.nonce).unwrap();
         let window = Window::open(files[0].as_fd(), self.own.nonce).unwrap();
         let bell = Bell::open(files[1].as_fd()).unwrap();
         let (producer, consumer) = join(segment, window);
-        Some(Other { talk, producer, consumer, bell })
+        Some(Other { talk, producer, consumer, bell, chunks, theirs })
     }
 
     /// Tries until the participant knows the other one.
@@ -169,6 +176,15 @@ fn hear(talk: &Talk) -> Said {
 
 /// A datagram with so many octets of payload.
 fn transmit(len: usize) -> Transmit<Bytes> {
+    sending(Body::Copy(&vec![7; len]))
+}
+
+/// A datagram with a payload that stays where it is.
+fn kept(payload: Bytes) -> Transmit<Bytes> {
+    sending(Body::Kept(payload))
+}
+
+fn sending(body: Body<'_, Bytes>) -> Transmit<Bytes> {
     let guid = |prefix: u8, kind| Guid::new(GuidPrefix([prefix; 12]), EntityId::user(1, kind));
     let mut writer = Writer::new(WriterConfig::new(guid(1, EntityKind::WriterNoKey), false));
     let now = Now::default();
@@ -182,7 +198,7 @@ fn transmit(len: usize) -> Transmit<Bytes> {
     };
     writer.match_reader(now, reader);
     let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp: None };
-    writer.write(now, &change, Body::Copy(&vec![7; len])).unwrap();
+    writer.write(now, &change, body).unwrap();
     let mut transmit = Transmit::new();
     assert!(writer.poll_transmit(now, &mut transmit));
     transmit
@@ -223,7 +239,7 @@ fn what_is_not_as_announced_is_refused_with_the_reason() {
             [scene.greeting(NONCE), vec![0]].concat(),
             // For somebody else.
             [&scene.greeting(NONCE)[..16], &[1; 8]].concat(),
-            [b"PNLK\x02\0\0\0", &scene.greeting(NONCE)[8..]].concat(),
+            [b"PNLK\x01\0\0\0", &scene.greeting(NONCE)[8..]].concat(),
         ] {
             assert!(scene.exchange(&greeting, NONCE).is_none(), "{greeting:?}");
         }
@@ -238,9 +254,14 @@ fn what_is_not_as_announced_is_refused_with_the_reason() {
         assert!(matches!(hear(&talk), Said::Gone));
         scene.expect("it gave no memory");
         let (talk, doorbell) = (scene.connect(), Doorbell::new().unwrap());
-        talk.say(&scene.greeting(NONCE), &[doorbell.file(), doorbell.file()]).unwrap();
+        talk.say(&scene.greeting(NONCE), &[doorbell.file(), doorbell.file(), doorbell.file()]).unwrap();
         assert!(matches!(hear(&talk), Said::Gone));
         scene.expect("not sealed");
+        // Two of three are good.
+        let (talk, segment) = (scene.connect(), Segment::new(NONCE, RING).unwrap());
+        talk.say(&scene.greeting(NONCE), &[segment.file(), doorbell.file(), segment.file()]).unwrap();
+        assert!(matches!(hear(&talk), Said::Gone));
+        scene.expect("no segment of this version");
         assert!(scene.witness.links.lock().unwrap().is_empty());
         // None of that is held against it.
         scene.link();
@@ -358,6 +379,162 @@ fn a_datagram_each_way_takes_nothing_from_the_heap() {
         }
         let ((), usage) = alloc_meter::measure(|| (0..1_000).for_each(|_| round()));
         assert_eq!(usage.count, 0, "{usage:?}");
+        scene.host.close();
+    });
+}
+
+/// A message that says where samples lie.
+fn naming(prefix: GuidPrefix, places: &[(u32, u32, shm::Place, u32)], rest: &[u8]) -> Vec<u8> {
+    let mut octets = [b"PNPL".as_slice(), &(places.len() as u32).to_ne_bytes()].concat();
+    for (at, len, place, from) in places {
+        for word in [*at, *len, place.page, place.len] {
+            octets.extend_from_slice(&word.to_ne_bytes());
+        }
+        octets.extend_from_slice(&place.number.to_ne_bytes());
+        octets.extend_from_slice(&from.to_ne_bytes());
+        octets.extend_from_slice(&[0; 4]);
+    }
+    octets.extend_from_slice(&message(prefix, rest));
+    octets
+}
+
+#[test]
+fn a_sample_is_copied_out_of_where_the_other_side_says_or_not_at_all() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, _) = scene.link();
+        let mut lent = other.chunks.lend(9_000).unwrap();
+        lent.fill(5);
+        let chunk = lent.freeze();
+        let place = chunk.place();
+        let gone = other.chunks.lend(9_000).unwrap().freeze().place();
+        let far = shm::Place { page: u32::MAX, ..place };
+        let long = shm::Place { len: u32::MAX, ..place };
+        for places in [
+            // Not there, not there any more, too much, not in order, over each other, beyond the datagram, too many.
+            vec![(20, 1_000, far, 0)],
+            vec![(20, 1_000, gone, 0)],
+            vec![(20, 1_000, place, 8_001)],
+            vec![(20, u32::MAX, long, 0)],
+            vec![(2_000, 1_000, place, 0), (20, 1_000, place, 0)],
+            vec![(20, 1_000, place, 0), (1_019, 1_000, place, 0)],
+            vec![(24, 1_000, place, 0)],
+            vec![(u32::MAX, 1_000, place, 0)],
+            vec![(20, 9_000, place, 0); 16],
+            vec![(20, 0, place, 0); 17],
+            vec![],
+        ] {
+            send(&mut other, &naming(PREFIX, &places, b""));
+        }
+        // Cut off.
+        let whole = naming(PREFIX, &[(20, 1_000, place, 0)], b"");
+        for len in [4, 7, 8, 39] {
+            send(&mut other, &whole[..len]);
+        }
+        send(&mut other, &naming(GuidPrefix([8; 12]), &[(20, 1_000, place, 0)], b""));
+        // The middle of one, then another, then a little of its own.
+        send(&mut other, &naming(PREFIX, &[(20, 1_000, place, 7_999), (1_022, 600, place, 0)], b"abc"));
+        let expected = [&message(PREFIX, b"")[..], &[5; 1_000], b"ab", &[5; 600], b"c"].concat();
+        assert_eq!(scene.witness.datagrams(1), [expected]);
+        scene.host.close();
+    });
+}
+
+#[test]
+fn what_was_lent_lies_where_it_was_written_until_it_was_copied_out() {
+    alone(|| {
+        let scene = Scene::new();
+        let (mut other, link) = scene.link();
+        let path =
+            Path { link: Some(link), ..Path::routed("127.0.0.1:9".parse().unwrap(), Path::MAX_DATAGRAM) };
+        let mut lent = scene.host.lend(16_384).unwrap();
+        lent.fill(3);
+        let address = lent.as_ptr();
+        let place_of = |datagram: &Transmit<Bytes>| {
+            datagram.slices().find(|slice| slice.len() == 16_384).map(<[u8]>::as_ptr)
+        };
+        let datagram = kept(lent.freeze().into());
+        assert_eq!(place_of(&datagram), Some(address));
+        let mut expected = Vec::new();
+        datagram.copy_to(&mut expected);
+        assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
+        drop(datagram);
+        // Nobody here holds it; it stays as long as the other side has not read.
+        let again = scene.host.lend(16_384).unwrap();
+        assert_ne!(again.as_ptr(), address);
+        let mut buffer = vec![0; 65_536];
+        let message = other.consumer.peek().unwrap().unwrap();
+        // The sample is not in the ring, only its place.
+        assert!(message.len() < 200, "{} octets", message.len());
+        assert!(message.copy_to(0, &mut buffer[..40]) && buffer.starts_with(b"PNPL\x01\0\0\0"));
+        let word = |at: usize| u32::from_ne_bytes(buffer[at..at + 4].try_into().unwrap());
+        let (at, len) = (word(8) as usize, word(12) as usize);
+        let number = u64::from_ne_bytes(buffer[24..32].try_into().unwrap());
+        let place = shm::Place { page: word(16), len: word(20), number };
+        let mut sample = vec![0; len];
+        assert!(other.theirs.copy_out(place, word(32) as usize, &mut sample));
+        assert_eq!(sample, expected[at..at + len]);
+        assert_eq!(len, 16_384);
+        message.done();
+        // What was read is let go of when more is sent.
+        assert_eq!(scene.host.send(Channel::User, &path, &transmit(10)), Sent::Done);
+        assert_eq!(scene.host.lend(16_384).unwrap().as_ptr(), address);
+        scene.host.close();
+    });
+}
+
+#[test]
+fn a_link_that_ended_is_made_again_a_few_times() {
+    alone(|| {
+        let scene = Scene::new();
+        let (other, _) = scene.link();
+        drop(other);
+        assert_eq!(scene.witness.links(2), None);
+        // The first is followed by five others.
+        for round in 1..6 {
+            let begun = Instant::now();
+            let other = loop {
+                match scene.exchange(&scene.greeting(NONCE), NONCE) {
+                    Some(other) => break other,
+                    None => assert!(begun.elapsed() < PATIENCE, "not after {round}"),
+                }
+            };
+            assert!(scene.witness.links(2 * round + 1).is_some());
+            drop(other);
+            assert_eq!(scene.witness.links(2 * round + 2), None);
+        }
+        scene.expect("the link ended 6 times: UDP is used");
+        assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
+        scene.host.close();
+    });
+}
+
+#[test]
+fn who_connected_before_does_so_again() {
+    alone(|| {
+        const GREAT: u64 = u64::MAX;
+        let scene = Scene::new();
+        let meeting = shm::Meeting::new(format!("punctual-{GREAT:016x}").as_bytes()).unwrap();
+        let memory = SharedMemory { nonce: GREAT, ..scene.own };
+        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        for round in 0..6 {
+            ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+            let talk = meeting.accept().unwrap().unwrap();
+            let Said::Words(24, _) = hear(&talk) else { panic!("round {round}: it said nothing") };
+            let (segment, doorbell) = (Segment::new(GREAT, RING).unwrap(), Doorbell::new().unwrap());
+            let chunks = Chunks::new(GREAT, CHUNKS).unwrap();
+            talk.say(&scene.greeting(GREAT), &[segment.file(), doorbell.file(), chunks.file()]).unwrap();
+            assert!(scene.witness.links(2 * round + 1).is_some());
+            drop(talk);
+            assert_eq!(scene.witness.links(2 * round + 2), None);
+        }
+        scene.expect("the link ended 6 times");
+        assert!(meeting.accept().unwrap().is_none());
+        // Who is found anew is met anew.
+        scene.host.lost(PREFIX);
+        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
+        assert!(meeting.accept().unwrap().is_some());
         scene.host.close();
     });
 }

@@ -10,12 +10,14 @@ mod reassembly;
 mod writer_proxy;
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use wire::message::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag};
 use wire::parameter::InlineQos;
 use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, VendorId};
 
+use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
 use order::Held;
@@ -104,15 +106,26 @@ pub enum SamplePayload<'a> {
     None,
     /// In the datagram that is being read.
     Datagram(&'a [u8]),
+    /// Nowhere yet: this is a sample of the same process.
+    Value(Arc<dyn Value>),
     /// In a buffer of their own; give it back by [`Reader::recycle`] when done.
     Owned(Vec<u8>),
 }
 
 impl SamplePayload<'_> {
+    /// How many octets there are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Value(value) => value.size(),
+            _ => self.bytes().len(),
+        }
+    }
+
     /// The octets.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::None => &[],
+            Self::Value(value) => value.bytes(),
             Self::Datagram(bytes) => bytes,
             Self::Owned(bytes) => bytes,
         }
@@ -334,6 +347,33 @@ impl Reader {
 
     /// A sample, or the key of a disposed or unregistered instance.
     pub fn on_data(&mut self, now: Now, source: &Source, data: &Data<'_>, sink: &mut impl Sink) {
+        let payload = match data.payload {
+            None => SamplePayload::None,
+            Some(payload) => SamplePayload::Datagram(payload.bytes),
+        };
+        self.on_sample(now, source, data, payload, sink);
+    }
+
+    /// A sample of the same process, for which the payload of `data` only stands.
+    pub fn on_value(
+        &mut self,
+        now: Now,
+        source: &Source,
+        data: &Data<'_>,
+        value: Arc<dyn Value>,
+        sink: &mut impl Sink,
+    ) {
+        self.on_sample(now, source, data, SamplePayload::Value(value), sink);
+    }
+
+    fn on_sample(
+        &mut self,
+        now: Now,
+        source: &Source,
+        data: &Data<'_>,
+        payload: SamplePayload<'_>,
+        sink: &mut impl Sink,
+    ) {
         let Ok(index) = self.position(Guid::new(source.prefix, data.writer_id)) else {
             self.store.counters.unmatched += 1;
             return;
@@ -343,12 +383,9 @@ impl Reader {
         let Some(inline_qos) = inline_qos else {
             return proxy.give_up(data.sequence_number, &mut self.store, sink);
         };
-        let (is_key, payload) = match data.payload {
-            None => (false, SamplePayload::None),
-            Some(payload) => (payload.is_key, SamplePayload::Datagram(payload.bytes)),
-        };
+        let is_key = data.payload.is_some_and(|payload| payload.is_key);
         let held = Held { timestamp: source.timestamp, inline_qos, is_key, payload };
-        if held.payload.bytes().len() > self.config.max_sample_size as usize {
+        if held.payload.size() > self.config.max_sample_size as usize {
             self.store.counters.too_large += 1;
             return proxy.give_up(data.sequence_number, &mut self.store, sink);
         }

@@ -28,6 +28,7 @@ impl Held<'_> {
         size_of::<(SequenceNumber, Self)>()
             + match &self.payload {
                 SamplePayload::Owned(buffer) => buffer.capacity(),
+                SamplePayload::Value(value) => value.size(),
                 SamplePayload::None | SamplePayload::Datagram(_) => 0,
             }
     }

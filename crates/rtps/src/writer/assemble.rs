@@ -11,8 +11,8 @@ use wire::message::{Gap, Header, Heartbeat, PayloadKind};
 use wire::{EntityId, FragmentNumber, GuidPrefix, SequenceNumber, SequenceNumberSet, Timestamp};
 
 use super::history::{History, Place, Record, Source};
-use crate::Payload;
 use crate::transmit::Transmit;
+use crate::{Path, Payload};
 
 /// Octets of a datagram with one DATA, apart from its payload.
 pub(crate) fn overhead(inline_qos: Option<&[u8]>) -> usize {
@@ -38,6 +38,11 @@ fn fragment_overhead(inline_qos: Option<&[u8]>) -> usize {
         .saturating_add(inline_qos.map_or(0, <[u8]>::len))
 }
 
+/// Octets that stand for a sample in a datagram to readers of the same process.
+const PLACEHOLDER: usize = 4;
+/// No datagram with one placeholder is longer.
+pub(crate) const VALUE_DATAGRAM: usize = Path::MIN_DATAGRAM as usize;
+
 /// What became of a change that was to be added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Added {
@@ -57,6 +62,8 @@ pub(crate) struct Datagram<'t, P> {
     len: usize,
     limit: usize,
     empty: bool,
+    /// It goes to readers of the same process alone: samples need not become octets.
+    local: bool,
     /// The timestamp in force, once an INFO_TS has been written.
     timestamp: Option<Option<Timestamp>>,
 }
@@ -83,8 +90,14 @@ impl<'t, P: Payload> Datagram<'t, P> {
             out,
             limit: limit as usize,
             empty: true,
+            local: false,
             timestamp: None,
         }
+    }
+
+    /// It goes to readers of the same process alone, or not.
+    pub(crate) fn local(self, local: bool) -> Self {
+        Self { local, ..self }
     }
 
     /// True if no change and no GAP was added.
@@ -95,6 +108,12 @@ impl<'t, P: Payload> Datagram<'t, P> {
     /// Adds a whole change.
     pub(crate) fn change(&mut self, history: &History<P>, record: &Record) -> Added {
         let Some((source, inline_qos)) = history.payload(record) else { return Added::Whole };
+        if let Source::Handle(payload) = source
+            && self.local
+            && payload.is_value()
+        {
+            return self.value(payload, inline_qos, record);
+        }
         let len = INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + inline_qos.len() + source.len() + 3;
         let in_parts = matches!(source, Source::Handle(_)) && self.fragment_of(history, record).is_some();
         if in_parts || self.len.saturating_add(len + HEARTBEAT_LEN) > self.limit {
@@ -114,7 +133,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
             }
             (_, Source::Handle(payload)) => {
                 self.timestamp(record.timestamp);
-                let len = payload.as_ref().len();
+                let len = payload.size();
                 let padding = len.wrapping_neg() % 4;
                 let header = DataHeader {
                     reader_id: self.reader_id,
@@ -137,6 +156,34 @@ impl<'t, P: Payload> Datagram<'t, P> {
             _ => {}
         }
         self.timestamp = Some(record.timestamp);
+        self.empty = false;
+        self.len = self.out.len();
+        Added::Whole
+    }
+
+    /// Adds a change whose payload is a placeholder: whoever it is for gets the handle.
+    fn value(&mut self, payload: &P, inline_qos: &[u8], record: &Record) -> Added {
+        let len = INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + inline_qos.len() + PLACEHOLDER;
+        if self.len.saturating_add(len + HEARTBEAT_LEN) > self.limit && !self.empty {
+            return Added::Full;
+        }
+        self.timestamp(record.timestamp);
+        let header = DataHeader {
+            reader_id: self.reader_id,
+            writer_id: self.writer_id,
+            sequence_number: record.number,
+            inline_qos: (!inline_qos.is_empty()).then_some(inline_qos),
+            kind: record.kind,
+        };
+        self.out.scratch(|bytes| {
+            let start = encode::begin_data(bytes, &header);
+            let body = bytes.len().saturating_sub(start + 4) + PLACEHOLDER;
+            // Inline QoS is far below 65,536 octets.
+            if let Some(field) = bytes.get_mut(start + 2..start + 4) {
+                field.copy_from_slice(&(body as u16).to_le_bytes());
+            }
+        });
+        self.out.value(payload.clone());
         self.empty = false;
         self.len = self.out.len();
         Added::Whole
@@ -270,7 +317,7 @@ pub(crate) fn datagram_of<P: Payload>(history: &History<P>, record: &Record) -> 
         Place::Large(id) => history.large(*id).map_or(0, |large| {
             let inline_qos = Some(large.inline_qos.as_slice());
             match large.fragment_size {
-                0 => overhead(inline_qos).saturating_add(large.payload.as_ref().len()),
+                0 => overhead(inline_qos).saturating_add(large.payload.size()),
                 size => fragment_overhead(inline_qos).saturating_add(size as usize),
             }
         }),

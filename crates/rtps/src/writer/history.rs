@@ -11,6 +11,7 @@ use wire::message::PayloadKind;
 use wire::message::encode::{self, DataHeader, HEARTBEAT_LEN, INFO_TIMESTAMP_LEN};
 use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
 
+use crate::Payload;
 use crate::slab::{SlabPool, capacity_for};
 
 /// What a datagram costs a receive buffer beside its octets: the kernel charges its own bookkeeping too.
@@ -76,11 +77,11 @@ pub(crate) enum Source<'a, P> {
     Handle(&'a P),
 }
 
-impl<P: AsRef<[u8]>> Source<'_, P> {
+impl<P: Payload> Source<'_, P> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Slab(_, range) => range.len(),
-            Self::Handle(payload) => payload.as_ref().len(),
+            Self::Handle(payload) => payload.size(),
         }
     }
 }
@@ -112,7 +113,7 @@ pub(crate) struct History<P> {
     pool: SlabPool,
 }
 
-impl<P: AsRef<[u8]>> History<P> {
+impl<P: Payload> History<P> {
     pub(crate) fn new(prefix: GuidPrefix, writer_id: EntityId, idle_bytes: usize) -> Self {
         Self {
             prefix,
@@ -299,7 +300,7 @@ impl<P: AsRef<[u8]>> History<P> {
         fragment_size: u32,
     ) {
         self.open = false;
-        let len = payload.as_ref().len();
+        let len = payload.size();
         let datagrams = if fragment_size == 0 { 1 } else { len.div_ceil(fragment_size as usize) };
         self.held_bytes += len;
         let id = self.first_large + self.larges.len() as u64;
@@ -458,7 +459,7 @@ impl<P: AsRef<[u8]>> History<P> {
             Place::Large(id) => {
                 let large = index(id, self.first_large).and_then(|index| self.larges.get_mut(index)?.take());
                 if let Some(large) = large {
-                    self.held_bytes = self.held_bytes.saturating_sub(large.payload.as_ref().len());
+                    self.held_bytes = self.held_bytes.saturating_sub(large.payload.size());
                 }
             }
         }

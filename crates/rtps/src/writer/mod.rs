@@ -110,6 +110,26 @@ pub enum Body<'a, P> {
     Copy(&'a [u8]),
     /// A handle to keep. Small ones are copied all the same.
     Shared(P),
+    /// A handle to keep, however small: it lies where whoever sends it wants it to lie. It shares its datagram with no other change.
+    Kept(P),
+}
+
+impl<P: Payload> Body<'_, P> {
+    /// The octets.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Copy(bytes) => bytes,
+            Self::Shared(payload) | Self::Kept(payload) => payload.as_ref(),
+        }
+    }
+
+    /// How many octets they are.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Copy(bytes) => bytes.len(),
+            Self::Shared(payload) | Self::Kept(payload) => payload.size(),
+        }
+    }
 }
 
 /// Why a change was not written.
@@ -305,6 +325,11 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().map(|proxy| proxy.guid)
     }
 
+    /// True if a reader of the same process is matched.
+    pub fn has_local_readers(&self) -> bool {
+        self.readers.iter().any(ReaderProxy::is_local)
+    }
+
     /// True once every reliable reader has acknowledged every change up to `number`.
     pub fn is_acknowledged(&self, number: SequenceNumber) -> bool {
         self.readers.iter().all(|proxy| !proxy.reliable || proxy.acked > number)
@@ -364,15 +389,9 @@ impl<P: Payload> Writer<P> {
         change: &Change<'_>,
         body: Body<'_, P>,
     ) -> Result<SequenceNumber, WriteError> {
-        let len = match &body {
-            Body::Copy(bytes) => bytes.len(),
-            Body::Shared(payload) => payload.as_ref().len(),
-        };
-        if self.fits_slab(change, len) {
-            let bytes = match &body {
-                Body::Copy(bytes) => bytes,
-                Body::Shared(payload) => payload.as_ref(),
-            };
+        let len = body.size();
+        if self.fits_slab(change, len) && !matches!(body, Body::Kept(_)) {
+            let bytes = body.bytes();
             return self
                 .write_in_place(now, change, len, |out| {
                     out.extend_from_slice(bytes);
@@ -397,7 +416,7 @@ impl<P: Payload> Writer<P> {
         self.make_room(len)?;
         let payload = match body {
             Body::Copy(bytes) => P::copied_from(bytes),
-            Body::Shared(payload) => payload,
+            Body::Shared(payload) | Body::Kept(payload) => payload,
         };
         let fragment_size = self.fragment_size(change.inline_qos, len);
         let number = self.last.next();

@@ -112,6 +112,11 @@ impl ReaderProxy {
         self.heartbeat_due = self.reliable;
     }
 
+    /// It is of the same participant: samples need not become octets for it.
+    pub(crate) fn is_local(&self) -> bool {
+        self.paths == [Path::IN_PROCESS]
+    }
+
     /// Where goes what is for it alone.
     pub(crate) fn direct_paths(&self) -> &[Path] {
         self.direct.as_ref().map_or(&self.paths, core::slice::from_ref)

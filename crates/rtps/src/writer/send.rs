@@ -4,8 +4,8 @@ use wire::message::{Heartbeat, HeartbeatFrag};
 use wire::sequence_number::Bitmap;
 use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
-use super::assemble::{Added, Datagram, datagram_of, fragments_of};
-use super::history::{DATAGRAM_COST, Place, Record};
+use super::assemble::{Added, Datagram, VALUE_DATAGRAM, datagram_of, fragments_of};
+use super::history::{DATAGRAM_COST, Place, Record, Source};
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::path::Path;
@@ -125,7 +125,8 @@ impl<P: Payload> Writer<P> {
         let guid = self.config.guid;
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let mut datagram =
-            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram())
+                .local(proxy.is_local());
         let mut from = SequenceNumber::ZERO;
         // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
         let fragments_first = proxy.fragments_first();
@@ -235,7 +236,12 @@ impl<P: Payload> Writer<P> {
             }
             _ => None,
         };
-        let len = datagram_of(&self.history, record);
+        // A sample that is more than octets goes to others and to readers of the same process apart: those lag behind the others.
+        let is_value = self.is_value(record);
+        let others = |proxy: &ReaderProxy| !proxy.is_local() && self.is_in_step(proxy);
+        let mut local = is_value && !self.readers.iter().any(others);
+        let whole = self.history.payload(record).map_or(0, |(source, _)| source.len());
+        let len = if local { VALUE_DATAGRAM } else { datagram_of(&self.history, record) };
         if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy, len)) {
             // Nobody is in step, or it was laid out for larger paths than there are now: each is served alone.
             let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
@@ -248,7 +254,12 @@ impl<P: Payload> Writer<P> {
             return Some(false);
         }
         let offset = self.history.offset_before(self.fresh);
-        if !self.choose_recipients(offset, len, is_message, out) {
+        let mut found = self.choose_recipients(offset, len, is_message, is_value.then_some(local), out);
+        if !found && is_value && !local {
+            local = true;
+            found = self.choose_recipients(offset, VALUE_DATAGRAM, is_message, Some(true), out);
+        }
+        if !found {
             self.counters.blocked += u64::from(!self.blocked);
             self.blocked = true;
             return Some(false);
@@ -259,7 +270,9 @@ impl<P: Payload> Writer<P> {
             self.send_gap(number, out);
             return Some(true);
         }
-        self.unasked = self.unasked.saturating_add(len as u64 + DATAGRAM_COST);
+        // The window counts a sample that is more than octets as if it were octets.
+        let octets = if local { whole } else { len };
+        self.unasked = self.unasked.saturating_add(octets as u64 + DATAGRAM_COST);
         if is_message {
             out.set_message();
             self.count_message(now);
@@ -267,7 +280,7 @@ impl<P: Payload> Writer<P> {
         match slab {
             Some(slab) => self.send_slab(now, slab, out),
             None if is_message => self.send_message(now, number, out),
-            None => self.send_large(now, number, out),
+            None => self.send_large(now, number, local, out),
         }
         Some(true)
     }
@@ -287,12 +300,13 @@ impl<P: Payload> Writer<P> {
     }
 
     /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
-    /// false if there is none.
+    /// false if there is none. With `local` those of the same process only, or only the others.
     fn choose_recipients(
         &mut self,
         offset: u64,
         len: usize,
         is_message: bool,
+        local: Option<bool>,
         out: &mut Transmit<P>,
     ) -> bool {
         let cost = len as u64 + DATAGRAM_COST;
@@ -301,7 +315,8 @@ impl<P: Payload> Writer<P> {
         for proxy in &mut self.readers {
             proxy.chosen = false;
             let elsewhere = (proxy.sent, proxy.sent_fragment) != position;
-            if elsewhere || !proxy.told || (is_message && !proxy.is_flow) {
+            let apart = local.is_some_and(|local| local != proxy.is_local());
+            if elsewhere || apart || !proxy.told || (is_message && !proxy.is_flow) {
                 continue;
             }
             in_step += 1;
@@ -406,7 +421,12 @@ impl<P: Payload> Writer<P> {
         self.trim();
     }
 
-    fn send_large(&mut self, now: Instant, number: SequenceNumber, out: &mut Transmit<P>) {
+    fn is_value(&self, record: &Record) -> bool {
+        matches!(self.history.payload(record), Some((Source::Handle(payload), _)) if payload.is_value())
+    }
+
+    /// With `local` it goes to readers of the same process alone.
+    fn send_large(&mut self, now: Instant, number: SequenceNumber, local: bool, out: &mut Transmit<P>) {
         let limit = self.readers.iter().filter(|proxy| proxy.chosen).map(ReaderProxy::max_datagram).min();
         let limit = limit.unwrap_or(self.datagram).min(self.config.max_datagram);
         let Some(fragments) =
@@ -414,6 +434,7 @@ impl<P: Payload> Writer<P> {
         else {
             return;
         };
+        let fragments = fragments.filter(|_| !local || self.fresh_fragment > 0);
         let next_fragment = self.fresh_fragment.saturating_add(1);
         let last = fragments.is_none_or(|(_, count)| next_fragment >= count);
         let heartbeat = (last && self.wants_heartbeat()).then(|| {
@@ -421,7 +442,7 @@ impl<P: Payload> Writer<P> {
             self.heartbeat(number.next(), !asks)
         });
         let guid = self.config.guid;
-        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit);
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, limit).local(local);
         if let Some(record) = self.history.get(number) {
             if fragments.is_some() {
                 datagram.fragment(&self.history, record, self.fresh_fragment);
@@ -448,7 +469,7 @@ impl<P: Payload> Writer<P> {
     fn send_message(&mut self, now: Instant, number: SequenceNumber, out: &mut Transmit<P>) {
         let limit = self.config.max_datagram;
         let fragments = self.history.get(number).map(|record| fragments_of(&self.history, record, limit));
-        let Some(Some((_, count))) = fragments else { return self.send_large(now, number, out) };
+        let Some(Some((_, count))) = fragments else { return self.send_large(now, number, false, out) };
         let guid = self.config.guid;
         let (mut longest, mut total, mut len) = (0, 0, 0);
         let mut next = self.fresh_fragment;
@@ -542,7 +563,8 @@ impl<P: Payload> Writer<P> {
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let guid = self.config.guid;
         let limit = proxy.max_datagram().min(self.config.max_datagram);
-        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit);
+        let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit)
+            .local(proxy.is_local());
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
             let record = self.history.at_or_after(proxy.sent);
             let Some(record) = record.filter(|record| record.number <= fresh) else {

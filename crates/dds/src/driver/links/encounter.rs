@@ -1,8 +1,8 @@
 //! Meeting others: who connects with whom, what is exchanged, and when a link begins and ends.
 //!
-//! Of two participants the one with the smaller nonce connects. Each gives the other a segment that only itself can write, and its
-//! doorbell. A segment holds the nonce that its participant announced in discovery, and the kernel says whose process it is: a link
-//! is used when both are as they were announced. The connection lasts as long as the link; the kernel ends it with either process.
+//! Of two participants the one with the smaller nonce connects. Each gives the other a segment that only itself can write, its
+//! doorbell, and its chunks, which only itself can write either. Segment and chunks hold the nonce that their participant announced in
+//! discovery, and the kernel says whose process it is: a link is used when all are as they were announced. The connection lasts as long as the link; the kernel ends it with either process.
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shm::{Bell, Meeting, Said, Segment, Talk, Window, join, ready};
+use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, ready};
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
 
@@ -49,8 +49,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
 /// How often it is tried, for about nine seconds: the other side may not have discovered us yet.
 const TRIES: u32 = 30;
+/// How often a link with one participant is made again after it ended while both live, until one has lasted for [`LASTING`].
+const RENEWALS: u32 = 5;
+/// A link that has lasted so long did not end because it never can last.
+const LASTING: Duration = Duration::from_secs(60);
 const MAGIC: [u8; 4] = *b"PNLK";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
 const GREETING: usize = 24;
 
@@ -81,6 +85,10 @@ struct Known {
     /// When we connect next; `None` if we need not.
     connect: Option<Instant>,
     tries: u32,
+    /// How often a link has ended lately.
+    renewals: u32,
+    /// When there was a link last.
+    linked: Option<Instant>,
 }
 
 /// A connection.
@@ -218,7 +226,8 @@ impl Encounters<'_> {
             return;
         }
         let connect = (own.nonce < memory.nonce).then(Instant::now);
-        self.known.insert(prefix, Known { memory, connect, tries: 0 });
+        let known = Known { memory, connect, tries: 0, renewals: 0, linked: None };
+        self.known.insert(prefix, known);
     }
 
     /// Connects with a participant and says who we are.
@@ -261,7 +270,7 @@ impl Encounters<'_> {
         greeting[4] = VERSION;
         greeting[8..16].copy_from_slice(&own.nonce.to_le_bytes());
         greeting[16..].copy_from_slice(&memory.nonce.to_le_bytes());
-        talk.say(&greeting, &[segment.file(), self.links.doorbell.file()])
+        talk.say(&greeting, &[segment.file(), self.links.doorbell.file(), self.links.chunks.file()])
             .map_err(|error| format!("it does not listen: {error}"))?;
         Ok(segment)
     }
@@ -298,17 +307,18 @@ impl Encounters<'_> {
         // Who is not known yet comes again.
         let known = self.known.iter().find(|(_, known)| known.memory.nonce == nonce);
         let Some((prefix, memory)) = known.map(|(prefix, known)| (*prefix, known.memory)) else { return };
-        if to != self.links.announced.nonce || self.is_linked(prefix) {
+        let is_over = self.known.get(&prefix).is_some_and(|known| known.renewals > RENEWALS);
+        if to != self.links.announced.nonce || self.is_linked(prefix) || is_over {
             return;
         }
         let Some(conversation) = self.conversations.get(place) else { return };
         let talk = &conversation.talk;
         let linked = check_user(talk, &memory).and_then(|()| {
-            let (window, bell) = open(files, &memory)?;
-            Ok((self.say(talk, &memory)?, window, bell))
+            let given = open(files, &memory)?;
+            Ok((self.say(talk, &memory)?, given))
         });
         match linked {
-            Ok((segment, window, bell)) => self.link(place, prefix, segment, window, bell),
+            Ok((segment, given)) => self.link(place, prefix, segment, given),
             Err(why) => self.links.note(prefix, why),
         }
     }
@@ -326,22 +336,26 @@ impl Encounters<'_> {
         if nonce != known.memory.nonce || to != self.links.announced.nonce {
             return Err("it answered for somebody else: UDP is used".to_owned());
         }
-        let (window, bell) = open(files, &known.memory)?;
-        self.link(place, prefix, segment, window, bell);
+        let given = open(files, &known.memory)?;
+        self.link(place, prefix, segment, given);
         Ok(())
     }
 
-    fn link(&mut self, place: usize, prefix: GuidPrefix, segment: Segment, window: Window, bell: Bell) {
+    fn link(&mut self, place: usize, prefix: GuidPrefix, segment: Segment, given: Given) {
         if self.links.count() >= MOST {
             self.links.note(prefix, format!("there are {MOST} others already: UDP is used"));
             return;
         }
         self.next_number = self.next_number.wrapping_add(1);
         let Some(number) = NonZeroU32::new(self.next_number) else { return };
-        self.links.add(Arc::new(Link::new(number, prefix, join(segment, window), bell)));
+        let Given { window, bell, chunks } = given;
+        self.links.add(Arc::new(Link::new(number, prefix, join(segment, window), bell, chunks)));
         self.links.reasons().remove(&prefix);
         if let Some(conversation) = self.conversations.get_mut(place) {
             conversation.state = State::Linked { prefix, number };
+        }
+        if let Some(known) = self.known.get_mut(&prefix) {
+            known.linked = Some(Instant::now());
         }
         (self.tell)(prefix, Some(number));
     }
@@ -353,6 +367,23 @@ impl Encounters<'_> {
         }
         self.links.wake();
         (self.tell)(prefix, None);
+        self.renew(prefix);
+    }
+
+    /// A link ended. If the participant is not gone there shall be another one; who connected before does so again.
+    fn renew(&mut self, prefix: GuidPrefix) {
+        let own = self.links.announced.nonce;
+        let Some(known) = self.known.get_mut(&prefix) else { return };
+        if known.linked.take().is_some_and(|since| since.elapsed() >= LASTING) {
+            known.renewals = 0;
+        }
+        if known.renewals == RENEWALS {
+            self.links.note(prefix, format!("the link ended {} times: UDP is used", RENEWALS + 1));
+        } else if own < known.memory.nonce {
+            known.tries = 0;
+            known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.renewals));
+        }
+        known.renewals = known.renewals.saturating_add(1);
     }
 
     /// Ends connections.
@@ -411,13 +442,21 @@ fn check_user(talk: &Talk, memory: &SharedMemory) -> Result<(), String> {
     Err(format!("it says that it runs as user {}, and the kernel that it is {}", memory.user, peer.user))
 }
 
+/// What the other side gave.
+struct Given {
+    window: Window,
+    bell: Bell,
+    chunks: ChunkWindow,
+}
+
 /// What the other side gave, if it holds the nonce that was announced.
-fn open(files: &[OwnedFd], memory: &SharedMemory) -> Result<(Window, Bell), String> {
-    let [segment, bell]: [BorrowedFd<'_>; 2] = match files {
-        [segment, bell] => [segment.as_fd(), bell.as_fd()],
+fn open(files: &[OwnedFd], memory: &SharedMemory) -> Result<Given, String> {
+    let [segment, bell, chunks]: [BorrowedFd<'_>; 3] = match files {
+        [segment, bell, chunks] => [segment.as_fd(), bell.as_fd(), chunks.as_fd()],
         _ => return Err("it gave no memory: UDP is used".to_owned()),
     };
     let window = Window::open(segment, memory.nonce).map_err(|error| error.to_string())?;
     let bell = Bell::open(bell).map_err(|error| error.to_string())?;
-    Ok((window, bell))
+    let chunks = ChunkWindow::open(chunks, memory.nonce).map_err(|error| error.to_string())?;
+    Ok(Given { window, bell, chunks })
 }

@@ -1,21 +1,28 @@
-//! One link: a ring each way with one process.
+//! One link: a ring each way with one process, and the chunks of that process.
+use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rtps::Transmit;
-use shm::{Bell, Consumer, Nonsense, Producer, Refused};
+use shm::{Bell, Chunk, ChunkWindow, Chunks, Consumer, Message, Nonsense, Producer, Refused};
 use wire::GuidPrefix;
 
+use super::buffers::Buffers;
+use super::places;
 use crate::bytes::Bytes;
 
 /// A process that reads nothing for so long while its ring is full is not waited for: what is sent to it meanwhile is lost.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// Datagrams that are read from one link before another one's.
 const TURN: u32 = 64;
+/// Not more than this part of the chunks waits for one process to read.
+const HELD_PART: usize = 4;
+/// A datagram of so many octets is put where it can stay.
+const LARGE: usize = 2 << 10;
 /// Where the GUID prefix of the sender lies in a datagram (RTPS 2.5, 9.4.4).
 const PREFIX: std::ops::Range<usize> = 8..20;
 
@@ -27,6 +34,8 @@ pub(super) struct Link {
     pub(super) prefix: GuidPrefix,
     outlet: Mutex<Outlet>,
     inlet: Mutex<Consumer>,
+    /// Where samples of the other side lie.
+    chunks: ChunkWindow,
     bell: Bell,
     open: AtomicBool,
     /// Datagrams read since its turn began.
@@ -38,6 +47,30 @@ struct Outlet {
     producer: Producer,
     /// Since when nothing was read, with the ring full, and how far it had been read then.
     full: Option<(Instant, u64)>,
+    /// Chunks that messages name which the other side has not read yet: how far it will have read then.
+    named: VecDeque<(u64, Chunk)>,
+    /// Octets of the pages of those.
+    held: usize,
+    sent: Sent,
+}
+
+/// What was sent, for people.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    datagrams: u64,
+    /// Octets that were copied into the ring.
+    copied: u64,
+    /// Octets of samples that were left where they had been written.
+    named: u64,
+}
+
+/// What was received.
+#[derive(Debug)]
+pub(in crate::driver) enum Got {
+    /// So many octets, in the buffer that was given.
+    Copied(usize),
+    /// The first octets of this one.
+    Kept(Arc<Vec<u8>>, usize),
 }
 
 /// What has become of a datagram.
@@ -63,12 +96,20 @@ impl Link {
         prefix: GuidPrefix,
         (producer, consumer): (Producer, Consumer),
         bell: Bell,
+        chunks: ChunkWindow,
     ) -> Self {
         Self {
             number,
             prefix,
-            outlet: Mutex::new(Outlet { producer, full: None }),
+            outlet: Mutex::new(Outlet {
+                producer,
+                full: None,
+                named: VecDeque::new(),
+                held: 0,
+                sent: Sent::default(),
+            }),
             inlet: Mutex::new(consumer),
+            chunks,
             bell,
             open: AtomicBool::new(true),
             read: AtomicU32::new(0),
@@ -84,7 +125,17 @@ impl Link {
         self.open.store(false, SeqCst);
     }
 
-    pub(super) fn send(&self, datagram: &Transmit<Bytes>) -> Way {
+    /// What was sent, for people; nothing if that is nothing.
+    pub(super) fn sent(&self) -> String {
+        let Sent { datagrams, copied, named } = self.outlet().sent;
+        if datagrams == 0 {
+            return String::new();
+        }
+        format!(", {datagrams} datagrams, {copied} octets copied, {named} octets left where they were")
+    }
+
+    /// `chunks` are those of this process.
+    pub(super) fn send(&self, datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Way {
         if !self.is_open() {
             return Way::Closed;
         }
@@ -92,7 +143,7 @@ impl Link {
         if datagram.segment().is_some() {
             return Way::Unfit;
         }
-        let way = self.outlet.lock().unwrap_or_else(PoisonError::into_inner).send(datagram);
+        let way = self.outlet().send(datagram, chunks);
         // After the lock: whoever is woken may answer at once.
         self.bell.ring();
         way
@@ -104,15 +155,50 @@ impl Link {
     }
 
     /// The next datagram; what is not of the participant that this link leads to is skipped.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Nonsense> {
+    pub(super) fn receive(
+        &self,
+        buffer: &mut [u8],
+        buffers: &Mutex<Buffers>,
+    ) -> Result<Option<Got>, Nonsense> {
         let mut consumer = self.inlet.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..TURN {
-            let Some(len) = consumer.receive(buffer)? else { return Ok(None) };
-            if buffer.get(..len).and_then(|datagram| datagram.get(PREFIX)) == Some(&self.prefix.0) {
-                return Ok(Some(len));
+            let Some(message) = consumer.peek()? else { return Ok(None) };
+            let got = if message.len() < LARGE && !places::is_one(&message) {
+                let to = buffer.get_mut(..message.len());
+                to.is_some_and(|to| message.copy_to(0, to)).then_some(Got::Copied(message.len()))
+            } else {
+                self.keep(&message, &mut buffers.lock().unwrap_or_else(PoisonError::into_inner))
+            };
+            message.done();
+            let Some(got) = got else { continue };
+            let octets = match &got {
+                Got::Copied(len) => buffer.get(..*len),
+                Got::Kept(buffer, len) => buffer.get(..*len),
+            };
+            if octets.and_then(|datagram| datagram.get(PREFIX)) == Some(&self.prefix.0) {
+                return Ok(Some(got));
             }
         }
         Ok(None)
+    }
+
+    /// Puts a datagram where it can stay; `None` if it is none, or something of it is not there any more, as can be where a link ends.
+    fn keep(&self, message: &Message<'_>, buffers: &mut Buffers) -> Option<Got> {
+        match places::read(message).ok()? {
+            Some(found) => {
+                let filled = buffers.fill(found.len, |to| found.copy_out(message, &self.chunks, to));
+                Some(Got::Kept(filled?, found.len))
+            }
+            None if message.len() > places::LARGEST => None,
+            None => {
+                let filled = buffers.fill(message.len(), |to| message.copy_to(0, to));
+                Some(Got::Kept(filled?, message.len()))
+            }
+        }
+    }
+
+    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a datagram; true if others are to be looked at first now.
@@ -124,10 +210,19 @@ impl Link {
 }
 
 impl Outlet {
-    fn send(&mut self, datagram: &Transmit<Bytes>) -> Way {
-        match self.producer.send(datagram.len(), datagram.slices()) {
-            Ok(()) => {
+    fn send(&mut self, datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Way {
+        self.let_go();
+        // A process that does not read must not keep the memory from the others.
+        let division = places::divide(datagram, chunks).filter(|_| self.held < chunks.capacity() / HELD_PART);
+        let copied = match division {
+            Some(division) => self.name(datagram, chunks, division),
+            None => self.producer.send(datagram.len(), datagram.slices()).map(|()| datagram.len()),
+        };
+        match copied {
+            Ok(copied) => {
                 self.full = None;
+                self.sent.datagrams += 1;
+                self.sent.copied += copied as u64;
                 return Way::Taken;
             }
             Err(Refused::Full) => {}
@@ -147,6 +242,41 @@ impl Outlet {
                 self.full = Some((Instant::now(), progress));
                 Way::Full
             }
+        }
+    }
+
+    /// Writes where the samples lie, and what lies nowhere else; gives how many octets that are.
+    fn name(
+        &mut self,
+        datagram: &Transmit<Bytes>,
+        chunks: &Arc<Chunks>,
+        division: places::Division,
+    ) -> Result<usize, Refused> {
+        let mut loan = self.producer.loan(division.len)?;
+        let before = self.named.len();
+        let (held, named) = (&mut self.held, &mut self.named);
+        let written = places::write(datagram, chunks, division, &mut loan, |chunk| {
+            *held += chunk.span();
+            named.push_back((u64::MAX, chunk.clone()));
+        });
+        if written.is_err() {
+            // The division was of another datagram, which cannot be.
+            return Err(Refused::TooLarge);
+        }
+        loan.commit();
+        let end = self.producer.written();
+        for (until, chunk) in self.named.range_mut(before..) {
+            *until = end;
+            self.sent.named += chunk.len() as u64;
+        }
+        Ok(division.len)
+    }
+
+    /// Lets go of chunks that the other side has copied out.
+    fn let_go(&mut self) {
+        let progress = self.producer.progress();
+        while let Some((_, chunk)) = self.named.pop_front_if(|(until, _)| *until <= progress) {
+            self.held = self.held.saturating_sub(chunk.span());
         }
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! A *link* is a ring each way ([`shm`]). Datagrams of the endpoints take it instead of a socket where their path names it; discovery
 //! and everything else stay with UDP. One thread reads all rings, or whoever leads it (`lead`); another one meets the others
-//! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it.
+//! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
+//! made again if the other participant lives.
+mod buffers;
 mod encounter;
 mod identity;
 mod link;
+mod places;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -16,16 +19,17 @@ use std::time::{Duration, Instant};
 
 use dcps::{Error, ReturnCode};
 use rtps::Transmit;
-use shm::{Doorbell, Meeting, Nonsense};
+use shm::{ChunkMut, Chunks, Doorbell, Meeting, Nonsense};
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
 
 use crate::bytes::Bytes;
 use crate::config::SharedMemoryConfig;
 use crate::driver::system;
+use buffers::Buffers;
 use encounter::{Caller, Wish};
 use link::Link;
-pub(super) use link::Way;
+pub(super) use link::{Got, Way};
 
 /// Most links of a participant; others are reached by UDP.
 const MOST: usize = 64;
@@ -39,6 +43,10 @@ pub(super) struct Links {
     announced: SharedMemory,
     config: SharedMemoryConfig,
     doorbell: Doorbell,
+    /// Where samples are written that others copy out.
+    chunks: Arc<Chunks>,
+    /// Where large datagrams are put.
+    buffers: Mutex<Buffers>,
     /// In the order of their numbers.
     table: RwLock<Arc<Vec<Arc<Link>>>>,
     /// Where reading goes on, so that each gets its turn.
@@ -68,6 +76,9 @@ impl Links {
             announced,
             config: *config,
             doorbell: Doorbell::new().map_err(|error| failed(error.to_string()))?,
+            chunks: Chunks::new(announced.nonce, config.loans as usize)
+                .map_err(|error| failed(error.to_string()))?,
+            buffers: Mutex::default(),
             table: RwLock::default(),
             turn: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
@@ -108,10 +119,15 @@ impl Links {
         self.caller.call(Wish::Leave(prefix));
     }
 
+    /// Memory that the others can copy a sample out of, if some is left.
+    pub(super) fn lend(&self, len: usize) -> Option<ChunkMut> {
+        self.chunks.lend(len)
+    }
+
     /// Sends a datagram, or a train of them, along a link.
     pub(super) fn send(&self, number: NonZeroU32, datagram: &Transmit<Bytes>) -> Way {
         let Some(link) = self.find(number) else { return Way::Closed };
-        let way = link.send(datagram);
+        let way = link.send(datagram, &self.chunks);
         match way {
             Way::Lost => {
                 self.lost.fetch_add(1, Relaxed);
@@ -122,8 +138,8 @@ impl Links {
         way
     }
 
-    /// Copies the next datagram that lies in a ring into the front of `buffer`; gives its length.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<usize> {
+    /// Copies the next datagram that lies in a ring out: into the front of `buffer`, or, a large one, into one that can be kept.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<Got> {
         let table = self.table();
         let first = self.turn.load(Relaxed);
         for step in 0..table.len() {
@@ -131,12 +147,12 @@ impl Links {
             let Some(link) = table.get(place) else { continue };
             // Asked before: what the other side wrote until it ended is read before the link is forgotten.
             let was_open = link.is_open();
-            match link.receive(buffer) {
-                Ok(Some(len)) => {
+            match link.receive(buffer, &self.buffers) {
+                Ok(Some(got)) => {
                     // The next look begins here again, unless others have been kept waiting for a while.
                     let next = if link.has_had_its_turn() { place.wrapping_add(1) } else { place };
                     self.turn.store(next, Relaxed);
-                    return Some(len);
+                    return Some(got);
                 }
                 Ok(None) if !was_open => self.remove(link.number),
                 Ok(None) => {}
@@ -186,7 +202,7 @@ impl Links {
         let mut lines: Vec<String> = self
             .table()
             .iter()
-            .map(|link| format!("shared memory with {}: link {}", link.prefix, link.number))
+            .map(|link| format!("shared memory with {}: link {}{}", link.prefix, link.number, link.sent()))
             .collect();
         let reasons = self.reasons();
         lines.extend(reasons.iter().map(|(prefix, why)| format!("no shared memory with {prefix}: {why}")));

@@ -9,7 +9,7 @@ impl WriterProxy {
     /// Keeps a change that cannot be delivered yet.
     pub(super) fn hold(&mut self, number: SequenceNumber, held: Held<'_>, store: &mut Store) {
         let turn = number == self.order.next();
-        let size = held.cost().saturating_add(held.payload.bytes().len());
+        let size = held.cost().saturating_add(held.payload.size());
         if number.distance_from(self.order.next()) >= REACH || !store.has_room(size) {
             store.counters.no_room += 1;
             // The writer repeats it.
@@ -24,6 +24,7 @@ impl WriterProxy {
                 SamplePayload::Owned(buffer)
             }
             SamplePayload::Owned(buffer) => SamplePayload::Owned(buffer),
+            SamplePayload::Value(value) => SamplePayload::Value(value),
         };
         let held =
             Held { payload, timestamp: held.timestamp, inline_qos: held.inline_qos, is_key: held.is_key };
