@@ -36,7 +36,7 @@ impl ResourceManager {
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
-                    self.gone(number);
+                    self.gone(now, number);
                 } else {
                     self.still_missing(number, missed);
                 }
@@ -49,6 +49,7 @@ impl ResourceManager {
                 self.prepared(now, Site::Gates(switch), version, failed.is_some());
             }
         }
+        self.want_pruning();
         self.unpark();
     }
 
@@ -127,7 +128,11 @@ impl ResourceManager {
         match grant.phase {
             GrantPhase::Leaving(_) => return,
             GrantPhase::Installing => {
-                grant.doomed.get_or_insert_with(|| reason.into());
+                if !self.undo_change(number, reason)
+                    && let Some(grant) = self.grants.get_mut(&number)
+                {
+                    grant.doomed.get_or_insert_with(|| reason.into());
+                }
                 return;
             }
             GrantPhase::Held | GrantPhase::Restored => {}
@@ -177,6 +182,12 @@ impl ResourceManager {
         if !awaiting.is_empty() {
             return true;
         }
+        if self.is_being_changed(number) {
+            if let Some(grant) = self.grants.get_mut(&number) {
+                grant.release_waits = true;
+            }
+            return true;
+        }
         // What another grant between the same ends has put in its place stays.
         let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
         let heir = heir.and_then(|heir| self.grants.get(heir));
@@ -185,6 +196,7 @@ impl ResourceManager {
         for (index, (switch, entry)) in self.flow_entries(grant).into_iter().enumerate() {
             let is_kept = kept.iter().any(|(at, other)| (*at, other.in_port) == (switch, entry.in_port));
             let mut messages: Vec<Message> = if is_kept { Vec::new() } else { alloc::vec![entry.delete()] };
+            messages.extend(entry.delete_group());
             if let Some(meter) = grant.meter.filter(|_| index == 0) {
                 messages.push(Message::MeterMod(MeterMod::delete(MeterId(meter))));
             }
@@ -200,7 +212,7 @@ impl ResourceManager {
             steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
         }
         // Frames that are queued are still before others.
-        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.maximum_latency))]));
+        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.longest()))]));
         let change = StoreChange::Remove(number);
         steps.push(Step::of(alloc::vec![Task::Store { change, sure: true }]));
         self.start(now, Kind::Release { number }, steps);
@@ -224,18 +236,15 @@ impl ResourceManager {
     }
 
     /// Nothing of a grant is left: its place is free.
-    pub(crate) fn gone(&mut self, number: u64) {
+    pub(crate) fn gone(&mut self, now: Duration, number: u64) {
         self.ledger.remove(number);
         let Some(grant) = self.grants.remove(&number) else { return };
         let tuple = (grant.source, grant.destination);
         if self.tuples.get(&tuple) == Some(&number) {
             self.tuples.remove(&tuple);
         }
-        if let (Some(meter), Some(switch)) = (grant.meter, self.first_switch(&grant.hops))
-            && let Some(state) = self.switches.get_mut(switch)
-        {
-            state.meters.remove(&meter);
-        }
+        self.return_numbers(&grant);
+        self.uncover(now, number);
         self.look_again();
     }
 

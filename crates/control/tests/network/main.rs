@@ -9,4 +9,5 @@ mod random;
 mod room;
 mod seeds;
 mod switch;
+mod trees;
 mod world;
