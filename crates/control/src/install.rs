@@ -251,7 +251,7 @@ impl ResourceManager {
             return;
         }
         let former = core::mem::take(&mut grant.replaces);
-        let moved = if grant.is_tree() { self.take_over(number, &former) } else { Vec::new() };
+        let moved = if grant.is_tree() { self.take_over(now, number, &former) } else { Vec::new() };
         let Some(grant) = self.grants.get(&number) else { return };
         let pairs = grant.pairs.clone();
         for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {

@@ -99,11 +99,16 @@ impl ResourceManager {
                 if !self.asked.contains_key(&pair) {
                     self.actions.push_back(Action::Dispose(pair));
                 }
-                let change = StoreChange::Put(Box::new(self.stored_grant(number)));
-                let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
-                self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
+                self.store_without(now, number, pair);
             }
         }
+    }
+
+    /// What is stored of a grant does not know a pair any more.
+    pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
+        let change = StoreChange::Put(Box::new(self.stored_grant(number)));
+        let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
+        self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
     }
 
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.

@@ -311,8 +311,10 @@ impl ResourceManager {
         if let Some(address) = learning::sender(&packet.data) {
             self.locate(host, address);
             let source = learning::source(&packet.data).filter(|source| source[0] & 1 == 0);
-            if let Some(source) = source.filter(|_| self.located.get(&address) == Some(&host)) {
-                self.ethernet.insert(address, source);
+            if let Some(source) = source.filter(|_| self.located.get(&address) == Some(&host))
+                && self.ethernet.insert(address, source).is_none()
+            {
+                self.look_again();
             }
         }
         // A copy of ARP is for the address of the host only.

@@ -1,5 +1,6 @@
 //! How trees take the place of what was there: of flows for one reader each, or of a tree with fewer or more ends.
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -26,7 +27,7 @@ impl ResourceManager {
 
     /// A tree is in force. Pairs of former grants are served by it from now on, if they have not asked for something else
     /// meanwhile; those are returned. Who neither has asked nor was served is not of it any more.
-    pub(crate) fn take_over(&mut self, number: u64, former: &[u64]) -> Vec<Pair> {
+    pub(crate) fn take_over(&mut self, now: Duration, number: u64, former: &[u64]) -> Vec<Pair> {
         let Some(tree) = self.grants.get(&number).cloned() else { return Vec::new() };
         let mut moved = Vec::new();
         let mut strangers = Vec::new();
@@ -60,25 +61,20 @@ impl ResourceManager {
         if let Some(tree) = self.grants.get_mut(&number) {
             tree.pairs.retain(|pair| !strangers.contains(pair));
         }
+        if let Some(pair) = strangers.first() {
+            self.store_without(now, number, *pair);
+        }
         moved
     }
 
     /// A grant gives way to another one that serves these pairs. Where packets go elsewhere from now on, it ends when all have heard
     /// that and what is under way has arrived.
-    pub(crate) fn give_way(
-        &mut self,
-        now: Duration,
-        old: u64,
-        new: u64,
-        pairs: &alloc::collections::BTreeSet<Pair>,
-    ) {
-        let Some(tree) = self.grants.get(&new).map(|new| (new.clone(), new.is_tree())) else { return };
-        let (new, is_tree) = tree;
+    pub(crate) fn give_way(&mut self, now: Duration, old: u64, new: u64, pairs: &BTreeSet<Pair>) {
+        let Some(flow) = self.grants.get(&new).map(|new| (new.source, new.destination)) else { return };
         let Some(grant) = self.grants.get_mut(&old) else { return };
-        let mut gone = grant.pairs.clone();
-        gone.retain(|pair| pairs.contains(pair));
+        let gone: Vec<Pair> = grant.pairs.intersection(pairs).copied().collect();
         grant.pairs.retain(|pair| !pairs.contains(pair));
-        let same = grant.is_same_flow(&new);
+        let same = (grant.source, grant.destination) == flow;
         let (is_empty, longest) = (grant.pairs.is_empty(), grant.longest());
         match grant.phase {
             // It was not to go before.
@@ -86,10 +82,10 @@ impl ResourceManager {
                 grant.release_waits = false;
                 self.chores.push_back(Work::Release(old));
             }
-            GrantPhase::Held if is_empty && is_tree && !same => {
-                grant.phase = GrantPhase::Leaving(alloc::collections::BTreeSet::new());
+            GrantPhase::Held if is_empty && !same => {
+                grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 let asked = gone.iter().filter_map(|pair| self.asked.get(pair));
-                let announce = asked.filter(|asked| asked.grant == Some(new.number));
+                let announce = asked.filter(|asked| asked.grant == Some(new));
                 let announce = announce.map(|asked| Task::Announce(Box::new(asked.verdict.clone())));
                 let hold = Task::Hold(Duration::from_nanos(longest));
                 let steps = [announce.collect(), alloc::vec![hold]].map(Step::of).to_vec();
@@ -97,6 +93,11 @@ impl ResourceManager {
             }
             // Nobody is to hear that this one goes.
             GrantPhase::Held if is_empty => self.farewell(now, old, Vec::new()),
+            GrantPhase::Held | GrantPhase::Restored => {
+                if let Some(pair) = gone.first() {
+                    self.store_without(now, old, *pair);
+                }
+            }
             _ => {}
         }
     }
