@@ -13,7 +13,7 @@ use openflow::words::MeterId;
 use crate::action::{GateChange, Pair, StoreChange};
 use crate::flow_entry::FlowEntry;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task, Work};
+use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task};
 
 impl ResourceManager {
     /// Enters the plan into the ledger and begins to install it.
@@ -186,10 +186,7 @@ impl ResourceManager {
             if let Some(old) = old {
                 let old = old.number;
                 self.tuples.insert(tuple, old);
-                if let Some(old) = self.grants.get_mut(&old).filter(|old| old.release_waits) {
-                    old.release_waits = false;
-                    self.chores.push_back(Work::Release(old.number));
-                }
+                self.release_waiting(old);
             }
             for pair in pairs {
                 if is_tree {
@@ -237,6 +234,7 @@ impl ResourceManager {
     /// A grant is in force: its pairs are told, and what it takes the place of goes.
     fn in_force(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
+        let former = core::mem::take(&mut grant.replaces);
         if let Some(reason) = grant.doomed.take() {
             // It cannot stay: it is as if it had not come.
             let (pairs, is_tree) = (core::mem::take(&mut grant.pairs), grant.is_tree());
@@ -246,11 +244,13 @@ impl ResourceManager {
                     self.refuse(now, pair, &reason, Offer::default(), true);
                 }
             }
+            for old in former {
+                self.release_waiting(old);
+            }
             self.farewell(now, number, Vec::new());
             self.look_again();
             return;
         }
-        let former = core::mem::take(&mut grant.replaces);
         let moved = if grant.is_tree() { self.take_over(now, number, &former) } else { Vec::new() };
         let Some(grant) = self.grants.get(&number) else { return };
         let pairs = grant.pairs.clone();

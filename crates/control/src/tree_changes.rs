@@ -78,10 +78,7 @@ impl ResourceManager {
         let (is_empty, longest) = (grant.pairs.is_empty(), grant.longest());
         match grant.phase {
             // It was not to go before.
-            GrantPhase::Leaving(_) if grant.release_waits => {
-                grant.release_waits = false;
-                self.chores.push_back(Work::Release(old));
-            }
+            GrantPhase::Leaving(_) => self.release_waiting(old),
             GrantPhase::Held if is_empty && !same => {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 let asked = gone.iter().filter_map(|pair| self.asked.get(pair));
@@ -98,7 +95,15 @@ impl ResourceManager {
                     self.store_without(now, old, *pair);
                 }
             }
-            _ => {}
+            GrantPhase::Installing => {}
+        }
+    }
+
+    /// What was to take the place of a grant has come or failed: its release begins if it has waited for that.
+    pub(crate) fn release_waiting(&mut self, number: u64) {
+        if let Some(grant) = self.grants.get_mut(&number).filter(|grant| grant.release_waits) {
+            grant.release_waits = false;
+            self.chores.push_back(Work::Release(number));
         }
     }
 
@@ -129,7 +134,7 @@ impl ResourceManager {
         let changes = |new: &Granted| {
             new.phase == GrantPhase::Installing && new.replaces.contains(&number) && new.is_same_flow(grant)
         };
-        grant.is_tree() && self.grants.values().any(changes)
+        self.grants.values().any(changes)
     }
 
     /// Trees with an end that nobody needs get rid of it when nothing else changes them.
