@@ -2,6 +2,7 @@
 //! wants it any more. Needs root and Open vSwitch; elsewhere the tests are passed over, but not in continuous integration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod trees;
 mod ward;
 
 use std::time::Duration;
@@ -10,10 +11,10 @@ use dds::assurance::State;
 use gate::protocol::{Answer, Request};
 use ward::{Ward, patiently, turn};
 
-const MILLISECOND: i64 = 1_000_000;
+pub(crate) const MILLISECOND: i64 = 1_000_000;
 
 /// Contracts in the gates of the switch.
-fn contracts(ward: &Ward) -> usize {
+pub(crate) fn contracts(ward: &Ward) -> usize {
     match ward.lab.gate("s1").unwrap().ask(&Request::List) {
         Ok(Answer::List { contracts, .. }) => contracts.len(),
         other => panic!("{other:?}"),
