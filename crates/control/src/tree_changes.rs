@@ -94,6 +94,8 @@ impl ResourceManager {
                 if let Some(pair) = gone.first() {
                     self.store_without(now, old, *pair);
                 }
+                // It stays for others, so that nobody waits until these have heard.
+                gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
             }
             GrantPhase::Installing => {}
         }
