@@ -75,6 +75,7 @@ impl ResourceManager {
                 // Steps of gates are whole nanoseconds, so that only a separation may have to be rounded: against us
                 // the gate would open earlier than the analysis knows, so it opens later.
                 let contract = gate::Contract {
+                    kind: gate::Kind::Messages,
                     octets: u32::try_from(limits.octets).map_err(|_| numbers())?,
                     separation: limits.separation.div_ceil(NANOSECOND),
                     tolerance: limits.tolerance / NANOSECOND,

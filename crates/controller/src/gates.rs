@@ -1,9 +1,10 @@
-//! The connection to the agent of a switch's gates: requests go out in order, answers come back in order.
+//! The connection to the agent of a switch's gates: requests go out in order, answers come back in order. An agent of another version
+//! is not used.
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use gate::protocol::{Answer, Request};
+use gate::protocol::{Answer, Request, check_version};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -55,19 +56,32 @@ async fn serve(
     mut wanted: UnboundedReceiver<(u64, Request)>,
     told: Sender<GateHeard>,
 ) {
+    let mut refused = None;
     loop {
         let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
         let why = match connected {
-            Ok(Ok(stream)) => {
-                if told.send(GateHeard::Up { switch }).await.is_err() {
-                    return;
+            Ok(Ok(stream)) => match greet(stream).await {
+                Ok((from, to)) => {
+                    if told.send(GateHeard::Up { switch }).await.is_err() {
+                        return;
+                    }
+                    let Some(why) = talk(from, to, &mut wanted, &told).await else { return };
+                    if told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err() {
+                        return;
+                    }
+                    why
                 }
-                let Some(why) = talk(stream, &mut wanted, &told).await else { return };
-                if told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err() {
-                    return;
+                Err(why) => {
+                    // Once, not twice a second.
+                    if refused.as_ref() != Some(&why)
+                        && told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err()
+                    {
+                        return;
+                    }
+                    refused = Some(why.clone());
+                    why
                 }
-                why
-            }
+            },
             Ok(Err(error)) => format!("{address}: {error}"),
             Err(_) => format!("{address}: no connection in {} s", PATIENCE.as_secs()),
         };
@@ -89,14 +103,22 @@ async fn serve(
     }
 }
 
+/// Asks a new agent for its version; why it is not to be used.
+async fn greet(stream: TcpStream) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf), String> {
+    let (from, mut to) = stream.into_split();
+    let mut from = BufReader::new(from);
+    let said = timeout(PATIENCE, exchange(&mut from, &mut to, &Request::Version)).await;
+    check_version(&said.map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))??)?;
+    Ok((from, to))
+}
+
 /// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
 async fn talk(
-    stream: TcpStream,
+    mut from: BufReader<OwnedReadHalf>,
+    mut to: OwnedWriteHalf,
     wanted: &mut UnboundedReceiver<(u64, Request)>,
     told: &Sender<GateHeard>,
 ) -> Option<String> {
-    let (from, mut to) = stream.into_split();
-    let mut from = BufReader::new(from);
     let mut asked: VecDeque<u64> = VecDeque::new();
     let why = loop {
         // One request at a time is under way, so that an answer cannot be taken for another's, and a lost one is noticed in time.
@@ -152,8 +174,20 @@ mod tests {
     use std::net::TcpListener;
     use tokio::sync::mpsc::{Receiver, channel};
 
-    /// An agent that answers each line with what `script` has next; the end of a script closes the connection.
+    /// An agent of this version that answers each line with what `script` has next; the end of a script closes the connection.
     fn agent(scripts: Vec<Vec<&'static str>>) -> SocketAddr {
+        agent_that_says(VERSION, scripts)
+    }
+
+    const VERSION: &str = "{\"answer\":\"version\",\"version\":2}\n";
+
+    fn agent_that_says(version: &'static str, scripts: Vec<Vec<&'static str>>) -> SocketAddr {
+        let scripts: Vec<Vec<&str>> =
+            scripts.into_iter().map(|script| [vec![version], script].concat()).collect();
+        scripted(scripts)
+    }
+
+    fn scripted(scripts: Vec<Vec<&'static str>>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -193,6 +227,21 @@ mod tests {
                 assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
             }
+        });
+    }
+
+    #[test]
+    fn an_agent_of_another_version_is_told_once_and_not_used() {
+        run(async {
+            let old = "{\"answer\":\"refused\",\"reason\":\"malformed\",\"what\":\"unknown variant\"}\n";
+            let address = agent_that_says(old, vec![Vec::new(), Vec::new(), Vec::new()]);
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(3, address, told);
+            let GateHeard::Down { switch: 3, why } = next(&mut heard).await else { panic!() };
+            assert!(why.contains("speaks version 1"), "{why}");
+            agent.ask(9, Request::List);
+            let GateHeard::Done { token: 9, answer: Err(why) } = next(&mut heard).await else { panic!() };
+            assert!(why.contains("speaks version 1"), "{why}");
         });
     }
 

@@ -90,8 +90,8 @@ fn set(key: &GateKey, contract: &Contract) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gate::Key;
     use gate::protocol::{Counters, Refusal};
+    use gate::{Key, Kind};
     use std::net::Ipv4Addr;
 
     fn key(port: u32, source_port: u16) -> GateKey {
@@ -99,8 +99,14 @@ mod tests {
         GateKey { port, flow: Key { source, source_port, destination, destination_port: 7411 } }
     }
 
-    const CONTRACT: Contract =
-        Contract { octets: 200, separation: 1_000_000, tolerance: 0, window: 0, dscp: 46 };
+    const CONTRACT: Contract = Contract {
+        kind: Kind::Messages,
+        octets: 200,
+        separation: 1_000_000,
+        tolerance: 0,
+        window: 0,
+        dscp: 46,
+    };
 
     fn state(key: &GateKey, contract: &Contract) -> ContractState {
         let counters = Counters::default();

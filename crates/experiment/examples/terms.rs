@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gate::protocol::{Answer, Request};
-use gate::{Contract, Key, class};
+use gate::{Contract, Key, Kind, class};
 use lab::layout::Carrying;
 use lab::probe::{Probes, Stall, monotonic, realtime};
 use lab::tap::Tap;
@@ -258,6 +258,7 @@ impl Sender {
         };
         let separation = separation_ps / PICOSECONDS;
         let contract = Contract {
+            kind: Kind::Messages,
             octets: u32::try_from(octets)?,
             separation,
             tolerance: tolerance_ps / PICOSECONDS,

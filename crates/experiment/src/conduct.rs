@@ -143,6 +143,11 @@ impl Stage<'_> {
                 to: stall.to.cast_signed().saturating_add(ahead),
             })
             .collect();
+        // The links make up for a stall in as long again, at another rate than theirs.
+        let disturbances: Vec<Stall> = stalls
+            .iter()
+            .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall })
+            .collect();
         let after = Counted::now(self.lab, self.topics)?;
         for subscriber in &mut subscribers {
             subscriber.order("end")?;
@@ -163,7 +168,7 @@ impl Stage<'_> {
             }
             let asked = topic.limit.cast_signed();
             let limit = promises.get(index).copied().flatten().unwrap_or(asked);
-            rows.push(self.row(index, topic, scene, limit, &stalls)?);
+            rows.push(self.row(index, topic, scene, limit, &disturbances)?);
         }
         let longest = stalls.iter().map(|stall| stall.to - stall.from).max().unwrap_or(0);
         let phase = Phase {

@@ -7,7 +7,8 @@ pub enum Counts {
     Wire,
     /// Header and payload. Of a frame that is padded to the least size, the padding is counted if the source keeps its
     /// contract, which is worst for it, and left out if it babbles, which is worst for others: then its 84 octets count
-    /// as 42, those of an empty datagram of UDP over IPv4.
+    /// as 42, those of an empty datagram of UDP over IPv4. As in Open vSwitch the bucket is filled up at the end of each millisecond,
+    /// after a pause with no more than the whole milliseconds within burst / rate bring.
     Frame,
 }
 
@@ -16,6 +17,8 @@ const SMALLEST: u64 = 84;
 const AROUND: u64 = 24;
 /// Octets of the headers of Ethernet, IPv4 and UDP.
 const HEADERS: u64 = 42;
+/// In picoseconds.
+const MILLISECOND: u64 = 1_000_000_000;
 
 impl Counts {
     fn of(self, octets: u64, babbles: bool) -> u64 {
@@ -23,6 +26,13 @@ impl Counts {
             Self::Wire => octets,
             Self::Frame if babbles && octets <= SMALLEST => HEADERS,
             Self::Frame => octets.saturating_sub(AROUND),
+        }
+    }
+
+    fn filling(self) -> Filling {
+        match self {
+            Self::Wire => Filling::Always,
+            Self::Frame => Filling::Each(MILLISECOND),
         }
     }
 }
@@ -73,7 +83,9 @@ impl Guard {
     pub(crate) fn new(rule: Policer, babbles: bool) -> Self {
         let state = match rule {
             Policer::Gate { .. } => State::Gate { opened: None, passed: 0, next: 0 },
-            Policer::Meter { burst, octets, period, .. } => State::Bucket(Bucket::new(burst, octets, period)),
+            Policer::Meter { burst, octets, period, counts } => {
+                State::Bucket(Bucket { filling: counts.filling(), ..Bucket::new(burst, octets, period) })
+            }
         };
         Self { rule, state, babbles }
     }
@@ -113,11 +125,20 @@ pub(crate) struct Bucket {
     tokens: u128,
     octets: u128,
     period: u128,
+    filling: Filling,
     last: Option<u64>,
 }
 
+/// When a bucket is filled up.
+#[derive(Clone, Copy, Debug)]
+enum Filling {
+    Always,
+    /// At multiples of this many picoseconds, and then with whole ones of them.
+    Each(u64),
+}
+
 impl Bucket {
-    /// A full bucket.
+    /// A full bucket that is filled up all the time.
     pub(crate) fn new(burst: u64, octets: u64, period: u64) -> Self {
         let capacity = u128::from(burst) * u128::from(period);
         Self {
@@ -125,6 +146,7 @@ impl Bucket {
             tokens: capacity,
             octets: u128::from(octets),
             period: u128::from(period),
+            filling: Filling::Always,
             last: None,
         }
     }
@@ -149,7 +171,15 @@ impl Bucket {
 
     fn refill(&mut self, now: u64) {
         let last = self.last.unwrap_or(now);
-        self.tokens = (self.tokens + u128::from(now.saturating_sub(last)) * self.octets).min(self.capacity);
+        let elapsed = match self.filling {
+            Filling::Always => u128::from(now.saturating_sub(last)),
+            Filling::Each(tick) => {
+                let tick = u128::from(tick);
+                let ticks = u128::from(now) / tick - u128::from(last.min(now)) / tick;
+                ticks.min(self.capacity / (self.octets * tick).max(1)) * tick
+            }
+        };
+        self.tokens = (self.tokens + elapsed * self.octets).min(self.capacity);
         self.last = Some(now.max(last));
     }
 }
@@ -197,5 +227,25 @@ mod tests {
         };
         assert_eq!([84, 85, 1_538].map(|octets| passed(octets, true)), [100, 68, 2]);
         assert_eq!([84, 85, 1_538].map(|octets| passed(octets, false)), [70, 68, 2]);
+    }
+
+    #[test]
+    fn a_meter_that_counts_frames_is_filled_each_millisecond() {
+        // 100 octets per millisecond; frames of 76 on the wire count 52 if they conform.
+        let meter = |burst| {
+            let rule = Policer::Meter { burst, octets: 100, period: MILLISECOND, counts: Counts::Frame };
+            Guard::new(rule, false)
+        };
+        let mut least = meter(100);
+        assert!(least.passes(0, 76) && !least.passes(MILLISECOND - 1, 76));
+        assert!(least.passes(MILLISECOND, 76) && !least.passes(MILLISECOND + 1, 76));
+        // What does not hold a millisecond gets nothing after its first frames, ever.
+        let mut small = meter(99);
+        assert!(small.passes(0, 76));
+        assert!((1..1_000).all(|ms| !small.passes(ms * MILLISECOND, 76)));
+        // After a pause only whole milliseconds: one of 199, so 147 and not 199 are there.
+        let mut paused = meter(199);
+        assert!([0, 0, 0].map(|at| paused.passes(at, 76)) == [true; 3] && !paused.passes(0, 76));
+        assert!([9, 9, 9].map(|ms| paused.passes(ms * MILLISECOND, 76)) == [true, true, false]);
     }
 }

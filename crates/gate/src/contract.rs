@@ -1,4 +1,4 @@
-//! What a flow may send, and the most that then leaves a gate.
+//! What a flow may send, and the most that then leaves a gate under its contract.
 use core::fmt;
 use core::net::Ipv4Addr;
 
@@ -13,17 +13,33 @@ pub const LONGEST_FRAME: u32 = 1_514;
 /// The longest time in a contract, in nanoseconds: an hour.
 pub const LONGEST_TIME: u64 = 3_600_000_000_000;
 
-/// One message of at most `octets` for each `separation`.
+/// What a contract allows, and what becomes of the excess.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One message of at most `octets` for each `separation`. What exceeds it is dropped, messages as a whole.
+    #[default]
+    Messages,
+    /// A bucket that holds `octets` and is filled from empty in `separation`. A frame for which it has too little goes on all the
+    /// same, but as what has no contract: with codepoint 0, below the limit of its port.
+    Bucket,
+}
+
+/// What a flow may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contract {
-    /// Octets of a message on the wire, every frame counted by [`wire_octets`]; at least those of the shortest frame.
+    /// Whether it is about messages, which is meant if it is left out, or a bucket.
+    #[serde(default, skip_serializing_if = "Kind::is_default")]
+    pub kind: Kind,
+    /// Octets of a message, or of a full bucket, on the wire, every frame counted by [`wire_octets`]; at least those of the shortest
+    /// frame.
     pub octets: u32,
-    /// Least time from one message to the next, in nanoseconds, from 1 to [`LONGEST_TIME`].
+    /// Least time from one message to the next, or the time that fills the bucket, in nanoseconds, from 1 to [`LONGEST_TIME`].
     pub separation: u64,
-    /// How early a message may come, in nanoseconds, at most [`LONGEST_TIME`].
+    /// How early a message may come, in nanoseconds, at most [`LONGEST_TIME`]; 0 for a bucket.
     pub tolerance: u64,
-    /// The most time from the first to the last frame of a message, in nanoseconds, at most [`LONGEST_TIME`].
+    /// The most time from the first to the last frame of a message, in nanoseconds, at most [`LONGEST_TIME`]; 0 for a bucket.
     pub window: u64,
     /// The codepoint that its frames get, at most 63; see [`crate::class`].
     pub dscp: u8,
@@ -43,6 +59,13 @@ pub struct Key {
     pub destination_port: u16,
 }
 
+impl Kind {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Why a contract or a key makes no sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContractError {
@@ -56,7 +79,9 @@ pub enum ContractError {
     Window,
     /// A codepoint above 63.
     Dscp,
-    /// A key without an address that it comes from, or without a port that it goes to.
+    /// A bucket with a tolerance or a window.
+    Bucket,
+    /// A key without an address that it comes from, or without a port that it goes to, which is not that of a domain's metatraffic.
     Key,
 }
 
@@ -86,6 +111,9 @@ impl Contract {
         if self.dscp > 63 {
             return Err(ContractError::Dscp);
         }
+        if matches!(self.kind, Kind::Bucket) && (self.tolerance > 0 || self.window > 0) {
+            return Err(ContractError::Bucket);
+        }
         Ok(())
     }
 
@@ -96,29 +124,48 @@ impl Contract {
         if both < separation { jitter } else { both }
     }
 
-    /// The most octets that leave the gate within `time` nanoseconds, both ends included, whatever comes.
+    /// The least time from the last frame of a message to the first of the next if the sender keeps the contract, in nanoseconds: as little
+    /// as 0.
+    pub const fn quiet(&self) -> u64 {
+        self.separation.saturating_sub(self.tolerance.saturating_add(self.window))
+    }
+
+    /// The most octets that leave the gate under the contract within `time` nanoseconds, both ends included, whatever comes.
     pub fn most_in(&self, time: u64) -> u64 {
-        let whole = u128::from(time) + u128::from(self.tolerance) + u128::from(self.window);
-        let messages = whole / u128::from(self.separation.max(1)) + 1;
-        u64::try_from(messages * u128::from(self.octets)).unwrap_or(u64::MAX)
+        let (octets, separation) = (u128::from(self.octets), u128::from(self.separation.max(1)));
+        let most = match self.kind {
+            Kind::Messages => {
+                let whole = u128::from(time) + u128::from(self.tolerance) + u128::from(self.window);
+                (whole / separation + 1) * octets
+            }
+            Kind::Bucket => octets + u128::from(time) * octets / separation,
+        };
+        u64::try_from(most).unwrap_or(u64::MAX)
+    }
+
+    /// The time in which the bucket is filled with so many octets, in nanoseconds, rounded up.
+    pub(crate) fn filled_in(&self, octets: u32) -> u64 {
+        let product = u128::from(octets) * u128::from(self.separation);
+        u64::try_from(product.div_ceil(u128::from(self.octets.max(1)))).unwrap_or(u64::MAX)
     }
 }
 
 impl Key {
-    /// Checks that it names a flow.
+    /// Checks that it names a flow, or the metatraffic of a domain ([`Self::metatraffic`]).
     ///
     /// # Errors
     /// [`ContractError::Key`].
-    pub const fn check(&self) -> Result<(), ContractError> {
-        if self.source.is_unspecified() || self.destination_port == 0 {
-            return Err(ContractError::Key);
-        }
-        Ok(())
+    pub fn check(&self) -> Result<(), ContractError> {
+        let names_flow = !self.source.is_unspecified() && self.destination_port != 0;
+        if names_flow || self.domain().is_some() { Ok(()) } else { Err(ContractError::Key) }
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(domain) = self.domain() {
+            return write!(f, "metatraffic of domain {domain}");
+        }
         match self.source_port {
             0 => write!(f, "{}:* to ", self.source)?,
             port => write!(f, "{}:{port} to ", self.source)?,
@@ -139,6 +186,7 @@ impl fmt::Display for ContractError {
             Self::Tolerance => "a tolerance above an hour",
             Self::Window => "a window above an hour",
             Self::Dscp => "a codepoint above 63",
+            Self::Bucket => "a bucket with a tolerance or a window: both are for messages, give 0",
             Self::Key => "a key needs the address that the flow comes from and the port that it goes to",
         })
     }
@@ -151,8 +199,14 @@ mod tests {
     use super::*;
     use alloc::string::ToString as _;
 
-    const GOOD: Contract =
-        Contract { octets: 5_064, separation: 5_000_000, tolerance: 300_000, window: 600_000, dscp: 46 };
+    const GOOD: Contract = Contract {
+        kind: Kind::Messages,
+        octets: 5_064,
+        separation: 5_000_000,
+        tolerance: 300_000,
+        window: 600_000,
+        dscp: 46,
+    };
 
     #[test]
     fn numbers_out_of_range_are_refused() {
@@ -168,6 +222,10 @@ mod tests {
         assert_eq!(wrong(&|c| c.tolerance = LONGEST_TIME + 1), ContractError::Tolerance);
         assert_eq!(wrong(&|c| c.window = u64::MAX), ContractError::Window);
         assert_eq!(wrong(&|c| c.dscp = 64), ContractError::Dscp);
+        assert_eq!(wrong(&|c| c.kind = Kind::Bucket), ContractError::Bucket);
+        let bucket = Contract { kind: Kind::Bucket, tolerance: 0, window: 0, ..GOOD };
+        assert_eq!(bucket.check(), Ok(()));
+        assert_eq!(Contract { window: 1, ..bucket }.check(), Err(ContractError::Bucket));
     }
 
     #[test]
@@ -188,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn a_bucket_lets_its_octets_through_at_once_and_then_those_that_fill_it() {
+        let bucket = Contract { kind: Kind::Bucket, tolerance: 0, window: 0, ..GOOD };
+        assert_eq!(bucket.most_in(0), 5_064);
+        assert_eq!(bucket.most_in(5_000_000), 2 * 5_064);
+        assert_eq!((bucket.most_in(987), bucket.most_in(988)), (5_064, 5_065));
+        assert_eq!((bucket.filled_in(5_064), bucket.filled_in(1)), (5_000_000, 988));
+        assert_eq!(Contract { separation: 1, ..bucket }.most_in(u64::MAX), u64::MAX);
+    }
+
+    #[test]
     fn keys_name_where_a_flow_comes_from() {
         let key = Key {
             source: Ipv4Addr::new(10, 0, 0, 1),
@@ -197,6 +265,7 @@ mod tests {
         };
         assert_eq!((key.check(), key.to_string()), (Ok(()), "10.0.0.1:* to *:7400".to_string()));
         assert_eq!(Key { destination_port: 0, ..key }.check(), Err(ContractError::Key));
-        assert_eq!(Key { source: Ipv4Addr::UNSPECIFIED, ..key }.check(), Err(ContractError::Key));
+        let anybody = Key { source: Ipv4Addr::UNSPECIFIED, destination_port: 7_401, ..key };
+        assert_eq!(anybody.check(), Err(ContractError::Key));
     }
 }

@@ -1,6 +1,7 @@
 //! What the agent of a switch's gates is asked and answers: values that travel as one line of JSON each.
 //!
-//! An answer belongs to the oldest request that has none yet. What a change answers is read back from the gates.
+//! An answer belongs to the oldest request that has none yet. What a change answers is read back from the gates. Who connects asks for
+//! the version first and goes on only if it is its own ([`check_version`]): an agent of another build would not do what is meant.
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{Contract, Key};
 
+/// The version of these lines, and of what contracts mean. Version 1 knew messages only, and no request for a version.
+pub const VERSION: u32 = 2;
 /// The most octets of a request, without the end of its line.
 pub const LONGEST_REQUEST: usize = 4_096;
 /// The most contracts of an agent.
@@ -23,6 +26,8 @@ pub const LIMIT_BURST: u32 = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
+    /// Asks for the version of the agent.
+    Version,
     /// Gives a flow a contract, or another one without forgetting what it has sent.
     Set {
         /// The number of the switch's port where the flow comes in.
@@ -56,6 +61,11 @@ pub enum Request {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "kebab-case")]
 pub enum Answer {
+    /// The version of the agent.
+    Version {
+        /// [`VERSION`] of its build.
+        version: u32,
+    },
     /// The contract that the flow has now.
     Set {
         /// The number of the switch's port.
@@ -131,7 +141,7 @@ pub struct PortState {
     pub others: Others,
 }
 
-/// Frames that came in without a contract.
+/// Frames that came in without a contract, and the excess of buckets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Others {
     /// IPv4: they went on, as best effort.
@@ -163,14 +173,15 @@ pub struct ContractState {
     pub counters: Counters,
 }
 
-/// What was counted under a contract.
+/// What was counted under a contract. Of messages nothing is excess; of a bucket nothing is early, rest or cut, and the excess is
+/// among [`Others`] too.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Counters {
-    /// Messages that were let through, or begun.
+    /// Messages that were let through, or begun; of a bucket, frames.
     pub messages: u64,
-    /// Frames that were let through.
+    /// Frames that were let through with the contract's codepoint.
     pub frames: u64,
-    /// Octets on the wire that were let through.
+    /// Octets on the wire of these frames.
     pub octets: u64,
     /// Frames dropped: the first of a message that came early, or was larger than a whole one.
     pub early: u64,
@@ -178,6 +189,8 @@ pub struct Counters {
     pub rest: u64,
     /// Frames dropped: for which the open message had no room.
     pub cut: u64,
+    /// Frames for which a bucket had no room: they were treated as what has no contract.
+    pub excess: u64,
 }
 
 impl Counters {
@@ -200,7 +213,28 @@ impl Request {
             Self::Limit { frames, .. } if !(1..=LARGEST_LIMIT).contains(frames) => {
                 Err(alloc::format!("a limit of {frames} frames per second: give 1 to {LARGEST_LIMIT}"))
             }
-            Self::Remove { .. } | Self::Clear | Self::List | Self::Limit { .. } => Ok(()),
+            Self::Version | Self::Remove { .. } | Self::Clear | Self::List | Self::Limit { .. } => Ok(()),
         }
+    }
+}
+
+/// Whether an agent that answered this to [`Request::Version`] can be worked with.
+///
+/// # Errors
+/// What is wrong and what to do.
+pub fn check_version(answer: &Answer) -> Result<(), String> {
+    const REMEDY: &str = "start the agent (`punctual gate serve`) of the same build";
+    match answer {
+        Answer::Version { version: VERSION } => Ok(()),
+        Answer::Version { version } => Err(alloc::format!(
+            "the agent of the gates speaks version {version}, and this program {VERSION}: {REMEDY}"
+        )),
+        Answer::Refused { reason: Refusal::Malformed, .. } => Err(alloc::format!(
+            "the agent of the gates speaks version 1, and this program {VERSION}: {REMEDY}"
+        )),
+        Answer::Refused { what, .. } => {
+            Err(alloc::format!("the agent of the gates does not serve us: {what}"))
+        }
+        other => Err(alloc::format!("the agent of the gates does not say its version, but {other:?}")),
     }
 }

@@ -3,8 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-use gate::protocol::{Answer, Counters, LONGEST_REQUEST, Request};
-use gate::{Contract, Key};
+use gate::protocol::{Answer, Counters, LONGEST_REQUEST, Refusal, Request, VERSION, check_version};
+use gate::{Contract, Key, Kind};
 
 const KEY: Key = Key {
     source: Ipv4Addr::new(10, 0, 0, 1),
@@ -12,8 +12,14 @@ const KEY: Key = Key {
     destination: Ipv4Addr::new(239, 255, 0, 9),
     destination_port: 7_401,
 };
-const CONTRACT: Contract =
-    Contract { octets: 5_064, separation: 5_000_000, tolerance: 300_000, window: 600_000, dscp: 46 };
+const CONTRACT: Contract = Contract {
+    kind: Kind::Messages,
+    octets: 5_064,
+    separation: 5_000_000,
+    tolerance: 300_000,
+    window: 600_000,
+    dscp: 46,
+};
 
 #[test]
 fn a_request_looks_like_this() {
@@ -27,9 +33,12 @@ fn a_request_looks_like_this() {
 
 #[test]
 fn answers_are_read_as_they_were_written() {
-    let counters = Counters { messages: 1, frames: 2, octets: 3, early: 4, rest: 5, cut: 6 };
+    let counters = Counters { messages: 1, frames: 2, octets: 3, early: 4, rest: 5, cut: 6, excess: 7 };
     assert_eq!(counters.dropped(), 15);
+    let bucket = Contract { kind: Kind::Bucket, tolerance: 0, window: 0, ..CONTRACT };
     for answer in [
+        Answer::Version { version: 7 },
+        Answer::Set { port: 1, key: Key::metatraffic(0).unwrap(), contract: bucket },
         Answer::Set { port: 1, key: KEY, contract: CONTRACT },
         Answer::Removed { port: 1, key: KEY, counters: Some(counters) },
         Answer::Cleared { contracts: 3 },
@@ -39,6 +48,20 @@ fn answers_are_read_as_they_were_written() {
         let line = serde_json::to_string(&answer).unwrap();
         assert_eq!(serde_json::from_str::<Answer>(&line).unwrap(), answer, "{line}");
     }
+}
+
+/// What an agent of version 1 answers, which does not know the request, and one of a later version.
+#[test]
+fn agents_of_another_version_are_refused() {
+    assert_eq!(serde_json::to_string(&Request::Version).unwrap(), r#"{"request":"version"}"#);
+    let read = |line: &str| check_version(&serde_json::from_str(line).unwrap());
+    assert_eq!(read(&format!(r#"{{"answer":"version","version":{VERSION}}}"#)), Ok(()));
+    let old = r#"{"answer":"refused","reason":"malformed","what":"unknown variant `version`"}"#;
+    assert!(read(old).unwrap_err().contains("speaks version 1, and this program 2: start the agent"));
+    assert!(read(r#"{"answer":"version","version":9}"#).unwrap_err().contains("speaks version 9"));
+    let full = Answer::Refused { reason: Refusal::Full, what: "there are 8 clients already".to_owned() };
+    assert!(check_version(&full).unwrap_err().contains("8 clients"));
+    assert!(check_version(&Answer::Cleared { contracts: 0 }).is_err());
 }
 
 #[test]
@@ -76,7 +99,7 @@ fn the_document_shows_requests_as_they_are() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md");
     let text = std::fs::read_to_string(path).unwrap();
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("{\"request\"")).collect();
-    assert_eq!(lines.len(), 5);
+    assert_eq!(lines.len(), 7);
     for line in lines {
         let request: Request = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
         assert_eq!((request.check(), serde_json::to_string(&request).unwrap()), (Ok(()), line.to_owned()));

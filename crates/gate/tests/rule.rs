@@ -1,7 +1,7 @@
 //! The rule of the gate, by search: what leaves it is never above the curve, and the curve is tight; who keeps a contract loses nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gate::{Contract, Gate};
+use gate::{Contract, Gate, Kind, Verdict};
 
 /// xorshift64: repeatable numbers from a seed.
 struct Random(u64);
@@ -16,7 +16,11 @@ impl Random {
 }
 
 fn contract(octets: u32, separation: u64, tolerance: u64, window: u64) -> Contract {
-    Contract { octets, separation, tolerance, window, dscp: 46 }
+    Contract { kind: Kind::Messages, octets, separation, tolerance, window, dscp: 46 }
+}
+
+fn bucket(octets: u32, separation: u64) -> Contract {
+    Contract { kind: Kind::Bucket, ..contract(octets, separation, 0, 0) }
 }
 
 /// Whether what passed between any two frames, both included, is at most what the curve allows; `less` nanoseconds tighter.
@@ -28,7 +32,11 @@ fn curve_holds(contract: &Contract, passed: &[(u64, u32)], less: u64) -> bool {
             let length = now - passed[first].0;
             match length.checked_sub(less) {
                 Some(length) => sum <= contract.most_in(length),
-                // Below zero the curve is that of a contract with so much less tolerance or window.
+                // Below zero the curve is that of a contract with so much less tolerance or window, or of a smaller bucket.
+                None if contract.kind == Kind::Bucket => {
+                    let missing = (less - length) * u64::from(contract.octets);
+                    (sum + missing.div_ceil(contract.separation)) <= contract.octets.into()
+                }
                 None => {
                     let both = contract.tolerance + contract.window + length;
                     both < less
@@ -96,6 +104,75 @@ fn no_sequence_of_frames_gets_more_through_than_the_curve_allows() {
         }
     }
     assert!(contracts == 128 && tried > 1_000_000, "{contracts} contracts, {tried} sequences");
+}
+
+#[test]
+fn no_sequence_of_frames_takes_more_out_of_a_bucket_than_the_curve_allows() {
+    let depth = if tiers::current().number("property.cases") > 1_000 { 5 } else { 4 };
+    let (mut tried, mut contracts) = (0, 0);
+    for separation in 1..=5 {
+        for octets in 1..=4 {
+            let contract = bucket(octets, separation);
+            let gate = Gate::new(contract);
+            assert!(
+                search(&gate, START, &mut Vec::new(), depth, 0, &mut tried),
+                "above the curve: {contract:?}"
+            );
+            contracts += 1;
+        }
+    }
+    assert!(contracts == 20 && tried > 1_000_000, "{contracts} contracts, {tried} sequences");
+}
+
+/// The octets that have passed fill the bucket exactly: one nanosecond less of it is not enough.
+#[test]
+fn the_curve_of_a_bucket_is_tight() {
+    for separation in 1..=5 {
+        for octets in 1..=4 {
+            let contract = bucket(octets, separation);
+            assert!(
+                !search(&Gate::new(contract), START, &mut Vec::new(), 3, 1, &mut 0),
+                "a curve one nanosecond tighter holds too: {contract:?}"
+            );
+        }
+    }
+}
+
+/// What a bucket has no room for, by arithmetic of its own: octets times the separation, never rounded, and the machine may round
+/// each frame up by less than a nanosecond.
+#[test]
+fn a_bucket_marks_what_it_has_and_nothing_more() {
+    let mut excess = 0;
+    for seed in tiers::current().seeds("property.cases") {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let octets = u32::try_from(1 + random.below(4_000)).unwrap();
+        let contract = bucket(octets, 1 + random.below(1_000_000));
+        let (whole, separation) = (u128::from(octets), u128::from(contract.separation));
+        let (mut gate, mut now, mut passed) = (Gate::new(contract), START, Vec::new());
+        let mut held = whole * separation;
+        for frames in 1..=60 {
+            let gap = random.below(1 + contract.separation / 4);
+            now += gap;
+            held = (held + u128::from(gap) * whole).min(whole * separation);
+            let octets = u32::try_from(1 + random.below(u64::from(octets))).unwrap();
+            let needs = u128::from(octets) * separation;
+            match gate.judge(now, octets) {
+                Verdict::Pass { .. } => {
+                    assert!(needs <= held, "seed {seed}: {contract:?} marks what it does not have");
+                    held -= needs;
+                    passed.push((now, octets));
+                }
+                Verdict::Excess => {
+                    excess += 1;
+                    let rounded = whole * frames;
+                    assert!(needs + rounded > held, "seed {seed}: {contract:?} has room, and does not mark");
+                }
+                other @ Verdict::Drop(_) => panic!("seed {seed}: {other:?}"),
+            }
+        }
+        assert!(curve_holds(&contract, &passed, 0), "seed {seed}: {contract:?} {passed:?}");
+    }
+    assert!(excess > 1_000, "{excess} frames of excess");
 }
 
 #[test]

@@ -60,7 +60,14 @@ impl Probes {
                 let granted = set_cores(&[core]).is_ok() && set_real_time(PRIORITY).is_ok();
                 // Whoever started it waits for this.
                 let _ = told.send(granted);
-                watch(core, late, &stop)
+                let mut stalls = Vec::new();
+                let keep = |stall| {
+                    if stalls.len() < MOST {
+                        stalls.push(stall);
+                    }
+                };
+                watch(core, late, keep, || stop.load(Ordering::Relaxed));
+                stalls
             });
             probes.threads.push(thread.map_err(crate::Error::system("a probe"))?);
             probes.real_time &= heard.recv().unwrap_or(false);
@@ -101,21 +108,41 @@ pub fn realtime() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn watch(core: usize, late: Duration, stop: &AtomicBool) -> Vec<Stall> {
+/// A probe on each core but one that says at once what it has seen, for as long as the process lives.
+///
+/// # Errors
+/// Which cores there are cannot be found out, or a thread cannot be started.
+pub(crate) fn tell(
+    late: Duration,
+    but: Option<usize>,
+    told: impl Fn(Stall) + Clone + Send + 'static,
+) -> Result<(), crate::Error> {
+    let cores = udp::thread::cores().map_err(|error| crate::Error::new(error.to_string(), ""))?;
+    for core in cores.into_iter().filter(|core| Some(*core) != but) {
+        let told = told.clone();
+        let thread = thread::Builder::new().name(format!("probe {core}")).spawn(move || {
+            // Without the priority it tells of delays that others cause, too.
+            let _ = (set_cores(&[core]), set_real_time(PRIORITY));
+            watch(core, late, told, || false);
+        });
+        thread.map_err(crate::Error::system("a probe"))?;
+    }
+    Ok(())
+}
+
+fn watch(core: usize, late: Duration, mut seen: impl FnMut(Stall), ended: impl Fn() -> bool) {
     let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
     let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);
-    let mut stalls = Vec::new();
     let mut slept = monotonic();
-    while !stop.load(Ordering::Relaxed) {
+    while !ended() {
         thread::sleep(PERIOD);
         let woke = monotonic();
         let from = slept.saturating_add(period);
-        if woke.saturating_sub(from) > late && stalls.len() < MOST {
-            stalls.push(Stall { from, to: woke, core });
+        if woke.saturating_sub(from) > late {
+            seen(Stall { from, to: woke, core });
         }
         slept = woke;
     }
-    stalls
 }
 
 #[cfg(test)]

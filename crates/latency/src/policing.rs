@@ -1,7 +1,7 @@
 //! What holds a flow to its contract at the first switch, with the parameters that let every conforming message pass.
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, Frames, UDP_IPV4_HEADERS, frame_bits};
 use crate::network::{Flow, FlowError, Policing, Port};
-use crate::units::{bits_in, least_time_of, rate_of, scale_up, time_of};
+use crate::units::{MILLISECOND, bits_in, least_bits_in, least_time_of, rate_of, scale_up, time_of};
 
 /// A message gate: at most `octets` in a window of `window` from the first frame of a message; the next message opens
 /// a window not before `separation` less `tolerance` after.
@@ -24,13 +24,37 @@ pub enum Counts {
     Wire,
     /// From destination address to payload, as meters of Open vSwitch: neither check sequence nor preamble nor gap, and
     /// padding only if it is still there. Small frames take more of the wire than is counted, up to twice as much.
+    /// Their buckets are filled up in whole milliseconds.
     Frame,
 }
+
+/// How often a bucket of Open vSwitch is filled up, in picoseconds: what a millisecond brings comes at its end. After a pause it gets
+/// no more than the whole milliseconds within burst / rate bring, so that a bucket of less than one is never filled.
+const FILLED_EACH: u64 = MILLISECOND;
 
 /// Octets of the smallest frame that a flow's meter can see, which is one of UDP over IPv4: without padding and tag.
 const LEAST_COUNTED: u64 = ETHERNET_HEADER + UDP_IPV4_HEADERS;
 
 impl Counts {
+    /// What a bucket gets at a time, in bits, rounded up.
+    fn filling(self, rate: u64) -> Option<u64> {
+        match self {
+            Self::Wire => Some(0),
+            Self::Frame => bits_in(FILLED_EACH, rate),
+        }
+    }
+
+    /// The capacity of a bucket that lets through all that one of `burst` bits does which is filled all the time. What is missing up
+    /// to the next filling must not be missing to a message, and after a pause, too, it has to be full but for that.
+    fn filled(self, burst: u64, rate: u64) -> Option<u64> {
+        let filling = self.filling(rate)?;
+        if filling == 0 {
+            return Some(burst);
+        }
+        let least = least_bits_in(FILLED_EACH, rate)?.max(1);
+        burst.checked_add(filling)?.div_ceil(least).checked_mul(filling)
+    }
+
     /// The most bits that are counted of a message: with padding and tags.
     fn most(self, frames: &Frames) -> Option<u64> {
         match self {
@@ -65,9 +89,10 @@ pub struct Meter {
 
 impl Meter {
     /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames,
-    /// whatever the frames.
+    /// whatever the frames. What has been filled in at the beginning of a window may be of the time before it.
     pub(crate) fn lets_through(&self, tag: u32) -> Option<(u64, u64)> {
-        Some((self.counts.on_wire(self.burst, tag)?, self.counts.on_wire(self.rate, tag)?))
+        let burst = self.burst.checked_add(self.counts.filling(self.rate)?)?;
+        Some((self.counts.on_wire(burst, tag)?, self.counts.on_wire(self.rate, tag)?))
     }
 }
 
@@ -140,6 +165,7 @@ impl Flow {
             None => serialised(spread, self.separation, counted, frames.largest, port.rate)?,
         };
         let burst = counted.checked_add(bits_in(jitter, rate)?)?;
+        let burst = counts.filled(burst, rate)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
     }
 

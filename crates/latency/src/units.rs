@@ -47,6 +47,11 @@ pub fn bits_in(time: u64, rate: u64) -> Option<u64> {
     scale_up(time, rate, SECOND)
 }
 
+/// Bits that pass in `time` picoseconds at `rate` bits per second, rounded down: for what is counted upon.
+pub fn least_bits_in(time: u64, rate: u64) -> Option<u64> {
+    scale_down(time, rate, SECOND)
+}
+
 /// Bits per second of `bits` every `time` picoseconds, rounded up; `None` if `time` is 0.
 pub fn rate_of(bits: u64, time: u64) -> Option<u64> {
     scale_up(bits, SECOND, time)

@@ -315,12 +315,14 @@ fn a_meter_that_counts_frames_lets_twice_as_much_through() {
     let Enforcement::Meter(Meter { burst, rate, counts }) = flow.enforcement(&ports, share).unwrap() else {
         panic!()
     };
-    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, and the message of 1,043 octets.
-    assert_eq!((rate, burst, counts), (8_344_000, 9_528, Counts::Frame));
-    assert_eq!(burst, (1_043_u64 * 8 + 1_181).next_multiple_of(8));
+    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, the message of 1,043 octets, and a millisecond for
+    // the bucket to be filled up; whole milliseconds, because no more is filled in after a pause.
+    assert_eq!((rate, burst, counts), (8_344_000, 3 * 8_344, Counts::Frame));
+    assert_eq!(burst, ((1_043_u64 * 8 + 1_181).next_multiple_of(8) + 8_344).next_multiple_of(8_344));
     let arrival = |flow: &Flow| flow.contenders(&ports, &[share]).unwrap()[1].arrival;
     let Arrival::Bucket { burst: taken, rate: taken_rate } = arrival(&flow) else { panic!() };
-    assert_eq!((taken, taken_rate), (2 * burst, 2 * rate));
+    // And another one that was filled up just before.
+    assert_eq!((taken, taken_rate), (2 * (burst + 8_344), 2 * rate));
     // A message that is padded passes with its padding.
     flow.largest_message = 1;
     flow.smallest_message = 1;
@@ -329,7 +331,7 @@ fn a_meter_that_counts_frames_lets_twice_as_much_through() {
     let Enforcement::Meter(Meter { burst, rate, .. }) = flow.enforcement(&ports, alone).unwrap() else {
         panic!()
     };
-    assert_eq!((burst, rate), (480, 480_000));
+    assert_eq!((burst, rate), (480 + 480, 480_000));
 }
 
 /// Gap 19: an urgent flow is refused for the sake of one below it, which the refusal names.

@@ -127,7 +127,9 @@ fn meters_are_set_to_what_the_model_says_they_count() {
     let (wire, frame) = (band(Counts::Wire), band(Counts::Frame));
     let apart = f64::from(wire.0) - f64::from(frame.0);
     assert!((apart - 6.0 * 24.0 * 8.0 / 50.0).abs() <= 1.0, "{wire:?} {frame:?}");
-    assert!(frame.1 <= wire.1, "{wire:?} {frame:?}");
+    // Its bucket is as much smaller, and up to two milliseconds of the rate larger, because it is filled in whole ones.
+    let (around, filling) = (6 * 24 * 8 / 1000 + 1, frame.0.div_ceil(1000));
+    assert!((wire.1 - around..=wire.1 + 2 * filling).contains(&frame.1), "{wire:?} {frame:?}");
 }
 
 fn ping(from: usize, to: usize) -> Packet {

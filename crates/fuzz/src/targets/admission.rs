@@ -233,7 +233,14 @@ pub fn admission_sample(payload: &[u8]) {
 }
 
 fn gate_contract() -> gate::Contract {
-    gate::Contract { octets: 5_064, separation: 5_000_000, tolerance: 0, window: 600_000, dscp: 26 }
+    gate::Contract {
+        kind: gate::Kind::Messages,
+        octets: 5_064,
+        separation: 5_000_000,
+        tolerance: 0,
+        window: 600_000,
+        dscp: 26,
+    }
 }
 
 fn gate_key() -> gate::Key {
@@ -248,8 +255,11 @@ fn gate_key() -> gate::Key {
 /// Every request and every answer, as a line each.
 pub(super) fn line_seeds() -> Vec<Vec<u8>> {
     let (key, contract, port) = (gate_key(), gate_contract(), 1);
+    let bucket = gate::Contract { kind: gate::Kind::Bucket, window: 0, dscp: 48, ..contract };
     let requests = [
+        GateRequest::Version,
         GateRequest::Set { port, key, contract },
+        GateRequest::Set { port, key: gate::Key::metatraffic(1).unwrap_or(key), contract: bucket },
         GateRequest::Remove { port, key },
         GateRequest::Clear,
         GateRequest::List,
@@ -258,6 +268,7 @@ pub(super) fn line_seeds() -> Vec<Vec<u8>> {
     let state = ContractState { port, key, contract, counters: Counters::default() };
     let ports = GatedPort { port, interface: "p1".to_owned(), limit: 9, others: OtherFrames::default() };
     let answers = [
+        Answer::Version { version: 2 },
         Answer::Set { port, key, contract },
         Answer::Removed { port, key, counters: Some(Counters::default()) },
         Answer::Cleared { contracts: 2 },

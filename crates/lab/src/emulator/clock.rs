@@ -26,6 +26,11 @@ impl LinkClock {
         self.real.saturating_sub(self.lag)
     }
 
+    /// How far it is behind the machine's clock.
+    pub(crate) const fn lag(&self) -> u64 {
+        self.lag
+    }
+
     /// The machine's time is `real`, and whoever asks wanted to be run at `asked` at the latest.
     pub(crate) fn advance(&mut self, asked: Option<u64>, real: u64) {
         let real = real.max(self.real);

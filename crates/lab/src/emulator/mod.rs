@@ -10,6 +10,9 @@ mod wire;
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike as _};
@@ -17,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::Queues;
 use crate::error::Error;
-use crate::probe::{monotonic, realtime};
+use crate::probe::{self, Stall, monotonic, realtime};
 use crate::tap::Tap;
 use clock::LinkClock;
 pub use port::QueueCount;
@@ -34,6 +37,9 @@ const AT_ONCE: usize = 64;
 const LONGEST_WAIT: u64 = 1_000_000;
 /// While frames are under way it wants to be run so often, in nanoseconds, to know when it was not.
 const TICK: u64 = 250_000;
+
+/// A core that wakes so much later than asked for has stood still.
+const STOOD_STILL: Duration = Duration::from_micros(250);
 
 /// A frame is handed over so much before its last bit would have left, in nanoseconds: until somebody at the other end hears of it
 /// it takes as long again.
@@ -148,10 +154,24 @@ pub fn run(description: &Description, listener: &UnixListener, ready: impl FnOnc
     // Without the priority the times are less even; the record of the lab says whether switches have it.
     let _ = udp::thread::set_real_time(PRIORITY);
     ready();
-    carry(&sockets, &mut ways, listener)
+    // How long the other cores have stood still, where those are who feed the links.
+    let stalled = Arc::new(AtomicU64::new(0));
+    if ways.iter().any(|way| way.port.is_some()) {
+        let stalled = Arc::clone(&stalled);
+        let add = move |stall: Stall| {
+            stalled.fetch_add(stall.to.saturating_sub(stall.from), Ordering::Relaxed);
+        };
+        probe::tell(STOOD_STILL, description.core, add)?;
+    }
+    carry(&sockets, &mut ways, listener, &stalled)
 }
 
-fn carry(sockets: &[Tap], ways: &mut [Way], listener: &UnixListener) -> Result<(), Error> {
+fn carry(
+    sockets: &[Tap],
+    ways: &mut [Way],
+    listener: &UnixListener,
+    stalled: &AtomicU64,
+) -> Result<(), Error> {
     let mut buffer = [0; LONGEST];
     let mut spare: Vec<Frame> = Vec::new();
     let serves = ways.iter().any(|way| way.port.is_some());
@@ -178,6 +198,11 @@ fn carry(sockets: &[Tap], ways: &mut [Way], listener: &UnixListener) -> Result<(
         // A wire alone holds frames for its delay at least, and makes up for nothing.
         clock.advance(asked.filter(|_| serves), monotonic());
         let (now, wall) = (clock.now(), realtime());
+        // Nobody on these cores has sent anything since; what the clock stood still for at the same time is made up for by it.
+        let time = stalled.swap(0, Ordering::Relaxed).saturating_sub(clock.lag());
+        if time > 0 {
+            ways.iter_mut().filter_map(|way| way.port.as_mut()).for_each(|port| port.fed_late(now, time));
+        }
         for way in &mut *ways {
             let (Some(from), Some(event)) = (sockets.get(way.from), events.get(way.from)) else { continue };
             if event.any() != Some(true) {

@@ -2,6 +2,10 @@
 //!
 //! Times are those of a clock that the caller keeps. What happens between two calls is worked out as it would have happened
 //! at the time: a frame that was served late is no reason for the next one to be later.
+//!
+//! A port whose link had nothing to carry while those stood still who feed it makes up for that: a real switch would not have stood
+//! still, and what it would have sent meanwhile comes in a heap. If that had to wait in a busy port it would take many times the
+//! stall until it is gone.
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -45,6 +49,9 @@ pub(crate) struct Port {
     free: u64,
     /// The frame on the link, and when its last bit has left.
     leaving: Option<(u64, usize, Frame)>,
+    /// Time of a stall that the link may still make up for, and until when.
+    idle: u64,
+    idle_until: u64,
 }
 
 /// A queue of frames, with the times when they came.
@@ -75,7 +82,18 @@ impl Port {
             places,
             free: 0,
             leaving: None,
+            idle: 0,
+            idle_until: 0,
         }
+    }
+
+    /// Those who feed it stood still until `now`, for `time`. What the link did not carry meanwhile it may carry at twice its rate, for as
+    /// long again.
+    pub(crate) fn fed_late(&mut self, now: u64, time: u64) {
+        self.begin(now);
+        let from = now.saturating_sub(time).max(self.free);
+        self.idle = if self.leaving.is_some() { 0 } else { now.saturating_sub(from) };
+        self.idle_until = now.saturating_add(time);
     }
 
     /// A frame has come, at `came`, which is not before the last one. What is given back has found no room: this frame, or the one
@@ -131,7 +149,10 @@ impl Port {
         let taken = self.queues.get_mut(highest).and_then(|queue| queue.frames.pop_front());
         if let Some((_, frame)) = taken {
             let bits = (SHORTEST.max(frame.len() as u64) + AROUND) * 8;
-            self.leaving = Some((start + (bits * SECOND).div_ceil(self.rate), highest, frame));
+            let time = (bits * SECOND).div_ceil(self.rate);
+            let saved = if start < self.idle_until { self.idle.min(time / 2) } else { 0 };
+            self.idle -= saved;
+            self.leaving = Some((start + time - saved, highest, frame));
         }
     }
 }
@@ -229,6 +250,27 @@ mod tests {
         }
         // A queue without room takes nothing.
         assert!(port(0, true).accept(0, frame(LOW, 1)).is_some());
+    }
+
+    #[test]
+    fn a_link_makes_up_for_what_it_did_not_carry_while_those_who_feed_it_stood_still() {
+        // It was busy for half of the stall, until 10,000.
+        let mut port = port(99, false);
+        assert_eq!(port.accept(0, frame(LOW, 0)), None);
+        assert_eq!(left(&mut port, FRAME), [(FRAME, 0)]);
+        port.fed_late(2 * FRAME, 2 * FRAME);
+        for number in 1..5 {
+            assert_eq!(port.accept(2 * FRAME, frame(LOW, number)), None);
+        }
+        let half = FRAME / 2;
+        let times = [(5, 1), (6, 2), (8, 3), (10, 4)].map(|(halves, number)| (halves * half, number));
+        assert_eq!(left(&mut port, 99 * FRAME), times);
+        // It does so for as long again as the stall was, and not at all if it was busy.
+        port.fed_late(200 * FRAME, 2 * FRAME);
+        assert_eq!(port.accept(202 * FRAME, frame(LOW, 0)), None);
+        port.fed_late(202 * FRAME + 1, FRAME);
+        assert_eq!(port.accept(202 * FRAME + 1, frame(LOW, 1)), None);
+        assert_eq!(left(&mut port, 999 * FRAME), [(203 * FRAME, 0), (204 * FRAME, 1)]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use gate::protocol::{
-    Answer, ContractState, LONGEST_REQUEST, MOST_CONTRACTS, PortState, Refusal, Request, USUAL_LIMIT,
+    Answer, ContractState, LONGEST_REQUEST, MOST_CONTRACTS, PortState, Refusal, Request, USUAL_LIMIT, VERSION,
 };
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
@@ -164,6 +164,7 @@ impl Agent {
         // A thread that panicked left the maps of the kernel as they are.
         let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match *request {
+            Request::Version => Answer::Version { version: VERSION },
             Request::Set { port, key, contract } => {
                 let index = self.index(port)?;
                 let is = program.set(index, &key, &contract).map_err(|error| {

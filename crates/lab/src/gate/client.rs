@@ -3,7 +3,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use gate::protocol::{Answer, Request};
+use gate::protocol::{Answer, Request, check_version};
 
 use crate::error::Error;
 
@@ -22,7 +22,7 @@ impl GateClient {
     /// Connects, from the network namespace of the calling thread.
     ///
     /// # Errors
-    /// Nobody is there.
+    /// Nobody is there, or an agent of another version.
     pub fn connect(address: SocketAddr) -> Result<Self, Error> {
         let failed = Error::system(format!("the agent of the gates at {address}"));
         let stream = TcpStream::connect_timeout(&address, PATIENCE).and_then(|stream| {
@@ -31,7 +31,10 @@ impl GateClient {
             stream.set_write_timeout(Some(PATIENCE))?;
             Ok(stream)
         });
-        Ok(Self { stream: BufReader::new(stream.map_err(failed)?) })
+        let mut client = Self { stream: BufReader::new(stream.map_err(failed)?) };
+        let version = client.ask(&Request::Version)?;
+        check_version(&version).map_err(|what| Error::new(format!("{address}: {what}"), ""))?;
+        Ok(client)
     }
 
     /// Asks for something.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The message gate as an XDP program: the rule of decision 3 for flows with a contract, a limit and the lowest class for
-// everything else. It must see frames before the switch does, and drop them before.
+// The message gate as an XDP program: the rule of decision 3 for flows with a contract, a bucket for discovery, a limit and the
+// lowest class for everything else. It must see frames before the switch does, and drop them before.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -21,17 +21,39 @@ struct key {
 struct contract {
   __u64 separation, tolerance, window; // ns
   __u32 octets;
-  __u8 tos, pad[3];
+  __u8 tos, kind, pad[2];
 };
+enum { MESSAGES, BUCKET };
 
 struct state {
   struct bpf_spin_lock lock;
   __u32 left; // octets left of the open message
-  __u64 next, open_until, refused_until, last, judged;
+  __u64 next, open_until, began, last, judged;
   __u64 messages, frames, octets; // let through
   __u64 early, rest, cut;         // dropped
-  __u32 late, late_before;        // whether frames of the last message came too late, and of the one before
+  // Of the message that frames came of last: what a whole one has still to come, whether it was refused, whether it had a pause before
+  // which it may have ended. Whether frames of the message opened last came too late and after a pause, and of the one before.
+  __u32 remaining;
+  __u8 refused, paused, late, late_before;
+  __u64 excess; // went on as what has no contract
 };
+
+// Whether a frame that does not fit into an open message is of the one that frames came of last, and not the first of the next: less than
+// the pause that a sender has before each message has gone by, and a message's time is not over.
+static __always_inline int goes_on(struct contract *contract, struct state *state, __u64 now, __u64 gap, __u64 quiet,
+                                   __u32 octets) {
+  __u64 most = contract->window + contract->separation;
+  if (octets > state->remaining && !state->paused)
+    return 0;
+  if (gap >= quiet && (quiet || !state->refused))
+    return 0;
+  if (state->refused) { // its last frame may be late, the next message may be early
+    most = contract->window / 2 + contract->separation / 2;
+    if (most < contract->window)
+      most = contract->window;
+  }
+  return now < state->began + most;
+}
 
 // What has no contract: a frame for each frame_ns, and as many at once as burst_ns has room for.
 struct port {
@@ -50,7 +72,7 @@ struct record {
   __u64 time, number;
   __u32 octets, verdict;
 };
-enum { OPEN, MORE, EARLY, REST, CUT };
+enum { OPEN, MORE, EARLY, REST, CUT, EXCESS };
 
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -133,7 +155,30 @@ static __always_inline struct contract *find(struct key *key) {
   if (contract)
     return contract;
   key->source_port = 0;
+  contract = bpf_map_lookup_elem(&contracts, key);
+  if (contract)
+    return contract;
+  // The ports of discovery, RTPS 2.5, 9.6.2.3: all that goes to those of one domain shares a contract.
+  __u32 port = bpf_ntohs(key->destination_port);
+  if (port < 7400)
+    return 0;
+  __u32 offset = (port - 7400) % 250;
+  if (offset != 0 && (offset < 10 || offset % 2 != 0))
+    return 0;
+  key->source = 0;
+  key->destination_port = bpf_htons(port - offset);
   return bpf_map_lookup_elem(&contracts, key);
+}
+
+// What nobody admitted goes on in the lowest class, if the limit of its port lets it.
+static __always_inline int unadmitted(__u32 ifindex, struct iphdr *ip, struct others *count) {
+  if (limited(ifindex)) {
+    count->limited++;
+    return XDP_DROP;
+  }
+  set_tos(ip, 0);
+  count->best_effort++;
+  return XDP_PASS;
 }
 
 SEC("xdp")
@@ -186,65 +231,78 @@ int gate(struct xdp_md *ctx) {
     if (contract)
       state = bpf_map_lookup_elem(&states, &key);
   }
-  if (!contract || !state) {
-    if (limited(ifindex)) {
-      count->limited++;
-      return XDP_DROP;
-    }
-    set_tos(ip, 0);
-    count->best_effort++;
-    return XDP_PASS;
-  }
+  if (!contract || !state)
+    return unadmitted(ifindex, ip, count);
 
-  __u64 now = bpf_ktime_get_ns(), number;
+  __u64 now = bpf_ktime_get_ns(), number, gap;
+  __u64 used = contract->tolerance + contract->window; // of the time between two messages
+  __u64 quiet = contract->separation > used ? contract->separation - used : 0;
   __u32 verdict;
   bpf_spin_lock(&state->lock);
   if (now < state->last)
     now = state->last; // another core was later at the clock but earlier at the lock
+  gap = now - state->last;
   state->last = now;
   number = state->judged++;
-  if (now < state->refused_until) {
-    verdict = REST;
-    state->rest++;
+  if (contract->kind == BUCKET) {
+    // measured by the time until it is full, so that nothing has to be filled; 1538 octets times an hour fit
+    __u64 full = (now > state->next ? now : state->next) +
+                 ((__u64)octets * contract->separation + contract->octets - 1) / contract->octets;
+    if (full - now > contract->separation) {
+      verdict = EXCESS;
+      state->excess++;
+    } else {
+      verdict = OPEN;
+      state->next = full;
+      state->messages++;
+    }
   } else if (now <= state->open_until && octets <= state->left) {
     verdict = MORE;
+    if (gap >= quiet)
+      state->paused = 1;
     state->left -= octets;
+    state->remaining = state->remaining > octets ? state->remaining - octets : 0;
+  } else if (goes_on(contract, state, now, gap, quiet, octets)) {
+    verdict = REST;
+    state->rest++;
+    state->remaining = state->remaining > octets ? state->remaining - octets : 0;
   } else if (octets <= contract->octets && now + contract->tolerance >= state->next) {
     verdict = OPEN;
     state->left = contract->octets - octets;
+    state->remaining = state->left;
+    state->began = now;
     state->open_until = now + contract->window;
     state->next = (now > state->next ? now : state->next) + contract->separation;
+    state->refused = 0;
+    state->paused = 0;
     state->late_before = state->late;
     state->late = 0;
     state->messages++;
-  } else if (now > state->open_until && now <= state->open_until + contract->separation / 2 &&
-             octets <= state->left) {
-    // the end of a message that was held up on its way; the next one may begin in its time. Twice, one after the other, it is
-    // the beginning of the next one, and the gate was opened in the middle of the one before
+  } else if (!state->refused && now > state->open_until &&
+             now <= state->began + contract->window + contract->separation / 2 && octets <= state->remaining &&
+             !state->late_before) {
+    // the end of a message that was held up on its way for long; the next one may begin in its time. Twice, one after the other, it may
+    // be the beginning of the next one
     verdict = REST;
     state->rest++;
-    if (state->late_before) {
-      state->late = 0;
-      state->late_before = 0;
-      state->left = 0;
-      state->refused_until = now + contract->window;
-    } else {
-      state->late = 1;
-      state->left -= octets;
-    }
+    state->late = 1;
+    state->remaining -= octets;
   } else { // the rest of this message is refused too, not frames here and there
     if (now <= state->open_until) {
       verdict = CUT;
       state->cut++;
-      state->refused_until = state->open_until;
     } else {
-      __u64 between = contract->window / 2 + contract->separation / 2;
       verdict = EARLY;
       state->early++;
-      state->refused_until = now + (between > contract->window ? between : contract->window);
+      state->began = now;
     }
     state->left = 0;
     state->open_until = 0;
+    state->remaining = contract->octets > octets ? contract->octets - octets : 0;
+    state->refused = 1;
+    state->paused = 0;
+    state->late = 0;
+    state->late_before = 0;
   }
   if (verdict <= MORE) {
     state->frames++;
@@ -262,6 +320,8 @@ int gate(struct xdp_md *ctx) {
       bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     }
   }
+  if (verdict == EXCESS)
+    return unadmitted(ifindex, ip, count);
   if (verdict > MORE)
     return XDP_DROP;
   set_tos(ip, contract->tos);

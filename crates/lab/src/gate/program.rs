@@ -9,13 +9,13 @@ use aya::programs::xdp::XdpLink;
 use aya::programs::{Xdp, XdpFlags};
 use aya::{Ebpf, EbpfLoader};
 use gate::protocol::{Counters, LIMIT_BURST, Others};
-use gate::{Contract, Key};
+use gate::{Contract, Key, Kind};
 
 use crate::error::Error;
 
 type KeyOctets = [u8; 16];
 type ContractOctets = [u8; 32];
-type StateOctets = [u8; 104];
+type StateOctets = [u8; STATE];
 type PortOctets = [u8; 32];
 type OthersOctets = [u8; 56];
 
@@ -24,6 +24,8 @@ const IF_NONE: u64 = 1;
 /// Octets of the log of judgements, if there is one; else the least that there can be.
 const LOG: u32 = 1 << 22;
 const NO_LOG: u32 = 4_096;
+/// Octets of the state of a contract.
+const STATE: usize = 112;
 /// Octets of one judgement.
 const JUDGEMENT: usize = 24;
 
@@ -36,7 +38,8 @@ pub struct Judgement {
     pub number: u64,
     /// Octets of the frame on the wire.
     pub octets: u32,
-    /// 0 opens a message, 1 is more of one; dropped are 2 early, 3 the rest, 4 cut.
+    /// 0 opens a message or finds room in a bucket, 1 is more of a message; dropped are 2 early, 3 the rest, 4 cut; 5 is the excess
+    /// of a bucket.
     pub verdict: u32,
 }
 
@@ -114,7 +117,7 @@ impl Program {
     pub fn set(&mut self, interface: u32, key: &Key, contract: &Contract) -> Result<Contract, Error> {
         let octets = key_octets(interface, key);
         if self.states.get(&octets, 0).is_err() {
-            self.states.insert(octets, [0; 104], IF_NONE).map_err(refused("states"))?;
+            self.states.insert(octets, [0; STATE], IF_NONE).map_err(refused("states"))?;
         }
         let set = self.contracts.insert(octets, contract_octets(contract), 0).map_err(refused("contracts"));
         if let Err(error) = set {
@@ -268,13 +271,14 @@ fn contract_octets(contract: &Contract) -> ContractOctets {
     put(&mut octets, 8, &contract.tolerance.to_ne_bytes());
     put(&mut octets, 16, &contract.window.to_ne_bytes());
     put(&mut octets, 24, &contract.octets.to_ne_bytes());
-    put(&mut octets, 28, &[contract.dscp << 2]);
+    put(&mut octets, 28, &[contract.dscp << 2, u8::from(contract.kind == Kind::Bucket)]);
     octets
 }
 
 fn contract_of(octets: &ContractOctets) -> Contract {
     let size = octets.get(24..).and_then(|octets| octets.first_chunk()).copied().unwrap_or_default();
     Contract {
+        kind: if octets.get(29) == Some(&1) { Kind::Bucket } else { Kind::Messages },
         octets: u32::from_ne_bytes(size),
         separation: number(octets, 0),
         tolerance: number(octets, 8),
@@ -292,6 +296,8 @@ fn counters_of(octets: &StateOctets) -> Counters {
         early: place(3),
         rest: place(4),
         cut: place(5),
+        // Behind what is known of the message that frames came of last.
+        excess: place(7),
     }
 }
 
@@ -310,9 +316,18 @@ mod tests {
         let octets = key_octets(9, &key);
         assert_eq!(octets[4..], [10, 1, 0, 2, 239, 255, 0, 1, 0x1c, 0xf3, 0x1c, 0xe8]);
         assert_eq!(key_of(&octets), (9, key));
-        let contract =
-            Contract { octets: 5_064, separation: 5_000_000, tolerance: 1, window: 600_000, dscp: 46 };
+        let contract = Contract {
+            kind: Kind::Messages,
+            octets: 5_064,
+            separation: 5_000_000,
+            tolerance: 1,
+            window: 600_000,
+            dscp: 46,
+        };
         let octets = contract_octets(&contract);
-        assert_eq!((octets[28], contract_of(&octets)), (0xb8, contract));
+        assert_eq!((&octets[28..], contract_of(&octets)), ([0xb8, 0, 0, 0].as_slice(), contract));
+        let bucket = Contract { kind: Kind::Bucket, ..contract };
+        let octets = contract_octets(&bucket);
+        assert_eq!((&octets[28..], contract_of(&octets)), ([0xb8, 1, 0, 0].as_slice(), bucket));
     }
 }

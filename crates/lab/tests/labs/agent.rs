@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use gate::protocol::{Answer, Refusal, Request};
-use gate::{Contract, Key};
+use gate::{Contract, Key, Kind};
 use lab::Lab;
 use lab::layout::GATE_PORT;
 use nix::sys::signal::{Signal, kill};
@@ -86,7 +86,8 @@ fn as_many_contracts_as_there_is_room_for_and_no_more() {
     let Some(_turn) = turn() else { return };
     let lab = up(&THREE.replace("MODEL", "gated"));
     let mut client = lab.gate("s1").unwrap();
-    let contract = Contract { octets: 84, separation: 1_000, tolerance: 0, window: 0, dscp: 10 };
+    let contract =
+        Contract { kind: Kind::Messages, octets: 84, separation: 1_000, tolerance: 0, window: 0, dscp: 10 };
     let key = |port: u16| Key {
         source: Ipv4Addr::new(10, 1, 0, 1),
         source_port: port,
@@ -122,6 +123,7 @@ fn gates_outlive_their_agent() {
         destination_port: 5_000,
     };
     let contract = Contract {
+        kind: Kind::Messages,
         octets: 10 * 130,
         separation: 3_600_000_000_000,
         tolerance: 0,

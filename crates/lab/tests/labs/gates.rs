@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
-use gate::{Contract, Gate, Key, class};
+use gate::{Contract, Gate, Key, Kind, class};
 use lab::Lab;
 use lab::gate::{Program, compile_to, mount_pins};
 
@@ -39,6 +39,7 @@ fn key(lab: &Lab, from: &str, source_port: u16, to: &str, destination_port: u16)
 /// One datagram of 64 octets for each 2 ms.
 fn each_two() -> Contract {
     Contract {
+        kind: Kind::Messages,
         octets: SMALL,
         separation: 2_000_000,
         tolerance: 0,
@@ -242,30 +243,20 @@ impl Drop for Pair {
     }
 }
 
-#[test]
-fn the_program_decides_as_the_rule_does() {
-    let Some(_turn) = turn() else { return };
-    let pair = Pair::new();
+/// Sends bursts and pauses of all kinds from 10.9.0.1:6000 to these places in turn, some frames larger than a whole message or bucket, and
+/// compares every judgement with the rule. How often each verdict occurred, and the program.
+fn replay(pair: &Pair, key: &Key, contract: Contract, places: &[&str]) -> ([u64; 6], Program) {
     let object = pair.folder.0.join("gate.o");
     compile_to(&object).unwrap();
-    let key = Key {
-        source: Ipv4Addr::new(10, 9, 0, 1),
-        source_port: 6_000,
-        destination: Ipv4Addr::new(10, 9, 0, 2),
-        destination_port: 5_000,
-    };
-    let contract =
-        Contract { octets: 1_500, separation: 700_000, tolerance: 100_000, window: 200_000, dscp: 46 };
     let mut program = pair.inside(&pair.far(), || {
         let mut program = Program::load(&object, &pair.pins(), true).unwrap();
         let index = nix::net::if_::if_nametoindex("p1").unwrap();
         program.attach(index, &pair.pins().join("port-1")).unwrap();
         program.limit(index, 1_000).unwrap();
-        assert_eq!(program.set(index, &key, &contract), Ok(contract));
+        assert_eq!(program.set(index, key, &contract), Ok(contract));
         program
     });
     let sender = pair.inside(&pair.near(), || std::net::UdpSocket::bind("10.9.0.1:6000").unwrap());
-    // Bursts and pauses of all kinds, some frames larger than a whole message.
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut below = |end: u64| {
         random ^= random << 13;
@@ -273,14 +264,15 @@ fn the_program_decides_as_the_rule_does() {
         random ^= random << 17;
         (random >> 11) % end
     };
-    let (mut gate, mut judged, mut seen) = (Gate::new(contract), 0_u64, [0_u64; 5]);
+    let (mut gate, mut judged, mut seen) = (Gate::new(contract), 0_u64, [0_u64; 6]);
     let octets = [0; 1_472];
     let mut passed: Vec<(u64, u32)> = Vec::new();
+    let mut places = places.iter().cycle();
     for _ in 0..40 {
         for _ in 0..50 {
             for _ in 0..=below(6) {
                 let size = usize::try_from((below(700) + 800 * (below(40) / 39)).min(1_472)).unwrap();
-                sender.send_to(&octets[..size], "10.9.0.2:5000").unwrap();
+                sender.send_to(&octets[..size], places.next().unwrap()).unwrap();
             }
             thread::sleep(Duration::from_micros(below(900)));
         }
@@ -294,6 +286,7 @@ fn the_program_decides_as_the_rule_does() {
                 gate::Verdict::Drop(gate::machine::Cause::Early) => 2,
                 gate::Verdict::Drop(gate::machine::Cause::Rest) => 3,
                 gate::Verdict::Drop(gate::machine::Cause::Cut) => 4,
+                gate::Verdict::Excess => 5,
             };
             assert_eq!(entry.verdict, rule, "frame {judged}: {entry:?}");
             seen[usize::try_from(rule).unwrap()] += 1;
@@ -302,7 +295,6 @@ fn the_program_decides_as_the_rule_does() {
             }
         }
     }
-    assert!(seen.iter().all(|count| *count > 20), "every verdict occurs: {seen:?}");
     for first in 0..passed.len() {
         let mut sum = 0;
         for (time, octets) in &passed[first..] {
@@ -312,8 +304,68 @@ fn the_program_decides_as_the_rule_does() {
         }
     }
     let (_, _, _, counters) = program.list()[0];
+    let frames = counters.frames - counters.messages;
     assert_eq!(
-        [counters.messages, counters.frames - counters.messages, counters.early, counters.rest, counters.cut],
+        [counters.messages, frames, counters.early, counters.rest, counters.cut, counters.excess],
         seen
     );
+    (seen, program)
+}
+
+#[test]
+fn the_program_decides_as_the_rule_does() {
+    let Some(_turn) = turn() else { return };
+    let pair = Pair::new();
+    let key = Key {
+        source: Ipv4Addr::new(10, 9, 0, 1),
+        source_port: 6_000,
+        destination: Ipv4Addr::new(10, 9, 0, 2),
+        destination_port: 5_000,
+    };
+    let contract = Contract {
+        kind: Kind::Messages,
+        octets: 1_500,
+        separation: 700_000,
+        tolerance: 100_000,
+        window: 200_000,
+        dscp: 46,
+    };
+    let (seen, _) = replay(&pair, &key, contract, &["10.9.0.2:5000"]);
+    assert!(seen[..5].iter().all(|count| *count > 20) && seen[5] == 0, "every verdict occurs: {seen:?}");
+}
+
+/// One bucket for all ports of discovery of a domain, and for no other port.
+#[test]
+fn the_program_fills_buckets_as_the_rule_does() {
+    let Some(_turn) = turn() else { return };
+    let pair = Pair::new();
+    let key = Key::metatraffic(0).unwrap();
+    let contract = Contract {
+        kind: Kind::Bucket,
+        octets: 1_400,
+        separation: 3_000_000,
+        tolerance: 0,
+        window: 0,
+        dscp: class::CONTROL,
+    };
+    let discovery = ["10.9.0.2:7400", "10.9.0.2:7410", "10.9.0.2:7648", "10.9.0.3:7400"];
+    let others = ["10.9.0.2:7401", "10.9.0.2:7411", "10.9.0.2:7650", "10.9.0.2:7390"];
+    let pairs = discovery.iter().zip(others).flat_map(|(one, other)| [*one, other]);
+    // Nobody else is at the link, so that everything is sent without being asked for.
+    let near = pair.near();
+    let line = format!("-n {near} neigh add 10.9.0.3 lladdr 02:00:00:00:00:98 dev eth0");
+    assert!(Command::new("ip").args(line.split(' ')).status().unwrap().success());
+    let (seen, program) = replay(&pair, &key, contract, &pairs.collect::<Vec<_>>());
+    let [marked, .., excess] = seen;
+    assert!(marked > 20 && excess > 20 && seen[1..5] == [0; 4], "{seen:?}");
+    // The excess is limited as, and counted among, what has no contract: half of all frames, and ports that are not discovery's.
+    let index = pair.inside(&pair.far(), || nix::net::if_::if_nametoindex("p1").unwrap());
+    let others = program.others(index);
+    let without = others.best_effort + others.limited;
+    let judged = marked + excess;
+    assert!(
+        others.limited > 0 && without >= excess + judged - 1,
+        "{others:?} of {judged}, {excess} of them excess"
+    );
+    assert!(without <= excess + judged + 1, "{others:?} of {judged}, {excess} of them excess");
 }
