@@ -33,8 +33,8 @@ impl ResourceManager {
     pub(crate) fn enter(&mut self, now: Duration, plan: Plan, granted: Granted) {
         let number = granted.number;
         self.next_grant = self.next_grant.max(number.saturating_add(1));
-        let old = granted.replaces.iter().filter_map(|old| self.grants.get(old));
-        let old = old.filter(|old| old.is_same_flow(&granted)).cloned().next();
+        let mut old = granted.replaces.iter().filter_map(|old| self.grants.get(old));
+        let old = old.find(|old| old.is_same_flow(&granted)).cloned();
         self.tuples.insert((granted.source, granted.destination), number);
         self.take_numbers(&granted);
         // Who is served already hears of it when it is in force.
