@@ -132,9 +132,10 @@ fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, 
     if listen.is_empty() {
         listen.push((Ipv4Addr::UNSPECIFIED, OPENFLOW).into());
     }
+    let domains = u16::try_from(arguments.domain.domain).into_iter().collect();
     Ok(Settings {
         network: controller::network(planned),
-        config: control::config::Config::default(),
+        config: control::config::Config { domains, ..control::config::Config::default() },
         listen,
         agents,
         store: store(arguments.store.as_deref())?,

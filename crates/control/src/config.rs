@@ -1,9 +1,12 @@
 //! What can be set, with its defaults.
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Settings of a resource manager.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
+    /// Domains whose discovery is in the reserved class; they share what the network has for it.
+    pub domains: Vec<u16>,
     /// How long a verdict holds after it was heard. It is repeated three times as often.
     pub lease: Duration,
     /// How long a switch, a gate agent, or after a start the asker of a stored grant, may be away before grants that
@@ -33,6 +36,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            domains: alloc::vec![0],
             lease: Duration::from_secs(6),
             grace: Duration::from_secs(10),
             answer: Duration::from_secs(15),

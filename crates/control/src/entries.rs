@@ -4,8 +4,10 @@
 //! |---|---|---|---|
 //! | 0 | 65,000 | frames of the bridge protocols (01:80:c2:00:00:0x) | dropped |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
+//! | 0 | 64,000 | from another switch, IPv4 with DSCP 48, if there is a reserved class | the same |
 //! | 0 | 60,000 | an admitted flow: port, addresses, UDP ports | meter, DSCP of its level, out; where it forks a group does that for each port |
 //! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
+//! | 0 | 400 | from a host behind a gate that is in order, IPv4 with DSCP 48, if there is a reserved class | table 1 |
 //! | 0 | 300 | ARP of a host | a copy to the manager, table 1 |
 //! | 0 | 200 | IPv4 and IPv6 of a known port | DSCP 0, table 1 |
 //! | 0 | 100 | anything else of a known port | table 1 |
@@ -16,10 +18,11 @@
 //! | 2 | 0 | the rest | to all ports of the tree but the one it came by |
 //!
 //! What has no entry in table 0 came by a port that is not in the network, and is dropped. Between switches the DSCP tells
-//! what is admitted: every frame that is not has 0 there, since the first switch has seen to that.
+//! what is admitted: every frame that is not has 0 there, or 48 in the reserved class, since the first switch has seen to that.
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use gate::class;
 use openflow::Message;
 use openflow::action::Action;
 use openflow::flow::{FlowFlags, FlowMod};
@@ -78,14 +81,21 @@ fn entry(table: TableId, priority: u16, fields: &[Oxm], instructions: Vec<Instru
     flow
 }
 
-/// What a switch has besides admitted flows and what is learned. `tree` are the links between switches that carry what is
-/// not admitted; `learning` are the hosts whose addresses are to be learned.
-pub(crate) fn base(
-    network: &Network,
-    switch: usize,
-    tree: &BTreeSet<usize>,
-    learning: &BTreeSet<usize>,
-) -> Table {
+/// What carries traffic that is not admitted.
+#[derive(Debug)]
+pub(crate) struct Carried<'m> {
+    /// Links between switches that carry it.
+    pub(crate) tree: &'m BTreeSet<usize>,
+    /// Hosts whose addresses are to be learned.
+    pub(crate) learning: BTreeSet<usize>,
+    /// Whether there is a reserved class.
+    pub(crate) reserved: bool,
+    /// Switches whose hosts have a part of it.
+    pub(crate) marked: &'m BTreeSet<usize>,
+}
+
+/// What a switch has besides admitted flows and what is learned.
+pub(crate) fn base(network: &Network, switch: usize, carried: &Carried<'_>) -> Table {
     let mut table = Table::default();
     let mut add = |flow: FlowMod| table.apply(&Message::FlowMod(flow));
     let goto = |table| alloc::vec![Instruction::GotoTable(table)];
@@ -97,17 +107,23 @@ pub(crate) fn base(
     for (index, link) in network.leaving(network.switch_node(switch)) {
         let port = Oxm::in_port(PortNo(link.number));
         if network.is_trunk(index) {
-            let carries = tree.contains(&index);
-            let unadmitted = [port, Oxm::eth_type(IPV4), Oxm::ip_dscp(0)];
-            let then = if carries { goto(SOURCES) } else { Vec::new() };
-            add(entry(TableId(0), 64_000, &unadmitted, then));
+            let carries = carried.tree.contains(&index);
+            let classes = [Some(class::BEST_EFFORT), carried.reserved.then_some(class::CONTROL)];
+            for dscp in classes.into_iter().flatten() {
+                let unadmitted = [port, Oxm::eth_type(IPV4), Oxm::ip_dscp(dscp)];
+                let then = if carries { goto(SOURCES) } else { Vec::new() };
+                add(entry(TableId(0), 64_000, &unadmitted, then));
+            }
             if !carries {
                 add(entry(TableId(0), 40_000, &[port], Vec::new()));
                 continue;
             }
+        } else if carried.reserved && carried.marked.contains(&switch) {
+            let reserved = [port, Oxm::eth_type(IPV4), Oxm::ip_dscp(class::CONTROL)];
+            add(entry(TableId(0), 400, &reserved, goto(SOURCES)));
         }
         flood.push(Bucket::of(alloc::vec![Action::output(PortNo(link.number))]));
-        if learning.contains(&link.to) {
+        if carried.learning.contains(&link.to) {
             let copy = alloc::vec![Action::controller()];
             add(entry(TableId(0), 300, &[port, Oxm::eth_type(ARP)], apply(copy, SOURCES)));
         }

@@ -23,6 +23,7 @@ mod operation;
 mod release;
 pub mod report;
 mod requests;
+mod reserved;
 mod resource_manager;
 mod restore;
 mod room;

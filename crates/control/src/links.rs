@@ -8,7 +8,7 @@ use latency::routes::Topology;
 use openflow::port::{Port, PortState};
 
 use crate::action::Action;
-use crate::entries;
+use crate::entries::{self, Carried};
 use crate::network::Network;
 use crate::operation::installs;
 use crate::resource_manager::ResourceManager;
@@ -87,27 +87,50 @@ impl ResourceManager {
         spanning::tree(&self.network, serves, |link| self.is_up(link))
     }
 
+    /// The switches whose hosts have a part of the reserved class. Once gates have been put right they stay in force when their agent
+    /// goes.
+    fn wanted_marked(&self) -> BTreeSet<usize> {
+        let ready =
+            |switch: &usize| self.has_gates(*switch) && self.phase(Site::Gates(*switch)) == Phase::Ready;
+        let ready = (0..self.network.switches.len()).filter(ready);
+        if self.reserved.is_ok() {
+            self.marked.iter().copied().chain(ready).collect()
+        } else {
+            BTreeSet::new()
+        }
+    }
+
+    /// What carries traffic that is not admitted, with this tree and these switches.
+    pub(crate) fn carried<'m>(&self, tree: &'m BTreeSet<usize>, marked: &'m BTreeSet<usize>) -> Carried<'m> {
+        Carried { tree, learning: self.learning(), reserved: self.reserved.is_ok(), marked }
+    }
+
     pub(crate) fn want_tree(&mut self) {
-        if self.wanted_tree() != self.tree && !self.chores.contains(&Work::Tree) {
+        let differs = self.wanted_tree() != self.tree || self.wanted_marked() != self.marked;
+        if differs && !self.chores.contains(&Work::Tree) {
             self.chores.push_front(Work::Tree);
         }
     }
 
-    /// Changes the tree: first links are closed that are not in the new one, everywhere; then others are opened. False
-    /// if something else has to end before.
+    /// Changes the tree: first links are closed that are not in the new one, everywhere; then others are opened, and hosts get their
+    /// part of the reserved class. False if something else has to end before.
     pub(crate) fn begin_tree(&mut self, now: Duration) -> bool {
         if self.changing() > 0 {
             return false;
         }
-        let wanted = self.wanted_tree();
+        let (wanted, marked) = (self.wanted_tree(), self.wanted_marked());
         let kept: BTreeSet<usize> = self.tree.intersection(&wanted).copied().collect();
+        let [now_there, closed, opened] = [
+            self.carried(&self.tree, &self.marked),
+            self.carried(&kept, &self.marked),
+            self.carried(&wanted, &marked),
+        ];
         let mut steps = Vec::new();
-        for (from, to) in [(&self.tree, &kept), (&kept, &wanted)] {
+        for (from, to) in [(&now_there, &closed), (&closed, &opened)] {
             let mut step = Step::default();
             for switch in 0..self.network.switches.len() {
-                let learning = self.learning();
-                let before = entries::base(&self.network, switch, from, &learning);
-                let after = entries::base(&self.network, switch, to, &learning);
+                let before = entries::base(&self.network, switch, from);
+                let after = entries::base(&self.network, switch, to);
                 let (less, more) = before.changes_to(&after);
                 if less.is_empty() && more.is_empty() {
                     continue;
@@ -116,6 +139,11 @@ impl ResourceManager {
                 step.tasks.extend(installs(switch, &messages, true).into_iter().flat_map(|step| step.tasks));
             }
             steps.push(step);
+        }
+        self.marked = marked;
+        if self.tree == wanted {
+            self.start(now, Kind::Tree, steps);
+            return true;
         }
         // What was learned may lead the old way.
         for switch in 0..self.network.switches.len() {

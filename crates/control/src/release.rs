@@ -180,7 +180,8 @@ impl ResourceManager {
         self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
     }
 
-    /// Takes a grant out of switches and gates. It is always begun.
+    /// Takes a grant out of switches and gates. False if another one is about to take its place: what is there is that one's if it comes,
+    /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
         let Some(grant) = self.grants.get(&number) else { return true };
         let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };

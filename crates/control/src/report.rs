@@ -1,8 +1,9 @@
 //! What can be seen of the manager: flows with what was promised and measured, refusals, switches.
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The manager's view.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -17,8 +18,40 @@ pub struct Report {
     pub refused_switches: Vec<(u64, String)>,
     /// Hosts with the addresses that they have or have been seen with.
     pub hosts: Vec<HostStatus>,
+    /// The reserved class for discovery.
+    pub reserved: ReservedStatus,
     /// Changes under way.
     pub operations: usize,
+}
+
+/// The reserved class: what each host may send above all levels.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReservedStatus {
+    /// Why there is none; empty if there is one.
+    pub reason: String,
+    /// Hosts that have a part of it.
+    pub hosts: usize,
+    /// The domains whose discovery is in it.
+    pub domains: Vec<u16>,
+    /// Octets on the wire that a host may send at once in each domain.
+    pub octets: u32,
+    /// Bits per second, on the wire, of each host in each domain.
+    pub rate: u64,
+}
+
+impl fmt::Display for ReservedStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { reason, hosts, octets, rate, .. } = self;
+        if reason.is_empty() {
+            let kilo = rate / 1_000;
+            write!(
+                f,
+                "Discovery of {hosts} hosts goes before all flows: {octets} octets at once and {kilo} kb/s of each; more is best effort"
+            )
+        } else {
+            write!(f, "Discovery is best effort: {reason}")
+        }
+    }
 }
 
 /// A pair of writer and reader.

@@ -19,6 +19,7 @@ use crate::entries;
 use crate::learning::Addresses;
 use crate::network::{Network, NetworkError};
 use crate::operation::Operation;
+use crate::reserved::Reserved;
 use crate::state::{Asked, Granted, Phase, Site, SwitchState, Timer, Turn, Work};
 
 /// The resource manager of a network.
@@ -38,6 +39,11 @@ pub struct ResourceManager {
     pub(crate) down: BTreeSet<usize>,
     /// Links between switches that carry what is not admitted.
     pub(crate) tree: BTreeSet<usize>,
+    /// The reserved class, or why there is none.
+    pub(crate) reserved: Result<Reserved, String>,
+    /// Switches that leave the codepoint of control on what comes from hosts: their gates have been seen in order, so that nobody
+    /// but them has set it.
+    pub(crate) marked: BTreeSet<usize>,
     /// Hosts by their addresses.
     pub(crate) located: BTreeMap<[u8; 4], usize>,
     pub(crate) grants: BTreeMap<u64, Granted>,
@@ -74,6 +80,7 @@ impl ResourceManager {
     /// What is wrong with the network.
     pub fn new(config: Config, network: Network, epoch: u64) -> Result<Self, NetworkError> {
         network.check()?;
+        let reserved = Reserved::of(&network, &config.domains);
         let port = |port: Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..port };
         let ports = network.links.iter().map(|link| port(link.port)).collect();
         let mut ledger = Ledger::new(ports, network.split);
@@ -84,6 +91,8 @@ impl ResourceManager {
                     |link: &crate::network::Link| link.to == node && network.switch_of(link.from).is_none();
                 let links = network.links.iter().enumerate().filter(|(_, link)| from_hosts(link));
                 let ports: Vec<usize> = links.map(|(port, _)| port).collect();
+                let taken = reserved.as_ref().map_or(0, |reserved| reserved.at(&network, index).len());
+                let guards = guards.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
                 ledger.limit_guards(index, &ports, guards);
             }
         }
@@ -99,6 +108,8 @@ impl ResourceManager {
             switches: Vec::new(),
             down: BTreeSet::new(),
             tree: BTreeSet::new(),
+            reserved,
+            marked: BTreeSet::new(),
             located,
             ethernet: BTreeMap::new(),
             grants: BTreeMap::new(),
@@ -130,10 +141,10 @@ impl ResourceManager {
         let has_gates = self.has_gates(switch);
         SwitchState {
             phase: away,
-            table: entries::base(&self.network, switch, &self.tree, &self.learning()),
+            table: entries::base(&self.network, switch, &self.carried(&self.tree, &self.marked)),
             version: 0,
             gates_phase: if has_gates { away } else { Phase::Ready },
-            gates: BTreeMap::new(),
+            gates: self.reserved.iter().flat_map(|reserved| reserved.at(&self.network, switch)).collect(),
             gates_version: 0,
             meters: BTreeSet::new(),
             groups: BTreeSet::new(),
@@ -248,9 +259,14 @@ impl ResourceManager {
         }
     }
 
+    /// Whether there are gates at a switch: its model has them, and hosts come in by it.
     pub(crate) fn has_gates(&self, switch: usize) -> bool {
-        let switch = self.network.switches.get(switch);
-        switch.is_some_and(|switch| matches!(switch.model.guard, Guard::Gates { .. }))
+        let is = |found: &crate::network::Switch| matches!(found.model.guard, Guard::Gates { .. });
+        let node = self.network.switch_node(switch);
+        let has_hosts = |_: &&crate::network::Switch| {
+            self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
+        };
+        self.network.switches.get(switch).filter(has_hosts).is_some_and(is)
     }
 
     /// Hosts whose ARP says something new: all, since the network file has no Ethernet addresses.

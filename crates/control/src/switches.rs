@@ -64,7 +64,7 @@ pub enum SwitchRefusal {
         /// The switch.
         switch: String,
     },
-    /// The switch has no gates according to its model.
+    /// The switch has no gates according to its model, or no host, so that its gates have nothing to do.
     NoGates(String),
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for SwitchRefusal {
                 )
             }
             Self::NoGates(switch) => {
-                write!(f, "{switch} has no gates according to its model: no agent is needed")
+                write!(f, "{switch} has no gates according to its model, or no hosts: no agent is needed")
             }
         }
     }
@@ -196,6 +196,9 @@ impl ResourceManager {
         let Guard::Gates { count, .. } = found.model.guard else {
             return Err(SwitchRefusal::NoGates(found.name.clone()));
         };
+        if !self.has_gates(switch) {
+            return Err(SwitchRefusal::NoGates(found.name.clone()));
+        }
         let needs = count.unwrap_or(0);
         if let Some(has) = room.filter(|has| *has < needs) {
             return Err(SwitchRefusal::TooFew { switch: found.name.clone(), what: "gates", has, needs });

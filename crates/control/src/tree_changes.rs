@@ -15,14 +15,14 @@ use crate::trees::still;
 impl ResourceManager {
     /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
     pub(crate) fn is_served(&self, pair: Pair, tree: &Granted) -> bool {
-        let former = self.asked.get(&pair).and_then(|asked| Some((asked.grant?, asked.progress)));
-        tree.is_tree()
-            && former.is_some_and(|(grant, progress)| {
-                let former = self.grants.get(&grant).filter(|former| tree.replaces.contains(&former.number));
-                let former = former.filter(|_| progress != Progress::Working);
-                former.is_some_and(|former| former.is_same_flow(tree) && former.pairs.contains(&pair))
-                    || former.is_some() && matches!(progress, Progress::Answered { .. })
-            })
+        let mut former = tree.replaces.iter().filter_map(|former| self.grants.get(former));
+        // Who is of the former tree, or has joined it just now, is of this one.
+        let changes = former.any(|former| former.is_same_flow(tree));
+        let has_one = self.asked.get(&pair).is_some_and(|asked| {
+            let answered = matches!(asked.progress, Progress::Answered { .. });
+            answered && asked.grant.is_some_and(|grant| tree.replaces.contains(&grant))
+        });
+        tree.is_tree() && (changes || has_one)
     }
 
     /// A tree is in force. Pairs of former grants are served by it from now on, if they have not asked for something else
@@ -155,9 +155,14 @@ impl ResourceManager {
             && grant.phase == GrantPhase::Held
             && !grant.pairs.is_empty()
             && !(0..grant.ends.len()).all(needs)
-            // Of one that was restored nobody knows yet who needs it.
-            && grant.pairs.iter().all(|pair| self.asked.contains_key(pair))
+            && self.all_have_asked(grant)
             && !self.is_entangled(grant.number)
+    }
+
+    /// Whether all pairs of a tree have asked for what it gives them. Of one that was restored nobody knows that at first.
+    pub(crate) fn all_have_asked(&self, tree: &Granted) -> bool {
+        let has = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(tree.number));
+        tree.pairs.iter().all(has)
     }
 
     /// Takes the branches of a tree away that nobody needs. It is always begun, or not needed.

@@ -34,7 +34,7 @@ impl ResourceManager {
         };
         let Some(tree) = self.grants.values().find(is_ours) else { return false };
         // Whoever is served by one that was restored has to say so before it changes.
-        let known = tree.pairs.iter().all(|pair| self.asked.contains_key(pair));
+        let known = self.all_have_asked(tree);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);
         if tree.phase != GrantPhase::Held || !known && !is_here {
             self.park(pair);

@@ -8,7 +8,9 @@ use wire::Guid;
 use wire::admission::{Socket, State};
 
 use crate::entries;
-use crate::report::{HopReport, HostStatus, MeasuredReport, PairReport, Report, SwitchStatus};
+use crate::report::{
+    HopReport, HostStatus, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
+};
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, End, Granted, Phase, Site, dscp};
@@ -22,6 +24,7 @@ impl ResourceManager {
             switches: (0..self.network.switches.len()).map(|switch| self.switch_status(switch)).collect(),
             refused_switches: self.refused_switches.iter().map(|(id, why)| (*id, why.clone())).collect(),
             hosts: self.hosts(),
+            reserved: self.reserved_status(),
             operations: self.operations.len(),
         }
     }
@@ -116,6 +119,25 @@ impl ResourceManager {
             meters: state.map_or(0, |state| state.table.meters()),
             groups: state.map_or(0, |state| state.groups.len()),
             addresses: state.map_or(0, |state| state.addresses.len()),
+        }
+    }
+
+    /// The reserved class, or why there is none.
+    pub fn reserved_status(&self) -> ReservedStatus {
+        let domains = self.config.domains.clone();
+        match &self.reserved {
+            Ok(reserved) => {
+                let bits = u128::from(reserved.contract.octets) * 8_000_000_000;
+                let rate = bits / u128::from(reserved.contract.separation.max(1));
+                ReservedStatus {
+                    reason: String::new(),
+                    hosts: reserved.hosts,
+                    domains,
+                    octets: reserved.contract.octets,
+                    rate: u64::try_from(rate).unwrap_or(u64::MAX),
+                }
+            }
+            Err(reason) => ReservedStatus { reason: reason.clone(), hosts: 0, domains, octets: 0, rate: 0 },
         }
     }
 

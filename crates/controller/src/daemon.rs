@@ -120,6 +120,7 @@ impl<'d> Daemon<'d> {
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let mut manager = ResourceManager::new(config, network, epoch)?;
+        log(&manager.reserved_status().to_string());
         let mut grants = Vec::new();
         for (number, grant) in store.grants()? {
             match serde_json::from_slice::<Grant>(&grant) {

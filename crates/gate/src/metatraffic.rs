@@ -16,7 +16,11 @@ const UNICAST: u16 = 10;
 pub const fn domain_of(port: u16) -> Option<u16> {
     let Some(above) = port.checked_sub(BASE) else { return None };
     let offset = above % DOMAIN_GAIN;
-    if offset == 0 || offset >= UNICAST && offset % 2 == 0 { Some(above / DOMAIN_GAIN) } else { None }
+    if offset == 0 || offset >= UNICAST && offset.is_multiple_of(2) {
+        Some(above / DOMAIN_GAIN)
+    } else {
+        None
+    }
 }
 
 impl Key {

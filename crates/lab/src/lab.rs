@@ -160,7 +160,7 @@ impl Lab {
         let switch = self.switch(switch)?;
         if !switch.gated {
             let what = format!("the switch \"{}\" has no gates", switch.name);
-            return Err(Error::new(what, "take a model with gates"));
+            return Err(Error::new(what, "take a model with gates, and a switch with a host"));
         }
         let managed = self.record.hosts.iter().any(|host| host.manager);
         let address = (gate_address(switch, managed), GATE_PORT);

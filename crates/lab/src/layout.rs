@@ -173,6 +173,10 @@ impl Layout {
             });
         }
         layout.add_links(network, carrying)?;
+        // Gates are where hosts come in; a switch between switches has nothing for an agent to do.
+        for switch in &mut layout.switches {
+            switch.gated &= !switch.host_ports.is_empty();
+        }
         let managed = hosts.iter().any(|host| host.manager);
         if !managed && let Some(switch) = loops(network) {
             let name = network.node_name(switch).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `punctual grm status`: what a manager has promised, to whom, and what was measured.
 use clap::Args;
+use control::report::ReservedStatus;
 use dds::qos::{Durability, Reliability};
 use dds::{Condition, DataReader, Duration, NO_STATUS, QosKind, States, WaitSet};
 use serde_json::Value;
@@ -101,6 +102,10 @@ fn text(view: &Value) -> Vec<String> {
         let (id, why) = (refused.get(0).and_then(Value::as_u64), refused.get(1).and_then(Value::as_str));
         lines.push(format!("  {:#x} is refused: {}", id.unwrap_or_default(), why.unwrap_or_default()));
     }
+    lines.push(String::new());
+    let reserved =
+        view.get("reserved").and_then(|class| serde_json::from_value::<ReservedStatus>(class.clone()).ok());
+    lines.push(reserved.map_or_else(|| "Discovery: unknown".to_owned(), |class| class.to_string()));
     lines.push(String::new());
     lines.push("Hosts".to_owned());
     for host in list(view, "hosts") {

@@ -5,18 +5,27 @@
 mod trees;
 mod ward;
 
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dds::assurance::State;
-use gate::protocol::{Answer, Request};
-use ward::{Ward, patiently, turn};
+use gate::Key;
+use gate::protocol::{Answer, ContractState, Request};
+use ward::{NETWORK, Ward, patiently, turn};
 
 pub(crate) const MILLISECOND: i64 = 1_000_000;
 
 /// Contracts in the gates of the switch.
 pub(crate) fn contracts(ward: &Ward) -> usize {
+    listed(ward).len()
+}
+
+fn listed(ward: &Ward) -> Vec<ContractState> {
     match ward.lab.gate("s1").unwrap().ask(&Request::List) {
-        Ok(Answer::List { contracts, .. }) => contracts.len(),
+        Ok(Answer::List { contracts, .. }) => contracts,
         other => panic!("{other:?}"),
     }
 }
@@ -93,4 +102,66 @@ fn a_manager_that_is_killed_comes_back_and_takes_over_what_it_has_promised() {
     }
     drop(writer);
     patiently("the end of the flow", || (ward.flow_entries() == 0 && contracts(&ward) == 0).then_some(()));
+}
+
+/// Three times what the display's link carries, from a host of its own, until this is dropped.
+struct Flood {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Flood {
+    fn new(ward: &Ward) -> Self {
+        let socket = ward.lab.on("stranger", || UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+        let to = (ward.lab.host_address("display").unwrap(), 9);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                // Nobody is there who would take them.
+                (0..3).for_each(|_| drop(socket.send_to(&[0; 1_200], to)));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+#[test]
+fn a_newcomer_is_found_during_a_flood_by_discovery_that_has_its_class() {
+    let Some(_turn) = turn() else { return };
+    let control = "control = { burst = 32_000, rate = \"4 Mb/s\" }\n";
+    let display = "ends = [\"display\", \"s1:2\"]\n";
+    let stranger = "[[host]]\nname = \"stranger\"\n[[link]]\nends = [\"stranger\", \"s1:4\"]\n";
+    let text = NETWORK.replace(display, &format!("{display}rate = \"10 Mb/s\"\n"));
+    let ward = Ward::of(&format!("{control}{text}{stranger}"));
+    let discovery = Key::metatraffic(0).unwrap();
+    patiently("the class", || {
+        let everywhere = listed(&ward).iter().filter(|state| state.key == discovery).count() == 4;
+        // An entry for each port that leads to a host.
+        (everywhere && ward.entries(400) == 4).then_some(())
+    });
+    let status = ward.status();
+    assert!(status.contains("Discovery of 4 hosts goes before all flows"), "{status}");
+    let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
+    let _flood = Flood::new(&ward);
+    let before = patiently("the flood, which is above what the link carries", || {
+        let queues = ward.sent("s1", 2);
+        (queues[0].1 > 100).then_some(queues)
+    });
+    let _writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    patiently("the newcomer", || (!reader.pairs().is_empty()).then_some(()));
+    let camera = listed(&ward).into_iter().find(|state| (state.port, state.key) == (1, discovery)).unwrap();
+    assert!(camera.counters.frames > 0 && camera.contract.dscp == gate::class::CONTROL, "{camera:?}");
+    // By the counters of the queues, discovery went past it.
+    let after = ward.sent("s1", 2);
+    let ((sent_before, _), (sent, lost)) = (before[before.len() - 1], after[after.len() - 1]);
+    assert!(sent > sent_before && lost == 0, "{before:?} {after:?}");
 }

@@ -15,7 +15,7 @@ use dds::{
 };
 use lab::{Lab, Options, check_programs, check_rights};
 
-const NETWORK: &str = r#"
+pub(crate) const NETWORK: &str = r#"
 [[switch-model]]
 name = "gated"
 ports = 8
@@ -125,14 +125,24 @@ impl Ward {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Entries of admitted flows in the switch, by their priority.
+    /// Entries of admitted flows in the switch.
     pub(crate) fn flow_entries(&self) -> usize {
         self.flow_entries_of("s1")
     }
 
     pub(crate) fn flow_entries_of(&self, switch: &str) -> usize {
+        self.entries_of(switch, 60_000)
+    }
+
+    /// Entries of the switch with a priority.
+    pub(crate) fn entries(&self, priority: u16) -> usize {
+        self.entries_of("s1", priority)
+    }
+
+    fn entries_of(&self, switch: &str, priority: u16) -> usize {
         let text = self.dump(switch, "dump-flows");
-        text.lines().filter(|line| line.contains("priority=60000")).count()
+        let wanted = format!("priority={priority},");
+        text.lines().filter(|line| line.contains(&wanted)).count()
     }
 
     /// Groups of a switch that are not that of everything else.
@@ -156,6 +166,28 @@ impl Ward {
         let devices = devices.unwrap();
         let line = devices.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
         line.split_whitespace().nth(8).unwrap().parse().unwrap()
+    }
+
+    /// Frames that each queue of a port has sent and dropped, the lowest first.
+    pub(crate) fn sent(&self, switch: &str, port: u32) -> Vec<(u64, u64)> {
+        let text = self.lab.classes(switch, port).unwrap();
+        let mut queues = Vec::new();
+        let mut minor = None;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["class", "htb", id, "parent", ..] => minor = id.strip_prefix("1:"),
+                ["Sent", _, "bytes", frames, _, "(dropped", dropped, ..] => {
+                    if let Some(minor) = minor.filter(|minor| *minor != "fffe") {
+                        let number = |text: &str| text.trim_end_matches(',').parse::<u64>().unwrap();
+                        queues.push((minor.to_owned(), (number(frames), number(dropped))));
+                    }
+                }
+                _ => {}
+            }
+        }
+        queues.sort_unstable();
+        queues.into_iter().map(|(_, counts)| counts).collect()
     }
 
     /// On a thread that is on the host of the participant.

@@ -75,6 +75,30 @@ fn two_readers_at_one_place_share_a_flow() {
     assert!(world.store.is_empty() && world.gates[0].is_empty());
 }
 
+/// A flow that another one is about to take the place of ends, and then the other one fails: nothing is left of either.
+#[test]
+fn a_flow_that_ends_while_its_heir_fails_leaves_nothing() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    world.ask(request(pair(1), 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    // The switch has the new entry; the gate says nothing yet.
+    world.answer(0);
+    assert_eq!(world.waiting.len(), 1);
+    world.withdraw(pair(1));
+    while world.waiting.len() > 1 {
+        world.answer(1);
+    }
+    world.disconnect_agent(0);
+    world.waiting.pop_front();
+    // It is back before the time is over that the last frames of the former flow have to leave.
+    world.connect_agent(0);
+    world.pass(Duration::from_secs(20));
+    assert!(world.store.is_empty() && world.gates[0].is_empty(), "{:?}", world.gates[0]);
+    assert_eq!(world.manager.report().switches[0].flows, 0);
+    assert!(world.switches[0].flows.iter().all(|flow| flow.priority != 60_000));
+}
+
 #[test]
 fn another_writer_with_the_same_tuple_is_refused() {
     let mut world = World::up(one_switch());

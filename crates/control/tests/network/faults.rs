@@ -228,3 +228,14 @@ fn a_participant_that_is_gone_takes_its_grants_with_it() {
     assert_eq!(world.state(pair(2)), Some(State::Admitted));
     assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
 }
+
+/// A switch between switches has gates by its model, and nobody whom they could hold.
+#[test]
+fn gates_of_a_switch_without_hosts_are_not_waited_for() {
+    let mut world = World::up(network(&open_vswitch(GATES), 3, &[0, 2], &[(0, 1), (1, 2)]));
+    world.ask(request(pair(1), 1, 0, 1, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    let refused = world.manager.gates_up(world.now, 0x11, None).unwrap_err();
+    assert!(refused.to_string().contains("s1 has no gates according to its model, or no hosts"), "{refused}");
+}

@@ -1,11 +1,14 @@
-//! The judge: what switches and gates have been told, simulated frame by frame under attack.
+//! The judge: what switches and gates have been told, simulated frame by frame under attack, with discovery of every host as its gate
+//! lets it through.
 use std::collections::BTreeMap;
 
-use frames::{Bounds, Contract, Effort, Flow, Hop, Network, Node, Policer, Search};
+use control::network::Network as Managed;
+use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node, Policer, Port, Search};
 use latency::framing::Framing;
 use wire::admission::Verdict;
 
-use crate::world::{Trace, World};
+use crate::switch::Packet;
+use crate::world::{Trace, World, address, mac};
 
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;
@@ -17,15 +20,28 @@ pub(crate) struct Case {
     pub(crate) trace: Trace,
 }
 
-/// Attacks every flow; an error if a frame is later than its verdict says.
-pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), String> {
+/// The level of control, above all others.
+const ABOVE: u8 = LEVELS - 1;
+
+/// Attacks every flow; an error if a frame is later than its verdict says, or if more of control waits at a port than the network file
+/// allows.
+pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), String> {
+    let discovery: Vec<_> = (0..world.network.hosts.len())
+        .filter_map(|host| {
+            let contract = world.discovery_of(host)?;
+            Some((host, contract, world.send(host, announcement(host))))
+        })
+        .collect();
+    let world = &*world;
+    // Its source is another host at the same switch, so that all of its link is there for it.
+    let extra = discovery.iter().map(|_| Node::Host);
     let nodes = (0..world.network.hosts.len()).map(|_| Node::Host).chain(world.network.switches.iter().map(
         |switch| Node::Switch {
             fastest: switch.model.least_multiplexing,
             slowest: switch.model.most_multiplexing,
         },
     ));
-    let ports = world.network.links.iter().map(|link| frames::Port {
+    let ports = world.network.links.iter().map(|link| Port {
         from: link.from,
         to: link.to,
         picoseconds_per_octet: 8_000_000_000_000 / link.port.rate,
@@ -33,6 +49,8 @@ pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), Stri
         best_effort: link.port.best_effort.into(),
         buffer: u64::MAX,
     });
+    let nodes: Vec<Node> = nodes.chain(extra).collect();
+    let mut ports: Vec<Port> = ports.collect();
     // Pairs at one place are one flow, and so are those of a tree.
     let mut flows: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
     for case in cases {
@@ -90,8 +108,45 @@ pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), Stri
             babbles: false,
         }
     });
-    let flows = flows.collect();
-    let network = Network::new(nodes.collect(), ports.collect(), flows).map_err(|error| error.to_string())?;
+    let mut flows: Vec<Flow> = flows.collect();
+    let first_extra = nodes.len() - discovery.len();
+    for (index, (host, contract, arrived)) in discovery.iter().enumerate() {
+        let (access, _) = world.network.leaving(*host).next().unwrap();
+        let own = ports.len();
+        ports.push(Port { from: first_extra + index, ..ports[access].clone() });
+        let mut tree = vec![Hop { port: own, level: ABOVE }];
+        for (_, _, trace) in arrived {
+            for (port, dscp) in &trace[1..] {
+                assert_eq!(
+                    *dscp,
+                    gate::class::CONTROL,
+                    "discovery that the gate marks is in the class: {trace:?}"
+                );
+                if tree.iter().all(|hop| hop.port != *port) {
+                    tree.push(Hop { port: *port, level: ABOVE });
+                }
+            }
+        }
+        if tree.len() == 1 {
+            continue;
+        }
+        let (burst, octets, period) =
+            (contract.octets.into(), contract.octets.into(), contract.separation * NANOSECOND);
+        flows.push(Flow {
+            tree,
+            frames: vec![if (seed + index as u64).is_multiple_of(3) { 84 } else { 1_538 }],
+            shortest: 0,
+            contract: Contract::Bucket { burst, octets, period },
+            policer: Some(Policer::Meter { burst, octets, period, counts: Counts::Wire }),
+            // Some flood, the others send what they may when it is worst.
+            babbles: (seed / 3 + index as u64).is_multiple_of(2),
+        });
+    }
+    claims.latency.resize_with(flows.len(), Vec::new);
+    for (latency, flow) in claims.latency.iter_mut().zip(&flows) {
+        latency.resize(flow.tree.len(), None);
+    }
+    let network = Network::new(nodes, ports, flows).map_err(|error| error.to_string())?;
     let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };
     for (flow, case) in cases.iter().enumerate() {
         for hop in network.deliveries(flow) {
@@ -99,10 +154,45 @@ pub(crate) fn judge(world: &World, cases: &[Case], seed: u64) -> Result<(), Stri
             if found.outcome.excess_count > 0 {
                 return Err(format!("a frame is late: {:?} {:?}", found.outcome.excesses, case.verdict));
             }
-            if found.outcome.policed.iter().sum::<u64>() > 0 {
+            if found.outcome.policed[..cases.len()].iter().sum::<u64>() > 0 {
                 return Err(format!("a gate drops what it should let through: {:?}", case.verdict));
             }
+            control_fits(&world.network, &found.outcome.level_backlog)?;
         }
     }
     Ok(())
+}
+
+/// Control that waits at a port is a burst at most, and what comes while the frame on the wire leaves.
+fn control_fits(network: &Managed, backlog: &[[u64; LEVELS as usize]]) -> Result<(), String> {
+    for (index, (link, backlog)) in network.links.iter().zip(backlog).enumerate() {
+        let waits = backlog[usize::from(ABOVE)] * 8;
+        let control = link.port.control.filter(|_| network.switch_of(link.from).is_some());
+        let frame = u64::from(link.port.largest_frame.max(link.port.best_effort)) * 8;
+        let most = control.map_or(0, |control| {
+            control.burst
+                + (u128::from(control.rate) * u128::from(frame)).div_ceil(link.port.rate.into()) as u64
+        });
+        if waits > most && network.switch_of(link.from).is_some() {
+            return Err(format!(
+                "{waits} bits of control wait at {}, at most {most} may",
+                network.port_name(index)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A participant's announcement to everybody.
+pub(crate) fn announcement(from: usize) -> Packet {
+    Packet {
+        from: mac(from),
+        to: [1, 0, 0x5e, 0x7f, 0, 1],
+        kind: 0x0800,
+        source: address(from),
+        destination: [239, 255, 0, 1],
+        protocol: 17,
+        ports: (40_000, 7_400),
+        dscp: 0,
+    }
 }

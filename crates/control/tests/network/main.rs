@@ -6,6 +6,7 @@ mod faults;
 mod judge;
 mod networks;
 mod random;
+mod reserved;
 mod room;
 mod seeds;
 mod switch;

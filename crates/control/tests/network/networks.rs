@@ -2,6 +2,7 @@
 use control::network::{Host, Link, Network, Switch};
 use latency::network::{Buffer, Port};
 use latency::policing::Counts;
+use latency::port::Control;
 use latency::split::Split;
 use latency::switch::{Guard, Others, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
@@ -38,15 +39,27 @@ pub(crate) fn network(
     hosts: &[usize],
     cables: &[(usize, usize)],
 ) -> Network {
+    network_with(None, model, switches, hosts, cables)
+}
+
+/// The same, with traffic of control.
+pub(crate) fn network_with(
+    control: Option<Control>,
+    model: &SwitchModel,
+    switches: usize,
+    hosts: &[usize],
+    cables: &[(usize, usize)],
+) -> Network {
     let count = hosts.len();
     let mut links: Vec<Link> = Vec::new();
     let mut used = vec![0_u32; switches];
-    let others = Others { best_effort: true, control: None };
+    let others = Others { best_effort: true, control };
     let inside = model.port(model.rate, 0, others).unwrap();
     let outside = Port {
         least_multiplexing: 0,
         most_multiplexing: 0,
         queues: 5,
+        control: None,
         buffer: Buffer::Shared(1 << 40),
         ..inside
     };

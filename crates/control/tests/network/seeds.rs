@@ -3,11 +3,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use control::network::Network;
+use latency::port::Control;
 use openflow::flow::FlowMod;
 use wire::admission::{Contract, Request, State, Verdict};
 
-use crate::judge::{Case, judge};
-use crate::networks::{GATES, METERS, network, open_vswitch};
+use crate::judge::{Case, announcement, judge};
+use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
 use crate::switch::{Packet, Switch};
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
@@ -44,7 +45,13 @@ fn some_network(random: &mut Random, is_crowd: bool) -> Network {
         }
     }
     let guard = if !is_crowd && random.one_in(5) { METERS } else { GATES };
-    network(&open_vswitch(guard), switches, &hosts, &cables.into_iter().collect::<Vec<_>>())
+    let control = random.one_in(2).then(|| Control {
+        // Too little for everybody, hardly enough, and more.
+        burst: *random.of(&[40_000, 160_000, 240_000]),
+        rate: *random.of(&[500_000, 2_000_000]),
+    });
+    let cables: Vec<_> = cables.into_iter().collect();
+    network_with(control, &open_vswitch(guard), switches, &hosts, &cables)
 }
 
 impl Play {
@@ -209,7 +216,7 @@ impl Play {
             source: address(from),
             destination: address(to),
             protocol: 17,
-            ports: (7_400, 7_411),
+            ports: (7_400, *self.random.of(&[7_400, 7_410, 7_411])),
             dscp,
         };
         let forged = self.asked.values().nth(self.random.below(self.asked.len().max(1)));
@@ -222,9 +229,14 @@ impl Play {
             }
             None => plain,
         };
+        let discovery = self
+            .world
+            .discovery_of(from)
+            .filter(|_| packet.kind == 0x0800 && gate::metatraffic::domain_of(packet.ports.1) == Some(0));
         for (_, _, trace) in self.world.send(from, packet) {
             let after = trace.iter().skip(1);
-            let has_level = after.clone().any(|(_, dscp)| *dscp != 0) && packet.kind == 0x0800;
+            let allowed = |dscp: u8| dscp == 0 || dscp == gate::class::CONTROL && discovery.is_some();
+            let has_level = after.clone().any(|(_, dscp)| !allowed(*dscp)) && packet.kind == 0x0800;
             assert!(!has_level, "{packet:?} from {from} has a level: {trace:?}");
         }
     }
@@ -331,7 +343,7 @@ impl Play {
         }
         let cases = self.check();
         if self.random.one_in(4)
-            && let Err(reason) = judge(&self.world, &cases, self.random.next())
+            && let Err(reason) = judge(&mut self.world, &cases, self.random.next())
         {
             panic!("{reason}");
         }
@@ -372,7 +384,17 @@ impl Play {
         assert_eq!(copies, forks, "groups and grants");
         let contracts: usize = self.world.gates.iter().map(BTreeMap::len).sum();
         let meters: usize = self.world.switches.iter().map(|switch| switch.meters.len()).sum();
-        assert_eq!(contracts + meters, self.world.store.len());
+        let reserved = report.reserved.hosts;
+        assert_eq!(contracts + meters, self.world.store.len() + reserved);
+        // The discovery of every host that has a part of the class has it all the way.
+        assert!(reserved == 0 || reserved == self.world.network.hosts.len());
+        for host in 0..self.world.network.hosts.len() {
+            assert_eq!(self.world.discovery_of(host).is_some(), reserved > 0);
+            let wanted = if reserved > 0 { gate::class::CONTROL } else { gate::class::BEST_EFFORT };
+            for (_, _, trace) in self.world.send(host, announcement(host)) {
+                assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == wanted), "{trace:?}");
+            }
+        }
     }
 }
 

@@ -324,7 +324,7 @@ fn no_frame_of_a_tree_is_late_under_attack() {
     let asked = request(other, 1, 4, 2, (5100, 7000), at_once(16_004, 7 * MS), 6 * MS);
     let trace = world.send(4, packet_of(&asked, 4, 2, verdict.dscp)).remove(0).2;
     cases.push(Case { verdict, contract: at_once(16_004, 7 * MS), trace });
-    judge(&world, &cases, random.next()).unwrap();
+    judge(&mut world, &cases, random.next()).unwrap();
     // A claim that is too small is found out, so that the judge has looked at the branches.
     for late in 0..4 {
         let mut cases: Vec<Case> = cases
@@ -332,6 +332,6 @@ fn no_frame_of_a_tree_is_late_under_attack() {
             .map(|case| Case { verdict: case.verdict.clone(), trace: case.trace.clone(), ..*case })
             .collect();
         cases[late].verdict.bound = MS / 2;
-        assert!(judge(&world, &cases, random.next()).is_err(), "{late}");
+        assert!(judge(&mut world, &cases, random.next()).is_err(), "{late}");
     }
 }

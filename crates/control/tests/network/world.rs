@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) manager: ResourceManager,
     pub(crate) switches: Vec<Switch>,
     pub(crate) gates: Vec<BTreeMap<GateKey, gate::Contract>>,
+    /// Whether a gate is at the ports of a switch at all: since its agent came for the first time.
+    pub(crate) attached: Vec<bool>,
     /// Whether switch and agent are connected.
     pub(crate) connected: Vec<bool>,
     pub(crate) agents: Vec<bool>,
@@ -89,6 +91,7 @@ impl World {
             manager,
             switches: (0..count).map(|_| Switch::default()).collect(),
             gates: vec![BTreeMap::new(); count],
+            attached: vec![false; count],
             connected: vec![false; count],
             agents: vec![false; count],
             down: BTreeSet::new(),
@@ -137,7 +140,9 @@ impl World {
     }
 
     pub(crate) fn has_gates(&self, switch: usize) -> bool {
+        let node = self.network.switch_node(switch);
         matches!(self.network.switches[switch].model.guard, latency::switch::Guard::Gates { .. })
+            && self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
     }
 
     fn port(&self, link: usize) -> Port {
@@ -188,6 +193,7 @@ impl World {
     pub(crate) fn connect_agent(&mut self, switch: usize) {
         if self.has_gates(switch) {
             self.agents[switch] = true;
+            self.attached[switch] = true;
             let datapath = self.network.switches[switch].datapath;
             self.manager.gates_up(self.now, datapath, None).unwrap();
             self.collect();
@@ -390,6 +396,31 @@ impl World {
         self.verdicts.get(&pair).map(|verdict| verdict.state)
     }
 
+    /// What the gate of a host's port has for the discovery of domain 0.
+    pub(crate) fn discovery_of(&self, host: usize) -> Option<gate::Contract> {
+        let (link, to) = self.network.leaving(host).map(|(index, link)| (index, link.to)).next()?;
+        let port = self.network.links[Network::back(link)].number;
+        let flow = gate::Key::metatraffic(0)?;
+        self.gates[self.network.switch_of(to)?].get(&GateKey { port, flow }).copied()
+    }
+
+    /// A packet behind the gate of its port, as far as the reserved class goes: nobody but the gate sets its codepoint. What has a level
+    /// without being admitted is left to the switch, as if there were no gate.
+    fn gated(&self, switch: usize, port: u32, packet: Packet) -> Packet {
+        if !self.attached[switch] || packet.kind != 0x0800 {
+            return packet;
+        }
+        let domain = gate::metatraffic::domain_of(packet.ports.1).filter(|_| packet.protocol == 17);
+        let flow = domain.and_then(gate::Key::metatraffic);
+        let contract = flow.and_then(|flow| self.gates[switch].get(&GateKey { port, flow }));
+        let dscp = match contract {
+            Some(contract) => contract.dscp,
+            None if packet.dscp == gate::class::CONTROL => gate::class::BEST_EFFORT,
+            None => packet.dscp,
+        };
+        Packet { dscp, ..packet }
+    }
+
     /// Sends a packet from a host: to which hosts it comes, each with its way.
     pub(crate) fn send(&mut self, host: usize, packet: Packet) -> Vec<(usize, Packet, Trace)> {
         let (first, _) = self.network.leaving(host).next().unwrap();
@@ -410,6 +441,7 @@ impl World {
                 continue;
             };
             let in_port = self.network.links[Network::back(link)].number;
+            let packet = if link == first { self.gated(switch, in_port, packet) } else { packet };
             let fate = self.switches[switch].forward(in_port, packet);
             for (table, cookie, packet) in fate.copies {
                 copies.push((switch, in_port, table, cookie, packet));

@@ -10,4 +10,5 @@ mod gates;
 mod life;
 mod links;
 mod queues;
+mod reserved;
 mod traffic;
