@@ -81,7 +81,7 @@ impl ResourceManager {
             return true;
         }
         if grant.contract == wish.contract && suits(grant.ends.first(), &wish) {
-            self.join(now, number, pair, 0, own);
+            self.join(now, number, pair, 0);
             return true;
         }
         let mut pairs = grant.pairs.clone();
@@ -125,14 +125,8 @@ impl ResourceManager {
         wish
     }
 
-    /// A grant that is in force serves the pair, too, at this end.
-    pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize, own: Option<u64>) {
-        if let Some(old) = own.filter(|own| *own != number) {
-            if let Some(asked) = self.asked.get_mut(&pair) {
-                asked.grant = None;
-            }
-            self.leave(now, old, pair, "it asked for something else");
-        }
+    /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
+    pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize) {
         let mut serial = 0;
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.progress = Progress::Working;

@@ -63,7 +63,11 @@ impl ResourceManager {
         }
         match failed {
             None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+                let former = asked.grant.filter(|former| *former != number);
                 self.admitted(now, pair, number);
+                if let Some(former) = former {
+                    self.give_way(now, former, number, &BTreeSet::from([pair]));
+                }
             }
             None => asked.progress = Progress::Parked,
             Some(reason) => {

@@ -45,7 +45,7 @@ impl ResourceManager {
             if !suits(tree.ends.get(at), wish) {
                 return false;
             }
-            self.join(now, number, pair, at, own);
+            self.join(now, number, pair, at);
             return true;
         }
         // A flow of its own that serves it is as good as a branch.
