@@ -262,7 +262,14 @@ impl ResourceManager {
                 None => {}
             }
         }
-        for old in former {
+        // What was to be replaced may have been replaced by another one meanwhile.
+        let serves = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(number));
+        let others = self.grants.values().filter(|other| {
+            let has_ours = other.pairs.intersection(&pairs).any(serves);
+            other.number != number && !former.contains(&other.number) && has_ours
+        });
+        let others: Vec<u64> = others.map(|other| other.number).collect();
+        for old in former.into_iter().chain(others) {
             self.give_way(now, old, number, &pairs);
         }
         for pair in pairs {
