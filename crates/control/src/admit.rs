@@ -15,9 +15,9 @@ use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
-use crate::requests::{Obstacle, Wish};
+use crate::requests::{Goal, Obstacle, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
+use crate::state::{End, GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
@@ -52,9 +52,15 @@ impl ResourceManager {
                 return true;
             }
         };
+        if self.served_by_tree(now, &wish, own) {
+            return true;
+        }
         let there =
             self.tuples.get(&(wish.source, wish.destination)).and_then(|number| self.grants.get(number));
         let Some(grant) = there else {
+            if let Some(begun) = self.found_tree(now, &wish, own) {
+                return begun;
+            }
             // Others that wait for the same flow are served with it, if that can be.
             let pairs = self.same_flow(&wish);
             let together = self.for_all(&wish, &pairs);
@@ -74,10 +80,8 @@ impl ResourceManager {
             self.refuse(now, pair, reason, Offer::default(), true);
             return true;
         }
-        let separation =
-            wish.maximum_separation == 0 || (1..=wish.maximum_separation).contains(&grant.maximum_separation);
-        if grant.contract == wish.contract && grant.promised <= wish.maximum_latency && separation {
-            self.join(now, number, pair, own);
+        if grant.contract == wish.contract && suits(grant.ends.first(), &wish) {
+            self.join(now, number, pair, 0);
             return true;
         }
         let mut pairs = grant.pairs.clone();
@@ -101,11 +105,11 @@ impl ResourceManager {
 
     /// Whether there is a place for a wish as things are.
     fn fits(&self, wish: &Wish) -> bool {
-        let flow = self.flow(wish.from, wish);
+        let flow = self.flow(wish);
         flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &self.trees(wish)).is_ok())
     }
 
-    fn park(&mut self, pair: Pair) {
+    pub(crate) fn park(&mut self, pair: Pair) {
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.progress = Progress::Parked;
         }
@@ -115,22 +119,14 @@ impl ResourceManager {
     fn for_all(&self, wish: &Wish, pairs: &BTreeSet<Pair>) -> Wish {
         let mut wish = wish.clone();
         for asked in pairs.iter().filter_map(|pair| self.asked.get(pair)) {
-            wish.maximum_latency = wish.maximum_latency.min(asked.request.maximum_latency);
-            let separations = [wish.maximum_separation, asked.request.maximum_separation];
-            let least = separations.into_iter().filter(|separation| *separation > 0).min();
-            wish.maximum_separation = least.unwrap_or(0);
+            let (latency, separation) = (asked.request.maximum_latency, asked.request.maximum_separation);
+            wish.goals.iter_mut().for_each(|goal| goal.tighten(latency, separation));
         }
         wish
     }
 
-    /// A grant that is in force serves the pair, too.
-    fn join(&mut self, now: Duration, number: u64, pair: Pair, own: Option<u64>) {
-        if let Some(old) = own.filter(|own| *own != number) {
-            if let Some(asked) = self.asked.get_mut(&pair) {
-                asked.grant = None;
-            }
-            self.leave(now, old, pair, "it asked for something else");
-        }
+    /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
+    pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize) {
         let mut serial = 0;
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.progress = Progress::Working;
@@ -138,6 +134,7 @@ impl ResourceManager {
         }
         let Some(grant) = self.grants.get_mut(&number) else { return };
         grant.pairs.insert(pair);
+        grant.at.insert(pair, end);
         let store =
             Task::Store { change: StoreChange::Put(Box::new(self.stored_grant(number))), sure: false };
         self.start(now, Kind::Join { number, pair, serial }, alloc::vec![Step::of(alloc::vec![store])]);
@@ -146,7 +143,7 @@ impl ResourceManager {
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
     fn admit(&mut self, now: Duration, wish: &Wish, replaces: Option<u64>, pairs: BTreeSet<Pair>) -> bool {
         let pair = wish.pair;
-        let Some(flow) = self.flow(wish.from, wish) else {
+        let Some(flow) = self.flow(wish) else {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
         };
@@ -164,7 +161,8 @@ impl ResourceManager {
                 self.wait_for_room(now, pair, "another request that waits for room comes before it");
             }
             Ok(plan) => {
-                let granted = match self.granted(&plan, wish, replaces, pairs) {
+                let at = pairs.iter().map(|pair| (*pair, 0)).collect();
+                let granted = match self.granted(&plan, wish, replaces.into_iter().collect(), at) {
                     Ok(granted) => granted,
                     Err(reason) => {
                         self.refuse(now, pair, &reason, Offer::default(), true);
@@ -197,6 +195,9 @@ impl ResourceManager {
                 self.wait_for_room(now, pair, "it waits for the place of a flow that is on its way out");
             }
             Err(reason) => {
+                // What serves others, too, does not go for one of them.
+                let serves_others = |old: &Granted| !old.pairs.is_subset(&pairs);
+                let replaces = replaces.filter(|old| !self.grants.get(old).is_some_and(serves_others));
                 let victims = self.victims(number, &flow, &trees, replaces);
                 if let Some((victims, why)) = victims {
                     if self.yields_room(pair) {
@@ -219,7 +220,7 @@ impl ResourceManager {
     fn no_way(&self, wish: &Wish) -> String {
         let links = self.network.links.iter().map(|link| (link.from, link.to)).collect();
         let all = Topology::new(links, self.forwards());
-        let Some(tree) = all.trees(wish.from, &[wish.to], &[], 1).into_iter().next() else {
+        let Some(tree) = all.trees(wish.from, &wish.hosts(), &[], 1).into_iter().next() else {
             return "there is no way from the writer's host to the reader's".into();
         };
         for hop in &tree.hops {
@@ -333,7 +334,7 @@ impl ResourceManager {
     }
 
     /// A flow that has to move and cannot now.
-    fn immovable(&self, plan: &Plan) -> Option<String> {
+    pub(crate) fn immovable(&self, plan: &Plan) -> Option<String> {
         plan.moves.iter().find_map(|step| {
             let grant = self.grants.get(&step.flow)?;
             let link = self.network.links.get(step.port)?;
@@ -348,4 +349,14 @@ impl ResourceManager {
             }
         })
     }
+}
+
+/// Whether what an end of a flow is promised is enough for a wish.
+pub(crate) fn suits(end: Option<&End>, wish: &Wish) -> bool {
+    let suits = |end: &End, goal: &Goal| {
+        let separation =
+            goal.maximum_separation == 0 || (1..=goal.maximum_separation).contains(&end.maximum_separation);
+        end.promised <= goal.maximum_latency && separation
+    };
+    end.is_some_and(|end| wish.goals.iter().all(|goal| suits(end, goal)))
 }

@@ -5,10 +5,10 @@
 //! | 0 | 65,000 | frames of the bridge protocols (01:80:c2:00:00:0x) | dropped |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 0: nobody admitted it | on to table 1, or dropped if the link is not in the tree |
 //! | 0 | 64,000 | from another switch, IPv4 with DSCP 48, if there is a reserved class | the same |
-//! | 0 | 60,000 | an admitted flow: port, addresses, UDP ports | meter, DSCP of its level, out |
+//! | 0 | 60,000 | an admitted flow: port, addresses, UDP ports | meter, DSCP of its level, out; where it forks a group does that for each port |
 //! | 0 | 40,000 | a link between switches that is not in the tree | dropped |
 //! | 0 | 400 | from a host behind a gate that is in order, IPv4 with DSCP 48, if there is a reserved class | table 1 |
-//! | 0 | 300 | ARP of a host whose addresses are to be learned | a copy to the manager, table 1 |
+//! | 0 | 300 | ARP of a host | a copy to the manager, table 1 |
 //! | 0 | 200 | IPv4 and IPv6 of a known port | DSCP 0, table 1 |
 //! | 0 | 100 | anything else of a known port | table 1 |
 //! | 1 | 200 | from a group address | dropped |
@@ -30,8 +30,7 @@ use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
 use openflow::instruction::Instruction;
 use openflow::matching::Match;
 use openflow::oxm::{FieldValue, Oxm, OxmField};
-use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
-use wire::admission::Socket;
+use openflow::words::{GroupId, MacAddress, PortNo, TableId};
 
 use crate::network::Network;
 use crate::table::Table;
@@ -40,8 +39,8 @@ use crate::table::Table;
 pub(crate) const TABLES: u8 = 3;
 const SOURCES: TableId = TableId(1);
 const DESTINATIONS: TableId = TableId(2);
-/// The group of all ports of the tree.
-const FLOOD: GroupId = GroupId(1);
+/// The group of all ports of the tree. Those of admitted flows have larger numbers.
+pub(crate) const FLOOD: GroupId = GroupId(1);
 
 const COOKIE: u64 = 0x5043 << 48;
 const OF_FLOWS: u64 = COOKIE | 2 << 40;
@@ -49,10 +48,12 @@ const OF_FLOWS: u64 = COOKIE | 2 << 40;
 pub(crate) const LEARNED: u64 = COOKIE | 1 << 40;
 const KIND: u64 = 0xffff_ff00_0000_0000;
 
-const IPV4: u16 = 0x0800;
+pub(crate) const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
+/// The priority of admitted flows.
+pub(crate) const OF_FLOW: u16 = 60_000;
 
 /// The mark of an admitted flow's entries.
 pub(crate) const fn cookie(flow: u64) -> u64 {
@@ -144,55 +145,6 @@ pub(crate) fn base(network: &Network, switch: usize, carried: &Carried<'_>) -> T
         buckets: flood,
     }));
     table
-}
-
-/// An admitted flow at a switch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowEntry {
-    /// The number of its grant.
-    pub(crate) flow: u64,
-    /// The port that it comes in by.
-    pub(crate) in_port: u32,
-    /// Where it comes from.
-    pub(crate) source: Socket,
-    /// Where it goes.
-    pub(crate) destination: Socket,
-    /// The DSCP of its level at the port by which it leaves.
-    pub(crate) dscp: u8,
-    /// The port by which it leaves.
-    pub(crate) out_port: u32,
-    /// The meter that it passes, if there is one.
-    pub(crate) meter: Option<u32>,
-}
-
-impl FlowEntry {
-    fn fields(&self) -> Match {
-        matching(&[
-            Oxm::in_port(PortNo(self.in_port)),
-            Oxm::eth_type(IPV4),
-            Oxm::ip_proto(UDP),
-            Oxm::ipv4_src(self.source.address),
-            Oxm::ipv4_dst(self.destination.address),
-            Oxm::udp_src(self.source.port),
-            Oxm::udp_dst(self.destination.port),
-        ])
-    }
-
-    pub(crate) fn add(&self) -> Message {
-        let actions = alloc::vec![
-            Action::SetField(FieldValue::ip_dscp(self.dscp)),
-            Action::output(PortNo(self.out_port)),
-        ];
-        let meter = self.meter.map(|meter| Instruction::Meter(MeterId(meter)));
-        let instructions = meter.into_iter().chain([Instruction::ApplyActions(actions)]).collect();
-        let mut flow = FlowMod::add(60_000, self.fields(), instructions);
-        flow.cookie = cookie(self.flow);
-        Message::FlowMod(flow)
-    }
-
-    pub(crate) fn delete(&self) -> Message {
-        Message::FlowMod(FlowMod::delete_strict(TableId(0), 60_000, self.fields()))
-    }
 }
 
 /// The flows by which a switch knows where an Ethernet address is, for so many seconds without a packet.

@@ -23,6 +23,10 @@ pub struct Grant {
     pub maximum_separation: u64,
     /// Its hops, the writer's host first.
     pub hops: Vec<StoredHop>,
+    /// Where it ends, if it is a tree; what stands above about latency and separation is the least of all then. Without them the hops
+    /// are one way, each the one after that before it.
+    #[serde(default)]
+    pub ends: Vec<StoredEnd>,
     /// Number of its meter at the first switch; 0 if it has none.
     pub meter: u32,
 }
@@ -42,6 +46,9 @@ pub struct StoredPair {
     pub maximum_latency: u64,
     /// The same, 0 if it does not matter.
     pub maximum_separation: u64,
+    /// Index of its end.
+    #[serde(default)]
+    pub end: usize,
 }
 
 /// A contract as it is stored; the fields are those of [`wire::admission::Contract`].
@@ -71,4 +78,25 @@ pub struct StoredHop {
     pub share: u64,
     /// The level there.
     pub level: u8,
+    /// Index of the hop before, in a tree.
+    #[serde(default)]
+    pub parent: Option<usize>,
+    /// Number of the group of the switch that it leads to; 0 if there is none.
+    #[serde(default)]
+    pub group: u32,
+}
+
+/// An end of a tree.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StoredEnd {
+    /// Index of its last hop.
+    pub hop: usize,
+    /// Where readers receive: address and port.
+    pub to: ([u8; 4], u16),
+    /// The Ethernet address of their host.
+    pub address: [u8; 6],
+    /// Its maximum latency, in nanoseconds.
+    pub maximum_latency: u64,
+    /// The most time between messages that readers accept, in nanoseconds; 0 if it does not matter.
+    pub maximum_separation: u64,
 }

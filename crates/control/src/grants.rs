@@ -1,23 +1,26 @@
 //! What a grant comes to in switches and gates.
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use latency::ledger::Plan;
-use latency::network::Flow;
+use latency::ledger::{Admitted, Plan};
+use latency::network::{Flow, Hop};
 use latency::path::fixed_latency;
 use latency::policing::Enforcement;
+use latency::port::Contender;
 use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
-use openflow::words::MeterId;
+use openflow::words::{GroupId, MeterId};
 
 use crate::action::{GateKey, Pair};
-use crate::entries::FlowEntry;
+use crate::entries::FLOOD;
+use crate::flow_entry::{FlowEntry, Output};
 use crate::network::Network;
 use crate::requests::Wish;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, GrantedHop, dscp};
+use crate::state::{End, GrantPhase, Granted, GrantedHop, Site, dscp};
 
 impl ResourceManager {
     /// The grant of a plan.
@@ -25,42 +28,37 @@ impl ResourceManager {
         &self,
         plan: &Plan,
         wish: &Wish,
-        replaces: Option<u64>,
-        pairs: BTreeSet<Pair>,
+        replaces: Vec<u64>,
+        at: BTreeMap<Pair, usize>,
     ) -> Result<Granted, String> {
-        let flow = &plan.admitted.flow;
-        let hops: Vec<GrantedHop> = flow
-            .tree
-            .iter()
-            .zip(&plan.contenders)
-            .zip(&plan.admitted.shares)
-            .map(|((hop, contender), share)| GrantedHop {
-                link: hop.port,
-                share: *share,
-                level: contender.level,
-            })
-            .collect();
-        self.grant_of(plan.id, flow, &plan.admitted.enforcement, hops, wish, pairs)
-            .map(|granted| Granted { replaces, ..granted })
+        let hop = |((hop, contender), share): ((&Hop, &Contender), &u64)| GrantedHop {
+            link: hop.port,
+            parent: hop.parent,
+            share: *share,
+            level: contender.level,
+            group: None,
+        };
+        let Admitted { flow, shares, .. } = &plan.admitted;
+        let hops = flow.tree.iter().zip(&plan.contenders).zip(shares).map(hop).collect();
+        let mut granted = self.grant_of(plan.id, &plan.admitted, hops, wish, at)?;
+        self.give_groups(&mut granted.hops)?;
+        Ok(Granted { replaces, ..granted })
     }
 
     /// A grant with these hops, as it is programmed.
     pub(crate) fn grant_of(
         &self,
         number: u64,
-        flow: &Flow,
-        enforcement: &Enforcement,
+        admitted: &Admitted,
         hops: Vec<GrantedHop>,
         wish: &Wish,
-        pairs: BTreeSet<Pair>,
+        at: BTreeMap<Pair, usize>,
     ) -> Result<Granted, String> {
+        let Admitted { flow, enforcement, .. } = admitted;
         let numbers = || String::from("its numbers are out of range");
-        let ports: Vec<_> = hops.iter().filter_map(|hop| self.ledger.ports().get(hop.link)).collect();
-        let fixed = fixed_latency(flow, ports.iter().copied()).ok_or_else(numbers)?;
-        let shares =
-            hops.iter().try_fold(fixed, |sum, hop| sum.checked_add(hop.share)).ok_or_else(numbers)?;
         let first = hops.first().ok_or_else(numbers)?;
-        let frames = ports.first().and_then(|port| flow.frames(port)).ok_or_else(numbers)?;
+        let frames = self.ledger.ports().get(first.link).and_then(|port| flow.frames(port));
+        let frames = frames.ok_or_else(numbers)?;
         let octets = u32::try_from(frames.bits / 8).map_err(|_| numbers())?;
         let (mut gate, mut meter) = (None, None);
         match enforcement {
@@ -93,25 +91,68 @@ impl ResourceManager {
                 meter = (1..=MeterId::MAX.0).find(|meter| !used.contains(meter));
             }
         }
+        let ends = wish.goals.iter().zip(&flow.subscribers).map(|(goal, subscriber)| {
+            Some(End {
+                hop: subscriber.hop,
+                to: goal.to,
+                address: goal.address.filter(|_| wish.destination != goal.to),
+                maximum_latency: goal.maximum_latency,
+                maximum_separation: goal.maximum_separation,
+                promised: self.latency_to(flow, &hops, subscriber.hop)?.min(goal.maximum_latency),
+            })
+        });
         Ok(Granted {
             number,
             source: wish.source,
             destination: wish.destination,
             writer: wish.pair.0,
             contract: wish.contract,
-            maximum_latency: wish.maximum_latency,
-            maximum_separation: wish.maximum_separation,
-            pairs,
+            pairs: at.keys().copied().collect(),
+            at,
+            ends: ends.collect::<Option<_>>().ok_or_else(numbers)?,
             hops,
             meter,
             gate,
             octets,
-            promised: shares.div_ceil(NANOSECOND).min(wish.maximum_latency),
             phase: GrantPhase::Installing,
-            replaces: None,
+            replaces: Vec::new(),
+            covered_by: None,
+            release_waits: false,
             doomed: None,
             serials: BTreeMap::new(),
         })
+    }
+
+    /// The sum of what is fixed and of the shares on the way to a hop, in nanoseconds.
+    fn latency_to(&self, flow: &Flow, hops: &[GrantedHop], to: usize) -> Option<u64> {
+        let way = flow.way_to(to);
+        let hops: Vec<&GrantedHop> = way.iter().filter_map(|hop| hops.get(*hop)).collect();
+        let ports = hops.iter().filter_map(|hop| self.ledger.ports().get(hop.link));
+        let sum = hops.iter().try_fold(fixed_latency(flow, ports)?, |sum, hop| sum.checked_add(hop.share))?;
+        Some(sum.div_ceil(NANOSECOND))
+    }
+
+    /// Gives a free group to each hop behind which the flow forks.
+    pub(crate) fn give_groups(&self, hops: &mut [GrantedHop]) -> Result<(), String> {
+        let parents: Vec<usize> = hops.iter().filter_map(|hop| hop.parent).collect();
+        for (index, hop) in hops.iter_mut().enumerate() {
+            hop.group = None;
+            if parents.iter().filter(|parent| **parent == index).count() < 2 {
+                continue;
+            }
+            let switch = self.network.links.get(hop.link).and_then(|link| self.network.switch_of(link.to));
+            let Some((switch, state)) = switch.and_then(|at| Some((at, self.switches.get(at)?))) else {
+                return Err("only switches can copy".into());
+            };
+            // One is for everything else.
+            let has_room = state.groups.len() + 1 < usize::try_from(state.most_groups).unwrap_or(usize::MAX);
+            let free = (FLOOD.0 + 1..GroupId::MAX.0).find(|group| !state.groups.contains(group));
+            hop.group = free.filter(|_| has_room);
+            if hop.group.is_none() {
+                return Err(format!("{} has no free group", self.site_name(Site::Switch(switch))));
+            }
+        }
+        Ok(())
     }
 
     /// The switch behind the writer's host.
@@ -122,26 +163,30 @@ impl ResourceManager {
 
     /// What each switch of the way is to have, from the writer on.
     pub(crate) fn flow_entries(&self, grant: &Granted) -> Vec<(usize, FlowEntry)> {
-        let mut entries = Vec::new();
-        for (index, (before, hop)) in grant.hops.iter().zip(grant.hops.iter().skip(1)).enumerate() {
-            let (Some(link), Some(entry)) =
-                (self.network.links.get(hop.link), self.network.links.get(Network::back(before.link)))
-            else {
-                continue;
-            };
-            let Some(switch) = self.network.switch_of(link.from) else { continue };
+        let entry = |(index, before): (usize, &GrantedHop)| {
+            let entry = self.network.links.get(Network::back(before.link))?;
+            let switch = self.network.switch_of(entry.from)?;
+            let outputs = grant.hops.iter().enumerate().filter(|(_, hop)| hop.parent == Some(index));
+            let outputs = outputs.filter_map(|(at, hop)| {
+                let end = grant.ends.iter().find(|end| end.hop == at);
+                Some(Output {
+                    port: self.network.links.get(hop.link)?.number,
+                    dscp: dscp(hop.level),
+                    rewrite: end.and_then(|end| Some((end.address?, end.to))),
+                })
+            });
             let entry = FlowEntry {
                 flow: grant.number,
                 in_port: entry.number,
                 source: grant.source,
                 destination: grant.destination,
-                dscp: dscp(hop.level),
-                out_port: link.number,
+                outputs: outputs.collect(),
+                group: before.group,
                 meter: grant.meter.filter(|_| index == 0),
             };
-            entries.push((switch, entry));
-        }
-        entries
+            Some((switch, entry))
+        };
+        grant.hops.iter().enumerate().filter_map(entry).collect()
     }
 
     /// The meter of a grant.

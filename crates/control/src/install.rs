@@ -10,15 +10,15 @@ use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 
-use crate::action::{GateChange, StoreChange};
-use crate::entries::FlowEntry;
+use crate::action::{GateChange, Pair, StoreChange};
+use crate::flow_entry::FlowEntry;
 use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task};
 
 impl ResourceManager {
     /// Enters the plan into the ledger and begins to install it.
     pub(crate) fn install(&mut self, now: Duration, plan: Plan, granted: Granted) {
-        let (number, pairs) = (granted.number, granted.pairs.clone());
+        let pairs = granted.pairs.clone();
         if !self.ledger.commit(plan.clone()) {
             // It was made on this very ledger.
             for pair in pairs {
@@ -26,15 +26,20 @@ impl ResourceManager {
             }
             return;
         }
-        self.next_grant += 1;
-        let old = granted.replaces.and_then(|old| self.grants.get(&old)).cloned();
-        let old = old.filter(|old| (old.source, old.destination) == (granted.source, granted.destination));
+        self.enter(now, plan, granted);
+    }
+
+    /// Begins to install a grant that has its place in the ledger.
+    pub(crate) fn enter(&mut self, now: Duration, plan: Plan, granted: Granted) {
+        let number = granted.number;
+        self.next_grant = self.next_grant.max(number.saturating_add(1));
+        let mut old = granted.replaces.iter().filter_map(|old| self.grants.get(old));
+        let old = old.find(|old| old.is_same_flow(&granted)).cloned();
         self.tuples.insert((granted.source, granted.destination), number);
-        if let (Some(meter), Some(switch)) = (granted.meter, self.first_switch(&granted.hops))
-            && let Some(state) = self.switches.get_mut(switch)
-        {
-            state.meters.insert(meter);
-        }
+        self.take_numbers(&granted);
+        // Who is served already hears of it when it is in force.
+        let pairs: Vec<Pair> =
+            granted.pairs.iter().filter(|pair| !self.is_served(**pair, &granted)).copied().collect();
         self.grants.insert(number, granted);
         for pair in &pairs {
             if let Some(asked) = self.asked.get_mut(pair) {
@@ -57,16 +62,15 @@ impl ResourceManager {
             };
             let mut after = before.clone();
             after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
+            let node = self.network.links.get(change.port).map(|link| link.from);
+            let at = node.and_then(|node| self.network.switch_of(node));
             let entry = |grant: &Granted| {
-                let entries = self.flow_entries(grant);
-                let at = grant.hops.iter().skip(1).position(|hop| hop.link == change.port)?;
-                entries.into_iter().nth(at).map(|(switch, entry)| (switch, entry.add()))
+                let entry = self.flow_entries(grant).into_iter().find(|(switch, _)| Some(*switch) == at);
+                entry.map(|(switch, entry)| (switch, entry.change()))
             };
             match (entry(&before), entry(&after)) {
                 (Some((switch, from)), Some((_, to))) => {
-                    let install = |message, sure| {
-                        alloc::vec![Task::Install { switch, messages: alloc::vec![message], sure }]
-                    };
+                    let install = |messages, sure| alloc::vec![Task::Install { switch, messages, sure }];
                     steps.push(Step { tasks: install(to, false), undo: install(from, true) });
                 }
                 _ => {
@@ -109,21 +113,24 @@ impl ResourceManager {
         for (index, (switch, entry)) in entries.iter().enumerate() {
             let meter = self.meter_of(number, grant.meter).filter(|_| index == 0);
             let back = match former(*switch, entry) {
-                Some((_, former)) => former.add(),
+                Some((_, former)) => former.flow(),
                 None => entry.delete(),
             };
             let mut undo = alloc::vec![back];
+            undo.extend(entry.delete_group());
             undo.extend(
                 meter.as_ref().and_then(|_| Some(Message::MeterMod(MeterMod::delete(MeterId(grant.meter?))))),
             );
-            let messages = meter.into_iter().chain([entry.add()]).collect();
+            let messages = meter.into_iter().chain(entry.add()).collect();
             let switch = *switch;
             installs.push(Step {
                 tasks: alloc::vec![Task::Install { switch, messages, sure: false }],
                 undo: alloc::vec![Task::Install { switch, messages: undo, sure: true }],
             });
         }
-        let gate = grant.gate.and_then(|(key, contract)| {
+        // What the gate has already it is not told again.
+        let same_gate = old.is_some_and(|old| old.gate == grant.gate);
+        let gate = grant.gate.filter(|_| !same_gate).and_then(|(key, contract)| {
             let switch = self.first_switch(&grant.hops)?;
             let back = match old.and_then(|old| old.gate).filter(|(old, _)| *old == key) {
                 Some((key, contract)) => GateChange::Set(key, contract),
@@ -171,21 +178,26 @@ impl ResourceManager {
     ) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
         if let Some(reason) = failed {
-            let (pairs, old) = (grant.pairs.clone(), grant.replaces);
-            let tuple = (grant.source, grant.destination);
-            grant.pairs.clear();
-            let old = old
-                .filter(|old| self.grants.get(old).is_some_and(|old| (old.source, old.destination) == tuple));
+            let (pairs, old) = (core::mem::take(&mut grant.pairs), grant.replaces.clone());
+            let (tuple, is_tree) = ((grant.source, grant.destination), grant.is_tree());
+            let same = |old: &&Granted| (old.source, old.destination) == tuple;
+            let old = old.iter().filter_map(|old| self.grants.get(old)).find(same);
             // Without an older one it keeps its ends to itself until it is gone.
             if let Some(old) = old {
+                let old = old.number;
                 self.tuples.insert(tuple, old);
+                self.release_waiting(old);
             }
             for pair in pairs {
-                self.refuse_for_now(now, pair, &reason);
+                if is_tree {
+                    self.try_alone(now, pair);
+                } else {
+                    self.refuse_for_now(now, pair, &reason);
+                }
             }
             // Others are back where they were; what has missed that has to come back before this is gone.
             if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
-                self.gone(number);
+                self.gone(now, number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
                 self.still_missing(number, missed);
@@ -222,18 +234,27 @@ impl ResourceManager {
     /// A grant is in force: its pairs are told, and what it takes the place of goes.
     fn in_force(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
+        let former = core::mem::take(&mut grant.replaces);
         if let Some(reason) = grant.doomed.take() {
             // It cannot stay: it is as if it had not come.
-            let pairs = core::mem::take(&mut grant.pairs);
+            let (pairs, is_tree) = (core::mem::take(&mut grant.pairs), grant.is_tree());
             for pair in pairs {
-                self.refuse(now, pair, &reason, Offer::default(), true);
+                // Who has been served by others stays there.
+                if !is_tree || self.asked.get(&pair).is_none_or(|asked| asked.progress == Progress::Working) {
+                    self.refuse(now, pair, &reason, Offer::default(), true);
+                }
+            }
+            for old in former {
+                self.release_waiting(old);
             }
             self.farewell(now, number, Vec::new());
             self.look_again();
             return;
         }
-        let (pairs, replaces) = (grant.pairs.clone(), grant.replaces.take());
-        for pair in &pairs {
+        let moved = if grant.is_tree() { self.take_over(now, number, &former) } else { Vec::new() };
+        let Some(grant) = self.grants.get(&number) else { return };
+        let pairs = grant.pairs.clone();
+        for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {
             match self.asked.get_mut(pair) {
                 Some(asked) if asked.progress == Progress::Working => self.admitted(now, *pair, number),
                 // It was withdrawn and asked for again meanwhile: its turn comes.
@@ -241,18 +262,24 @@ impl ResourceManager {
                 None => {}
             }
         }
-        if let Some(old) = replaces.and_then(|old| self.grants.get_mut(&old)) {
-            // Its pairs have another grant now; nobody is to hear that this one goes.
-            old.pairs.retain(|pair| !pairs.contains(pair));
-            if old.pairs.is_empty() && old.phase == GrantPhase::Held {
-                let old = old.number;
-                self.farewell(now, old, Vec::new());
-            }
+        // What was to be replaced may have been replaced by another one meanwhile.
+        let serves = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(number));
+        let others = self.grants.values().filter(|other| {
+            let has_ours = other.pairs.intersection(&pairs).any(serves);
+            other.number != number && !former.contains(&other.number) && has_ours
+        });
+        let others: Vec<u64> = others.map(|other| other.number).collect();
+        for old in former.into_iter().chain(others) {
+            self.give_way(now, old, number, &pairs);
         }
         for pair in pairs {
             if !self.asked.contains_key(&pair) {
                 self.leave(now, number, pair, "nobody asks for it any more");
             }
+        }
+        let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.phase == GrantPhase::Held;
+        if self.grants.get(&number).is_some_and(is_idle) {
+            self.farewell(now, number, Vec::new());
         }
     }
 }

@@ -21,6 +21,10 @@ impl ResourceManager {
         let down = openflow::port::PortConfig::PORT_DOWN;
         if deleted || port.state.contains(PortState::LINK_DOWN) || port.config.contains(down) {
             self.down.insert(link);
+            // Another machine may be there when it comes back.
+            let host = self.network.links.get(link).map_or(usize::MAX, |link| link.to);
+            let located = &self.located;
+            self.ethernet.retain(|address, _| located.get(address) != Some(&host));
         } else {
             self.down.remove(&link);
         }

@@ -256,6 +256,17 @@ impl ResourceManager {
         }
     }
 
+    /// The installation of a grant fails, unless it has ended: what it has done is undone.
+    pub(crate) fn give_up(&mut self, grant: u64, reason: &str) -> bool {
+        let installs = |operation: &&mut Operation| match &operation.kind {
+            Kind::Admit { number, .. } => *number == grant,
+            _ => false,
+        };
+        let Some(operation) = self.operations.values_mut().find(installs) else { return false };
+        operation.failed.get_or_insert_with(|| reason.to_string());
+        true
+    }
+
     /// What was asked of a site that is gone is not answered any more.
     pub(crate) fn abandon(&mut self, now: Duration, site: Site) {
         let at_site = |operation: &Operation| {

@@ -36,7 +36,7 @@ impl ResourceManager {
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
-                    self.gone(number);
+                    self.gone(now, number);
                 } else {
                     self.still_missing(number, missed);
                 }
@@ -49,6 +49,7 @@ impl ResourceManager {
                 self.prepared(now, Site::Gates(switch), version, failed.is_some());
             }
         }
+        self.want_pruning();
         self.unpark();
     }
 
@@ -62,7 +63,11 @@ impl ResourceManager {
         }
         match failed {
             None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+                let former = asked.grant.filter(|former| *former != number);
                 self.admitted(now, pair, number);
+                if let Some(former) = former {
+                    self.give_way(now, former, number, &BTreeSet::from([pair]));
+                }
             }
             None => asked.progress = Progress::Parked,
             Some(reason) => {
@@ -98,11 +103,16 @@ impl ResourceManager {
                 if !self.asked.contains_key(&pair) {
                     self.actions.push_back(Action::Dispose(pair));
                 }
-                let change = StoreChange::Put(Box::new(self.stored_grant(number)));
-                let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
-                self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
+                self.store_without(now, number, pair);
             }
         }
+    }
+
+    /// What is stored of a grant does not know a pair any more.
+    pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
+        let change = StoreChange::Put(Box::new(self.stored_grant(number)));
+        let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
+        self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);
     }
 
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
@@ -127,7 +137,11 @@ impl ResourceManager {
         match grant.phase {
             GrantPhase::Leaving(_) => return,
             GrantPhase::Installing => {
-                grant.doomed.get_or_insert_with(|| reason.into());
+                if !self.undo_change(number, reason)
+                    && let Some(grant) = self.grants.get_mut(&number)
+                {
+                    grant.doomed.get_or_insert_with(|| reason.into());
+                }
                 return;
             }
             GrantPhase::Held | GrantPhase::Restored => {}
@@ -178,10 +192,11 @@ impl ResourceManager {
         if !awaiting.is_empty() {
             return true;
         }
-        let replaced =
-            |other: &Granted| other.phase == GrantPhase::Installing && other.replaces == Some(number);
-        if self.grants.values().any(replaced) {
-            return false;
+        if self.is_being_changed(number) {
+            if let Some(grant) = self.grants.get_mut(&number) {
+                grant.release_waits = true;
+            }
+            return true;
         }
         // What another grant between the same ends has put in its place stays.
         let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
@@ -191,6 +206,7 @@ impl ResourceManager {
         for (index, (switch, entry)) in self.flow_entries(grant).into_iter().enumerate() {
             let is_kept = kept.iter().any(|(at, other)| (*at, other.in_port) == (switch, entry.in_port));
             let mut messages: Vec<Message> = if is_kept { Vec::new() } else { alloc::vec![entry.delete()] };
+            messages.extend(entry.delete_group());
             if let Some(meter) = grant.meter.filter(|_| index == 0) {
                 messages.push(Message::MeterMod(MeterMod::delete(MeterId(meter))));
             }
@@ -206,7 +222,7 @@ impl ResourceManager {
             steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
         }
         // Frames that are queued are still before others.
-        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.maximum_latency))]));
+        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.longest()))]));
         let change = StoreChange::Remove(number);
         steps.push(Step::of(alloc::vec![Task::Store { change, sure: true }]));
         self.start(now, Kind::Release { number }, steps);
@@ -230,18 +246,15 @@ impl ResourceManager {
     }
 
     /// Nothing of a grant is left: its place is free.
-    pub(crate) fn gone(&mut self, number: u64) {
+    pub(crate) fn gone(&mut self, now: Duration, number: u64) {
         self.ledger.remove(number);
         let Some(grant) = self.grants.remove(&number) else { return };
         let tuple = (grant.source, grant.destination);
         if self.tuples.get(&tuple) == Some(&number) {
             self.tuples.remove(&tuple);
         }
-        if let (Some(meter), Some(switch)) = (grant.meter, self.first_switch(&grant.hops))
-            && let Some(state) = self.switches.get_mut(switch)
-        {
-            state.meters.remove(&meter);
-        }
+        self.return_numbers(&grant);
+        self.uncover(now, number);
         self.look_again();
     }
 

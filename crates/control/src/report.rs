@@ -81,9 +81,13 @@ pub struct PairReport {
     pub importance: u8,
     /// Where the flow comes from, as `address:port`.
     pub source: String,
-    /// Where it goes.
+    /// Where it goes: to the reader, or to a group whose frames switches copy for several readers.
     pub destination: String,
-    /// Its way, if it is admitted.
+    /// Where the reader receives, as `address:port`.
+    pub reader_at: String,
+    /// Readers that the flow serves; 0 unless admitted.
+    pub readers: usize,
+    /// Its way to this reader, if it is admitted.
     pub hops: Vec<HopReport>,
     /// What its reader has seen, if it has said so.
     pub measured: Option<MeasuredReport>,
@@ -140,6 +144,8 @@ pub struct SwitchStatus {
     pub contracts: usize,
     /// Meters.
     pub meters: usize,
+    /// Groups that copy admitted flows.
+    pub groups: usize,
     /// Ethernet addresses learned.
     pub addresses: usize,
 }

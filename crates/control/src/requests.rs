@@ -9,6 +9,7 @@ use latency::framing::Framing;
 use latency::ledger::Offer;
 use latency::network::{Flow, Subscriber};
 use latency::units::NANOSECOND;
+use openflow::words::MacAddress;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
@@ -20,14 +21,42 @@ use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, dscp};
 pub(crate) struct Wish {
     pub(crate) pair: Pair,
     pub(crate) from: usize,
-    pub(crate) to: usize,
     pub(crate) source: Socket,
     pub(crate) destination: Socket,
     pub(crate) contract: Contract,
+    /// One, but for trees.
+    pub(crate) goals: Vec<Goal>,
+}
+
+/// A place that a flow is to reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Goal {
+    pub(crate) host: usize,
+    /// Where readers receive.
+    pub(crate) to: Socket,
+    /// The Ethernet address of the host, for trees.
+    pub(crate) address: Option<MacAddress>,
     /// Nanoseconds.
     pub(crate) maximum_latency: u64,
     /// Nanoseconds, 0 if it does not matter.
     pub(crate) maximum_separation: u64,
+}
+
+impl Goal {
+    /// What somebody else asks for at the same place counts, too. In nanoseconds; a separation of 0 does not matter.
+    pub(crate) fn tighten(&mut self, latency: u64, separation: u64) {
+        self.maximum_latency = self.maximum_latency.min(latency);
+        let separations = [self.maximum_separation, separation];
+        self.maximum_separation =
+            separations.into_iter().filter(|separation| *separation > 0).min().unwrap_or(0);
+    }
+}
+
+impl Wish {
+    /// The hosts that it is to reach.
+    pub(crate) fn hosts(&self) -> Vec<usize> {
+        self.goals.iter().map(|goal| goal.host).collect()
+    }
 }
 
 /// Why a request cannot be taken further.
@@ -61,6 +90,7 @@ impl ResourceManager {
                 progress: Progress::Queued,
                 serial,
                 grant: None,
+                alone_until: Duration::ZERO,
                 deadline: None,
                 repeat_at: None,
                 measured: None,
@@ -172,7 +202,7 @@ impl ResourceManager {
     pub(crate) fn retry(&mut self, pair: Pair) {
         let Some(asked) = self.asked.get_mut(&pair) else { return };
         let failed = matches!(asked.verdict.state, State::Refused | State::Revoked);
-        if failed && asked.progress == (Progress::Answered { retry: false }) {
+        if failed && matches!(asked.progress, Progress::Answered { .. }) {
             self.enqueue(pair);
         }
     }
@@ -209,9 +239,10 @@ impl ResourceManager {
     /// The verdict of a pair that a grant serves.
     pub(crate) fn admission(&self, grant: &Granted, request: &Request) -> Verdict {
         let level = grant.hops.first().map_or(0, |hop| hop.level);
+        let pair = request.pair();
         Verdict {
             state: State::Admitted,
-            bound: grant.promised,
+            bound: grant.end_of(pair).map_or(0, |end| end.promised),
             source: grant.source,
             destination: grant.destination,
             dscp: dscp(level),
@@ -302,20 +333,25 @@ impl ResourceManager {
         if from == to {
             return wrong("writer and reader are on the same host: there is no network between them");
         }
+        let goal = Goal {
+            host: to,
+            to: request.destination,
+            address: self.ethernet.get(&request.destination.address).copied(),
+            maximum_latency: request.maximum_latency,
+            maximum_separation: request.maximum_separation,
+        };
         Ok(Wish {
             pair,
             from,
-            to,
             source: request.source,
             destination: request.destination,
             contract,
-            maximum_latency: request.maximum_latency,
-            maximum_separation: request.maximum_separation,
+            goals: alloc::vec![goal],
         })
     }
 
     /// The flow of a wish, without its way; `None` if its numbers are out of range.
-    pub(crate) fn flow(&self, from: usize, wish: &Wish) -> Option<Flow> {
+    pub(crate) fn flow(&self, wish: &Wish) -> Option<Flow> {
         let contract = &wish.contract;
         let time = |nanoseconds: u64| nanoseconds.checked_mul(NANOSECOND);
         let some = |nanoseconds: u64| match nanoseconds {
@@ -327,7 +363,7 @@ impl ResourceManager {
         let earlier = u64::try_from(u128::from(separation) * u128::from(self.config.clock_ppm) / 1_000_000)
             .ok()?
             .checked_next_multiple_of(NANOSECOND)?;
-        let (_, entry) = self.network.access(from)?;
+        let (_, entry) = self.network.access(wish.from)?;
         let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from))?;
         Some(Flow {
             largest_message: contract.largest_message,
@@ -339,11 +375,14 @@ impl ResourceManager {
             emission: time(contract.emission)?,
             policing: self.network.switches.get(switch)?.model.policing(),
             tree: Vec::new(),
-            subscribers: alloc::vec![Subscriber {
-                hop: 0,
-                limit: time(wish.maximum_latency)?,
-                maximum_separation: some(wish.maximum_separation)?,
-            }],
+            subscribers: wish
+                .goals
+                .iter()
+                .map(|goal| {
+                    let (limit, accepted) = (time(goal.maximum_latency)?, some(goal.maximum_separation)?);
+                    Some(Subscriber { hop: 0, limit, maximum_separation: accepted })
+                })
+                .collect::<Option<_>>()?,
             importance: contract.importance,
             bundle: None,
         })

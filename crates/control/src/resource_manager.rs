@@ -9,6 +9,7 @@ use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::routes::Topology;
 use latency::switch::Guard;
+use openflow::words::MacAddress;
 use wire::admission::{Measured, Request, Socket};
 use wire::{Guid, GuidPrefix};
 
@@ -46,6 +47,8 @@ pub struct ResourceManager {
     /// Hosts by their addresses.
     pub(crate) located: BTreeMap<[u8; 4], usize>,
     pub(crate) grants: BTreeMap<u64, Granted>,
+    /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
+    pub(crate) ethernet: BTreeMap<[u8; 4], MacAddress>,
     /// Grants in force or on their way in, by where they come from and go to.
     pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
     pub(crate) asked: BTreeMap<Pair, Asked>,
@@ -108,6 +111,7 @@ impl ResourceManager {
             reserved,
             marked: BTreeSet::new(),
             located,
+            ethernet: BTreeMap::new(),
             grants: BTreeMap::new(),
             tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -143,6 +147,8 @@ impl ResourceManager {
             gates: self.reserved.iter().flat_map(|reserved| reserved.at(&self.network, switch)).collect(),
             gates_version: 0,
             meters: BTreeSet::new(),
+            groups: BTreeSet::new(),
+            most_groups: u32::MAX,
             addresses: Addresses::default(),
             lost: true,
         }
@@ -243,6 +249,7 @@ impl ResourceManager {
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Release(number) => self.begin_release(now, number),
+                Work::Prune(number) => self.begin_prune(now, number),
                 Work::Tree => self.begin_tree(now),
             };
             if !begun {
@@ -262,10 +269,9 @@ impl ResourceManager {
         self.network.switches.get(switch).filter(has_hosts).is_some_and(is)
     }
 
-    /// Hosts whose addresses are to be learned.
+    /// Hosts whose ARP says something new: all, since the network file has no Ethernet addresses.
     pub(crate) fn learning(&self) -> BTreeSet<usize> {
-        let hosts = self.network.hosts.iter().enumerate();
-        hosts.filter(|(_, host)| host.addresses.is_empty()).map(|(index, _)| index).collect()
+        (0..self.network.hosts.len()).collect()
     }
 
     pub(crate) fn datapath(&self, switch: usize) -> u64 {

@@ -1,22 +1,33 @@
 //! Grants across starts: how they are stored, and how they are taken up again.
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::time::Duration;
 
-use latency::network::{Flow, Hop};
 use wire::Guid;
 use wire::admission::{Contract, Socket};
 
 use crate::action::{Action, Pair, StoreChange, Token};
-use crate::grant::{Grant, StoredContract, StoredHop, StoredPair};
-use crate::requests::Wish;
+use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
+use crate::requests::{Goal, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
+use crate::state::{End, GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
 
 impl ResourceManager {
     pub(crate) fn to_store(&self, grant: &Granted) -> Grant {
         let contract = &grant.contract;
+        let latency = grant.ends.iter().map(|end| end.maximum_latency).min().unwrap_or(0);
+        let separations = grant.ends.iter().map(|end| end.maximum_separation);
+        let separation = separations.filter(|separation| *separation > 0).min().unwrap_or(0);
+        let end = |end: &End| StoredEnd {
+            hop: end.hop,
+            to: (end.to.address, end.to.port),
+            address: end.address.unwrap_or_default(),
+            maximum_latency: end.maximum_latency,
+            maximum_separation: end.maximum_separation,
+        };
+        let ends = grant.ends.iter().filter(|_| grant.is_tree()).map(end);
         let pairs = grant.pairs.iter().map(|pair| {
             let asked = self.asked.get(pair).map(|asked| &asked.request);
             StoredPair {
@@ -24,9 +35,9 @@ impl ResourceManager {
                 reader: pair.1.to_bytes(),
                 serial: asked.map_or(0, |request| request.serial),
                 topic: asked.map(|request| request.topic.clone()).unwrap_or_default(),
-                maximum_latency: asked.map_or(grant.maximum_latency, |request| request.maximum_latency),
-                maximum_separation: asked
-                    .map_or(grant.maximum_separation, |request| request.maximum_separation),
+                maximum_latency: asked.map_or(latency, |request| request.maximum_latency),
+                maximum_separation: asked.map_or(separation, |request| request.maximum_separation),
+                end: grant.at.get(pair).copied().unwrap_or(0),
             }
         });
         let hops = grant.hops.iter().filter_map(|hop| {
@@ -37,6 +48,8 @@ impl ResourceManager {
                 number: link.number,
                 share: hop.share,
                 level: hop.level,
+                parent: hop.parent,
+                group: hop.group.unwrap_or(0),
             })
         });
         Grant {
@@ -54,9 +67,10 @@ impl ResourceManager {
                 emission: contract.emission,
                 importance: contract.importance,
             },
-            maximum_latency: grant.maximum_latency,
-            maximum_separation: grant.maximum_separation,
+            maximum_latency: latency,
+            maximum_separation: separation,
             hops: hops.collect(),
+            ends: ends.collect(),
             meter: grant.meter.unwrap_or(0),
         }
     }
@@ -70,12 +84,19 @@ impl ResourceManager {
             let key = (self.network.node_name(link.from), self.network.node_name(link.to), link.number);
             ports.insert(key, index);
         }
+        // Of two for the same flow the later one was in force when it was stored.
+        let mut grants = grants;
+        grants.sort_by_key(|grant| Reverse(grant.number));
         let mut found = Vec::new();
         for grant in grants {
             self.next_grant = self.next_grant.max(grant.number.saturating_add(1));
-            let hops = grant.hops.iter().map(|hop| {
+            let hops = grant.hops.iter().enumerate().map(|(index, hop)| {
                 let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
-                Some(GrantedHop { link, share: hop.share, level: hop.level })
+                let parent = if grant.ends.is_empty() { index.checked_sub(1) } else { hop.parent };
+                let group = Some(hop.group).filter(|group| *group > 0);
+                // A hop stands after the one before it.
+                let good = parent.is_none_or(|parent| parent < index);
+                good.then_some(GrantedHop { link, parent, share: hop.share, level: hop.level, group })
             });
             found.push((hops.collect::<Option<Vec<_>>>(), grant));
         }
@@ -96,18 +117,34 @@ impl ResourceManager {
 
     fn take_up(&mut self, stored: Grant, hops: Vec<GrantedHop>) -> Option<()> {
         let contract = stored.contract;
-        let first = stored.pairs.first()?;
         let number = stored.number;
-        let (from, to) = {
-            let (first, last) = (hops.first()?, hops.last()?);
-            (self.network.links.get(first.link)?.from, self.network.links.get(last.link)?.to)
-        };
+        let pairs = stored.pairs.iter();
+        let pairs: Vec<Pair> =
+            pairs.map(|pair| (Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader))).collect();
         let socket = |(address, port): ([u8; 4], u16)| Socket { address, port };
-        let pair = (Guid::from_bytes(first.writer), Guid::from_bytes(first.reader));
+        let from = self.network.links.get(hops.first()?.link)?.from;
+        let way = StoredEnd {
+            hop: hops.len().checked_sub(1)?,
+            to: stored.destination,
+            address: [0; 6],
+            maximum_latency: stored.maximum_latency,
+            maximum_separation: stored.maximum_separation,
+        };
+        let is_tree = !stored.ends.is_empty();
+        let ends = if is_tree { stored.ends } else { alloc::vec![way] };
+        let goal = |end: &StoredEnd| {
+            let link = hops.get(end.hop)?.link;
+            Some(Goal {
+                host: self.network.links.get(link)?.to,
+                to: socket(end.to),
+                address: is_tree.then_some(end.address),
+                maximum_latency: end.maximum_latency,
+                maximum_separation: end.maximum_separation,
+            })
+        };
         let wish = Wish {
-            pair,
+            pair: *pairs.first()?,
             from,
-            to,
             source: socket(stored.source),
             destination: socket(stored.destination),
             contract: Contract {
@@ -120,47 +157,28 @@ impl ResourceManager {
                 emission: contract.emission,
                 importance: contract.importance,
             },
-            maximum_latency: stored.maximum_latency,
-            maximum_separation: stored.maximum_separation,
+            goals: ends.iter().map(goal).collect::<Option<_>>()?,
         };
-        let mut flow: Flow = self.flow(from, &wish)?;
-        flow.tree = hops
-            .iter()
-            .enumerate()
-            .map(|(index, hop)| Hop { port: hop.link, parent: index.checked_sub(1) })
-            .collect();
-        flow.subscribers.iter_mut().for_each(|subscriber| subscriber.hop = hops.len().saturating_sub(1));
-        if self.tuples.contains_key(&(wish.source, wish.destination)) {
+        let flow = self.flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;
+        if self.tuples.contains_key(&(wish.source, wish.destination)) || !self.are_groups_free(&hops) {
             return None;
         }
         let shares: Vec<u64> = hops.iter().map(|hop| hop.share).collect();
         let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();
         let admitted = self.ledger.restore(number, &flow, &shares, &levels).ok()?;
-        let pairs: BTreeSet<_> = stored
-            .pairs
-            .iter()
-            .map(|pair| (Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader)))
-            .collect();
-        let granted = self.grant_of(number, &flow, &admitted.enforcement, hops, &wish, pairs);
+        let at = pairs.iter().copied().zip(stored.pairs.iter().map(|pair| pair.end)).collect();
+        let granted = self.grant_of(number, &admitted, hops, &wish, at);
         let Ok(granted) = granted else {
             self.ledger.remove(number);
             return None;
         };
         let meter = granted.meter.map(|_| stored.meter);
-        let serials = stored
-            .pairs
-            .iter()
-            .map(|pair| ((Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader)), pair.serial));
-        let serials = serials.collect();
+        let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
         let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
-        if let Some((meter, state)) =
-            meter.zip(self.first_switch(&granted.hops).and_then(|switch| self.switches.get_mut(switch)))
-        {
-            state.meters.insert(meter);
-        }
+        self.take_numbers(&granted);
         for (index, (switch, entry)) in self.flow_entries(&granted).into_iter().enumerate() {
             let meter = self.meter_of(number, granted.meter).filter(|_| index == 0);
-            let messages: Vec<_> = meter.into_iter().chain([entry.add()]).collect();
+            let messages: Vec<_> = meter.into_iter().chain(entry.add()).collect();
             self.note_table(switch, &messages);
         }
         if let (Some((key, contract)), Some(switch)) = (granted.gate, self.first_switch(&granted.hops)) {

@@ -159,7 +159,7 @@ impl ResourceManager {
         // Numbers that no grant has.
         (0..u64::MAX).rev().zip(before).any(|(number, (_, _, pair))| {
             let wish = self.examine(pair).ok();
-            let Some((flow, wish)) = wish.and_then(|wish| Some((self.flow(wish.from, &wish)?, wish))) else {
+            let Some((flow, wish)) = wish.and_then(|wish| Some((self.flow(&wish)?, wish))) else {
                 return false;
             };
             let trees = self.trees(&wish);
@@ -178,14 +178,16 @@ impl ResourceManager {
 
     /// The ways that are compared for a wish.
     pub(crate) fn trees(&self, wish: &Wish) -> Vec<Tree> {
-        self.topology.trees(wish.from, &[wish.to], &[], self.config.ways.max(1))
+        self.topology.trees(wish.from, &wish.hosts(), &[], self.config.ways.max(1))
     }
 
     /// Grants whose place will be free before long, whatever else happens: nothing that is away has to come back for that.
     fn leaving(&self) -> impl Iterator<Item = u64> {
-        let replaced = self.grants.values().filter_map(|new| {
-            let old = self.grants.get(&new.replaces?)?;
-            (new.phase == GrantPhase::Installing && old.pairs.is_subset(&new.pairs)).then_some(old.number)
+        // One that has its place in that of a former one has no other.
+        let new = |grant: &&Granted| grant.phase == GrantPhase::Installing && grant.covered_by.is_none();
+        let replaced = self.grants.values().filter(new).flat_map(|new| {
+            let old = new.replaces.iter().filter_map(|old| self.grants.get(old));
+            old.filter(|old| old.pairs.is_subset(&new.pairs)).map(|old| old.number)
         });
         let leaves = |grant: &&Granted| match &grant.phase {
             GrantPhase::Leaving(awaiting) => awaiting.is_empty(),

@@ -7,6 +7,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 
 use latency::ledger::Plan;
+use openflow::words::MacAddress;
 use wire::Guid;
 use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
@@ -45,6 +46,10 @@ pub(crate) struct SwitchState {
     pub(crate) gates_version: u64,
     /// Numbers of meters in use.
     pub(crate) meters: BTreeSet<u32>,
+    /// Numbers of groups of flows in use.
+    pub(crate) groups: BTreeSet<u32>,
+    /// Groups that it has room for.
+    pub(crate) most_groups: u32,
     pub(crate) addresses: Addresses,
     /// It has not been there, or has been away for too long.
     pub(crate) lost: bool,
@@ -67,10 +72,31 @@ pub(crate) enum GrantPhase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct GrantedHop {
     pub(crate) link: usize,
+    /// Index of the hop before, which is smaller; `None` for the first one only.
+    pub(crate) parent: Option<usize>,
     /// Picoseconds.
     pub(crate) share: u64,
     /// The level that it has in the switches.
     pub(crate) level: u8,
+    /// Number of the group of the switch that the hop leads to, if the flow forks there.
+    pub(crate) group: Option<u32>,
+}
+
+/// Where a granted flow ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct End {
+    /// Index of its last hop.
+    pub(crate) hop: usize,
+    /// Where the readers receive.
+    pub(crate) to: Socket,
+    /// The Ethernet address of their host, which the last switch of a tree writes into the frame.
+    pub(crate) address: Option<MacAddress>,
+    /// Nanoseconds.
+    pub(crate) maximum_latency: u64,
+    /// Nanoseconds, 0 if it does not matter.
+    pub(crate) maximum_separation: u64,
+    /// Nanoseconds.
+    pub(crate) promised: u64,
 }
 
 /// A flow that has a place in the ledger.
@@ -81,25 +107,59 @@ pub(crate) struct Granted {
     pub(crate) destination: Socket,
     pub(crate) writer: Guid,
     pub(crate) contract: Contract,
-    /// Nanoseconds.
-    pub(crate) maximum_latency: u64,
-    /// Nanoseconds, 0 if it does not matter.
-    pub(crate) maximum_separation: u64,
     pub(crate) pairs: BTreeSet<Pair>,
+    /// The end of each pair that it serves or has served, by its index.
+    pub(crate) at: BTreeMap<Pair, usize>,
     /// What was last answered to each pair.
     pub(crate) serials: BTreeMap<Pair, u64>,
+    /// A hop stands after the one before it.
     pub(crate) hops: Vec<GrantedHop>,
+    /// One, but for trees.
+    pub(crate) ends: Vec<End>,
     pub(crate) meter: Option<u32>,
     pub(crate) gate: Option<(GateKey, gate::Contract)>,
     /// Octets of a message on the wire.
     pub(crate) octets: u32,
-    /// Nanoseconds.
-    pub(crate) promised: u64,
     pub(crate) phase: GrantPhase,
-    /// The grant that this one takes the place of when it is in force.
-    pub(crate) replaces: Option<u64>,
+    /// The grants that this one takes the place of when it is in force.
+    pub(crate) replaces: Vec<u64>,
+    /// The grant whose place in the ledger is that of this one, too: a tree that has this one in it.
+    pub(crate) covered_by: Option<u64>,
+    /// It is to be released when what changes it has come or failed.
+    pub(crate) release_waits: bool,
     /// Why it cannot stay once it is in force.
     pub(crate) doomed: Option<String>,
+}
+
+impl Granted {
+    /// Whether it is one flow for readers at several places, or was: its destination is a group.
+    pub(crate) const fn is_tree(&self) -> bool {
+        let [first, ..] = self.destination.address;
+        first >= 224
+    }
+
+    /// Where the flow of a pair ends.
+    pub(crate) fn end_of(&self, pair: Pair) -> Option<&End> {
+        self.ends.get(*self.at.get(&pair)?)
+    }
+
+    /// The hops to one of its ends, the first one first.
+    pub(crate) fn way_to(&self, end: &End) -> Vec<&GrantedHop> {
+        let hop = |at: usize| self.hops.get(at);
+        let mut way: Vec<_> = core::iter::successors(hop(end.hop), |last| hop(last.parent?)).collect();
+        way.reverse();
+        way
+    }
+
+    /// The longest time that a frame may be on its way, in nanoseconds.
+    pub(crate) fn longest(&self) -> u64 {
+        self.ends.iter().map(|end| end.maximum_latency).max().unwrap_or(0)
+    }
+
+    /// Whether packets of the other one are packets of this one.
+    pub(crate) fn is_same_flow(&self, other: &Self) -> bool {
+        (self.source, self.destination) == (other.source, other.destination)
+    }
 }
 
 /// How far a request is.
@@ -135,6 +195,8 @@ pub(crate) struct Asked {
     /// The serial of the request that is under way or answered.
     pub(crate) serial: u64,
     pub(crate) grant: Option<u64>,
+    /// Until then it gets a flow of its own: it had no luck with a tree.
+    pub(crate) alone_until: Duration,
     /// When it is refused if what it waits for has not come.
     pub(crate) deadline: Option<Duration>,
     /// When its verdict is said again.
@@ -154,6 +216,8 @@ impl Asked {
 pub(crate) enum Work {
     Request(Pair),
     Release(u64),
+    /// Branches that nobody needs are cut off.
+    Prune(u64),
     Tree,
 }
 

@@ -126,6 +126,7 @@ impl ResourceManager {
         }
         if let Some(state) = self.switches.get_mut(switch) {
             state.addresses.clear();
+            state.most_groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
         }
         self.links_changed(now);
         self.prepare(now, switch);
@@ -312,6 +313,12 @@ impl ResourceManager {
         let host = self.network.links.get(link).map_or(usize::MAX, |link| link.to);
         if let Some(address) = learning::sender(&packet.data) {
             self.locate(host, address);
+            let source = learning::source(&packet.data).filter(|source| source[0] & 1 == 0);
+            if let Some(source) = source.filter(|_| self.located.get(&address) == Some(&host))
+                && self.ethernet.insert(address, source).is_none()
+            {
+                self.look_again();
+            }
         }
         // A copy of ARP is for the address of the host only.
         let is_trunk = self.network.is_trunk(link);

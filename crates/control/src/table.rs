@@ -1,5 +1,5 @@
 //! What a switch is to have: flows, groups and meters, and how to get there from what it says it has.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use openflow::Message;
@@ -71,11 +71,21 @@ impl Table {
         let gone = self.flows.iter().filter(|(place, _)| !target.flows.contains_key(*place));
         let mut less: Vec<Message> = gone.map(|(_, flow)| deletion(flow)).collect();
         let mut more = Vec::new();
+        // With a group or meter a switch takes the flows away that use it: those that are to be others have to be so first.
+        let (mut groups, mut meters) = (BTreeSet::new(), BTreeSet::new());
+        for flow in
+            self.flows.iter().filter(|(place, _)| target.flows.contains_key(*place)).map(|(_, flow)| flow)
+        {
+            uses(flow, &mut groups, &mut meters);
+        }
+        let mut last = Vec::new();
         for group in self.groups.keys().filter(|group| !target.groups.contains_key(group)) {
-            less.push(Message::GroupMod(GroupMod::delete(*group)));
+            let when = if groups.contains(group) { &mut last } else { &mut less };
+            when.push(Message::GroupMod(GroupMod::delete(*group)));
         }
         for meter in self.meters.keys().filter(|meter| !target.meters.contains_key(meter)) {
-            less.push(Message::MeterMod(MeterMod::delete(*meter)));
+            let when = if meters.contains(meter) { &mut last } else { &mut less };
+            when.push(Message::MeterMod(MeterMod::delete(*meter)));
         }
         for (number, group) in
             target.groups.iter().filter(|(number, group)| self.groups.get(number) != Some(group))
@@ -93,6 +103,7 @@ impl Table {
         }
         let other = target.flows.iter().filter(|(place, flow)| self.flows.get(*place) != Some(flow));
         more.extend(other.map(|(_, flow)| Message::FlowMod(flow.clone())));
+        more.extend(last);
         (less, more)
     }
 
@@ -134,6 +145,24 @@ impl Table {
         let (less, more) = has.changes_to(self);
         strange.extend(less);
         (strange, more)
+    }
+}
+
+/// The groups and meters that a flow uses.
+fn uses(flow: &FlowMod, groups: &mut BTreeSet<GroupId>, meters: &mut BTreeSet<MeterId>) {
+    for instruction in &flow.instructions {
+        match instruction {
+            Instruction::Meter(meter) => {
+                meters.insert(*meter);
+            }
+            Instruction::ApplyActions(actions) => {
+                groups.extend(actions.iter().filter_map(|action| match action {
+                    Action::Group(group) => Some(*group),
+                    _ => None,
+                }))
+            }
+            _ => {}
+        }
     }
 }
 
@@ -185,4 +214,72 @@ fn plain_actions(actions: &[Action]) -> Vec<Action> {
         other => other.clone(),
     };
     actions.iter().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use openflow::group::{Bucket, GroupType};
+    use openflow::multipart::{FlowStats, GroupDescription, Traffic};
+    use openflow::words::Age;
+
+    use super::*;
+
+    fn group(number: u32) -> GroupMod {
+        let buckets = alloc::vec![Bucket::of(alloc::vec![Action::output(PortNo(1))])];
+        GroupMod { command: GroupCommand::Add, kind: GroupType::All, group: GroupId(number), buckets }
+    }
+
+    fn flow(number: u32) -> FlowMod {
+        let actions = alloc::vec![Action::Group(GroupId(number))];
+        FlowMod::add(7, Match::default(), alloc::vec![Instruction::ApplyActions(actions)])
+    }
+
+    /// A switch that takes flows away with their group never is without the flow.
+    #[test]
+    fn a_group_goes_when_no_flow_needs_it_any_more() {
+        let mut wanted = Table::default();
+        wanted.apply(&Message::GroupMod(group(3)));
+        wanted.apply(&Message::FlowMod(flow(3)));
+        let known = |number| {
+            let GroupMod { kind, group, buckets, .. } = group(number);
+            GroupDescription { kind, group, buckets }
+        };
+        let FlowMod {
+            table,
+            priority,
+            idle_timeout,
+            hard_timeout,
+            flags,
+            cookie,
+            matching,
+            instructions,
+            ..
+        } = flow(2);
+        let (age, traffic) = (Age::default(), Traffic { packets: 0, octets: 0 });
+        let stats = FlowStats {
+            table,
+            age,
+            priority,
+            idle_timeout,
+            hard_timeout,
+            flags,
+            cookie,
+            traffic,
+            matching,
+            instructions,
+        };
+        let content = SwitchContent {
+            flows: alloc::vec![stats],
+            groups: alloc::vec![known(2), known(4)],
+            meters: Vec::new(),
+        };
+        let (less, more) = wanted.repair(&content);
+        assert_eq!(less, [Message::GroupMod(GroupMod::delete(GroupId(4)))], "nobody uses it");
+        let expected = [
+            Message::GroupMod(group(3)),
+            Message::FlowMod(flow(3)),
+            Message::GroupMod(GroupMod::delete(GroupId(2))),
+        ];
+        assert_eq!(more, expected);
+    }
 }

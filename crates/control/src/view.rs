@@ -13,7 +13,7 @@ use crate::report::{
 };
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, Phase, Site, dscp};
+use crate::state::{Asked, End, Granted, Phase, Site, dscp};
 
 impl ResourceManager {
     /// What there is now.
@@ -45,9 +45,10 @@ impl ResourceManager {
         let (request, verdict) = (&asked.request, &asked.verdict);
         let (writer, reader) = request.pair();
         let grant = asked.grant.and_then(|number| self.grants.get(&number));
-        let present = grant.and_then(|grant| self.ledger.bounds(grant.number));
-        let present = present.and_then(|bounds| bounds.first().map(|bound| bound.latency));
-        let hops = grant.map(|grant| grant.hops.as_slice()).unwrap_or_default().iter().map(|hop| HopReport {
+        let end = grant.and_then(|grant| Some((grant, grant.end_of(request.pair())?)));
+        let present = end.and_then(|(grant, end)| self.present(grant, end));
+        let way = end.map(|(grant, end)| grant.way_to(end)).unwrap_or_default();
+        let hops = way.into_iter().map(|hop| HopReport {
             port: self.network.port_name(hop.link),
             level: hop.level,
             dscp: dscp(hop.level),
@@ -72,6 +73,8 @@ impl ResourceManager {
             importance: request.contract.importance,
             source: place(verdict.source),
             destination: place(verdict.destination),
+            reader_at: place(request.destination),
+            readers: grant.map_or(0, |grant| grant.pairs.len()),
             hops: hops.collect(),
             measured: asked.measured.map(|measured| MeasuredReport {
                 samples: measured.samples,
@@ -82,6 +85,16 @@ impl ResourceManager {
                 clock_error: measured.clock_error,
             }),
         }
+    }
+
+    /// What is the worst at an end with the flows that there are now, in picoseconds.
+    fn present(&self, grant: &Granted, end: &End) -> Option<u64> {
+        let number = grant.covered_by.unwrap_or(grant.number);
+        let flow = &self.ledger.flow(number)?.flow;
+        let link = grant.hops.get(end.hop)?.link;
+        let leads_there = |hop: usize| flow.tree.get(hop).is_some_and(|hop| hop.port == link);
+        let at = flow.subscribers.iter().position(|subscriber| leads_there(subscriber.hop))?;
+        Some(self.ledger.bounds(number)?.get(at)?.latency)
     }
 
     fn switch_status(&self, switch: usize) -> SwitchStatus {
@@ -104,6 +117,7 @@ impl ResourceManager {
             entries: state.map_or(0, |state| state.table.count(|_| true)) - flows,
             contracts: state.map_or(0, |state| state.gates.len()),
             meters: state.map_or(0, |state| state.table.meters()),
+            groups: state.map_or(0, |state| state.groups.len()),
             addresses: state.map_or(0, |state| state.addresses.len()),
         }
     }

@@ -11,8 +11,10 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
 const EPOCH: &str = "epoch";
-/// What the tables mean; another number is refused.
-const FORMAT: u64 = 1;
+/// What the tables mean; another number is refused, but that before, whose grants are all for one reader's place and read as
+/// they are: programs of that time must not read trees.
+const FORMAT: u64 = 2;
+const FORMAT_BEFORE: u64 = 1;
 const FORMAT_KEY: &str = "format";
 
 /// Keeps grants.
@@ -74,8 +76,9 @@ impl FileStore {
         let store = Self { path: path.to_owned(), database };
         let format = store.transact(|meta, _| {
             let known = meta.get(FORMAT_KEY)?.map(|known| known.value());
-            if known.is_none() {
+            if known.is_none_or(|known| known == FORMAT_BEFORE) {
                 meta.insert(FORMAT_KEY, FORMAT)?;
+                return Ok(FORMAT);
             }
             Ok(known.unwrap_or(FORMAT))
         })?;

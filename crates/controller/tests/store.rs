@@ -63,6 +63,43 @@ fn something_else_is_refused_and_left_as_it_is() {
     }
 }
 
+/// Of the time before trees: each grant is for one place, and its hops are a way.
+const BEFORE: &str = r#"{"number":4,"pairs":[{"writer":[1,1,1,1,1,1,1,1,1,1,1,1,0,0,0,2],
+    "reader":[2,2,2,2,2,2,2,2,2,2,2,2,0,0,0,7],"serial":9,"topic":"Picture","maximum_latency":5000000,"maximum_separation":0}],
+    "source":[[10,0,0,1],5000],"destination":[[10,0,0,2],6000],
+    "contract":{"largest_message":4000,"smallest_message":4000,"datagram":1472,"minimum_separation":10000000,
+    "maximum_separation":0,"jitter":0,"emission":0,"importance":0},"maximum_latency":5000000,"maximum_separation":0,
+    "hops":[{"from":"camera","to":"s1","number":0,"share":1000,"level":1},
+    {"from":"s1","to":"display","number":2,"share":2000,"level":2}],"meter":0}"#;
+
+#[test]
+fn a_store_of_the_format_before_is_read_and_one_of_another_format_is_refused() {
+    let folder = Folder::new("format");
+    let format = |number: u64| {
+        let database = redb::Database::create(folder.file()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        let meta = redb::TableDefinition::<&str, u64>::new("meta");
+        let before = transaction
+            .open_table(meta)
+            .unwrap()
+            .insert("format", number)
+            .unwrap()
+            .map(|before| before.value());
+        let grants = redb::TableDefinition::<u64, &[u8]>::new("grants");
+        transaction.open_table(grants).unwrap().insert(4, BEFORE.as_bytes()).unwrap();
+        transaction.commit().unwrap();
+        before
+    };
+    format(1);
+    let stored = FileStore::open(&folder.file()).unwrap().grants().unwrap();
+    assert_eq!(stored.len(), 1);
+    let grant: control::grant::Grant = serde_json::from_slice(&stored[0].1).unwrap();
+    assert!(grant.ends.is_empty() && grant.hops.iter().all(|hop| hop.parent.is_none() && hop.group == 0));
+    assert_eq!(format(3), Some(2), "programs of before do not read it any more");
+    let Err(error) = FileStore::open(&folder.file()) else { panic!("a format that nobody knows") };
+    assert!(error.to_string().contains("its format is 3"), "{error}");
+}
+
 #[test]
 fn a_store_in_memory_has_larger_epochs_too() {
     let mut one = MemoryStore::default();

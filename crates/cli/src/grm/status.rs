@@ -84,8 +84,12 @@ fn text(view: &Value) -> Vec<String> {
             Some(false) => ", its gates cannot be reached".to_owned(),
             None => format!(", {} meters", number(switch, "meters")),
         };
+        let groups = match number(switch, "groups") {
+            0 => String::new(),
+            groups => format!(", {groups} of them copied by groups"),
+        };
         lines.push(format!(
-            "  {} ({:#x}): {}, {} entries for flows, {} for everything else, {} addresses learned{gates}",
+            "  {} ({:#x}): {}, {} entries for flows{groups}, {} for everything else, {} addresses learned{gates}",
             words(switch, "name"),
             number(switch, "datapath"),
             words(switch, "state"),
@@ -136,6 +140,18 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
         micros(pair, "present"),
         micros(pair, "maximum_latency")
     ));
+    if words(pair, "destination") != words(pair, "reader_at") {
+        let others = number(pair, "readers").saturating_sub(1);
+        let with = match others {
+            0 => "nobody else now".to_owned(),
+            1 => "1 other reader".to_owned(),
+            others => format!("{others} other readers"),
+        };
+        lines.push(format!(
+            "    sent once and copied by switches: to {}, with {with}",
+            words(pair, "reader_at")
+        ));
+    }
     if let Some(measured) = pair.get("measured").filter(|measured| !measured.is_null()) {
         lines.push(format!(
             "    measured: {} samples, {} late, {} lost, worst {}, median {} (clocks within {})",

@@ -2,6 +2,7 @@
 //! wants it any more. Needs root and Open vSwitch; elsewhere the tests are passed over, but not in continuous integration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod trees;
 mod ward;
 
 use std::net::UdpSocket;
@@ -15,10 +16,10 @@ use gate::Key;
 use gate::protocol::{Answer, ContractState, Request};
 use ward::{NETWORK, Ward, patiently, turn};
 
-const MILLISECOND: i64 = 1_000_000;
+pub(crate) const MILLISECOND: i64 = 1_000_000;
 
 /// Contracts in the gates of the switch.
-fn contracts(ward: &Ward) -> usize {
+pub(crate) fn contracts(ward: &Ward) -> usize {
     listed(ward).len()
 }
 

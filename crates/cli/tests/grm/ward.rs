@@ -88,7 +88,7 @@ impl Ward {
         Self::of(NETWORK)
     }
 
-    /// The network of a text, with the hosts of the usual one.
+    /// The same with another network, whose hosts `manager` and `display` are there.
     pub(crate) fn of(text: &str) -> Self {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_punctual"));
         let network = plan::Network::parse("ward.toml", text, |_| Err("no files".to_owned())).unwrap();
@@ -127,18 +127,45 @@ impl Ward {
 
     /// Entries of admitted flows in the switch.
     pub(crate) fn flow_entries(&self) -> usize {
-        self.entries(60_000)
+        self.flow_entries_of("s1")
+    }
+
+    pub(crate) fn flow_entries_of(&self, switch: &str) -> usize {
+        self.entries_of(switch, 60_000)
     }
 
     /// Entries of the switch with a priority.
     pub(crate) fn entries(&self, priority: u16) -> usize {
-        let management = self.lab.management("s1").unwrap();
-        let mut command = Command::new("ovs-ofctl");
-        let output = command.args(["-O", "OpenFlow13", "dump-flows"]).arg(management).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{text}");
+        self.entries_of("s1", priority)
+    }
+
+    fn entries_of(&self, switch: &str, priority: u16) -> usize {
+        let text = self.dump(switch, "dump-flows");
         let wanted = format!("priority={priority},");
         text.lines().filter(|line| line.contains(&wanted)).count()
+    }
+
+    /// Groups of a switch that are not that of everything else.
+    pub(crate) fn groups_of(&self, switch: &str) -> usize {
+        let text = self.dump(switch, "dump-groups");
+        text.lines().filter(|line| line.contains("group_id=") && !line.contains("group_id=1,")).count()
+    }
+
+    fn dump(&self, switch: &str, what: &str) -> String {
+        let management = self.lab.management(switch).unwrap();
+        let mut command = Command::new("ovs-ofctl");
+        let output = command.args(["-O", "OpenFlow13", what]).arg(management).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        text
+    }
+
+    /// Octets that a host has sent.
+    pub(crate) fn octets_sent(&self, host: &str) -> u64 {
+        let devices = self.lab.on(host, || std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap();
+        let devices = devices.unwrap();
+        let line = devices.lines().find_map(|line| line.trim().strip_prefix("eth0:")).unwrap();
+        line.split_whitespace().nth(8).unwrap().parse().unwrap()
     }
 
     /// Frames that each queue of a port has sent and dropped, the lowest first.
@@ -195,10 +222,15 @@ impl Ward {
 
     /// A reader on a host that asks for a latency in nanoseconds, and takes nothing without it.
     pub(crate) fn reader(&self, host: &str, topic: &str, within: i64) -> Reader {
-        self.lab.on(host, || Self::make_reader(topic, within)).unwrap()
+        self.lab.on(host, || Self::make_reader(topic, within, Reliability::RELIABLE)).unwrap()
     }
 
-    fn make_reader(topic: &str, within: i64) -> Reader {
+    /// The same, and what is lost is not repeated.
+    pub(crate) fn best_effort_reader(&self, host: &str, topic: &str, within: i64) -> Reader {
+        self.lab.on(host, || Self::make_reader(topic, within, Reliability::BEST_EFFORT)).unwrap()
+    }
+
+    fn make_reader(topic: &str, within: i64, reliability: Reliability) -> Reader {
         let participant = Self::join();
         let kind = participant.create_topic::<Picture>(topic, "Picture", QosKind::Default, None, NO_STATUS);
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
@@ -209,7 +241,7 @@ impl Ward {
             }),
             ..subscriber.get_default_datareader_qos()
         };
-        qos.endpoint.reliability = Reliability::RELIABLE;
+        qos.endpoint.reliability = reliability;
         qos.endpoint.history = History::KeepAll;
         let reader =
             subscriber.create_datareader(&kind.unwrap(), QosKind::Specific(qos), None, NO_STATUS).unwrap();

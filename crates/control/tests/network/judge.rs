@@ -51,20 +51,32 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
     });
     let nodes: Vec<Node> = nodes.chain(extra).collect();
     let mut ports: Vec<Port> = ports.collect();
-    // Pairs at one place are one flow.
-    let mut flows: BTreeMap<_, &Case> = BTreeMap::new();
+    // Pairs at one place are one flow, and so are those of a tree.
+    let mut flows: BTreeMap<_, Vec<&Case>> = BTreeMap::new();
     for case in cases {
-        flows.insert((case.verdict.source, case.verdict.destination), case);
+        flows.entry((case.verdict.source, case.verdict.destination)).or_default().push(case);
     }
-    let cases: Vec<&Case> = flows.into_values().collect();
+    let flows: Vec<Vec<&Case>> = flows.into_values().collect();
+    let cases: Vec<&Case> = flows.iter().map(|cases| cases[0]).collect();
     let levels: BTreeMap<u8, u8> =
         (0..gate::class::MOST_LEVELS).map(|level| (gate::class::of_level(level).unwrap(), level)).collect();
     let mut claims = Bounds::default();
-    let flows = cases.iter().map(|case| {
-        let tree: Vec<Hop> =
-            case.trace.iter().map(|(link, dscp)| Hop { port: *link, level: levels[dscp] }).collect();
-        let mut latency = vec![None; tree.len()];
-        *latency.last_mut().unwrap() = Some(case.verdict.bound * NANOSECOND);
+    let flows = flows.iter().map(|branches| {
+        let case = branches[0];
+        let mut tree: Vec<Hop> = Vec::new();
+        let mut latency: Vec<Option<u64>> = Vec::new();
+        for branch in branches {
+            for (link, dscp) in &branch.trace {
+                if !tree.iter().any(|hop| hop.port == *link) {
+                    tree.push(Hop { port: *link, level: levels[dscp] });
+                    latency.push(None);
+                }
+            }
+            let (last, _) = branch.trace.last().unwrap();
+            let at = tree.iter().position(|hop| hop.port == *last).unwrap();
+            let bound = branch.verdict.bound * NANOSECOND;
+            latency[at] = Some(latency[at].map_or(bound, |other| other.min(bound)));
+        }
         claims.latency.push(latency);
         let contract = &case.contract;
         let whole =

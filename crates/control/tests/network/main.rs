@@ -10,4 +10,5 @@ mod reserved;
 mod room;
 mod seeds;
 mod switch;
+mod trees;
 mod world;

@@ -87,6 +87,8 @@ pub(crate) struct Switch {
     pub(crate) meters: BTreeMap<u32, MeterMod>,
     /// The most flows that it takes.
     pub(crate) most_flows: Option<usize>,
+    /// The most groups that it takes.
+    pub(crate) most_groups: Option<usize>,
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
@@ -102,6 +104,9 @@ impl Switch {
                 let known = self.groups.contains_key(&group.group.0);
                 match group.command {
                     GroupCommand::Add if known => return Err("GROUP_EXISTS".into()),
+                    GroupCommand::Add if self.most_groups.is_some_and(|most| self.groups.len() >= most) => {
+                        return Err("OUT_OF_GROUPS".into());
+                    }
                     GroupCommand::Modify if !known => return Err("UNKNOWN_GROUP".into()),
                     GroupCommand::Delete => {
                         self.groups.remove(&group.group.0);
@@ -261,6 +266,9 @@ impl Switch {
             Action::Output { .. } => {}
             Action::SetField(value) => match value.field() {
                 OxmField::IpDscp => packet.dscp = value.value() as u8,
+                OxmField::EthDst => packet.to = value.value().to_be_bytes()[10..].try_into().unwrap(),
+                OxmField::Ipv4Dst => packet.destination = (value.value() as u32).to_be_bytes(),
+                OxmField::UdpDst => packet.ports.1 = value.value() as u16,
                 other => panic!("not expected: {other:?}"),
             },
             Action::Group(group) => {

@@ -46,6 +46,8 @@ pub(crate) struct World {
     pub(crate) waiting: VecDeque<Answer>,
     /// Whether participants acknowledge verdicts.
     pub(crate) acknowledge: bool,
+    /// Groups that switches say they have room for.
+    pub(crate) most_groups: u32,
 }
 
 /// Something that the manager will hear.
@@ -100,6 +102,7 @@ impl World {
             epoch: 1,
             waiting: VecDeque::new(),
             acknowledge: true,
+            most_groups: u32::MAX,
             network,
         }
     }
@@ -117,6 +120,23 @@ impl World {
             self.connect_agent(switch);
         }
         self.settle();
+    }
+
+    /// Every host says where it is.
+    pub(crate) fn greet(&mut self) {
+        for host in 0..self.network.hosts.len() {
+            let greeting = Packet {
+                from: mac(host),
+                to: [0xff; 6],
+                kind: 0x0806,
+                source: address(host),
+                destination: address(host),
+                protocol: 0,
+                ports: (0, 0),
+                dscp: 0,
+            };
+            self.send(host, greeting);
+        }
     }
 
     pub(crate) fn has_gates(&self, switch: usize) -> bool {
@@ -156,7 +176,7 @@ impl World {
             groups: Some(GroupFeatures {
                 types: 15,
                 capabilities: 7,
-                max_groups: [u32::MAX; 4],
+                max_groups: [self.most_groups; 4],
                 actions: [u32::MAX; 4],
             }),
             queues: Vec::new(),

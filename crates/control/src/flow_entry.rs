@@ -1,0 +1,120 @@
+//! What a switch is told of an admitted flow: an entry that matches it, and a group of type all where its tree forks.
+use alloc::vec::Vec;
+
+use openflow::Message;
+use openflow::action::Action;
+use openflow::flow::FlowMod;
+use openflow::group::{Bucket, GroupCommand, GroupMod, GroupType};
+use openflow::instruction::Instruction;
+use openflow::matching::Match;
+use openflow::oxm::{FieldValue, Oxm, OxmField};
+use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
+use wire::admission::Socket;
+
+use crate::entries::{IPV4, OF_FLOW, UDP, cookie};
+
+/// A way out of a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Output {
+    /// The port by which it leaves.
+    pub(crate) port: u32,
+    /// The DSCP of its level there.
+    pub(crate) dscp: u8,
+    /// Who is at the other end, where the frame has another destination until then.
+    pub(crate) rewrite: Option<(MacAddress, Socket)>,
+}
+
+impl Output {
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = alloc::vec![Action::SetField(FieldValue::ip_dscp(self.dscp))];
+        if let Some((address, socket)) = self.rewrite {
+            // The values fit their fields: none of these is `None`.
+            let set = |field, value| FieldValue::new(field, value).ok().map(Action::SetField);
+            actions.push(Action::SetField(FieldValue::eth_dst(address)));
+            actions.extend(set(OxmField::Ipv4Dst, u32::from_be_bytes(socket.address).into()));
+            actions.extend(set(OxmField::UdpDst, socket.port.into()));
+        }
+        actions.push(Action::output(PortNo(self.port)));
+        actions
+    }
+}
+
+/// An admitted flow at a switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FlowEntry {
+    /// The number of its grant.
+    pub(crate) flow: u64,
+    /// The port that it comes in by.
+    pub(crate) in_port: u32,
+    /// Where it comes from.
+    pub(crate) source: Socket,
+    /// Where it goes.
+    pub(crate) destination: Socket,
+    /// By which ports it leaves; several only with a group.
+    pub(crate) outputs: Vec<Output>,
+    /// The group that copies it, if it leaves by several ports.
+    pub(crate) group: Option<u32>,
+    /// The meter that it passes, if there is one.
+    pub(crate) meter: Option<u32>,
+}
+
+impl FlowEntry {
+    fn fields(&self) -> Match {
+        Match::of(&[
+            Oxm::in_port(PortNo(self.in_port)),
+            Oxm::eth_type(IPV4),
+            Oxm::ip_proto(UDP),
+            Oxm::ipv4_src(self.source.address),
+            Oxm::ipv4_dst(self.destination.address),
+            Oxm::udp_src(self.source.port),
+            Oxm::udp_dst(self.destination.port),
+        ])
+        .unwrap_or_default()
+    }
+
+    /// The flow entry, in place of any for the same packets.
+    pub(crate) fn flow(&self) -> Message {
+        let actions = match self.group {
+            Some(group) => alloc::vec![Action::Group(GroupId(group))],
+            None => self.outputs.iter().flat_map(Output::actions).collect(),
+        };
+        let meter = self.meter.map(|meter| Instruction::Meter(MeterId(meter)));
+        let instructions = meter.into_iter().chain([Instruction::ApplyActions(actions)]).collect();
+        let mut flow = FlowMod::add(OF_FLOW, self.fields(), instructions);
+        flow.cookie = cookie(self.flow);
+        Message::FlowMod(flow)
+    }
+
+    fn group(&self, command: GroupCommand) -> Option<Message> {
+        let buckets = self.outputs.iter().map(|output| Bucket::of(output.actions()));
+        Some(Message::GroupMod(GroupMod {
+            command,
+            kind: GroupType::All,
+            group: GroupId(self.group?),
+            buckets: buckets.collect(),
+        }))
+    }
+
+    /// All that a switch needs that has nothing of it: a group is there before what uses it.
+    pub(crate) fn add(&self) -> Vec<Message> {
+        self.group(GroupCommand::Add).into_iter().chain([self.flow()]).collect()
+    }
+
+    /// The same where the switch has it with other levels.
+    pub(crate) fn change(&self) -> Vec<Message> {
+        match self.group(GroupCommand::Modify) {
+            Some(group) => alloc::vec![group],
+            None => alloc::vec![self.flow()],
+        }
+    }
+
+    /// Takes the entry away, and leaves the group.
+    pub(crate) fn delete(&self) -> Message {
+        Message::FlowMod(FlowMod::delete_strict(TableId(0), OF_FLOW, self.fields()))
+    }
+
+    /// Takes the group away. A switch takes what uses it away, too.
+    pub(crate) fn delete_group(&self) -> Option<Message> {
+        self.group.map(|group| Message::GroupMod(GroupMod::delete(GroupId(group))))
+    }
+}

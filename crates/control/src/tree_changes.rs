@@ -1,0 +1,212 @@
+//! How trees take the place of what was there: of flows for one reader each, or of a tree with fewer or more ends.
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use latency::ledger::Offer;
+use wire::admission::State;
+
+use crate::action::Pair;
+use crate::resource_manager::ResourceManager;
+use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Progress, Step, Task, Timer, Work};
+use crate::trees::still;
+
+impl ResourceManager {
+    /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
+    pub(crate) fn is_served(&self, pair: Pair, tree: &Granted) -> bool {
+        let mut former = tree.replaces.iter().filter_map(|former| self.grants.get(former));
+        // Who is of the former tree, or has joined it just now, is of this one.
+        let changes = former.any(|former| former.is_same_flow(tree));
+        let has_one = self.asked.get(&pair).is_some_and(|asked| {
+            let answered = matches!(asked.progress, Progress::Answered { .. });
+            answered && asked.grant.is_some_and(|grant| tree.replaces.contains(&grant))
+        });
+        tree.is_tree() && (changes || has_one)
+    }
+
+    /// A tree is in force. Pairs of former grants are served by it from now on, if they have not asked for something else
+    /// meanwhile; those are returned. Who neither has asked nor was served is not of it any more.
+    pub(crate) fn take_over(&mut self, now: Duration, number: u64, former: &[u64]) -> Vec<Pair> {
+        let Some(tree) = self.grants.get(&number).cloned() else { return Vec::new() };
+        let mut moved = Vec::new();
+        let mut strangers = Vec::new();
+        for pair in &tree.pairs {
+            let Some(asked) = self.asked.get(pair).filter(|asked| asked.progress != Progress::Working) else {
+                continue;
+            };
+            let had = asked.grant.filter(|grant| former.contains(grant));
+            let same = had.and_then(|had| self.grants.get(&had)).is_some_and(|had| had.is_same_flow(&tree));
+            let settled = matches!(asked.progress, Progress::Answered { .. })
+                && asked.serial == asked.request.serial
+                && asked.verdict.state == State::Admitted;
+            let serial = asked.verdict.serial;
+            let verdict = wire::admission::Verdict { serial, ..self.admission(&tree, &asked.request) };
+            let asks = matches!(asked.progress, Progress::Queued | Progress::Parked);
+            if had.is_some() && (same || settled) {
+                moved.push(*pair);
+                if let Some(tree) = self.grants.get_mut(&number) {
+                    tree.serials.insert(*pair, serial);
+                }
+                if let Some(asked) = self.asked.get_mut(pair) {
+                    asked.grant = Some(number);
+                    if settled {
+                        asked.verdict = verdict;
+                    }
+                }
+            } else if had.is_some() || !asks {
+                strangers.push(*pair);
+            }
+        }
+        if let Some(tree) = self.grants.get_mut(&number) {
+            tree.pairs.retain(|pair| !strangers.contains(pair));
+        }
+        if let Some(pair) = strangers.first() {
+            self.store_without(now, number, *pair);
+        }
+        moved
+    }
+
+    /// A grant gives way to another one that serves these pairs. Where packets go elsewhere from now on, it ends when all have heard
+    /// that and what is under way has arrived.
+    pub(crate) fn give_way(&mut self, now: Duration, old: u64, new: u64, pairs: &BTreeSet<Pair>) {
+        let Some(flow) = self.grants.get(&new).map(|new| (new.source, new.destination)) else { return };
+        let Some(grant) = self.grants.get_mut(&old) else { return };
+        let gone: Vec<Pair> = grant.pairs.intersection(pairs).copied().collect();
+        grant.pairs.retain(|pair| !pairs.contains(pair));
+        let same = (grant.source, grant.destination) == flow;
+        let (is_empty, longest) = (grant.pairs.is_empty(), grant.longest());
+        match grant.phase {
+            // It was not to go before.
+            GrantPhase::Leaving(_) => self.release_waiting(old),
+            GrantPhase::Held if is_empty && !same => {
+                grant.phase = GrantPhase::Leaving(BTreeSet::new());
+                let asked = gone.iter().filter_map(|pair| self.asked.get(pair));
+                let announce = asked.filter(|asked| asked.grant == Some(new));
+                let announce = announce.map(|asked| Task::Announce(Box::new(asked.verdict.clone())));
+                let hold = Task::Hold(Duration::from_nanos(longest));
+                let steps = [announce.collect(), alloc::vec![hold]].map(Step::of).to_vec();
+                self.start(now, Kind::Farewell { number: old, pairs: Vec::new() }, steps);
+            }
+            // Nobody is to hear that this one goes.
+            GrantPhase::Held if is_empty => self.farewell(now, old, Vec::new()),
+            GrantPhase::Held | GrantPhase::Restored => {
+                if let Some(pair) = gone.first() {
+                    self.store_without(now, old, *pair);
+                }
+                // It stays for others, so that nobody waits until these have heard.
+                gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
+            }
+            GrantPhase::Installing => {}
+        }
+    }
+
+    /// What was to take the place of a grant has come or failed: its release begins if it has waited for that.
+    pub(crate) fn release_waiting(&mut self, number: u64) {
+        if let Some(grant) = self.grants.get_mut(&number).filter(|grant| grant.release_waits) {
+            grant.release_waits = false;
+            self.chores.push_back(Work::Release(number));
+        }
+    }
+
+    /// A tree did not come about for this pair: it gets a flow of its own.
+    pub(crate) fn try_alone(&mut self, now: Duration, pair: Pair) {
+        let until = now.saturating_add(self.config.grace);
+        match self.asked.get_mut(&pair) {
+            Some(asked) if asked.progress == Progress::Working => {
+                asked.alone_until = until;
+                self.timers.insert((until, Timer::Retry(pair)));
+                self.enqueue(pair);
+            }
+            Some(_) => {}
+            None => self.refuse(now, pair, "", Offer::default(), false),
+        }
+    }
+
+    /// What changes a tree is given up and undone, so that the tree stays as it was. False if the grant is nothing like that.
+    pub(crate) fn undo_change(&mut self, number: u64, reason: &str) -> bool {
+        let Some(grant) = self.grants.get(&number).filter(|grant| grant.is_tree()) else { return false };
+        let mut former = grant.replaces.iter().filter_map(|former| self.grants.get(former));
+        former.any(|former| former.is_same_flow(grant)) && self.give_up(number, reason)
+    }
+
+    /// Whether another grant is on its way in that changes this one.
+    pub(crate) fn is_being_changed(&self, number: u64) -> bool {
+        let Some(grant) = self.grants.get(&number) else { return false };
+        let changes = |new: &Granted| {
+            new.phase == GrantPhase::Installing && new.replaces.contains(&number) && new.is_same_flow(grant)
+        };
+        self.grants.values().any(changes)
+    }
+
+    /// Trees with an end that nobody needs get rid of it when nothing else changes them.
+    pub(crate) fn want_pruning(&mut self) {
+        let wanting = self.grants.values().filter(|grant| self.can_be_pruned(grant));
+        for number in wanting.map(|grant| grant.number).collect::<Vec<_>>() {
+            if !self.chores.contains(&Work::Prune(number)) {
+                self.chores.push_back(Work::Prune(number));
+            }
+        }
+    }
+
+    fn can_be_pruned(&self, grant: &Granted) -> bool {
+        let needs = |end: usize| grant.pairs.iter().any(|pair| grant.at.get(pair) == Some(&end));
+        grant.is_tree()
+            && grant.phase == GrantPhase::Held
+            && !grant.pairs.is_empty()
+            && !(0..grant.ends.len()).all(needs)
+            && self.all_have_asked(grant)
+            && !self.is_entangled(grant.number)
+    }
+
+    /// Whether all pairs of a tree have asked for what it gives them. Of one that was restored nobody knows that at first.
+    pub(crate) fn all_have_asked(&self, tree: &Granted) -> bool {
+        let has = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(tree.number));
+        tree.pairs.iter().all(has)
+    }
+
+    /// Takes the branches of a tree away that nobody needs. It is always begun, or not needed.
+    pub(crate) fn begin_prune(&mut self, now: Duration, number: u64) -> bool {
+        let Some(tree) = self.grants.get(&number).filter(|grant| self.can_be_pruned(grant)) else {
+            return true;
+        };
+        let mut pruned = without_branches(tree);
+        pruned.number = self.next_grant;
+        // With no group left for the change it stays as it is.
+        if self.give_groups(&mut pruned.hops).is_err() {
+            return true;
+        }
+        let Some(admitted) = self.ledger.flow(number).cloned() else { return true };
+        self.enter(now, still(pruned.number, admitted), pruned);
+        true
+    }
+}
+
+/// A tree with the ends only that somebody needs, to take the place of the one there is.
+fn without_branches(tree: &Granted) -> Granted {
+    let needed = |end: &usize| tree.pairs.iter().any(|pair| tree.at.get(pair) == Some(end));
+    let ends: Vec<usize> = (0..tree.ends.len()).filter(needed).collect();
+    let kept = ends.iter().filter_map(|end| tree.ends.get(*end));
+    let links: Vec<usize> = kept.flat_map(|end| tree.way_to(end)).map(|hop| hop.link).collect();
+    // Where each hop is now.
+    let hops = tree.hops.iter().enumerate().filter(|(_, hop)| links.contains(&hop.link));
+    let places: Vec<usize> = hops.clone().map(|(index, _)| index).collect();
+    let place = |hop: usize| places.iter().position(|kept| *kept == hop);
+    let hops = hops.map(|(_, hop)| GrantedHop { parent: hop.parent.and_then(place), ..*hop }).collect();
+    let mut pruned = Granted {
+        hops,
+        phase: GrantPhase::Installing,
+        replaces: alloc::vec![tree.number],
+        covered_by: Some(tree.number),
+        ..tree.clone()
+    };
+    pruned.ends = ends.iter().filter_map(|end| tree.ends.get(*end).copied()).collect();
+    for end in &mut pruned.ends {
+        end.hop = place(end.hop).unwrap_or_default();
+    }
+    pruned.at.retain(|pair, _| tree.pairs.contains(pair));
+    for at in pruned.at.values_mut() {
+        *at = ends.iter().position(|end| end == at).unwrap_or_default();
+    }
+    pruned
+}
