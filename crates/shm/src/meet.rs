@@ -1,7 +1,7 @@
 //! How two processes meet: a socket of an abstract name, which no file stands for and which is gone with its process.
 //!
 //! Abstract names belong to a network namespace: a container with a network of its own is not met. What is said is a datagram with up
-//! to two descriptors (SOCK_SEQPACKET); the kernel says whose process the other is, and when it is gone.
+//! to three descriptors (SOCK_SEQPACKET); the kernel says whose process the other is, and when it is gone.
 use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -125,7 +125,7 @@ impl Talk {
         Ok(Peer { process: found.pid, user: found.uid })
     }
 
-    /// Says something, with at most two descriptors.
+    /// Says something, with at most three descriptors.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl Talk {
             message.msg_control = control.0.as_mut_ptr().cast();
             // SAFETY: it computes.
             message.msg_controllen = unsafe { libc::CMSG_SPACE(octets) } as _;
-            // SAFETY: the control buffer is aligned as `cmsghdr` is and has room for one header and two descriptors.
+            // SAFETY: the control buffer is aligned as `cmsghdr` is and has room for one header and twelve descriptors.
             unsafe {
                 let header = libc::CMSG_FIRSTHDR(&raw const message);
                 (*header).cmsg_level = libc::SOL_SOCKET;
@@ -163,7 +163,7 @@ impl Talk {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// What the other side has said next. Words longer than the buffer, or with more than two descriptors, end the talk.
+    /// What the other side has said next. Words longer than the buffer, or with more than three descriptors, end the talk.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Talk {
         }
         // Before anything else: what came is ours to close.
         let files = files(&message);
-        let cut = message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0;
+        let cut = message.msg_flags & (libc::MSG_TRUNC | libc::MSG_CTRUNC) != 0 || files.len() > FILES;
         let octets = usize::try_from(heard).unwrap_or(0);
         Ok(if octets == 0 || cut { Said::Gone } else { Said::Words(octets, files) })
     }
@@ -237,7 +237,7 @@ pub fn ready(sockets: &[BorrowedFd<'_>], limit: Option<Duration>) -> io::Result<
     Ok(waited.iter().map(|waited| waited.revents != 0).collect())
 }
 
-/// Octets of control messages: room for one more descriptor than is taken, so that too many are seen and closed.
+/// Octets of control messages: room for more descriptors than are taken, so that too many are seen and closed.
 const CONTROL: usize = 64;
 
 /// Aligned as the kernel's headers are.

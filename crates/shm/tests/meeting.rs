@@ -72,6 +72,6 @@ fn words_that_are_too_long_end_the_talk_and_their_memory_is_let_go_of() {
         .unwrap()
         .filter(|entry| entry.as_ref().is_ok_and(|entry| inode(&entry.path()) == Some(own)));
     assert_eq!(open.count(), 1);
-    let many = [doorbell.file(); 3];
+    let many = [doorbell.file(); 4];
     assert_eq!(near.say(b"hello", &many).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
