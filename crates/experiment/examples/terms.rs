@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use gate::protocol::{Answer, Request};
 use gate::{Contract, Key, Kind, class};
+use lab::awake::Awake;
 use lab::layout::Carrying;
 use lab::probe::{Probes, Stall, monotonic, realtime};
 use lab::tap::Tap;
@@ -26,7 +27,7 @@ const MEASURED: &str = "video";
 /// How long.
 const SECONDS: Duration = Duration::from_secs(15);
 /// A core that wakes so much later than asked for stalls, as in the experiment.
-const LATE: Duration = Duration::from_micros(250);
+const LATE: Duration = Duration::from_micros(200);
 const PORT: u16 = 5_000;
 /// What our datagrams begin with.
 const MARK: &[u8; 8] = b"punctual";
@@ -88,6 +89,7 @@ fn measure() -> Result<bool, Failure> {
         thread::spawn(move || babble(&flooder, to, &stop))
     };
     println!("measuring {} s", SECONDS.as_secs());
+    let _awake = Awake::new();
     let probes = Probes::start(LATE)?;
     let offset = realtime().saturating_sub(monotonic());
     let sending: Vec<JoinHandle<Times>> =

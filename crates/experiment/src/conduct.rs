@@ -20,7 +20,7 @@ use crate::report::{Phase, Row};
 use crate::setting::Topic;
 
 /// A wake so much later than asked for is a stall of the machine.
-const LATE: Duration = Duration::from_micros(250);
+const LATE: Duration = Duration::from_micros(200);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long programs may take to find each other.
 const MEETING: Duration = Duration::from_secs(60);
@@ -143,12 +143,10 @@ impl Stage<'_> {
                 to: stall.to.cast_signed().saturating_add(ahead),
             })
             .collect();
-        // The links make up for a stall in as long again, at another rate than theirs.
-        let disturbances: Vec<Stall> = stalls
-            .iter()
-            .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall })
-            .collect();
         let after = Counted::now(self.lab, self.topics)?;
+        // A port with more to send than its link carries never gets rid of anything.
+        let left = if scene.managed { &after.disturbed[..] } else { &[] };
+        let disturbances = disturbances(&stalls, left, ahead);
         for subscriber in &mut subscribers {
             subscriber.order("end")?;
         }
@@ -293,6 +291,16 @@ impl Stage<'_> {
         }
         Program::start(&format!("publisher of {}", topic.name), command, self.folder)
     }
+}
+
+/// When the machine disturbed what is measured. Stalls are of the time of day, and what they left behind at the port to the subscriber is
+/// of a clock that runs alike and is behind by `ahead`. The links make up for a stall in as long again, at another rate than theirs.
+fn disturbances(stalls: &[Stall], left: &[[u64; 2]], ahead: i64) -> Vec<Stall> {
+    let doubled = stalls
+        .iter()
+        .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall });
+    let at = |time: u64| time.cast_signed().saturating_add(ahead);
+    doubled.chain(left.iter().map(|[from, to]| Stall { from: at(*from), to: at(*to) })).collect()
 }
 
 /// The separation with which something that takes so long on the wire is sent half as often again as the link carries.

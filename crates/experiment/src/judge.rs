@@ -3,6 +3,9 @@ use std::collections::HashMap;
 
 use crate::record::Record;
 
+/// Misses that are told one by one.
+const TOLD: usize = 3;
+
 /// A time in which a core of the machine stood still: from when a probe had to run to when it ran, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stall {
@@ -30,6 +33,19 @@ pub(crate) struct Misses {
     pub(crate) lost: u64,
 }
 
+/// A sample that no stall met, and that did not come in time: what there is to say of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Miss {
+    /// Its number.
+    pub(crate) number: u64,
+    /// When it was sent, in nanoseconds after the first of its topic.
+    pub(crate) at: i64,
+    /// Its latency in nanoseconds; `None` if it is lost.
+    pub(crate) latency: Option<i64>,
+    /// Nanoseconds from the end of the last stall before it until it was sent; `None` if there was none.
+    pub(crate) since_stall: Option<i64>,
+}
+
 /// What became of a topic's samples. Latencies are in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Judged {
@@ -39,6 +55,8 @@ pub(crate) struct Judged {
     pub(crate) disturbed: u64,
     /// Misses of samples that no stall met.
     pub(crate) misses: Misses,
+    /// The first of them.
+    pub(crate) missed: Vec<Miss>,
     /// Misses of samples that a stall met.
     pub(crate) excused: Misses,
     /// Median of the samples that came and that no stall met; `None` if there are none.
@@ -78,6 +96,7 @@ pub(crate) fn judge(
         sent: sent.len() as u64,
         disturbed: 0,
         misses: Misses::default(),
+        missed: Vec::new(),
         excused: Misses::default(),
         median: None,
         percentile_99: None,
@@ -95,13 +114,17 @@ pub(crate) fn judge(
         judged.disturbed += u64::from(disturbed);
         let misses = if disturbed { &mut judged.excused } else { &mut judged.misses };
         let at = record.at.saturating_sub(start);
-        match arrival {
+        let latency = arrival.map(|arrival| arrival.saturating_sub(record.at));
+        if !disturbed && latency.is_none_or(|latency| latency > limit) && judged.missed.len() < TOLD {
+            let since_stall = stalls.end_before(record.at).map(|end| record.at.saturating_sub(end));
+            judged.missed.push(Miss { number: record.number, at, latency, since_stall });
+        }
+        match latency {
             None => {
                 misses.lost += 1;
                 judged.gone.push(at);
             }
-            Some(arrival) => {
-                let latency = arrival.saturating_sub(record.at);
+            Some(latency) => {
                 misses.late += u64::from(latency > limit);
                 judged.points.push(Point { at, latency, disturbed });
             }
@@ -148,6 +171,12 @@ impl Stalls {
     fn meet(&self, from: i64, to: i64) -> bool {
         let first = self.0.partition_point(|stall| stall.to < from);
         self.0.get(first).is_some_and(|stall| stall.from <= to)
+    }
+
+    /// The end of the last stall that ended before `at`.
+    fn end_before(&self, at: i64) -> Option<i64> {
+        let first = self.0.partition_point(|stall| stall.to < at);
+        first.checked_sub(1).and_then(|last| self.0.get(last)).map(|stall| stall.to)
     }
 }
 
@@ -197,6 +226,9 @@ mod tests {
         assert_eq!(judged.excused, Misses::default());
         assert_eq!((judged.sent, judged.disturbed, judged.points.len()), (4, 0, 3));
         assert_eq!(judged.gone, [30 * MS]);
+        let missed =
+            |number, latency| Miss { number, at: 10 * MS * number as i64, latency, since_stall: None };
+        assert_eq!(judged.missed, [missed(1, Some(5 * MS + 1)), missed(3, None)]);
         assert_eq!((judged.undisturbed_permille(), judged.arrived_permille()), (1000, 750));
         assert_eq!(judged.greatest, Some(5 * MS + 1));
     }

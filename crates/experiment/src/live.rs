@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use lab::awake::Awake;
 use lab::layout::Carrying;
 use lab::{Lab, Options};
 use plan::Network;
@@ -50,6 +51,7 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     clear();
     let folder = Folder::new()?;
     let raised = Raised::new();
+    let awake = Awake::new();
     let mut report = Report {
         place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
              100 Mb/s, which a program emulates frame by frame."
@@ -66,6 +68,13 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         match &raised {
             Ok(_) => "real-time priority during the experiment".to_owned(),
             Err(wrong) => format!("{wrong}: other programs delay the frames of the lab"),
+        },
+    ));
+    report.machine.push((
+        "idle processors",
+        match &awake {
+            Ok(_) => "wait awake during the experiment".to_owned(),
+            Err(wrong) => format!("{wrong}: they sleep, and waking takes its time"),
         },
     ));
     (wishes.told)(&text::head(&report))?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use plan::Network;
 
-use crate::emulator::{PortCount, QueueCount};
+use crate::emulator::PortCount;
 use crate::error::Error;
 use crate::gate::GateClient;
 use crate::inside::inside;
@@ -206,21 +206,21 @@ impl Lab {
         Tools::new(&self.record.name).run(&format!("tc -n {namespace} -s class show dev p{port}"))
     }
 
-    /// What the queues of a port have counted, the lowest first, in a lab whose links are emulated; none in another.
+    /// What is known of a port in a lab whose links are emulated; nothing in another.
     ///
     /// # Errors
     /// There is no such switch, or the emulator does not answer.
-    pub fn queues(&self, switch: &str, port: u32) -> Result<Vec<QueueCount>, Error> {
+    pub fn port(&self, switch: &str, port: u32) -> Result<Option<PortCount>, Error> {
         let name = [self.switch(switch)?.namespace.clone(), format!("p{port}")];
         let path = Path::new(place::PLACE).join(&self.record.name).join(LINKS_SOCKET);
         if !path.exists() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let failed = |error: std::io::Error| Error::new(format!("the links of the lab: {error}"), "");
         let stream = UnixStream::connect(&path).map_err(failed)?;
         stream.set_read_timeout(Some(READY)).map_err(failed)?;
         let counts: Vec<PortCount> = serde_json::from_reader(stream).map_err(|error| failed(error.into()))?;
-        Ok(counts.into_iter().find(|count| count.port == name).map(|count| count.queues).unwrap_or_default())
+        Ok(counts.into_iter().find(|count| count.port == name))
     }
 
     /// Removes it now.

@@ -6,6 +6,7 @@
 //! [`layout`] says what a network becomes, without touching the machine.
 #![forbid(unsafe_code)]
 
+pub mod awake;
 pub mod classes;
 pub mod command;
 pub mod emulator;

@@ -1,4 +1,4 @@
-//! Probes that see when the machine stands still: a thread on each core that wakes each quarter of a millisecond, before everything else.
+//! Probes that see when the machine stands still: a thread on each core that wakes each fifth of a millisecond, before everything else.
 //!
 //! A virtual machine is now and then not run for some milliseconds, and no priority helps against that. Measurements that
 //! meet such a stall say nothing about the network; the probes say when it was, independently of what is measured.
@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use udp::thread::{set_cores, set_real_time};
 
 /// How long a probe sleeps.
-const PERIOD: Duration = Duration::from_micros(250);
+const PERIOD: Duration = Duration::from_micros(200);
 /// Above everything that labs run.
 const PRIORITY: u8 = 80;
 /// The most stalls that one core keeps.

@@ -3,6 +3,7 @@
 //! One thread for all links, real-time if that is granted, so that all of them have one clock. What comes from an
 //! interface goes through the queues of its port, if they are not the kernel's, then over the wire, then out of the interface at
 //! the other end. Whoever connects to the socket is told what the queues have counted.
+mod aftermath;
 mod clock;
 mod port;
 mod wire;
@@ -10,8 +11,7 @@ mod wire;
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -22,6 +22,7 @@ use crate::classes::Queues;
 use crate::error::Error;
 use crate::probe::{self, Stall, monotonic, realtime};
 use crate::tap::Tap;
+use aftermath::Aftermath;
 use clock::LinkClock;
 pub use port::QueueCount;
 use port::{Frame, Port};
@@ -32,14 +33,19 @@ const LONGEST: usize = 2_048;
 /// Above the switches, and above what the kernel does for them in soft interrupts.
 const PRIORITY: u8 = 70;
 /// Frames that are read from one interface before others are sent.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 8;
 /// No frame waits longer than this for the emulator while the machine runs, in nanoseconds.
 const LONGEST_WAIT: u64 = 1_000_000;
-/// While frames are under way it wants to be run so often, in nanoseconds, to know when it was not.
+/// While frames are under way, and a while after the last one, it wants to be run so often, in nanoseconds, to know when it was not.
 const TICK: u64 = 250_000;
+/// How long after, in nanoseconds.
+const RESTLESS: u64 = 20_000_000;
 
 /// A core that wakes so much later than asked for has stood still.
-const STOOD_STILL: Duration = Duration::from_micros(250);
+pub(crate) const STOOD_STILL: Duration = Duration::from_micros(200);
+
+/// Stalls of other cores that are kept until there are frames.
+const STALLS: usize = 1_024;
 
 /// A frame is handed over so much before its last bit would have left, in nanoseconds: until somebody at the other end hears of it
 /// it takes as long again.
@@ -87,6 +93,9 @@ pub struct PortCount {
     pub port: [String; 2],
     /// Its queues, the lowest first.
     pub queues: Vec<QueueCount>,
+    /// When the machine stood still and what that left behind at this port had not gone yet: from and to, in nanoseconds of the
+    /// monotonic clock; the last ones, oldest first.
+    pub disturbed: Vec<[u64; 2]>,
 }
 
 /// From an interface to the one at the other end.
@@ -97,6 +106,7 @@ struct Way {
     last: u64,
     name: [String; 2],
     port: Option<Port>,
+    aftermath: Aftermath,
     wire: Wire,
 }
 
@@ -143,9 +153,19 @@ pub fn run(description: &Description, listener: &UnixListener, ready: impl FnOnc
                 last: 0,
                 name: end.port.clone(),
                 port: end.queues.as_ref().map(Port::new),
+                aftermath: Aftermath::default(),
                 wire: Wire::new(link.delay, link.loss, seed),
             });
         }
+    }
+    // When the other cores have stood still, where those are who feed the links. Probes are started while all cores are this thread's.
+    let (told, stalls) = sync_channel(STALLS);
+    if ways.iter().any(|way| way.port.is_some()) {
+        let told = move |stall: Stall| {
+            // What there is no room for is old.
+            let _ = told.try_send(stall);
+        };
+        probe::tell(STOOD_STILL, description.core, told)?;
     }
     if let Some(core) = description.core {
         // What is not granted costs time only.
@@ -154,27 +174,20 @@ pub fn run(description: &Description, listener: &UnixListener, ready: impl FnOnc
     // Without the priority the times are less even; the record of the lab says whether switches have it.
     let _ = udp::thread::set_real_time(PRIORITY);
     ready();
-    // How long the other cores have stood still, where those are who feed the links.
-    let stalled = Arc::new(AtomicU64::new(0));
-    if ways.iter().any(|way| way.port.is_some()) {
-        let stalled = Arc::clone(&stalled);
-        let add = move |stall: Stall| {
-            stalled.fetch_add(stall.to.saturating_sub(stall.from), Ordering::Relaxed);
-        };
-        probe::tell(STOOD_STILL, description.core, add)?;
-    }
-    carry(&sockets, &mut ways, listener, &stalled)
+    carry(&sockets, &mut ways, listener, &stalls)
 }
 
 fn carry(
     sockets: &[Tap],
     ways: &mut [Way],
     listener: &UnixListener,
-    stalled: &AtomicU64,
+    stalls: &Receiver<Stall>,
 ) -> Result<(), Error> {
     let mut buffer = [0; LONGEST];
     let mut spare: Vec<Frame> = Vec::new();
     let serves = ways.iter().any(|way| way.port.is_some());
+    let late = u64::try_from(STOOD_STILL.as_nanos()).unwrap_or(u64::MAX);
+    let mut active = 0;
     let mut clock = LinkClock::new(monotonic());
     let mut events: Vec<PollFd<'_>> = sockets
         .iter()
@@ -187,7 +200,11 @@ fn carry(
         let due = ways.iter_mut().filter_map(|way| way.due(now)).min();
         let before = monotonic();
         let early = if serves { HANDING } else { 0 };
-        let asked = due.map(|due| clock.when(due.saturating_sub(early)).min(before.saturating_add(TICK)));
+        let tick = before.saturating_add(TICK);
+        let asked = match due {
+            Some(due) => Some(clock.when(due.saturating_sub(early)).min(tick)),
+            None => (serves && before.saturating_sub(active) < RESTLESS).then_some(tick),
+        };
         let wait = asked.map(|asked| {
             TimeSpec::nanoseconds(i64::try_from(asked.saturating_sub(before)).unwrap_or(i64::MAX))
         });
@@ -196,10 +213,28 @@ fn carry(
             Err(error) => return Err(Error::new(format!("ppoll: {error}"), "")),
         }
         // A wire alone holds frames for its delay at least, and makes up for nothing.
-        clock.advance(asked.filter(|_| serves), monotonic());
+        let real = monotonic();
+        clock.advance(asked.filter(|_| serves), real);
         let (now, wall) = (clock.now(), realtime());
+        for way in ways.iter_mut().filter(|_| serves) {
+            let idle = way.port.as_ref().and_then(Port::idle_since);
+            way.aftermath.look(real, idle);
+        }
+        if let Some(asked) = asked.filter(|asked| real.saturating_sub(*asked) > late) {
+            ways.iter_mut().for_each(|way| way.aftermath.stood_still(asked, real));
+        }
+        let mut time = 0_u64;
+        for stall in stalls.try_iter() {
+            let stood = stall.to.saturating_sub(stall.from);
+            // Nothing is left of it if nothing was under way since.
+            if stall.to.saturating_add(stood) < before {
+                continue;
+            }
+            time = time.saturating_add(stood);
+            ways.iter_mut().for_each(|way| way.aftermath.stood_still(stall.from, stall.to));
+        }
         // Nobody on these cores has sent anything since; what the clock stood still for at the same time is made up for by it.
-        let time = stalled.swap(0, Ordering::Relaxed).saturating_sub(clock.lag());
+        let time = time.saturating_sub(clock.lag());
         if time > 0 {
             ways.iter_mut().filter_map(|way| way.port.as_mut()).for_each(|port| port.fed_late(now, time));
         }
@@ -208,6 +243,7 @@ fn carry(
             if event.any() != Some(true) {
                 continue;
             }
+            active = real;
             for _ in 0..AT_ONCE {
                 // An interface that is down says so once.
                 let Ok(Some((length, stamp))) = from.take(&mut buffer) else { break };
@@ -236,9 +272,13 @@ fn carry(
 
 /// Tells whoever has connected what the queues have counted; who does not listen misses it.
 fn tell(listener: &UnixListener, ways: &[Way]) {
+    let now = monotonic();
     let counts: Vec<PortCount> = ways
         .iter()
-        .filter_map(|way| Some(PortCount { port: way.name.clone(), queues: way.port.as_ref()?.counts() }))
+        .filter_map(|way| {
+            let queues = way.port.as_ref()?.counts();
+            Some(PortCount { port: way.name.clone(), queues, disturbed: way.aftermath.told(now) })
+        })
         .collect();
     let text = serde_json::to_vec(&counts).unwrap_or_default();
     loop {

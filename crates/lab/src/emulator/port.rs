@@ -131,6 +131,12 @@ impl Port {
         Some((due, frame))
     }
 
+    /// Since when the link has had nothing to carry; `None` if something is on it or waits.
+    pub(crate) fn idle_since(&self) -> Option<u64> {
+        let waits = self.queues.iter().any(|queue| !queue.frames.is_empty());
+        (self.leaving.is_none() && !waits).then_some(self.free)
+    }
+
     pub(crate) fn counts(&self) -> Vec<QueueCount> {
         self.queues.iter().map(|queue| queue.count).collect()
     }
@@ -194,16 +200,17 @@ mod tests {
     #[test]
     fn frames_leave_one_after_the_other_at_the_rate_of_the_link() {
         let mut port = port(9, false);
-        assert_eq!(port.due(5), None);
+        assert_eq!((port.due(5), port.idle_since()), (None, Some(0)));
         for number in 0..3 {
             assert_eq!(port.accept(1_000, frame(LOW, number)), None);
         }
-        assert_eq!(port.due(1_000), Some(1_000 + FRAME));
+        assert_eq!((port.due(1_000), port.idle_since()), (Some(1_000 + FRAME), None));
         assert_eq!(left(&mut port, 1_000 + FRAME - 1), []);
         assert_eq!(left(&mut port, 1_000 + FRAME), [(1_000 + FRAME, 0)]);
         assert!(port.next(1_000 + 2 * FRAME - 100, 99).is_none());
         // Whoever comes late finds what should have left at its time.
         assert_eq!(left(&mut port, 90_000), [(1_000 + 2 * FRAME, 1), (1_000 + 3 * FRAME, 2)]);
+        assert_eq!(port.idle_since(), Some(1_000 + 3 * FRAME));
         // An idle link begins when a frame comes, and the shortest one takes the time of 84 octets.
         assert_eq!(port.accept(100_000, vec![0; 20]), None);
         assert_eq!(port.due(100_000), Some(100_000 + 84 * 80));

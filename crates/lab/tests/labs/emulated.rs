@@ -30,7 +30,8 @@ fn an_emulated_port_serves_its_queues_by_priority_and_says_what_it_dropped() {
     greet(&lab, "b", "c");
     let counter = Counter::on(socket(&lab, "c", 5_000, 0));
     let _sink = socket(&lab, "c", 5_001, 0);
-    let before = lab.queues("s1", 3).unwrap();
+    let queues = || lab.port("s1", 3).unwrap().unwrap().queues;
+    let before = queues();
     let highest = class::of_level(2).unwrap();
     assert_eq!(
         before.iter().map(|queue| queue.dscp).collect::<Vec<_>>(),
@@ -41,14 +42,14 @@ fn an_emulated_port_serves_its_queues_by_priority_and_says_what_it_dropped() {
     send(&socket(&lab, "a", 0, highest), address(&lab, "c", 5_000), 64, 1_000, Duration::from_millis(1));
     let flooded = flood.stop();
     assert_eq!(counter.numbers().len(), 1_000, "of the assured flow");
-    let after = lab.queues("s1", 3).unwrap();
+    let after = queues();
     assert_eq!(after[3].sent - before[3].sent, 1_000);
     assert!(after[0].dropped > flooded / 10, "{after:?} of {flooded}");
     assert!(after[1..].iter().all(|queue| queue.dropped == 0), "{after:?}");
     // The kernel shapes nothing here, and ports that are not there have no queues.
     assert_eq!(lab.classes("s1", 3).unwrap(), "");
-    assert_eq!(lab.queues("s1", 9).unwrap(), []);
-    assert!(lab.queues("nowhere", 1).is_err());
+    assert_eq!(lab.port("s1", 9).unwrap(), None);
+    assert!(lab.port("nowhere", 1).is_err());
 }
 
 #[test]
