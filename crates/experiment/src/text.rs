@@ -40,7 +40,10 @@ pub(crate) fn tail(report: &Report) -> String {
 /// What follows, in sentences.
 pub(crate) fn conclusion(conclusion: &Conclusion) -> String {
     let (first, lines) = match conclusion {
-        Conclusion::Held => ("Every promise was kept: nothing lost, nothing above its bound.", &[][..]),
+        Conclusion::Held => (
+            "Every promise was kept: of the samples that no stall met, none was lost and none was above its bound.",
+            &[][..],
+        ),
         Conclusion::Broken(lines) => ("A PROMISE WAS BROKEN:", &lines[..]),
         Conclusion::Void(lines) => (
             "This run is VOID: the machine itself stood still too often. Run it where nothing else runs.",
@@ -149,7 +152,7 @@ In a test.
   3 ms
     no: 4.7 ms
 
-Every promise was kept: nothing lost, nothing above its bound.
+Every promise was kept: of the samples that no stall met, none was lost and none was above its bound.
 ";
         assert_eq!(report(&made(&latencies, 5)), expected);
     }
