@@ -20,7 +20,7 @@ pub(crate) struct Point {
     pub(crate) at: i64,
     /// From the send call to the reception of its last datagram, in nanoseconds.
     pub(crate) latency: i64,
-    /// Whether a stall met the time between, or that of the sample before until it was at the gate.
+    /// Whether a stall met the time between.
     pub(crate) disturbed: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Miss {
 pub(crate) struct Judged {
     /// Samples that were written.
     pub(crate) sent: u64,
-    /// Of these, samples whose time met a stall of the machine, or followed one that a stall met on its way to the gate.
+    /// Of these, samples whose time met a stall of the machine, or that are lost behind one that a stall met on its way to the gate.
     pub(crate) disturbed: u64,
     /// Misses of samples that no stall met.
     pub(crate) misses: Misses,
@@ -77,7 +77,7 @@ pub(crate) struct Judged {
 /// was under way for the limit.
 ///
 /// Gates hold messages apart: one that a stall held up on its way to the gate, which takes `entrance` at most, is followed too closely by
-/// the next, which is lost for that. So the sample behind it counts as disturbed, too.
+/// the next, which is lost for that. So the sample behind it, if it is lost, counts as disturbed, too.
 pub(crate) fn judge(
     sent: &[Record],
     received: &[Record],
@@ -109,7 +109,7 @@ pub(crate) fn judge(
     for record in sent {
         let arrival = arrivals.get(&record.number).copied();
         let met = stalls.meet(record.at, arrival.unwrap_or(record.at.saturating_add(limit)));
-        let disturbed = met || before;
+        let disturbed = met || (before && arrival.is_none());
         before = entrance > 0 && stalls.meet(record.at, record.at.saturating_add(entrance));
         judged.disturbed += u64::from(disturbed);
         let misses = if disturbed { &mut judged.excused } else { &mut judged.misses };
@@ -248,10 +248,14 @@ mod tests {
         assert_eq!(disturbed(start - MS, start - 1, 0), [false; 3]);
         assert_eq!(disturbed(start + 1, start + 2, 0), second);
         assert_eq!(disturbed(0, 5_000 * MS, 0), [true; 3]);
-        // What held it up before the gate disturbs the one behind it, too.
-        assert_eq!(disturbed(start + MS, end, MS), [false, true, true]);
-        assert_eq!(disturbed(start + MS + 1, end, MS), second);
-        assert_eq!(disturbed(end + 1, end + MS, 3 * MS), [false, false, true]);
+        // What held it up before the gate is no excuse for the one behind it, if that came; if it is lost it is.
+        assert_eq!(disturbed(start + MS, end, MS), second);
+        let excused = |from, to, entrance| {
+            judge(&sent, &received[..2], &[Stall { from, to }], 5 * MS, entrance).excused.lost
+        };
+        assert_eq!(excused(start + MS, end, MS), 1);
+        assert_eq!(excused(start + MS + 1, end, MS), 0);
+        assert_eq!(excused(end + 1, end + MS, 3 * MS), 1);
     }
 
     #[test]

@@ -151,6 +151,24 @@ impl Ward {
         text.lines().filter(|line| line.contains("group_id=") && !line.contains("group_id=1,")).count()
     }
 
+    /// Frames that each meter of the switch was given and dropped.
+    pub(crate) fn meters(&self) -> Vec<(u64, u64)> {
+        let text = self.dump("s1", "meter-stats");
+        let number = |line: &str, name: &str| {
+            let (_, rest) = line.split_once(name)?;
+            rest.split(|character: char| !character.is_ascii_digit()).next()?.parse::<u64>().ok()
+        };
+        let mut meters: Vec<(u64, u64)> = Vec::new();
+        for line in text.lines() {
+            if let Some(given) = number(line, "packet_in_count:") {
+                meters.push((given, 0));
+            } else if let (Some(dropped), Some(last)) = (number(line, "packet_count:"), meters.last_mut()) {
+                last.1 += dropped;
+            }
+        }
+        meters
+    }
+
     fn dump(&self, switch: &str, what: &str) -> String {
         let management = self.lab.management(switch).unwrap();
         let mut command = Command::new("ovs-ofctl");

@@ -42,8 +42,10 @@ const TICK: u64 = 250_000;
 const RESTLESS: u64 = 20_000_000;
 
 /// A core that wakes so much later than asked for has stood still.
-pub(crate) const STOOD_STILL: Duration = Duration::from_micros(200);
+const STOOD_STILL: Duration = Duration::from_micros(200);
 
+/// A longer stall leaves something behind at ports, in nanoseconds.
+const LEAVES: u64 = 500_000;
 /// Stalls of other cores that are kept until there are frames.
 const STALLS: usize = 1_024;
 
@@ -93,7 +95,7 @@ pub struct PortCount {
     pub port: [String; 2],
     /// Its queues, the lowest first.
     pub queues: Vec<QueueCount>,
-    /// When the machine stood still and what that left behind at this port had not gone yet: from and to, in nanoseconds of the
+    /// When the machine stood still for more than half a millisecond, and what that left behind at this port had not gone yet: from and to, in nanoseconds of the
     /// monotonic clock; the last ones, oldest first.
     pub disturbed: Vec<[u64; 2]>,
 }
@@ -186,7 +188,6 @@ fn carry(
     let mut buffer = [0; LONGEST];
     let mut spare: Vec<Frame> = Vec::new();
     let serves = ways.iter().any(|way| way.port.is_some());
-    let late = u64::try_from(STOOD_STILL.as_nanos()).unwrap_or(u64::MAX);
     let mut active = 0;
     let mut clock = LinkClock::new(monotonic());
     let mut events: Vec<PollFd<'_>> = sockets
@@ -220,7 +221,7 @@ fn carry(
             let idle = way.port.as_ref().and_then(Port::idle_since);
             way.aftermath.look(real, idle);
         }
-        if let Some(asked) = asked.filter(|asked| real.saturating_sub(*asked) > late) {
+        if let Some(asked) = asked.filter(|asked| real.saturating_sub(*asked) > LEAVES) {
             ways.iter_mut().for_each(|way| way.aftermath.stood_still(asked, real));
         }
         let mut time = 0_u64;
@@ -231,7 +232,9 @@ fn carry(
                 continue;
             }
             time = time.saturating_add(stood);
-            ways.iter_mut().for_each(|way| way.aftermath.stood_still(stall.from, stall.to));
+            if stood > LEAVES {
+                ways.iter_mut().for_each(|way| way.aftermath.stood_still(stall.from, stall.to));
+            }
         }
         // Nobody on these cores has sent anything since; what the clock stood still for at the same time is made up for by it.
         let time = time.saturating_sub(clock.lag());

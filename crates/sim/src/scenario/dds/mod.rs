@@ -18,6 +18,7 @@ mod types;
 mod view;
 
 pub use config::{Config, EndpointPlan, Families, ParticipantPlan, Reads, Sizes, TopicPlan, Writes};
+pub use host::VirtualHost;
 pub use node::DdsNode;
 pub use sabotage::Mutation;
 

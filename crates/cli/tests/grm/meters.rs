@@ -1,0 +1,70 @@
+//! A switch without gates: its OpenFlow meters hold flows to their contracts, as token buckets that promise less.
+use std::time::Duration;
+
+use dds::assurance::{PairAssurance, State};
+
+use crate::MILLISECOND;
+use crate::ward::{NETWORK, Reader, Ward, patiently, turn};
+
+const OCTETS: usize = 20_000;
+const SAMPLES: usize = 40;
+
+/// The network with meters in place of gates.
+fn metered() -> String {
+    NETWORK.replace(
+        "gates = {}",
+        "meters = { count = 64, precision = \"1 kb/s\", burst-precision = 1_000, counts = \"frame\" }",
+    )
+}
+
+fn decided(reader: &Reader) -> PairAssurance {
+    patiently("the verdict", || {
+        reader.pairs().into_iter().find(|pair| matches!(pair.state, State::Admitted | State::Refused))
+    })
+}
+
+/// The least latency that the network would promise to a flow.
+fn least(network: &str) -> i64 {
+    let ward = Ward::of(network);
+    let _writer = ward.writer("camera", "Picture", OCTETS, 10 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 100_000);
+    let pair = decided(&reader);
+    assert_eq!(pair.state, State::Refused, "{pair:?}");
+    pair.offered_latency.unwrap().as_nanos()
+}
+
+#[test]
+fn meters_let_all_pass_that_keeps_the_contract_and_what_their_buckets_cannot_hold_is_refused() {
+    let Some(_turn) = turn() else { return };
+    let (gated, bucket) = (least(NETWORK), least(&metered()));
+    assert!(gated < bucket, "{gated} with gates, {bucket} with meters");
+    let ward = Ward::of(&metered());
+    let writer = ward.writer("camera", "Picture", OCTETS, 10 * MILLISECOND);
+    let hasty = ward.best_effort_reader("display", "Picture", i64::midpoint(gated, bucket));
+    let pair = decided(&hasty);
+    assert_eq!(pair.state, State::Refused, "{pair:?}");
+    assert_eq!(pair.offered_latency.map(dds::Duration::as_nanos), Some(bucket), "{pair:?}");
+    assert_eq!((ward.flow_entries(), ward.meters()), (0, vec![]));
+    drop(hasty);
+
+    let reader = ward.best_effort_reader("display", "Picture", bucket + MILLISECOND);
+    let pair = decided(&reader);
+    assert_eq!(pair.state, State::Admitted, "{}", pair.reason);
+    patiently("the writer's match", || (writer.matched() == 1).then_some(()));
+    assert_eq!((ward.flow_entries(), ward.meters().len()), (1, 1));
+    let mut received = 0;
+    for _ in 0..SAMPLES {
+        writer.write();
+        std::thread::sleep(Duration::from_millis(11));
+        received += reader.take();
+    }
+    patiently("the samples", || {
+        received += reader.take();
+        (received == SAMPLES).then_some(())
+    });
+    let [(frames, dropped)] = ward.meters()[..] else { panic!("{:?}", ward.meters()) };
+    // Fourteen frames are a sample.
+    assert!(frames >= 14 * SAMPLES as u64 && dropped == 0, "{frames} frames, {dropped} dropped");
+    drop(reader);
+    patiently("the end of the flow", || (ward.flow_entries() == 0 && ward.meters().is_empty()).then_some(()));
+}
