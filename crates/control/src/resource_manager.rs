@@ -7,6 +7,7 @@ use core::time::Duration;
 
 use latency::ledger::Ledger;
 use latency::network::Port;
+use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::switch::Guard;
 use openflow::words::MacAddress;
@@ -80,21 +81,16 @@ impl ResourceManager {
     /// What is wrong with the network.
     pub fn new(config: Config, network: Network, epoch: u64) -> Result<Self, NetworkError> {
         network.check()?;
-        let reserved = Reserved::of(&network, &config.domains);
-        let port = |port: Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..port };
-        let ports = network.links.iter().map(|link| port(link.port)).collect();
-        let mut ledger = Ledger::new(ports, network.split);
-        for (index, switch) in network.switches.iter().enumerate() {
-            if let Some(guards) = switch.model.guards() {
-                let node = network.switch_node(index);
-                let from_hosts =
-                    |link: &crate::network::Link| link.to == node && network.switch_of(link.from).is_none();
-                let links = network.links.iter().enumerate().filter(|(_, link)| from_hosts(link));
-                let ports: Vec<usize> = links.map(|(port, _)| port).collect();
-                let taken = reserved.as_ref().map_or(0, |reserved| reserved.at(&network, index).len());
-                let guards = guards.saturating_sub(u32::try_from(taken).unwrap_or(u32::MAX));
-                ledger.limit_guards(index, &ports, guards);
-            }
+        let models: Vec<_> = network.switches.iter().map(|switch| &switch.model).collect();
+        let planned: Vec<Port> = network.links.iter().map(|link| link.port).collect();
+        let ends: Vec<_> = network.links.iter().map(|link| (link.from, link.to)).collect();
+        let edge = Edge { hosts: network.hosts.len(), models: &models, ports: &planned, links: &ends };
+        let reserved = Reserved::of(&network, &edge, &config.domains);
+        let guards = edge.guards_of_flows(reserved.as_ref().ok().map(|reserved| &reserved.share));
+        let port = |port: &Port| Port { queues: port.queues.min(gate::class::MOST_LEVELS), ..*port };
+        let mut ledger = Ledger::new(planned.iter().map(port).collect(), network.split);
+        for (switch, ports, guards) in guards {
+            ledger.limit_guards(switch, &ports, guards);
         }
         let hosts = network.hosts.iter().enumerate();
         let located = hosts

@@ -131,7 +131,7 @@ impl ResourceManager {
                 let rate = bits / u128::from(reserved.contract.separation.max(1));
                 ReservedStatus {
                     reason: String::new(),
-                    hosts: reserved.hosts,
+                    hosts: reserved.share.hosts,
                     domains,
                     octets: reserved.contract.octets,
                     rate: u64::try_from(rate).unwrap_or(u64::MAX),

@@ -7,6 +7,7 @@ use latency::bundle::bundle;
 use latency::framing::{ETHERNET_HEADER, FRAME_AROUND, Framing};
 use latency::network::{Buffer, Flow, Policing, Port, Subscriber};
 use latency::port::Control;
+use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::split::Split;
 use latency::switch::{Others, SwitchModel};
@@ -72,7 +73,7 @@ pub struct Network {
     pub(crate) links: Vec<(usize, usize)>,
     pub(crate) topology: Topology,
     pub(crate) flows: Vec<Asked>,
-    /// For each switch with a limit: its node, the ports of hosts that lead to it, and how many flows it can police.
+    /// For each switch with a limit: its number among the switches, the ports of hosts that lead to it, and how many flows it can police.
     pub(crate) guards: Vec<(usize, Vec<usize>, u32)>,
     policing: Vec<Option<Policing>>,
     names: BTreeMap<String, usize>,
@@ -158,7 +159,14 @@ impl Network {
             .add(source)?;
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
-        network.limit_guards(document.hosts.len(), &kinds);
+        let edge = Edge {
+            hosts: document.hosts.len(),
+            models: &kinds,
+            ports: &network.ports,
+            links: &network.links,
+        };
+        // As the manager of a network does it, which serves one domain.
+        network.guards = edge.guards_of_flows(edge.reserve(1).ok().as_ref());
         network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
     }
@@ -221,20 +229,6 @@ impl Network {
             let what = format!("there is no {kind} \"{}\"", name.get_ref());
             source.problem(name.span().start, what, format!("name a [[{kind}]] of the network file"))
         })
-    }
-
-    fn limit_guards(&mut self, hosts: usize, kinds: &[&SwitchModel]) {
-        let mut from_hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (port, (from, to)) in self.links.iter().enumerate() {
-            if *from < hosts {
-                from_hosts.entry(*to).or_default().push(port);
-            }
-        }
-        for (index, kind) in kinds.iter().enumerate() {
-            let switch = hosts + index;
-            let Some(guards) = kind.guards() else { continue };
-            self.guards.push((switch, from_hosts.remove(&switch).unwrap_or_default(), guards));
-        }
     }
 
     /// The flows of a file, bundles put together, the most important first, else in the order of the file. Names of flows

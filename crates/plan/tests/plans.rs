@@ -234,3 +234,39 @@ fn reports_are_repeatable() {
     let report = || run(&arguments(&example("figure-four.toml")));
     assert_eq!(report(), report());
 }
+
+/// Discovery takes a gate for each host, as it does from the manager of the same network; only what is left is for flows.
+#[test]
+fn discovery_takes_its_gates() {
+    let folder = Folder::new("gates");
+    let admitted = |count: u32, control: &str| {
+        let mut text = format!(
+            "{control}\n[[switch-model]]\nname = \"few\"\nports = 8\nqueues = 8\nrate = \"100 Mb/s\"\n\
+             gates = {{ count = {count}, precision = \"1 ns\" }}\n"
+        );
+        for switch in 0..3 {
+            text += &format!("[[switch]]\nname = \"s{switch}\"\nmodel = \"few\"\n");
+        }
+        for host in 0..6 {
+            text +=
+                &format!("[[host]]\nname = \"h{host}\"\n[[link]]\nends = [\"h{host}\", \"s{}\"]\n", host / 2);
+        }
+        text += "[[link]]\nends = [\"s0\", \"s1\"]\n[[link]]\nends = [\"s1\", \"s2\"]\n";
+        for flow in 1..=4 {
+            text += &format!(
+                "[[flow]]\ntopic = \"t{flow}\"\npublisher = \"h0\"\nsize = 1_000\nseparation = \"50 ms\"\n\
+                 subscribers = [{{ host = \"h5\", limit = \"40 ms\" }}]\n"
+            );
+        }
+        let (_, report) = json(&arguments(&folder.file("net.toml", &text)));
+        for flow in report["flows"].as_array().unwrap().iter().filter(|flow| flow["admitted"] == false) {
+            assert!(flow["reason"].as_str().unwrap().contains("no gate or meter left"), "{flow}");
+        }
+        report["admitted"].as_u64().unwrap()
+    };
+    const CONTROL: &str = "control = { burst = 20_000, rate = \"2 Mb/s\" }";
+    assert_eq!([2, 3, 4, 5].map(|count| admitted(count, CONTROL)), [0, 1, 2, 3]);
+    assert_eq!(admitted(3, ""), 3);
+    // Too few for discovery: there is none of it, and all of them are for flows.
+    assert_eq!(admitted(1, CONTROL), 1);
+}

@@ -115,18 +115,21 @@ fn where_there_is_no_class_the_reason_is_told() {
     assert_eq!(codepoints(&mut world, 5, Packet { ports: (1, 7_400 + 7 * 250), ..announcement(5) }), [48]);
 }
 
-/// Gates that discovery takes are not there for flows.
+/// Gates that discovery takes are not there for flows; a plan of the same network says the same (`crates/plan/tests/plans.rs`).
 #[test]
 fn discovery_takes_its_gates() {
-    let guard = Guard::Gates { count: Some(3), tick: latency::units::NANOSECOND };
-    let mut world = World::up(row(guard, Some(CONTROL)));
-    for number in [1, 2] {
-        let ports = (5_000 + u16::from(number), 6_000);
-        world.ask(request(pair(number), 1, 0, 5, ports, at_once(1_000, 50 * MS), 40 * MS));
-    }
-    world.settle();
-    let states = [1, 2].map(|number| world.state(pair(number)));
-    assert_eq!(states, [Some(State::Admitted), Some(State::Refused)]);
+    let admitted = |count: u32, control: Option<Control>| {
+        let guard = Guard::Gates { count: Some(count), tick: latency::units::NANOSECOND };
+        let mut world = World::up(row(guard, control));
+        for number in 1..=4 {
+            let ports = (5_000 + u16::from(number), 6_000);
+            world.ask(request(pair(number), 1, 0, 5, ports, at_once(1_000, 50 * MS), 40 * MS));
+        }
+        world.settle();
+        (1..=4).filter(|number| world.state(pair(*number)) == Some(State::Admitted)).count()
+    };
+    assert_eq!([2, 3, 4, 5].map(|count| admitted(count, Some(CONTROL))), [0, 1, 2, 3]);
+    assert_eq!((admitted(3, None), admitted(1, Some(CONTROL))), (3, 1));
 }
 
 /// Admits a flow of small messages through all switches with next to no slack, and lets everybody flood discovery, its bucket so many
