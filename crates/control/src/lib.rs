@@ -1,6 +1,9 @@
 //! The resource manager of a network of OpenFlow switches, as a state machine: requests, events of switches and the time
 //! go in; changes of switches and gates, things to store and verdicts come out. No sockets, no clock.
 //!
+//! [`ResourceManager`] decides. [`session`] turns what it wants of a switch into octets, and [`orders`] what it wants of gates into requests;
+//! what comes back becomes what the manager is told.
+//!
 //! `docs/decisions/0009-admission.md` says who asks and what an answer means.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,6 +23,7 @@ mod links;
 pub mod network;
 mod numbers;
 mod operation;
+pub mod orders;
 mod release;
 pub mod report;
 mod requests;
@@ -27,12 +31,14 @@ mod reserved;
 mod resource_manager;
 mod restore;
 mod room;
+pub mod session;
 mod spanning;
 mod state;
 mod switches;
 mod table;
 mod tree_changes;
 mod trees;
+mod unstored;
 mod view;
 
 pub use resource_manager::ResourceManager;

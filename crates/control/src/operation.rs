@@ -147,6 +147,7 @@ impl ResourceManager {
                 self.actions.push_back(Action::Gate { token, switch, change });
             }
             Task::Store { change, .. } => {
+                self.is_outdated(change);
                 self.actions.push_back(Action::Store { token, change: change.clone() });
             }
             Task::Announce(verdict) => {
@@ -215,6 +216,7 @@ impl ResourceManager {
             Done::Confirmed => match &task {
                 Task::Install { switch, messages, sure: false } => self.note_table(*switch, messages),
                 Task::Gate { switch, change, sure: false } => self.note_gate(*switch, change),
+                Task::Store { change, .. } => self.is_outdated(change),
                 _ => {}
             },
             Done::Failed(reason) => self.failed(now, number, &task, reason, true),
@@ -250,6 +252,9 @@ impl ResourceManager {
             operation.missed.extend(site);
         } else {
             operation.failed.get_or_insert_with(|| format!("{name}: {reason}"));
+        }
+        if let Task::Store { change, sure: true } = task {
+            self.store_later(now, change.clone());
         }
         if let Some(site) = site.filter(|_| begun && (sure || preparing)) {
             self.disconnect(now, site);
@@ -315,7 +320,7 @@ impl ResourceManager {
         self.operations.values().filter(|operation| {
             !matches!(
                 operation.kind,
-                Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. }
+                Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. } | Kind::Store
             )
         })
     }

@@ -41,7 +41,7 @@ impl ResourceManager {
                     self.still_missing(number, missed);
                 }
             }
-            Kind::Tree => {}
+            Kind::Tree | Kind::Store => {}
             Kind::Prepare { switch, version } => {
                 self.prepared(now, Site::Switch(switch), version, failed.is_some());
             }

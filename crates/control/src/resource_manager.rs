@@ -14,7 +14,7 @@ use openflow::words::MacAddress;
 use wire::admission::{Measured, Request, Socket};
 use wire::{Guid, GuidPrefix};
 
-use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
+use crate::action::{Action, Done, Facts, Pair, StoreChange, SwitchContent, Token};
 use crate::config::Config;
 use crate::entries;
 use crate::learning::Addresses;
@@ -63,6 +63,8 @@ pub struct ResourceManager {
     pub(crate) tokens: BTreeMap<Token, u64>,
     pub(crate) timers: BTreeSet<(Duration, Timer)>,
     pub(crate) actions: VecDeque<Action>,
+    /// What has to be stored and could not be, by the number of the grant.
+    pub(crate) unstored: BTreeMap<u64, StoreChange>,
     pub(crate) refused_switches: BTreeMap<u64, String>,
     pub(crate) next_operation: u64,
     pub(crate) next_token: u64,
@@ -118,6 +120,7 @@ impl ResourceManager {
             tokens: BTreeMap::new(),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
+            unstored: BTreeMap::new(),
             refused_switches: BTreeMap::new(),
             next_operation: 0,
             next_token: 0,
@@ -171,6 +174,7 @@ impl ResourceManager {
                 Timer::Retry(pair) => self.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
+                Timer::Store => self.store_again(now),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }

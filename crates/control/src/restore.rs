@@ -8,7 +8,7 @@ use core::time::Duration;
 use wire::Guid;
 use wire::admission::{Contract, Socket};
 
-use crate::action::{Action, Pair, StoreChange, Token};
+use crate::action::{Pair, StoreChange};
 use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
 use crate::requests::{Goal, Wish};
 use crate::resource_manager::ResourceManager;
@@ -107,12 +107,10 @@ impl ResourceManager {
                 let until = now.saturating_add(self.config.grace);
                 self.timers.insert((until, Timer::Restored(number)));
             } else {
-                let token = Token(self.next_token);
-                self.next_token += 1;
-                let change = StoreChange::Remove(number);
-                self.actions.push_back(Action::Store { token, change });
+                self.unstored.insert(number, StoreChange::Remove(number));
             }
         }
+        self.store_again(now);
     }
 
     fn take_up(&mut self, stored: Grant, hops: Vec<GrantedHop>) -> Option<()> {

@@ -231,6 +231,7 @@ pub(crate) enum Timer {
     Look,
     Away(Site),
     Restored(u64),
+    Store,
 }
 
 /// A part of an operation.
@@ -240,7 +241,7 @@ pub(crate) enum Task {
     Install { switch: usize, messages: Vec<openflow::Message>, sure: bool },
     /// A change of gates, in the same two ways.
     Gate { switch: usize, change: GateChange, sure: bool },
-    /// What is stored; a sure one is not asked for again if it fails.
+    /// What is stored; a sure one that fails is tried again later, and nothing waits for that.
     Store { change: StoreChange, sure: bool },
     /// Participants are to hear of a verdict before what follows.
     Announce(Box<Verdict>),
@@ -286,6 +287,8 @@ pub(crate) enum Kind {
     Release { number: u64 },
     /// Links of the tree change.
     Tree,
+    /// What could not be stored is tried again.
+    Store,
     /// A switch is put right; what it was to have when that began.
     Prepare { switch: usize, version: u64 },
     /// Gates are put right.

@@ -1,10 +1,10 @@
-//! One TCP connection to a switch: a task that reads, a task that writes, and the channel between them, which its owner drives.
+//! One TCP connection to a switch: a task that reads, a task that writes, and the session between them, which its owner drives.
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openflow::channel::Channel;
+use control::session::Session;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -13,9 +13,9 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 /// Names a connection as long as the daemon runs.
 pub(crate) type ConnectionId = u64;
 
-/// Octets that are read at a time: [`Channel::handle_input`] wants no more at once.
+/// Octets that are read at a time: [`Session::input`] wants no more at once.
 const PIECE: usize = 16 * 1024;
-/// Octets that wait in the writing task at most; the rest stays in the channel, which has a limit of its own.
+/// Octets that wait in the writing task at most; the rest stays in the session, which has a limit of its own.
 const QUEUED: usize = 1 << 20;
 
 /// What the tasks tell.
@@ -32,7 +32,7 @@ pub(crate) enum Heard {
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) channel: Channel,
+    pub(crate) session: Session,
     /// Where the switch is.
     pub(crate) peer: SocketAddr,
     to_write: UnboundedSender<Vec<u8>>,
@@ -45,7 +45,7 @@ impl Connection {
     pub(crate) fn new(
         id: ConnectionId,
         stream: TcpStream,
-        channel: Channel,
+        session: Session,
         told: Sender<Heard>,
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
@@ -55,13 +55,13 @@ impl Connection {
         let (to_write, written) = unbounded_channel();
         tokio::spawn(write_all(id, write, written, Arc::clone(&queued), told.clone()));
         let reading = tokio::spawn(read_all(id, read, told));
-        Ok(Self { channel, peer, to_write, queued, reading })
+        Ok(Self { session, peer, to_write, queued, reading })
     }
 
-    /// Hands over what the channel wants to send, as far as there is room.
+    /// Hands over what the session wants to send, as far as there is room.
     pub(crate) fn flush(&mut self) {
         let room = QUEUED.saturating_sub(self.queued.load(Ordering::Acquire));
-        let output = self.channel.output();
+        let output = self.session.output();
         let octets = output.get(..output.len().min(room)).unwrap_or_default();
         if octets.is_empty() {
             return;
@@ -71,7 +71,7 @@ impl Connection {
         self.queued.fetch_add(len, Ordering::AcqRel);
         // A writing task that has ended was the end of the connection, which is told as such.
         let _ = self.to_write.send(piece);
-        self.channel.sent(len);
+        self.session.sent(len);
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use control::ResourceManager;
 use control::action::{Action, Done, GateChange, Pair, StoreChange, Token};
 use control::grant::Grant;
+use control::orders::{GateOrder, Next};
+use control::session::{News, Session};
 use dds::DomainParticipant;
-use openflow::channel::{Channel, Config as ChannelConfig};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
@@ -17,8 +18,6 @@ use wire::admission::{Report, Verdict};
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
-use crate::orders::{GateOrder, Next};
-use crate::session::{News, Session};
 use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
 use crate::{Error, Settings};
@@ -40,7 +39,7 @@ struct Daemon<'d> {
     participant: &'d DomainParticipant,
     topics: Topics,
     store: Box<dyn Store>,
-    sessions: BTreeMap<ConnectionId, Session>,
+    connections: BTreeMap<ConnectionId, Connection>,
     /// By datapath id of the switch.
     agents: BTreeMap<u64, Agent>,
     orders: BTreeMap<Token, (u64, GateOrder)>,
@@ -138,7 +137,7 @@ impl<'d> Daemon<'d> {
             participant,
             topics: Topics::new(participant, waker)?,
             store,
-            sessions: BTreeMap::new(),
+            connections: BTreeMap::new(),
             agents: agents.collect(),
             orders: BTreeMap::new(),
             unacknowledged: Vec::new(),
@@ -159,7 +158,7 @@ impl<'d> Daemon<'d> {
     }
 
     fn next_timeout(&self) -> Duration {
-        let channels = self.sessions.values().filter_map(|session| session.connection.channel.poll_timeout());
+        let channels = self.connections.values().filter_map(|connection| connection.session.poll_timeout());
         let mut next = channels.chain(self.manager.poll_timeout()).min().unwrap_or(Duration::MAX);
         if !self.unacknowledged.is_empty() {
             next = next.min(self.now().saturating_add(LOOK));
@@ -169,7 +168,7 @@ impl<'d> Daemon<'d> {
 
     fn timeout(&mut self) {
         let now = self.now();
-        let ids: Vec<ConnectionId> = self.sessions.keys().copied().collect();
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {
             self.with_session(id, |session, news| session.timeout(now, news));
         }
@@ -199,15 +198,14 @@ impl<'d> Daemon<'d> {
     }
 
     fn connected(&mut self, stream: TcpStream, peer: SocketAddr) {
-        if self.sessions.len() >= CONNECTIONS {
+        if self.connections.len() >= CONNECTIONS {
             return (self.log)(&format!("{peer} is turned away: there are {CONNECTIONS} connections"));
         }
         let id = self.next_connection;
         self.next_connection += 1;
-        let channel = Channel::new(ChannelConfig::controller(), self.now());
-        match Connection::new(id, stream, channel, self.told.clone()) {
+        match Connection::new(id, stream, Session::new(self.now()), self.told.clone()) {
             Ok(connection) => {
-                self.sessions.insert(id, Session::new(connection));
+                self.connections.insert(id, connection);
             }
             Err(error) => (self.log)(&format!("{peer} connected and is gone: {error}")),
         }
@@ -227,8 +225,8 @@ impl<'d> Daemon<'d> {
 
     fn with_session(&mut self, id: ConnectionId, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
         let mut news = Vec::new();
-        if let Some(session) = self.sessions.get_mut(&id) {
-            act(session, &mut news);
+        if let Some(connection) = self.connections.get_mut(&id) {
+            act(&mut connection.session, &mut news);
         }
         for news in news {
             self.news(id, news);
@@ -237,14 +235,14 @@ impl<'d> Daemon<'d> {
 
     fn news(&mut self, id: ConnectionId, news: News) {
         let now = self.now();
-        let Some(session) = self.sessions.get(&id) else { return };
-        let (peer, datapath) = (session.connection.peer, session.datapath);
+        let Some(connection) = self.connections.get(&id) else { return };
+        let (peer, datapath) = (connection.peer, connection.session.datapath());
         match (news, datapath) {
             (News::Up(report), Some(datapath)) => {
                 let former = self
-                    .sessions
+                    .connections
                     .iter()
-                    .find(|(other, session)| **other != id && session.datapath == Some(datapath));
+                    .find(|(other, former)| **other != id && former.session.datapath() == Some(datapath));
                 // A switch that comes again has lost its former connection, whether or not we have seen that.
                 if let Some(former) = former.map(|(former, _)| *former) {
                     self.close(former, "it has connected again");
@@ -253,7 +251,7 @@ impl<'d> Daemon<'d> {
                     Ok(()) => (self.log)(&format!("switch {datapath:#x} at {peer} is up")),
                     Err(refusal) => {
                         (self.log)(&format!("switch {datapath:#x} at {peer} is refused: {refusal}"));
-                        self.sessions.remove(&id);
+                        self.connections.remove(&id);
                     }
                 }
             }
@@ -269,9 +267,9 @@ impl<'d> Daemon<'d> {
     }
 
     fn close(&mut self, id: ConnectionId, why: &str) {
-        let Some(session) = self.sessions.remove(&id) else { return };
-        let peer = session.connection.peer;
-        match session.datapath {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        let peer = connection.peer;
+        match connection.session.datapath() {
             Some(datapath) => {
                 (self.log)(&format!("switch {datapath:#x} at {peer} is gone: {why}"));
                 self.manager.switch_down(self.now(), datapath);
@@ -348,8 +346,8 @@ impl<'d> Daemon<'d> {
                 break;
             }
         }
-        for session in self.sessions.values_mut() {
-            session.connection.flush();
+        for connection in self.connections.values_mut() {
+            connection.flush();
         }
         Ok(())
     }
@@ -369,6 +367,9 @@ impl<'d> Daemon<'d> {
             Action::Disconnect { switch } => {
                 if let Some(id) = self.connection_of(switch) {
                     self.close(id, "what it has is not known: it has to connect again");
+                }
+                if let Some(agent) = self.agents.get(&switch) {
+                    agent.connect_again();
                 }
             }
             Action::Store { token, change } => match stored(change) {
@@ -393,7 +394,8 @@ impl<'d> Daemon<'d> {
     }
 
     fn connection_of(&self, datapath: u64) -> Option<ConnectionId> {
-        let mut found = self.sessions.iter().filter(|(_, session)| session.datapath == Some(datapath));
+        let is = |connection: &Connection| connection.session.datapath() == Some(datapath);
+        let mut found = self.connections.iter().filter(|(_, connection)| is(connection));
         found.next().map(|(id, _)| *id)
     }
 

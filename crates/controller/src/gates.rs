@@ -29,31 +29,45 @@ pub(crate) enum GateHeard {
     Done { token: u64, answer: Result<Answer, String> },
 }
 
+/// What the task of an agent is told.
+#[derive(Debug)]
+enum Order {
+    /// To be asked, and by which token the answer is known.
+    Ask(u64, Request),
+    /// The connection is to be given up for another one.
+    ConnectAgain,
+}
+
 /// Where requests for one agent go.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    requests: UnboundedSender<(u64, Request)>,
+    orders: UnboundedSender<Order>,
 }
 
 impl Agent {
     /// Connects, and connects again when that ends, as long as this lives.
     pub(crate) fn new(switch: u64, address: SocketAddr, told: Sender<GateHeard>) -> Self {
-        let (requests, wanted) = unbounded_channel();
+        let (orders, wanted) = unbounded_channel();
         tokio::spawn(serve(switch, address, wanted, told));
-        Self { requests }
+        Self { orders }
     }
 
     /// Sends a request; [`GateHeard::Done`] with the token says what came of it, always.
     pub(crate) fn ask(&self, token: u64, request: Request) {
         // The task ends when this is dropped, not before.
-        let _ = self.requests.send((token, request));
+        let _ = self.orders.send(Order::Ask(token, request));
+    }
+
+    /// Gives the connection up, if there is one, and makes another: it is told like one that has ended by itself.
+    pub(crate) fn connect_again(&self) {
+        let _ = self.orders.send(Order::ConnectAgain);
     }
 }
 
 async fn serve(
     switch: u64,
     address: SocketAddr,
-    mut wanted: UnboundedReceiver<(u64, Request)>,
+    mut wanted: UnboundedReceiver<Order>,
     told: Sender<GateHeard>,
 ) {
     let mut refused = None;
@@ -91,8 +105,12 @@ async fn serve(
         loop {
             tokio::select! {
                 () = &mut again => break,
-                request = wanted.recv() => {
-                    let Some((token, _)) = request else { return };
+                order = wanted.recv() => {
+                    let token = match order {
+                        Some(Order::Ask(token, _)) => token,
+                        Some(Order::ConnectAgain) => continue,
+                        None => return,
+                    };
                     let answer = Err(format!("the agent of the gates cannot be reached: {why}"));
                     if told.send(GateHeard::Done { token, answer }).await.is_err() {
                         return;
@@ -116,14 +134,17 @@ async fn greet(stream: TcpStream) -> Result<(BufReader<OwnedReadHalf>, OwnedWrit
 async fn talk(
     mut from: BufReader<OwnedReadHalf>,
     mut to: OwnedWriteHalf,
-    wanted: &mut UnboundedReceiver<(u64, Request)>,
+    wanted: &mut UnboundedReceiver<Order>,
     told: &Sender<GateHeard>,
 ) -> Option<String> {
     let mut asked: VecDeque<u64> = VecDeque::new();
     let why = loop {
         // One request at a time is under way, so that an answer cannot be taken for another's, and a lost one is noticed in time.
         let (token, request) = tokio::select! {
-            request = wanted.recv() => request?,
+            order = wanted.recv() => match order? {
+                Order::Ask(token, request) => (token, request),
+                Order::ConnectAgain => break "what the gates have is not known".to_owned(),
+            },
             ended = from.fill_buf() => {
                 break match ended {
                     Ok([]) => "the agent closed the connection".to_owned(),
@@ -227,6 +248,26 @@ mod tests {
                 assert_eq!((named, answer), (token, Ok(Answer::Cleared { contracts: 3 })));
                 assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
             }
+        });
+    }
+
+    #[test]
+    fn a_connection_that_is_given_up_is_made_again() {
+        run(async {
+            let address = agent(vec![vec![CLEARED, CLEARED], vec![CLEARED]]);
+            let (told, mut heard) = channel(8);
+            let agent = Agent::new(5, address, told);
+            assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
+            agent.ask(1, Request::Clear);
+            assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 1, answer: Ok(_) }));
+            agent.connect_again();
+            agent.ask(2, Request::Clear);
+            assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 5, .. }));
+            // What was asked behind it fails: it was meant for the connection before.
+            assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 2, answer: Err(_) }));
+            assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
+            agent.ask(3, Request::Clear);
+            assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 3, answer: Ok(_) }));
         });
     }
 

@@ -11,8 +11,6 @@ mod connection;
 mod daemon;
 mod facts;
 mod gates;
-mod orders;
-mod session;
 pub mod store;
 mod topics;
 mod topology;

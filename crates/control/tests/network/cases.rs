@@ -161,6 +161,7 @@ fn a_ring_forwards_what_is_not_admitted_without_loops() {
     assert_eq!(hosts(world.send(1, arp(1))), [0, 2]);
     assert_eq!(hosts(world.send(2, arp(2))), [0, 1]);
     // Now everybody is known.
+    world.settle();
     let arrived = world.send(0, ping(0, 2));
     assert_eq!(arrived.len(), 1);
     assert_eq!((arrived[0].0, arrived[0].1.dscp), (2, 0));
@@ -170,6 +171,7 @@ fn a_ring_forwards_what_is_not_admitted_without_loops() {
     world.settle();
     assert_eq!(hosts(world.send(0, arp(0))), [1, 2]);
     assert_eq!(hosts(world.send(2, arp(2))), [0, 1]);
+    world.settle();
     assert_eq!(hosts(world.send(0, ping(0, 2))), [2]);
     world.cable(broken, true);
     world.settle();

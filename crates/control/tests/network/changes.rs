@@ -4,6 +4,7 @@ use std::time::Duration;
 use wire::admission::{Contract, State};
 
 use crate::cases::{MS, at_once, one_switch, pair};
+use crate::doing::Next;
 use crate::world::{World, guid, packet_of, request};
 
 #[test]
@@ -82,15 +83,14 @@ fn a_flow_that_ends_while_its_heir_fails_leaves_nothing() {
     world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
     world.settle();
     world.ask(request(pair(1), 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
-    // The switch has the new entry; the gate says nothing yet.
-    world.answer(0);
-    assert_eq!(world.waiting.len(), 1);
+    // The switch has the new entry; the gate has been told, and says nothing yet.
+    world.happen(Next::Gates(0), 0);
+    let gates = |next: Next| matches!(next, Next::Gates(_));
+    world.settle_if(|next| !gates(next));
+    assert!(matches!(&*world.next(), [Next::Gates(0)]));
     world.withdraw(pair(1));
-    while world.waiting.len() > 1 {
-        world.answer(1);
-    }
+    world.settle_if(|next| !gates(next));
     world.disconnect_agent(0);
-    world.waiting.pop_front();
     // It is back before the time is over that the last frames of the former flow have to leave.
     world.connect_agent(0);
     world.pass(Duration::from_secs(20));

@@ -2,7 +2,6 @@
 use std::time::Duration;
 
 use control::SwitchRefusal;
-use control::action::Done;
 use wire::admission::State;
 
 use crate::cases::{MS, at_once, one_switch, pair};
@@ -122,13 +121,8 @@ fn without_an_answer_nothing_is_promised() {
     let mut world = World::up(one_switch());
     world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
     // The gate's answer is lost.
-    world.waiting.clear();
-    let until = world.now + Duration::from_secs(16);
-    while let Some(next) = world.manager.poll_timeout().filter(|next| *next <= until) {
-        world.now = next;
-        world.manager.handle_timeout(next);
-        world.collect();
-    }
+    world.agents[0].asked.clear();
+    world.pass(Duration::from_secs(16));
     assert!(!world.connected[0], "nobody knows what the switch has");
     assert_ne!(world.state(pair(1)), Some(State::Admitted));
     // After a while it is tried again.
@@ -141,19 +135,31 @@ fn without_an_answer_nothing_is_promised() {
 fn a_store_that_fails_means_no() {
     let mut world = World::up(one_switch());
     world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
-    while !matches!(world.waiting.front(), Some(crate::world::Answer::Stored(_))) {
-        world.answer(0);
-    }
-    let Some(crate::world::Answer::Stored(token)) = world.waiting.pop_front() else { panic!() };
-    world.store.clear();
-    world.manager.stored(world.now, token, Done::Failed("no space".into()));
-    world.collect();
+    world.store_fails = true;
     world.settle();
     let verdict = &world.verdicts[&pair(1)];
     assert_eq!(verdict.state, State::Refused);
     assert!(verdict.reason.contains("no space"), "{}", verdict.reason);
     assert_eq!(world.manager.report().switches[0].flows, 0);
     assert!(world.gates[0].is_empty());
+}
+
+/// A store that fails for a moment says in the end what is so.
+#[test]
+fn what_could_not_be_stored_is_stored_later() {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(8_004, 5 * MS), 8 * MS));
+    world.settle();
+    world.store_fails = true;
+    world.withdraw(pair(1));
+    world.pass(3 * grace());
+    assert_eq!((world.store.len(), world.gates[0].len()), (2, 1));
+    world.store_fails = false;
+    world.pass(2 * grace());
+    assert_eq!(world.store.len(), 1);
+    assert_eq!(world.manager.poll_timeout().map(|at| at > world.now), Some(true));
+    assert_eq!(world.manager.report().operations, 0);
 }
 
 #[test]

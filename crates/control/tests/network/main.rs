@@ -1,9 +1,14 @@
 //! The manager with model switches, end to end, in virtual time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod answers;
 mod cases;
 mod changes;
+mod counts;
+mod doing;
 mod faults;
 mod judge;
+mod line;
+mod mutants;
 mod networks;
 mod random;
 mod reserved;

@@ -6,14 +6,17 @@ use control::network::Network;
 use latency::port::Control;
 use openflow::flow::FlowMod;
 use wire::admission::{Contract, Request, State, Verdict};
+use wire::{Guid, GuidPrefix};
 
+use crate::counts::{Counts, Fault};
+use crate::doing::{Mutant, Next};
 use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
 use crate::switch::{Packet, Switch};
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
-const STEPS: usize = 60;
+const STEPS: usize = 80;
 
 struct Play {
     random: Random,
@@ -25,8 +28,10 @@ struct Play {
     forgetful: BTreeSet<usize>,
     /// Few writers with many readers.
     is_crowd: bool,
-    /// How often a reader was found to be served by a tree.
-    trees: usize,
+    /// How often the participant of each number has crashed: each time it comes back with another GUID.
+    lives: BTreeMap<u8, u8>,
+    /// Participants that have crashed and have not been missed yet.
+    ghosts: BTreeSet<GuidPrefix>,
 }
 
 fn some_network(random: &mut Random, is_crowd: bool) -> Network {
@@ -68,20 +73,59 @@ impl Play {
             serial: 0,
             forgetful: BTreeSet::new(),
             is_crowd,
-            trees: 0,
+            lives: BTreeMap::new(),
+            ghosts: BTreeSet::new(),
         }
+    }
+
+    /// An endpoint of the participant with a number, as it lives now.
+    fn endpoint(&self, participant: usize, entity: usize) -> Guid {
+        let participant = u8::try_from(participant).unwrap();
+        let mut octets = guid(participant, u8::try_from(entity).unwrap()).to_bytes();
+        octets[4] = self.lives.get(&participant).copied().unwrap_or(0);
+        Guid::from_bytes(octets)
+    }
+
+    /// A participant crashes. It is back at once, with another GUID; who it was is missed now or later.
+    fn crash(&mut self) {
+        let pairs: Vec<Pair> = self.asked.keys().copied().collect();
+        if pairs.is_empty() {
+            return;
+        }
+        let pair = *self.random.of(&pairs);
+        let gone = if self.random.one_in(2) { pair.0 } else { pair.1 };
+        let [.., number, life] = *gone.to_bytes().first_chunk::<5>().unwrap();
+        if self.lives.get(&number).copied().unwrap_or(0) == life {
+            self.lives.insert(number, life.wrapping_add(1));
+        }
+        if self.random.one_in(2) {
+            self.world.counts.add(Fault::ClientBackEarly);
+            self.ghosts.insert(gone.prefix);
+        } else {
+            self.world.counts.add(Fault::ClientCrashed);
+            self.miss(gone.prefix);
+        }
+    }
+
+    /// The manager misses a participant.
+    fn miss(&mut self, gone: GuidPrefix) {
+        self.ghosts.remove(&gone);
+        self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
+        self.world.manager.participant_lost(self.world.now, gone);
+        self.world.collect();
     }
 
     fn some_request(&mut self) {
         let hosts = self.world.network.hosts.len();
         let (mut from, to) = (self.random.below(hosts), self.random.below(hosts));
         // Few writers and readers, so that they meet.
-        let mut writer = guid(u8::try_from(from).unwrap(), u8::try_from(self.random.below(3)).unwrap());
+        let mut entity = self.random.below(3);
         if self.is_crowd {
-            from = self.random.below(2);
-            writer = guid(u8::try_from(from).unwrap(), 1);
+            (from, entity) = (self.random.below(2), 1);
         }
-        let reader = guid(100 + u8::try_from(to).unwrap(), u8::try_from(self.random.below(2)).unwrap());
+        let writer = self.endpoint(from, entity);
+        let reader = self.random.below(2);
+        let reader = self.endpoint(100 + to, reader);
         let pair = (writer, reader);
         let contract = Contract {
             largest_message: *self.random.of(&[100, 1_000, 4_000, 4_000, 16_000, 48_000]),
@@ -117,6 +161,18 @@ impl Play {
         self.world.ask(asked);
     }
 
+    fn restart(&mut self) {
+        self.world.restart();
+        // Who is not there any more has nothing that a new manager could discover.
+        for gone in std::mem::take(&mut self.ghosts) {
+            self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
+        }
+        // Requests are still there for the new manager.
+        for (asked, _, _) in self.asked.values().cloned().collect::<Vec<_>>() {
+            self.world.ask(asked);
+        }
+    }
+
     fn step(&mut self) {
         let switches = self.world.switches.len();
         let switch = self.random.below(switches);
@@ -130,24 +186,23 @@ impl Play {
                     self.world.withdraw(pair);
                 }
             }
-            9 => {
-                let pairs: Vec<Pair> = self.asked.keys().copied().collect();
-                if !pairs.is_empty() {
-                    let gone = self.random.of(&pairs).0.prefix;
-                    self.asked.retain(|pair, _| pair.0.prefix != gone && pair.1.prefix != gone);
-                    let now = self.world.now;
-                    self.world.manager.participant_lost(now, gone);
-                    self.world.collect();
-                }
-            }
-            10 if self.world.connected[switch] => {
+            9 => match self.ghosts.first().copied().filter(|_| self.random.one_in(2)) {
+                Some(gone) => self.miss(gone),
+                None => self.crash(),
+            },
+            10 if self.world.lines[switch].is_some() => {
                 self.world.disconnect(switch);
                 if self.random.one_in(2) {
                     self.world.switches[switch] = Switch::default();
                     self.forgetful.insert(switch);
                 }
             }
-            11 if self.world.agents[switch] => self.world.disconnect_agent(switch),
+            11 => {
+                // Mostly one that is in the middle of something, if there is one.
+                let busy = self.world.agents.iter().position(|agent| agent.answer.is_some());
+                let busy = busy.filter(|_| !self.random.one_in(4));
+                self.world.disconnect_agent(busy.unwrap_or(switch));
+            }
             12..=15 => {
                 self.reconnect();
                 self.world.greet();
@@ -157,13 +212,7 @@ impl Play {
                 let up = self.world.down.contains(&cable);
                 self.world.cable(cable, up);
             }
-            17 if self.random.one_in(3) => {
-                self.world.restart();
-                // Requests are still there for the new manager.
-                for (asked, _, _) in self.asked.values().cloned().collect::<Vec<_>>() {
-                    self.world.ask(asked);
-                }
-            }
+            17 if self.random.one_in(3) => self.restart(),
             18 => {
                 // A switch with little room.
                 let flows = self.world.switches[switch].flows.len();
@@ -172,20 +221,39 @@ impl Play {
                 let groups = self.world.switches[switch].groups.len();
                 let most = if self.random.one_in(2) { Some(groups + self.random.below(2)) } else { None };
                 self.world.switches[switch].most_groups = most;
+                self.world.store_fails = self.random.one_in(3);
             }
             19 => {
                 let time = *self.random.of(&[1, 10, 100, 1_000, 4_000]);
                 self.world.pass(Duration::from_millis(time));
             }
-            // An answer is lost, and with it the connection.
-            20 if !self.world.waiting.is_empty() && self.world.connected[switch] => {
-                self.world.disconnect(switch);
+            // A connection ends with what is on the way, or carries nothing any more.
+            20 => {
+                let is_lost = self.random.one_in(2);
+                match &mut self.world.lines[switch] {
+                    Some(line) if line.under_way() == 0 => {}
+                    Some(line) if !is_lost => {
+                        line.is_stalled = true;
+                        self.world.counts.add(Fault::LineStalled);
+                    }
+                    _ => self.world.disconnect(switch),
+                }
             }
             _ => {
-                for _ in 0..1 + self.random.below(6) {
-                    let waiting = self.world.waiting.len();
-                    let at = self.random.below(waiting);
-                    self.world.answer(at);
+                for _ in 0..1 + self.random.below(40) {
+                    let next = self.world.next();
+                    if next.is_empty() {
+                        break;
+                    }
+                    let next = *self.random.of(&next);
+                    // The worst moments for a crash are around a commit.
+                    if matches!(next, Next::Commit | Next::Stored) && self.random.one_in(16) {
+                        self.restart();
+                        break;
+                    }
+                    // Of octets mostly all, so that something comes about; else whatever a connection may give at a time.
+                    let octets = *self.random.of(&[1, 8, 60, 300, 1_448, usize::MAX, usize::MAX, usize::MAX]);
+                    self.world.happen(next, octets);
                 }
             }
         }
@@ -195,10 +263,10 @@ impl Play {
 
     fn reconnect(&mut self) {
         for switch in 0..self.world.switches.len() {
-            if !self.world.connected[switch] {
+            if self.world.lines[switch].is_none() {
                 self.world.connect(switch);
             }
-            if !self.world.agents[switch] {
+            if !self.world.agents[switch].is_connected {
                 self.world.connect_agent(switch);
             }
         }
@@ -270,8 +338,8 @@ impl Play {
             let node = |switch: usize| self.world.network.switch_node(switch);
             let on_way =
                 |switch: &usize| way.iter().any(|link| self.world.network.links[*link].from == node(*switch));
-            // Nobody can know what happens at a switch that is away.
-            let away = (0..self.world.switches.len()).filter(|switch| !self.world.connected[*switch]);
+            // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
+            let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
             let broken = way.iter().any(|link| self.world.down.contains(link));
             if self.forgetful.iter().any(on_way) || broken && away.into_iter().any(|switch| on_way(&switch)) {
                 continue;
@@ -284,16 +352,16 @@ impl Play {
             if verdict.destination.address[0] == 239 {
                 // On its last link it is for the reader alone; others may have it, too.
                 arrived.retain(|(host, _, _)| *host == to);
-                self.trees += 1;
+                self.world.counts.add(Fault::ServedByTree);
             }
-            assert_eq!(arrived.len(), 1, "{verdict:?} {arrived:?}");
+            assert_eq!(arrived.len(), 1, "not there, or elsewhere: {verdict:?} {arrived:?}");
             let (host, packet, trace) = &arrived[0];
             assert_eq!(*host, to);
             assert_eq!(
                 (packet.to, packet.destination, packet.ports.1),
                 (mac(to), reader.address, reader.port)
             );
-            assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "{trace:?}");
+            assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "no level: {trace:?}");
             assert_eq!(trace.iter().map(|(link, _)| *link).collect::<Vec<_>>(), way);
             let first = self.world.network.switch_of(self.world.network.links[way[0]].to).unwrap();
             if self.world.has_gates(first) {
@@ -311,9 +379,8 @@ impl Play {
 
     /// The links of an admitted pair.
     fn way(&self, report: &control::report::Report, pair: Pair) -> Vec<usize> {
-        let digits = |guid: wire::Guid| -> String {
-            guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
-        };
+        let digits =
+            |guid: Guid| -> String { guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect() };
         let of_pair = |found: &&control::report::PairReport| {
             (found.writer.as_str(), found.reader.as_str()) == (&*digits(pair.0), &*digits(pair.1))
         };
@@ -327,6 +394,10 @@ impl Play {
 
     /// Everything comes back, and time passes: what holds then.
     fn quiet(&mut self) {
+        self.world.store_fails = false;
+        while let Some(gone) = self.ghosts.first().copied() {
+            self.miss(gone);
+        }
         for switch in &mut self.world.switches {
             switch.most_flows = None;
             switch.most_groups = None;
@@ -375,7 +446,7 @@ impl Play {
         }
         stored.sort_unstable();
         let served: Vec<_> = served.into_iter().map(|pair| (pair.0.to_bytes(), pair.1.to_bytes())).collect();
-        assert_eq!(stored, served);
+        assert_eq!(stored, served, "stored grants and admitted pairs");
         let of_flows = |flow: &&FlowMod| flow.table.0 == 0 && flow.priority == 60_000;
         let rules: usize =
             self.world.switches.iter().map(|switch| switch.flows.iter().filter(of_flows).count()).sum();
@@ -385,7 +456,7 @@ impl Play {
         let contracts: usize = self.world.gates.iter().map(BTreeMap::len).sum();
         let meters: usize = self.world.switches.iter().map(|switch| switch.meters.len()).sum();
         let reserved = report.reserved.hosts;
-        assert_eq!(contracts + meters, self.world.store.len() + reserved);
+        assert_eq!(contracts + meters, self.world.store.len() + reserved, "contracts and grants");
         // The discovery of every host that has a part of the class has it all the way.
         assert!(reserved == 0 || reserved == self.world.network.hosts.len());
         for host in 0..self.world.network.hosts.len() {
@@ -423,8 +494,12 @@ impl Play {
     }
 }
 
-fn play(seed: u64) -> usize {
+/// Plays one seed: what has happened in it.
+pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
     let mut play = Play::new(seed);
+    if let Some(mutant) = mutant {
+        play.world.spoil(mutant);
+    }
     play.world.connect_all();
     play.world.greet();
     for _ in 0..STEPS {
@@ -440,22 +515,28 @@ fn play(seed: u64) -> usize {
     play.world.pass(Duration::from_secs(20));
     play.quiet();
     assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
-    play.trees
+    play.world.counts
 }
 
 /// One seed again: `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network seeds -- --nocapture`.
 #[test]
 fn random_networks_requests_and_faults() {
-    let mut trees = 0;
+    let (mut counts, mut seeds) = (Counts::default(), 0);
     let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
     for seed in one.map_or_else(|| tiers::current().seeds("control.seeds"), |seed| seed..seed + 1) {
-        match std::panic::catch_unwind(|| play(seed)) {
-            Ok(found) => trees += found,
+        match std::panic::catch_unwind(|| play(seed, None)) {
+            Ok(found) => {
+                counts.add_all(&found);
+                seeds += 1;
+            }
             Err(panic) => {
                 eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
                 std::panic::resume_unwind(panic);
             }
         }
     }
-    assert!(one.is_some() || trees > 200, "readers are hardly served by trees: {trees}");
+    println!("{seeds} seeds: {counts:#?}");
+    for fault in Fault::ALL {
+        assert!(one.is_some() || counts.of(fault) * 20 >= seeds, "{fault:?} hardly ever happens: {counts:?}");
+    }
 }

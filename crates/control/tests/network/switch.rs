@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 
 use openflow::Message;
 use openflow::action::Action;
+use openflow::error_code::ErrorCode;
 use openflow::flow::{FlowCommand, FlowFlags, FlowMod};
 use openflow::group::{GroupCommand, GroupMod};
 use openflow::instruction::Instruction;
@@ -97,17 +98,17 @@ fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
 
 impl Switch {
     /// Does what a message says; an error as the switch would tell it.
-    pub(crate) fn take(&mut self, message: &Message) -> Result<(), String> {
+    pub(crate) fn take(&mut self, message: &Message) -> Result<(), ErrorCode> {
         match message {
             Message::FlowMod(flow) => self.take_flow(flow),
             Message::GroupMod(group) => {
                 let known = self.groups.contains_key(&group.group.0);
                 match group.command {
-                    GroupCommand::Add if known => return Err("GROUP_EXISTS".into()),
+                    GroupCommand::Add if known => return Err(ErrorCode::GroupExists),
                     GroupCommand::Add if self.most_groups.is_some_and(|most| self.groups.len() >= most) => {
-                        return Err("OUT_OF_GROUPS".into());
+                        return Err(ErrorCode::GroupOutOfGroups);
                     }
-                    GroupCommand::Modify if !known => return Err("UNKNOWN_GROUP".into()),
+                    GroupCommand::Modify if !known => return Err(ErrorCode::GroupUnknown),
                     GroupCommand::Delete => {
                         self.groups.remove(&group.group.0);
                         let uses = |flow: &FlowMod| {
@@ -124,8 +125,8 @@ impl Switch {
             Message::MeterMod(meter) => {
                 let known = self.meters.contains_key(&meter.meter.0);
                 match meter.command {
-                    MeterCommand::Add if known => return Err("METER_EXISTS".into()),
-                    MeterCommand::Modify if !known => return Err("UNKNOWN_METER".into()),
+                    MeterCommand::Add if known => return Err(ErrorCode::MeterExists),
+                    MeterCommand::Modify if !known => return Err(ErrorCode::MeterUnknown),
                     MeterCommand::Delete => {
                         self.meters.remove(&meter.meter.0);
                         let uses =
@@ -138,37 +139,37 @@ impl Switch {
                 }
                 Ok(())
             }
-            other => Err(format!("not expected: {other:?}")),
+            other => panic!("not expected: {other:?}"),
         }
     }
 
-    fn take_flow(&mut self, flow: &FlowMod) -> Result<(), String> {
+    fn take_flow(&mut self, flow: &FlowMod) -> Result<(), ErrorCode> {
         match flow.command {
             FlowCommand::Add => {
                 for action in actions(flow) {
                     if let Action::Group(group) = action
                         && !self.groups.contains_key(&group.0)
                     {
-                        return Err("BAD_OUT_GROUP".into());
+                        return Err(ErrorCode::ActionBadOutGroup);
                     }
                 }
                 for instruction in &flow.instructions {
                     if let Instruction::Meter(meter) = instruction
                         && !self.meters.contains_key(&meter.0)
                     {
-                        return Err("UNKNOWN_METER".into());
+                        return Err(ErrorCode::MeterUnknown);
                     }
                     if let Instruction::GotoTable(table) = instruction
                         && *table <= flow.table
                     {
-                        return Err("BAD_TABLE_ID".into());
+                        return Err(ErrorCode::InstructionBadTable);
                     }
                 }
                 let at = self.flows.iter().position(|other| same_place(other, flow));
                 match at {
                     Some(at) => self.flows[at] = flow.clone(),
                     None if self.most_flows.is_some_and(|most| self.flows.len() >= most) => {
-                        return Err("TABLE_FULL".into());
+                        return Err(ErrorCode::FlowTableFull);
                     }
                     None => self.flows.push(flow.clone()),
                 }
@@ -178,7 +179,7 @@ impl Switch {
                 assert!(flow.matching.is_empty(), "deletions by match are not expected");
                 self.flows.retain(|other| other.cookie & flow.cookie_mask != flow.cookie & flow.cookie_mask);
             }
-            FlowCommand::Modify | FlowCommand::ModifyStrict => return Err("not expected".into()),
+            FlowCommand::Modify | FlowCommand::ModifyStrict => panic!("not expected: {flow:?}"),
         }
         Ok(())
     }

@@ -22,12 +22,14 @@ fn wish(host: u8, limit: u64) -> Request {
 fn line() -> World {
     let mut world = World::up(network(&open_vswitch(GATES), 3, &[0, 0, 2, 2, 1], &[(0, 1), (1, 2)]));
     world.greet();
+    world.settle();
     world
 }
 
 fn star() -> World {
     let mut world = World::up(one_switch());
     world.greet();
+    world.settle();
     world
 }
 
@@ -134,7 +136,7 @@ fn who_joins_and_leaves_changes_nothing_for_the_others() {
         assert!(others.iter().all(|other| reached.contains(other)), "{reached:?}");
         reached
     };
-    while !world.waiting.is_empty() {
+    while !world.next().is_empty() {
         all(&mut world, [2, 3]);
         world.answer(0);
     }
@@ -150,7 +152,7 @@ fn who_joins_and_leaves_changes_nothing_for_the_others() {
     world.pass(Duration::from_secs(1));
     for gone in [3, 2] {
         world.withdraw(reader(gone));
-        while !world.waiting.is_empty() {
+        while !world.next().is_empty() {
             all(&mut world, [1, 4]);
             world.answer(0);
         }
@@ -219,12 +221,14 @@ fn where_a_tree_does_not_help_each_reader_has_its_own_flow() {
     // Meters.
     let mut metered = World::up(network(&open_vswitch(METERS), 1, &[0, 0, 0, 0], &[]));
     metered.greet();
+    metered.settle();
     two(metered, wish(2, 30 * MS));
     // No groups but the one for everything else.
     let mut few = World::new(one_switch(), control::config::Config::default());
     few.most_groups = 1;
     few.connect_all();
     few.greet();
+    few.settle();
     two(few, wish(2, 30 * MS));
 }
 

@@ -1,9 +1,10 @@
-//! Switches, hosts and a store around a manager, in virtual time; and what can go wrong with them.
+//! Switches, hosts and a store around a manager, in virtual time; and what can go wrong with them. How what the manager wants is done,
+//! step by step, is in `doing.rs`.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use control::ResourceManager;
-use control::action::{Action, Done, Facts, GateChange, GateKey, StoreChange, SwitchReport, Token};
+use control::action::{Facts, GateKey, StoreChange, SwitchReport, Token};
 use control::config::Config;
 use control::grant::Grant;
 use control::network::Network;
@@ -11,11 +12,14 @@ use openflow::multipart::{GroupFeatures, MeterFeatures};
 use openflow::packet::{PacketIn, PacketInReason};
 use openflow::port::{Port, PortConfig, PortFeatures, PortReason, PortState, PortStatus};
 use openflow::switch::{Capabilities, Features};
-use openflow::words::{BufferId, PortNo, TableId};
-use openflow::{matching::Match, oxm::Oxm};
+use openflow::words::{BufferId, PortNo, TableId, Xid};
+use openflow::{Message, matching::Match, oxm::Oxm};
 use wire::Guid;
 use wire::admission::{Contract, Request, Socket, State, Verdict};
 
+use crate::counts::{Counts, Fault};
+use crate::doing::{Agent, Mutant};
+use crate::line::{Line, Way};
 use crate::switch::{Packet, Switch};
 
 pub(crate) type Pair = (Guid, Guid);
@@ -33,30 +37,34 @@ pub(crate) struct World {
     pub(crate) gates: Vec<BTreeMap<GateKey, gate::Contract>>,
     /// Whether a gate is at the ports of a switch at all: since its agent came for the first time.
     pub(crate) attached: Vec<bool>,
-    /// Whether switch and agent are connected.
+    /// Connections of switches, and whether the manager has taken the switch over it.
+    pub(crate) lines: Vec<Option<Line>>,
     pub(crate) connected: Vec<bool>,
-    pub(crate) agents: Vec<bool>,
+    pub(crate) agents: Vec<Agent>,
     pub(crate) down: BTreeSet<usize>,
     pub(crate) store: BTreeMap<u64, Grant>,
     pub(crate) verdicts: BTreeMap<Pair, Verdict>,
     pub(crate) history: Vec<Verdict>,
     pub(crate) disposed: BTreeSet<Pair>,
     pub(crate) epoch: u64,
-    /// Answers that have not been given yet.
-    pub(crate) waiting: VecDeque<Answer>,
+    /// Changes that the store has not made yet, and whether it can make any.
+    pub(crate) to_store: Vec<(Token, StoreChange)>,
+    pub(crate) store_fails: bool,
+    /// What has been stored, or has failed, and the manager has not been told.
+    pub(crate) stored: VecDeque<(Token, bool)>,
+    /// Verdicts that have arrived where they are for.
+    pub(crate) announced: VecDeque<Token>,
+    /// What has been asked for and not answered, and of which switch.
+    pub(crate) unanswered: BTreeMap<Token, Option<usize>>,
+    /// What is spoilt on purpose.
+    pub(crate) mutant: Option<Mutant>,
+    /// A change has just failed.
+    pub(crate) has_failed: bool,
+    pub(crate) counts: Counts,
     /// Whether participants acknowledge verdicts.
     pub(crate) acknowledge: bool,
     /// Groups that switches say they have room for.
     pub(crate) most_groups: u32,
-}
-
-/// Something that the manager will hear.
-#[derive(Debug)]
-pub(crate) enum Answer {
-    Installed(Token, Done),
-    Read(Token, usize),
-    Stored(Token),
-    Announced(Token),
 }
 
 pub(crate) fn guid(participant: u8, entity: u8) -> Guid {
@@ -92,15 +100,23 @@ impl World {
             switches: (0..count).map(|_| Switch::default()).collect(),
             gates: vec![BTreeMap::new(); count],
             attached: vec![false; count],
+            lines: (0..count).map(|_| None).collect(),
             connected: vec![false; count],
-            agents: vec![false; count],
+            agents: (0..count).map(|_| Agent::default()).collect(),
             down: BTreeSet::new(),
             store: BTreeMap::new(),
             verdicts: BTreeMap::new(),
             history: Vec::new(),
             disposed: BTreeSet::new(),
             epoch: 1,
-            waiting: VecDeque::new(),
+            to_store: Vec::new(),
+            store_fails: false,
+            stored: VecDeque::new(),
+            announced: VecDeque::new(),
+            unanswered: BTreeMap::new(),
+            mutant: None,
+            has_failed: false,
+            counts: Counts::default(),
             acknowledge: true,
             most_groups: u32::MAX,
             network,
@@ -183,16 +199,14 @@ impl World {
         }
     }
 
+    /// A switch connects; what both sides have to say is on the way.
     pub(crate) fn connect(&mut self, switch: usize) {
-        self.connected[switch] = true;
-        let report = self.report(switch);
-        self.manager.switch_up(self.now, &report).unwrap();
-        self.collect();
+        self.lines[switch] = Some(Line::new(self.now));
     }
 
     pub(crate) fn connect_agent(&mut self, switch: usize) {
         if self.has_gates(switch) {
-            self.agents[switch] = true;
+            self.agents[switch].is_connected = true;
             self.attached[switch] = true;
             let datapath = self.network.switches[switch].datapath;
             self.manager.gates_up(self.now, datapath, None).unwrap();
@@ -200,28 +214,42 @@ impl World {
         }
     }
 
-    pub(crate) fn disconnect(&mut self, switch: usize) {
-        self.connected[switch] = false;
-        self.manager.switch_down(self.now, self.network.switches[switch].datapath);
-        self.collect();
+    /// A manager of the network that is wrong in this way, in place of the one there is.
+    pub(crate) fn spoil(&mut self, mutant: Mutant) {
+        self.mutant = Some(mutant);
+        self.manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
     }
 
-    pub(crate) fn disconnect_agent(&mut self, switch: usize) {
-        self.agents[switch] = false;
-        self.manager.gates_down(self.now, self.network.switches[switch].datapath);
-        self.collect();
+    /// The network as the manager believes it to be.
+    fn believed(&self) -> Network {
+        let mut network = self.network.clone();
+        if let Some(Mutant::BooksTwice(times)) = self.mutant {
+            let hosts = network.hosts.len();
+            let of_switches = network.links.iter_mut().filter(|link| link.from >= hosts);
+            of_switches.for_each(|link| link.port.rate *= times);
+        }
+        network
     }
 
-    /// The manager has crashed and another one takes its place.
+    /// The manager has crashed and another one takes its place. What it has sent and wanted to be stored is as far as it has come.
     pub(crate) fn restart(&mut self) {
         self.epoch += 1;
-        self.waiting.clear();
+        self.counts.add_if(!self.to_store.is_empty(), Fault::CrashBeforeCommit);
+        self.counts.add_if(!self.stored.is_empty(), Fault::CrashAfterCommit);
+        self.counts.add_if(self.unanswered.values().any(Option::is_some), Fault::CrashWithinChange);
+        for line in self.lines.iter_mut().filter_map(Option::take) {
+            self.counts.add_if(line.under_way() > 0, Fault::OctetsLost);
+            self.counts.add_if(line.is_cut(), Fault::MessageTorn);
+        }
+        self.connected.fill(false);
+        self.agents.fill_with(Agent::default);
+        self.to_store.clear();
+        self.stored.clear();
+        self.announced.clear();
+        self.unanswered.clear();
         // With the old one its samples are gone.
         self.verdicts.clear();
-        self.connected.fill(false);
-        self.agents.fill(false);
-        let mut manager =
-            ResourceManager::new(self.config.clone(), self.network.clone(), self.epoch).unwrap();
+        let mut manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
         manager.restore(self.now, self.store.values().cloned().collect());
         self.manager = manager;
         self.collect();
@@ -236,146 +264,22 @@ impl World {
                 self.down.insert(link);
             }
             let Some(switch) = self.network.switch_of(self.network.links[link].from) else { continue };
-            if self.connected[switch] {
-                let status = PortStatus { reason: PortReason::Modify, port: self.port(link) };
-                self.manager.port_status(self.now, self.network.switches[switch].datapath, &status);
-                self.collect();
-            }
+            let status = PortStatus { reason: PortReason::Modify, port: self.port(link) };
+            self.say(switch, &Message::PortStatus(status));
         }
     }
 
-    /// Takes all actions: what is done at once is done, answers wait.
-    pub(crate) fn collect(&mut self) {
-        while let Some(action) = self.manager.poll_action() {
-            if std::env::var_os("CONTROL_TRACE").is_some() {
-                eprintln!("{:?} {action:?}", self.now);
-            }
-            match action {
-                Action::Install { token, switch, messages } => {
-                    let index = self.index(switch);
-                    if !self.connected[index] {
-                        continue;
-                    }
-                    let errors: Vec<String> = messages
-                        .iter()
-                        .filter_map(|message| self.switches[index].take(message).err())
-                        .collect();
-                    let done =
-                        if errors.is_empty() { Done::Confirmed } else { Done::Failed(errors.join(", ")) };
-                    self.waiting.push_back(Answer::Installed(token, done));
-                }
-                Action::Send { switch, messages } => {
-                    let index = self.index(switch);
-                    for message in messages.iter().filter(|_| self.connected[index]) {
-                        // Nobody waits for an answer; a full table says no.
-                        let _ = self.switches[index].take(message);
-                    }
-                }
-                Action::Read { token, switch } => {
-                    let index = self.index(switch);
-                    if self.connected[index] {
-                        self.waiting.push_back(Answer::Read(token, index));
-                    }
-                }
-                Action::Gate { token, switch, change } => {
-                    let index = self.index(switch);
-                    if !self.agents[index] {
-                        continue;
-                    }
-                    match change {
-                        GateChange::Set(key, contract) => {
-                            self.gates[index].insert(key, contract);
-                        }
-                        GateChange::Remove(key) => {
-                            self.gates[index].remove(&key);
-                        }
-                        GateChange::Replace(list) => self.gates[index] = list.into_iter().collect(),
-                    }
-                    self.waiting.push_back(Answer::Installed(token, Done::Confirmed));
-                }
-                Action::Disconnect { switch } => {
-                    let index = self.index(switch);
-                    self.connected[index] = false;
-                    self.agents[index] = false;
-                    self.manager.switch_down(self.now, switch);
-                    if self.has_gates(index) {
-                        self.manager.gates_down(self.now, switch);
-                    }
-                }
-                Action::Store { token, change } => {
-                    match change {
-                        StoreChange::Put(grant) => {
-                            self.store.insert(grant.number, *grant);
-                        }
-                        StoreChange::Remove(number) => {
-                            self.store.remove(&number);
-                        }
-                    }
-                    self.waiting.push_back(Answer::Stored(token));
-                }
-                Action::Publish { token, verdict } => {
-                    let pair = verdict.pair();
-                    self.disposed.remove(&pair);
-                    self.history.push((*verdict).clone());
-                    self.verdicts.insert(pair, *verdict);
-                    if let Some(token) = token.filter(|_| self.acknowledge) {
-                        self.waiting.push_back(Answer::Announced(token));
-                    }
-                }
-                Action::Dispose(pair) => {
-                    self.verdicts.remove(&pair);
-                    self.disposed.insert(pair);
-                }
-            }
-        }
+    /// True if the manager has heard all that a switch has said.
+    pub(crate) fn is_heard(&self, switch: usize) -> bool {
+        let heard = |line: &Line| !line.is_stalled && line.waiting(Way::ToManager) == 0;
+        self.connected[switch] && self.lines[switch].as_ref().is_some_and(heard)
     }
 
-    fn index(&self, datapath: u64) -> usize {
-        self.network.switches.iter().position(|switch| switch.datapath == datapath).unwrap()
-    }
-
-    /// Gives one answer; the one at this place of those that wait.
-    pub(crate) fn answer(&mut self, at: usize) {
-        let Some(answer) = self.waiting.remove(at) else { return };
-        match answer {
-            Answer::Installed(token, done) => self.manager.installed(self.now, token, done),
-            Answer::Read(token, switch) => {
-                if self.connected[switch] {
-                    let content = self.switches[switch].content();
-                    self.manager.has_read(self.now, token, Ok(content));
-                }
-            }
-            Answer::Stored(token) => self.manager.stored(self.now, token, Done::Confirmed),
-            Answer::Announced(token) => self.manager.announced(self.now, token),
+    /// A switch says something that nobody has asked for.
+    fn say(&mut self, switch: usize, message: &Message) {
+        if let Some(line) = &mut self.lines[switch] {
+            line.say(Xid(0), message);
         }
-        self.collect();
-    }
-
-    /// All answers are given, in order, until there are no more.
-    pub(crate) fn settle(&mut self) {
-        for _ in 0..10_000 {
-            if self.waiting.is_empty() {
-                return;
-            }
-            self.answer(0);
-        }
-        panic!("it does not come to rest");
-    }
-
-    /// Time passes, with everything that happens in it.
-    pub(crate) fn pass(&mut self, time: Duration) {
-        let until = self.now + time;
-        self.settle();
-        let mut times = 0;
-        while let Some(next) = self.manager.poll_timeout().filter(|next| *next <= until) {
-            times += 1;
-            assert!(times < 10_000, "it does not come to rest");
-            self.now = self.now.max(next);
-            self.manager.handle_timeout(self.now);
-            self.collect();
-            self.settle();
-        }
-        self.now = until;
     }
 
     pub(crate) fn ask(&mut self, request: Request) {
@@ -452,19 +356,16 @@ impl World {
             }
         }
         for (switch, in_port, table, cookie, packet) in copies {
-            if self.connected[switch] {
-                let packet_in = PacketIn {
-                    buffer: BufferId::NONE,
-                    total_len: 60,
-                    reason: PacketInReason::Action,
-                    table: TableId(table),
-                    cookie,
-                    matching: Match::of(&[Oxm::in_port(PortNo(in_port))]).unwrap(),
-                    data: packet.bytes(),
-                };
-                self.manager.packet_in(self.now, self.network.switches[switch].datapath, &packet_in);
-                self.collect();
-            }
+            let packet_in = PacketIn {
+                buffer: BufferId::NONE,
+                total_len: 60,
+                reason: PacketInReason::Action,
+                table: TableId(table),
+                cookie,
+                matching: Match::of(&[Oxm::in_port(PortNo(in_port))]).unwrap(),
+                data: packet.bytes(),
+            };
+            self.say(switch, &Message::PacketIn(packet_in));
         }
         arrived
     }

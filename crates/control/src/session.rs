@@ -1,10 +1,18 @@
-//! One switch as the daemon speaks with it: what it says of itself when it connects, changes under way, and what is read of it.
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! One switch as its manager speaks with it: what it says of itself when it connects, changes under way, and what is read of it.
+//!
+//! A [`Session`] is told what came in by the connection; it says what is to be sent and what a manager has to know ([`News`]). Whoever has
+//! the sockets hands on what [`crate::action::Action`] asks of a switch, and the news.
+use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt;
+use core::time::Duration;
 
-use control::action::{Done, SwitchContent, SwitchReport, Token};
 use openflow::channel::install::{Installation, Outcome};
-use openflow::channel::{DownReason, Event};
+use openflow::channel::{Channel, Config, DownReason, Event};
 use openflow::flow::FlowRemoved;
 use openflow::message::Message;
 use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
@@ -12,11 +20,11 @@ use openflow::packet::PacketIn;
 use openflow::port::PortStatus;
 use openflow::words::{MeterId, Xid};
 
-use crate::connection::Connection;
+use crate::action::{Done, SwitchContent, SwitchReport, Token};
 
 /// What a switch has said.
 #[derive(Debug)]
-pub(crate) enum News {
+pub enum News {
     /// It is there, and says this of itself.
     Up(Box<SwitchReport>),
     /// A packet.
@@ -51,24 +59,50 @@ struct Reading {
 }
 
 /// A connection and what is under way on it.
-pub(crate) struct Session {
-    pub(crate) connection: Connection,
+pub struct Session {
+    channel: Channel,
     /// Its datapath id, once it has said it.
-    pub(crate) datapath: Option<u64>,
+    datapath: Option<u64>,
     greeting: Option<Greeting>,
     installations: BTreeMap<Token, Installation>,
     readings: BTreeMap<Token, Reading>,
 }
 
 impl Session {
-    pub(crate) fn new(connection: Connection) -> Self {
-        let (installations, readings) = (BTreeMap::new(), BTreeMap::new());
-        Self { connection, datapath: None, greeting: None, installations, readings }
+    /// A session over a connection that has just been made.
+    pub fn new(now: Duration) -> Self {
+        Self {
+            channel: Channel::new(Config::controller(), now),
+            datapath: None,
+            greeting: None,
+            installations: BTreeMap::new(),
+            readings: BTreeMap::new(),
+        }
+    }
+
+    /// The switch's datapath id, once it has said it.
+    pub const fn datapath(&self) -> Option<u64> {
+        self.datapath
+    }
+
+    /// Octets to send.
+    pub fn output(&self) -> &[u8] {
+        self.channel.output()
+    }
+
+    /// So many of [`Self::output`] have been sent.
+    pub fn sent(&mut self, octets: usize) {
+        self.channel.sent(octets);
+    }
+
+    /// When [`Self::timeout`] wants to be called.
+    pub fn poll_timeout(&self) -> Option<Duration> {
+        self.channel.poll_timeout()
     }
 
     /// Begins an installation; what comes of it is news.
-    pub(crate) fn install(&mut self, now: Duration, token: Token, changes: &[Message], news: &mut Vec<News>) {
-        match Installation::start(&mut self.connection.channel, now, changes) {
+    pub fn install(&mut self, now: Duration, token: Token, changes: &[Message], news: &mut Vec<News>) {
+        match Installation::start(&mut self.channel, now, changes) {
             Ok(installation) => {
                 self.installations.insert(token, installation);
             }
@@ -77,16 +111,16 @@ impl Session {
     }
 
     /// Sends messages that nobody waits for the effects of.
-    pub(crate) fn send(&mut self, now: Duration, messages: &[Message], news: &mut Vec<News>) {
+    pub fn send(&mut self, now: Duration, messages: &[Message], news: &mut Vec<News>) {
         for message in messages {
-            if let Err(error) = self.connection.channel.send(now, message) {
+            if let Err(error) = self.channel.send(now, message) {
                 news.push(News::Odd(format!("{:?} could not be sent: {error}", message.kind())));
             }
         }
     }
 
     /// Asks for all that the switch has.
-    pub(crate) fn read(&mut self, now: Duration, token: Token, news: &mut Vec<News>) {
+    pub fn read(&mut self, now: Duration, token: Token, news: &mut Vec<News>) {
         let questions = [
             MultipartRequest::Flow(FlowFilter::ALL),
             MultipartRequest::GroupDescription,
@@ -94,7 +128,7 @@ impl Session {
         ];
         let mut reading = Reading { content: SwitchContent::default(), asked: Vec::new() };
         for question in questions {
-            match self.connection.channel.send(now, &Message::ask(question)) {
+            match self.channel.send(now, &Message::ask(question)) {
                 Ok(xid) => reading.asked.push(xid),
                 Err(error) => {
                     news.push(News::Read(token, Err(error.to_string())));
@@ -105,35 +139,35 @@ impl Session {
         self.readings.insert(token, reading);
     }
 
-    /// Octets came in.
-    pub(crate) fn input(&mut self, now: Duration, octets: &[u8], news: &mut Vec<News>) {
-        self.connection.channel.handle_input(now, octets);
+    /// Octets came in, at most 64 KiB at a time.
+    pub fn input(&mut self, now: Duration, octets: &[u8], news: &mut Vec<News>) {
+        self.channel.handle_input(now, octets);
         self.events(now, news);
     }
 
     /// A time has come that the channel asked for.
-    pub(crate) fn timeout(&mut self, now: Duration, news: &mut Vec<News>) {
-        if self.connection.channel.poll_timeout().is_some_and(|at| at <= now) {
-            self.connection.channel.handle_timeout(now);
+    pub fn timeout(&mut self, now: Duration, news: &mut Vec<News>) {
+        if self.channel.poll_timeout().is_some_and(|at| at <= now) {
+            self.channel.handle_timeout(now);
             self.events(now, news);
         }
     }
 
     /// The connection has ended.
-    pub(crate) fn closed(&mut self, now: Duration, news: &mut Vec<News>) {
-        self.connection.channel.handle_closed();
+    pub fn closed(&mut self, now: Duration, news: &mut Vec<News>) {
+        self.channel.handle_closed();
         self.events(now, news);
     }
 
     fn events(&mut self, now: Duration, news: &mut Vec<News>) {
-        while let Some(event) = self.connection.channel.poll_event() {
+        while let Some(event) = self.channel.poll_event() {
             self.advance_installations(now, &event, news);
             self.event(now, event, news);
         }
     }
 
     fn advance_installations(&mut self, now: Duration, event: &Event, news: &mut Vec<News>) {
-        let channel = &mut self.connection.channel;
+        let channel = &mut self.channel;
         self.installations.retain(|token, installation| {
             let Some(outcome) = installation.handle(channel, now, event) else { return true };
             news.push(News::Installed(*token, said(&outcome)));
@@ -150,7 +184,7 @@ impl Session {
                     Message::ask(MultipartRequest::MeterFeatures),
                     Message::ask(MultipartRequest::GroupFeatures),
                 ];
-                let sent = questions.iter().map(|question| self.connection.channel.send(now, question));
+                let sent = questions.iter().map(|question| self.channel.send(now, question));
                 match sent.collect::<Result<Vec<_>, _>>() {
                     Ok(asked) => {
                         let report = SwitchReport {
@@ -284,6 +318,12 @@ impl Session {
             return true;
         }
         false
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("datapath", &self.datapath).finish_non_exhaustive()
     }
 }
 

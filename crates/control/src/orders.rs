@@ -1,12 +1,17 @@
 //! A change of gates as the requests that it takes, one after another, each answered with what the gate then has.
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
-use control::action::{Done, GateChange, GateKey};
 use gate::Contract;
 use gate::protocol::{Answer, ContractState, Request};
 
+use crate::action::{Done, GateChange, GateKey};
+
 /// A change under way.
-pub(crate) struct GateOrder {
+#[derive(Debug)]
+pub struct GateOrder {
     left: VecDeque<Request>,
     under_way: Request,
     /// What is to be there at the end and nothing else, if the list has been asked for.
@@ -14,7 +19,8 @@ pub(crate) struct GateOrder {
 }
 
 /// What comes next.
-pub(crate) enum Next {
+#[derive(Debug)]
+pub enum Next {
     /// This has to be asked.
     Ask(Request),
     /// The change has ended.
@@ -23,7 +29,7 @@ pub(crate) enum Next {
 
 impl GateOrder {
     /// The order with its first request.
-    pub(crate) fn new(change: GateChange) -> (Self, Request) {
+    pub fn new(change: GateChange) -> (Self, Request) {
         let (under_way, wanted) = match change {
             GateChange::Set(key, contract) => (set(&key, &contract), None),
             GateChange::Remove(key) => (Request::Remove { port: key.port, key: key.flow }, None),
@@ -33,7 +39,7 @@ impl GateOrder {
     }
 
     /// The answer to the request that is under way.
-    pub(crate) fn answer(&mut self, answer: Result<Answer, String>) -> Next {
+    pub fn answer(&mut self, answer: Result<Answer, String>) -> Next {
         let answer = match answer {
             Ok(Answer::Refused { what, .. }) => return failed(format!("the gates refused it: {what}")),
             Ok(answer) => answer,
@@ -90,9 +96,11 @@ fn set(key: &GateKey, contract: &Contract) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned as _;
+    use alloc::vec;
+    use core::net::Ipv4Addr;
     use gate::protocol::{Counters, Refusal};
     use gate::{Key, Kind};
-    use std::net::Ipv4Addr;
 
     fn key(port: u32, source_port: u16) -> GateKey {
         let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));

@@ -1,0 +1,39 @@
+//! What has to be stored and could not be: it is tried again, so that the store comes to say what is so.
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::action::StoreChange;
+use crate::resource_manager::ResourceManager;
+use crate::state::{Kind, Step, Task, Timer};
+
+impl StoreChange {
+    /// The number of the grant that it is about.
+    const fn number(&self) -> u64 {
+        match self {
+            Self::Put(grant) => grant.number,
+            Self::Remove(number) => *number,
+        }
+    }
+}
+
+impl ResourceManager {
+    /// A change that has to be stored was not.
+    pub(crate) fn store_later(&mut self, now: Duration, change: StoreChange) {
+        self.timers.insert((now.saturating_add(self.config.grace), Timer::Store));
+        self.unstored.insert(change.number(), change);
+    }
+
+    /// A change is on its way to the store, or there: what was to be stored of its grant before is out of date.
+    pub(crate) fn is_outdated(&mut self, change: &StoreChange) {
+        self.unstored.remove(&change.number());
+    }
+
+    /// Tries again.
+    pub(crate) fn store_again(&mut self, now: Duration) {
+        let changes = core::mem::take(&mut self.unstored).into_values();
+        let tasks: Vec<Task> = changes.map(|change| Task::Store { change, sure: true }).collect();
+        if !tasks.is_empty() {
+            self.start(now, Kind::Store, alloc::vec![Step::of(tasks)]);
+        }
+    }
+}

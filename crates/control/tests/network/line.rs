@@ -1,0 +1,100 @@
+//! The connection between a session of the manager and a switch: octets that come in any pieces, late, or not at all.
+use std::time::Duration;
+
+use control::session::{News, Session};
+use openflow::Message;
+use openflow::channel::{Channel, Config, Event};
+use openflow::words::Xid;
+
+/// Octets that a connection takes at a time.
+const PIECE: usize = 16 * 1024;
+
+/// Which way octets go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    ToSwitch,
+    ToManager,
+}
+
+/// A connection. What one side has said and the other has not heard is on the way.
+pub(crate) struct Line {
+    pub(crate) session: Session,
+    /// The switch's end.
+    end: Channel,
+    /// Nothing gets through any more, and nobody has been told.
+    pub(crate) is_stalled: bool,
+    /// For each way: octets of a message of which some have arrived.
+    rest: [usize; 2],
+}
+
+impl Line {
+    pub(crate) fn new(now: Duration) -> Self {
+        let end = Channel::new(Config::switch(), now);
+        Self { session: Session::new(now), end, is_stalled: false, rest: [0; 2] }
+    }
+
+    /// Octets that are on the way and can arrive.
+    pub(crate) fn waiting(&self, way: Way) -> usize {
+        match way {
+            _ if self.is_stalled => 0,
+            Way::ToSwitch => self.session.output().len(),
+            Way::ToManager => self.end.output().len(),
+        }
+    }
+
+    /// Octets on the way, whether they can arrive or not.
+    pub(crate) fn under_way(&self) -> usize {
+        self.session.output().len() + self.end.output().len()
+    }
+
+    /// True if some octets of a message have arrived and others have not.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.rest.iter().any(|rest| *rest > 0)
+    }
+
+    /// So many octets arrive at the switch: what it is told.
+    pub(crate) fn to_switch(&mut self, now: Duration, octets: usize) -> Vec<(Xid, Message)> {
+        let piece = self.session.output()[..octets].to_vec();
+        self.rest[0] = cut(self.rest[0], self.session.output(), octets);
+        self.session.sent(octets);
+        let mut told = Vec::new();
+        for piece in piece.chunks(PIECE) {
+            self.end.handle_input(now, piece);
+            while let Some(event) = self.end.poll_event() {
+                match event {
+                    Event::Message { xid, message } => told.push((xid, message)),
+                    Event::Up { .. } => {}
+                    other => panic!("the switch does not understand the manager: {other:?}"),
+                }
+            }
+        }
+        told
+    }
+
+    /// So many octets arrive at the manager.
+    pub(crate) fn to_manager(&mut self, now: Duration, octets: usize) -> Vec<News> {
+        let piece = self.end.output()[..octets].to_vec();
+        self.rest[1] = cut(self.rest[1], self.end.output(), octets);
+        self.end.sent(octets);
+        let mut news = Vec::new();
+        piece.chunks(PIECE).for_each(|piece| self.session.input(now, piece, &mut news));
+        news
+    }
+
+    /// The switch says something.
+    pub(crate) fn say(&mut self, xid: Xid, message: &Message) {
+        // Before the manager's HELLO nothing but HELLO is said, and nobody misses it: the manager asks when it is there.
+        if self.end.is_up() {
+            self.end.reply(xid, message).expect("there is room for it");
+        }
+    }
+}
+
+/// How much of a message is still to come if so many octets arrive, which begin with the rest of another one.
+fn cut(rest: usize, output: &[u8], octets: usize) -> usize {
+    let mut at = rest;
+    while at < octets {
+        at += usize::from(u16::from_be_bytes([output[at + 2], output[at + 3]]));
+    }
+    at - octets
+}
