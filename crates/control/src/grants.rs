@@ -118,6 +118,8 @@ impl ResourceManager {
             replaces: Vec::new(),
             covered_by: None,
             release_waits: false,
+            prune_waits: false,
+            lost_pair: None,
             doomed: None,
             serials: BTreeMap::new(),
         })

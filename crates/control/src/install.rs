@@ -180,6 +180,7 @@ impl ResourceManager {
         if let Some(reason) = failed {
             let (pairs, old) = (core::mem::take(&mut grant.pairs), grant.replaces.clone());
             let (tuple, is_tree) = ((grant.source, grant.destination), grant.is_tree());
+            self.prune_later(now, &old);
             let same = |old: &&Granted| (old.source, old.destination) == tuple;
             let old = old.iter().filter_map(|old| self.grants.get(old)).find(same);
             // Without an older one it keeps its ends to itself until it is gone.
@@ -252,6 +253,10 @@ impl ResourceManager {
             return;
         }
         let moved = if grant.is_tree() { self.take_over(now, number, &former) } else { Vec::new() };
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        if let Some(lost) = grant.lost_pair.take() {
+            self.store_without(now, number, lost);
+        }
         let Some(grant) = self.grants.get(&number) else { return };
         let pairs = grant.pairs.clone();
         for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {

@@ -61,6 +61,15 @@ impl ResourceManager {
         if asked.progress != Progress::Working || asked.serial != serial {
             return;
         }
+        // A grant that is about to take the place of this one, for this pair too, answers it.
+        let takes = |new: &Granted| {
+            let comes = new.phase == GrantPhase::Installing && !new.is_tree();
+            comes && new.replaces.contains(&number) && new.pairs.contains(&pair)
+        };
+        if grant.is_some() && asked.grant.is_none_or(|had| had == number) && self.grants.values().any(takes) {
+            asked.grant = Some(number);
+            return;
+        }
         match failed {
             None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
                 let former = asked.grant.filter(|former| *former != number);

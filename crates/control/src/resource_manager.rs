@@ -175,6 +175,7 @@ impl ResourceManager {
                 // The work below begins with it.
                 Timer::Look => {}
                 Timer::Store => self.store_again(now),
+                Timer::Prune(number) => self.prune_again(number),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }

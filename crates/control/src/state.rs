@@ -127,6 +127,10 @@ pub(crate) struct Granted {
     pub(crate) covered_by: Option<u64>,
     /// It is to be released when what changes it has come or failed.
     pub(crate) release_waits: bool,
+    /// A change of this tree has failed a moment ago: no branch is cut off until that is over.
+    pub(crate) prune_waits: bool,
+    /// A pair that another grant has taken from it on its way in: what is stored may know it.
+    pub(crate) lost_pair: Option<Pair>,
     /// Why it cannot stay once it is in force.
     pub(crate) doomed: Option<String>,
 }
@@ -232,6 +236,7 @@ pub(crate) enum Timer {
     Away(Site),
     Restored(u64),
     Store,
+    Prune(u64),
 }
 
 /// A part of an operation.

@@ -97,7 +97,11 @@ impl ResourceManager {
                 // It stays for others, so that nobody waits until these have heard.
                 gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
             }
-            GrantPhase::Installing => {}
+            GrantPhase::Installing => {
+                if let Some(grant) = self.grants.get_mut(&old) {
+                    grant.lost_pair = gone.first().copied().or(grant.lost_pair);
+                }
+            }
         }
     }
 
@@ -139,6 +143,24 @@ impl ResourceManager {
         self.grants.values().any(changes)
     }
 
+    /// A change of trees has failed: the next try waits for the grace, since what is in the way may stay.
+    pub(crate) fn prune_later(&mut self, now: Duration, trees: &[u64]) {
+        for number in trees {
+            if let Some(tree) = self.grants.get_mut(number).filter(|grant| grant.is_tree()) {
+                tree.prune_waits = true;
+                self.timers.insert((now.saturating_add(self.config.grace), Timer::Prune(*number)));
+            }
+        }
+    }
+
+    /// Branches may be cut off a tree again.
+    pub(crate) fn prune_again(&mut self, number: u64) {
+        if let Some(tree) = self.grants.get_mut(&number) {
+            tree.prune_waits = false;
+            self.want_pruning();
+        }
+    }
+
     /// Trees with an end that nobody needs get rid of it when nothing else changes them.
     pub(crate) fn want_pruning(&mut self) {
         let wanting = self.grants.values().filter(|grant| self.can_be_pruned(grant));
@@ -153,6 +175,7 @@ impl ResourceManager {
         let needs = |end: usize| grant.pairs.iter().any(|pair| grant.at.get(pair) == Some(&end));
         grant.is_tree()
             && grant.phase == GrantPhase::Held
+            && !grant.prune_waits
             && !grant.pairs.is_empty()
             && !(0..grant.ends.len()).all(needs)
             && self.all_have_asked(grant)

@@ -157,3 +157,28 @@ fn requests_that_are_wrong_say_why() {
     assert!(wrong(&|asked| asked.maximum_latency = u64::MAX).contains("out of range"));
     assert!(wrong(&|asked| asked.maximum_separation = 1).contains("promises none"));
 }
+
+/// A reader joins a flow that a slower one takes the place of, for both: what it is promised is what the slower one keeps.
+#[test]
+fn who_joins_a_flow_that_is_replaced_is_promised_what_comes() {
+    let mut world = World::up(one_switch());
+    let (one, other) = ((guid(1, 1), guid(9, 1)), (guid(1, 1), guid(9, 2)));
+    world.ask(request(one, 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 3 * MS));
+    world.settle();
+    // After a start of the manager the first reader asks for less than it had, and the second one for as much.
+    world.restart();
+    world.ask(request(other, 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.ask(request(one, 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.connect_all();
+    // The store is slower than everything else.
+    world.settle_if(|next| next != Next::Commit);
+    world.pass(Duration::from_secs(1));
+    for pair in [one, other] {
+        let report = world.manager.report();
+        let promised: Vec<u64> = report.pairs.iter().map(|pair| pair.promised).collect();
+        assert_eq!(world.state(pair), Some(State::Admitted));
+        assert_eq!(promised[0], promised[1], "{report:?}");
+        let shares: u64 = report.pairs[0].hops.iter().map(|hop| hop.share).sum();
+        assert!(shares <= promised[0], "{report:?}");
+    }
+}

@@ -339,3 +339,22 @@ fn no_frame_of_a_tree_is_late_under_attack() {
         assert!(judge(&mut world, &cases, random.next()).is_err(), "{late}");
     }
 }
+
+/// A branch that cannot be cut off is tried again after a while, not all the time.
+#[test]
+fn a_branch_that_cannot_be_cut_off_is_left_for_a_while() {
+    let mut world = line();
+    ask(&mut world, 2, 9 * MS);
+    ask(&mut world, 3, 9 * MS);
+    world.pass(Duration::from_secs(1));
+    let before = world.verdicts[&reader(2)].clone();
+    world.store_fails = true;
+    world.withdraw(reader(3));
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    assert_eq!(hosts(&mut world, &before), [2, 3]);
+    world.store_fails = false;
+    world.pass(Duration::from_secs(25));
+    assert_eq!(hosts(&mut world, &before), [2]);
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+}
