@@ -3,19 +3,19 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use openflow::Message;
-use openflow::action::{Action, MaxLen};
+use openflow::action::Action;
 use openflow::flow::{FlowCommand, FlowMod};
 use openflow::group::{GroupCommand, GroupMod};
 use openflow::instruction::Instruction;
-use openflow::matching::Match;
+use openflow::matching::{CanonicalMatch, Match};
 use openflow::meter::{MeterCommand, MeterMod};
-use openflow::oxm::{AnyOxm, OxmField};
-use openflow::words::{GroupId, MeterId, PortNo, TableId};
+use openflow::multipart::{GroupDescription, MeterConfig};
+use openflow::words::{GroupId, MeterId, TableId};
 
 use crate::action::SwitchContent;
 
 /// Where a flow stands: table, priority and what it matches.
-type Place = (TableId, u16, Vec<(OxmField, u128, u128)>);
+type Place = (TableId, u16, CanonicalMatch);
 
 /// What a switch is to have, without what is learned.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -30,7 +30,7 @@ impl Table {
     pub(crate) fn apply(&mut self, message: &Message) {
         match message {
             Message::FlowMod(flow) => {
-                let Some(place) = place(flow.table, flow.priority, &flow.matching) else { return };
+                let place = place(flow.table, flow.priority, &flow.matching);
                 match flow.command {
                     FlowCommand::Add => {
                         self.flows.insert(place, flow.clone());
@@ -110,41 +110,33 @@ impl Table {
     /// Changes that make this of what a switch has: those that take away, and those that add or change. Flows that are
     /// there and as they should be are not touched, so that packets go on.
     pub(crate) fn repair(&self, content: &SwitchContent) -> (Vec<Message>, Vec<Message>) {
+        // What is there as it was told is what would be told again.
         let mut has = Self::default();
-        let mut strange = Vec::new();
         for flow in &content.flows {
-            let mut found = FlowMod::add(flow.priority, flow.matching.clone(), plain(&flow.instructions));
-            (found.table, found.cookie, found.flags) = (flow.table, flow.cookie, flow.flags);
-            (found.idle_timeout, found.hard_timeout) = (flow.idle_timeout, flow.hard_timeout);
-            match place(flow.table, flow.priority, &flow.matching) {
-                // The same flow as it would be told again.
-                Some(place) => match self.flows.get(&place) {
-                    Some(wanted) if same(wanted, &found) => has.flows.insert(place, wanted.clone()),
-                    _ => has.flows.insert(place, found),
-                },
-                None => {
-                    strange.push(deletion(&found));
-                    None
-                }
+            let place = place(flow.table, flow.priority, &flow.matching);
+            let found = FlowMod {
+                table: flow.table,
+                cookie: flow.cookie,
+                flags: flow.flags,
+                idle_timeout: flow.idle_timeout,
+                hard_timeout: flow.hard_timeout,
+                ..FlowMod::add(flow.priority, flow.matching.clone(), flow.instructions.clone())
             };
+            let told = self.flows.get(&place).filter(|told| flow.is_as_told(told));
+            has.flows.insert(place, told.cloned().unwrap_or(found));
         }
         for group in &content.groups {
-            let mut buckets = group.buckets.clone();
-            buckets.iter_mut().for_each(|bucket| bucket.actions = plain_actions(&bucket.actions));
-            let found =
-                GroupMod { command: GroupCommand::Add, kind: group.kind, group: group.group, buckets };
-            has.groups.insert(group.group, found);
+            let GroupDescription { kind, group: number, buckets } = group.clone();
+            let found = GroupMod { command: GroupCommand::Add, kind, group: number, buckets };
+            let told = self.groups.get(&number).filter(|told| group.is_as_told(told));
+            has.groups.insert(number, told.cloned().unwrap_or(found));
         }
         for meter in &content.meters {
-            let (flags, bands) = (meter.flags, meter.bands.clone());
-            has.meters.insert(
-                meter.meter,
-                MeterMod { command: MeterCommand::Add, flags, meter: meter.meter, bands },
-            );
+            let MeterConfig { flags, meter: number, bands } = meter.clone();
+            let found = MeterMod { command: MeterCommand::Add, flags, meter: number, bands };
+            has.meters.insert(number, found);
         }
-        let (less, more) = has.changes_to(self);
-        strange.extend(less);
-        (strange, more)
+        has.changes_to(self)
     }
 }
 
@@ -166,61 +158,20 @@ fn uses(flow: &FlowMod, groups: &mut BTreeSet<GroupId>, meters: &mut BTreeSet<Me
     }
 }
 
-/// Whether a flow as the switch tells it is the wanted one; flags of counting do not count.
-fn same(wanted: &FlowMod, found: &FlowMod) -> bool {
-    wanted.cookie == found.cookie
-        && (wanted.idle_timeout, wanted.hard_timeout) == (found.idle_timeout, found.hard_timeout)
-        && plain(&wanted.instructions) == found.instructions
-}
-
 fn deletion(flow: &FlowMod) -> Message {
     Message::FlowMod(FlowMod::delete_strict(flow.table, flow.priority, flow.matching.clone()))
 }
 
-/// Where a flow stands; `None` if it matches fields that nobody here uses.
-fn place(table: TableId, priority: u16, matching: &Match) -> Option<Place> {
-    let mut fields = Vec::new();
-    for field in matching.iter() {
-        let AnyOxm::Known(oxm) = field else { return None };
-        let mask = oxm.mask().unwrap_or(oxm.field().all_bits());
-        fields.extend((mask != 0).then_some((oxm.field(), oxm.value(), mask)));
-    }
-    fields.sort_unstable();
-    Some((table, priority, fields))
-}
-
-/// Instructions in one order, actions without lengths that mean nothing.
-fn plain(instructions: &[Instruction]) -> Vec<Instruction> {
-    let mut list: Vec<Instruction> = instructions
-        .iter()
-        .map(|instruction| match instruction {
-            Instruction::ApplyActions(actions) => Instruction::ApplyActions(plain_actions(actions)),
-            other => other.clone(),
-        })
-        .collect();
-    list.sort_by_key(|instruction| match instruction {
-        Instruction::Meter(_) => 0,
-        Instruction::ApplyActions(_) => 1,
-        _ => 2,
-    });
-    list
-}
-
-fn plain_actions(actions: &[Action]) -> Vec<Action> {
-    let plain = |action: &Action| match action {
-        Action::Output { port, .. } if *port != PortNo::CONTROLLER => {
-            Action::Output { port: *port, max_len: MaxLen(0) }
-        }
-        other => other.clone(),
-    };
-    actions.iter().map(plain).collect()
+/// Where a flow stands.
+fn place(table: TableId, priority: u16, matching: &Match) -> Place {
+    (table, priority, matching.canonical())
 }
 
 #[cfg(test)]
 mod tests {
     use openflow::group::{Bucket, GroupType};
-    use openflow::multipart::{FlowStats, GroupDescription, Traffic};
-    use openflow::words::Age;
+    use openflow::multipart::{FlowStats, Traffic};
+    use openflow::words::{Age, PortNo};
 
     use super::*;
 
@@ -244,29 +195,18 @@ mod tests {
             let GroupMod { kind, group, buckets, .. } = group(number);
             GroupDescription { kind, group, buckets }
         };
-        let FlowMod {
-            table,
-            priority,
-            idle_timeout,
-            hard_timeout,
-            flags,
-            cookie,
-            matching,
-            instructions,
-            ..
-        } = flow(2);
-        let (age, traffic) = (Age::default(), Traffic { packets: 0, octets: 0 });
+        let there = flow(2);
         let stats = FlowStats {
-            table,
-            age,
-            priority,
-            idle_timeout,
-            hard_timeout,
-            flags,
-            cookie,
-            traffic,
-            matching,
-            instructions,
+            table: there.table,
+            age: Age::default(),
+            priority: there.priority,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            flags: there.flags,
+            cookie: there.cookie,
+            traffic: Traffic { packets: 0, octets: 0 },
+            matching: there.matching,
+            instructions: there.instructions,
         };
         let content = SwitchContent {
             flows: alloc::vec![stats],

@@ -30,6 +30,7 @@ pub mod port;
 mod read;
 pub mod stream;
 pub mod switch;
+mod told;
 pub mod words;
 mod write;
 

@@ -95,7 +95,7 @@ impl Match {
     }
 
     /// Equal for two matches exactly if [`Self::is_same_as`] holds, and in an order.
-    pub(crate) fn canonical(&self) -> CanonicalMatch {
+    pub fn canonical(&self) -> CanonicalMatch {
         let (mut known, mut unknown) = (Vec::new(), Vec::new());
         for any in self.iter() {
             match any {
@@ -155,7 +155,7 @@ impl Match {
 }
 
 /// Field, value and mask of what is matched, and unknown fields, each in order.
-pub(crate) type CanonicalMatch = (Vec<(OxmField, u128, u128)>, Vec<UnknownOxm>);
+pub type CanonicalMatch = (Vec<(OxmField, u128, u128)>, Vec<UnknownOxm>);
 
 /// What stands before a field, as far as prerequisites ask for it.
 #[derive(Clone, Copy, Default)]

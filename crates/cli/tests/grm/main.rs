@@ -15,7 +15,7 @@ use std::time::Duration;
 use dds::assurance::State;
 use gate::Key;
 use gate::protocol::{Answer, ContractState, Request};
-use ward::{NETWORK, Ward, patiently, turn};
+use ward::{NETWORK, Ward, patiently};
 
 pub(crate) const MILLISECOND: i64 = 1_000_000;
 
@@ -33,7 +33,7 @@ fn listed(ward: &Ward) -> Vec<ContractState> {
 
 #[test]
 fn a_reader_is_admitted_and_the_network_forgets_it_when_it_is_gone() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let ward = Ward::new();
     let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
     let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
@@ -66,7 +66,7 @@ fn a_reader_is_admitted_and_the_network_forgets_it_when_it_is_gone() {
 
 #[test]
 fn a_latency_that_nobody_can_keep_is_refused_with_place_and_offer() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let ward = Ward::new();
     let _writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
     let reader = ward.reader("display", "Picture", 100_000);
@@ -83,7 +83,7 @@ fn a_latency_that_nobody_can_keep_is_refused_with_place_and_offer() {
 
 #[test]
 fn a_manager_that_is_killed_comes_back_and_takes_over_what_it_has_promised() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let mut ward = Ward::new();
     let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
     let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
@@ -137,7 +137,7 @@ impl Drop for Flood {
 
 #[test]
 fn a_newcomer_is_found_during_a_flood_by_discovery_that_has_its_class() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let control = "control = { burst = 32_000, rate = \"4 Mb/s\" }\n";
     let display = "ends = [\"display\", \"s1:2\"]\n";
     let stranger = "[[host]]\nname = \"stranger\"\n[[link]]\nends = [\"stranger\", \"s1:4\"]\n";

@@ -4,7 +4,7 @@ use std::time::Duration;
 use dds::assurance::{PairAssurance, State};
 
 use crate::MILLISECOND;
-use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, turn};
+use crate::ward::{NETWORK, Reader, Ward, Writer, patiently};
 
 const OCTETS: usize = 20_000;
 const SAMPLES: usize = 20;
@@ -50,7 +50,7 @@ fn least(network: &str) -> i64 {
 
 #[test]
 fn meters_let_all_pass_that_keeps_the_contract_and_what_their_buckets_cannot_hold_is_refused() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let (gated, bucket) = (least(&gated()), least(&metered()));
     assert!(gated < bucket, "{gated} with gates, {bucket} with meters");
     let (ward, other) = busy(&metered());

@@ -3,19 +3,10 @@ use std::time::Duration;
 
 use dds::assurance::{PairAssurance, State};
 
-use crate::ward::{Reader, Ward, Writer, patiently, turn};
+use crate::ward::{Reader, Ward, Writer, patiently};
 use crate::{MILLISECOND, contracts};
 
 const NETWORK: &str = r#"
-[[switch-model]]
-name = "gated"
-ports = 8
-queues = 4
-rate = "100 Mb/s"
-queue-buffer = 400_000
-multiplexing = "50 us"
-gates = {}
-
 [[host]]
 name = "camera"
 [[host]]
@@ -87,7 +78,7 @@ fn all_arrive(readers: &[&Reader]) {
 
 #[test]
 fn readers_on_several_hosts_share_a_flow_that_each_link_carries_once() {
-    let Some(_turn) = turn() else { return };
+    let Some(_turn) = lab_turn::turn() else { return };
     let ward = Ward::of(NETWORK);
     let writer = ward.writer("camera", "Picture", OCTETS, 10 * MILLISECOND);
     let display = ward.best_effort_reader("display", "Picture", 20 * MILLISECOND);

@@ -1,8 +1,6 @@
 //! A lab with a manager, and participants on its hosts.
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dds::assurance::PairAssurance;
@@ -13,9 +11,11 @@ use dds::qos::{
 use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind, States,
 };
-use lab::{Lab, Options, check_programs, check_rights};
+use lab::Lab;
+use lab_turn::Folder;
 
-pub(crate) const NETWORK: &str = r#"
+/// A model of a switch with gates.
+const GATED: &str = r#"
 [[switch-model]]
 name = "gated"
 ports = 8
@@ -24,7 +24,10 @@ rate = "100 Mb/s"
 queue-buffer = 400_000
 multiplexing = "50 us"
 gates = {}
+"#;
 
+/// A writer, a reader and a manager at a switch with gates.
+pub(crate) const NETWORK: &str = r#"
 [[host]]
 name = "camera"
 [[host]]
@@ -50,20 +53,6 @@ pub(crate) struct Picture {
     octets: Vec<u8>,
 }
 
-static ONE: Mutex<()> = Mutex::new(());
-static COUNT: AtomicU32 = AtomicU32::new(0);
-
-/// The turn of a test, if labs can be built here at all. One at a time: they share two cores.
-pub(crate) fn turn() -> Option<MutexGuard<'static, ()>> {
-    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = check_rights().and_then(|()| check_programs(true)) {
-        assert!(std::env::var_os("CI").is_none(), "{error}");
-        eprintln!("passed over: {error}");
-        return None;
-    }
-    Some(turn)
-}
-
 /// Asks until there is an answer; what it waited for is told if none comes in a minute.
 pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
@@ -80,7 +69,7 @@ pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T 
 pub(crate) struct Ward {
     pub(crate) lab: Lab,
     manager: Option<Child>,
-    folder: PathBuf,
+    folder: Folder,
 }
 
 impl Ward {
@@ -88,16 +77,12 @@ impl Ward {
         Self::of(NETWORK)
     }
 
-    /// The same with another network, whose hosts `manager` and `display` are there.
+    /// The same with another network of switches with gates, or models of its own, whose hosts `manager` and `display` are there.
     pub(crate) fn of(text: &str) -> Self {
-        let program = PathBuf::from(env!("CARGO_BIN_EXE_punctual"));
-        let network = plan::Network::parse("ward.toml", text, |_| Err("no files".to_owned())).unwrap();
-        let name = format!("g{}x{}", std::process::id() % 1_000_000, COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(format!("punctual-{name}"));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("ward.toml"), text).unwrap();
-        let options = Options { program: Some(program), ..Options::default() };
-        let lab = Lab::up_with(&network, &name, &options).unwrap();
+        let text = &format!("{text}{GATED}");
+        let folder = Folder::new();
+        folder.file("ward.toml", text);
+        let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
         let mut ward = Self { lab, manager: None, folder };
         ward.start_manager();
         ward
@@ -105,8 +90,8 @@ impl Ward {
 
     pub(crate) fn start_manager(&mut self) {
         let mut command = self.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
-        command.arg("grm").arg(self.folder.join("ward.toml"));
-        command.args(["--lab", "--interface", "eth0", "--store"]).arg(self.folder.join("grants"));
+        command.arg("grm").arg(self.folder.0.join("ward.toml"));
+        command.args(["--lab", "--interface", "eth0", "--store"]).arg(self.folder.0.join("grants"));
         self.manager = Some(command.stdout(Stdio::null()).spawn().unwrap());
     }
 
@@ -270,7 +255,6 @@ impl Ward {
 impl Drop for Ward {
     fn drop(&mut self) {
         self.kill_manager();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::switch::{Packet, Switch};
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
-const STEPS: usize = 80;
+const STEPS: usize = 52;
 
 struct Play {
     random: Random,

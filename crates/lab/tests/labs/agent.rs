@@ -11,8 +11,9 @@ use lab::layout::GATE_PORT;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::alone::{THREE, program, turn, up};
+use crate::three::{THREE, program, up};
 use crate::traffic::{Counter, address, greet, send, socket};
+use lab_turn::turn;
 
 /// A connection without any manners.
 fn connect(lab: &Lab) -> TcpStream {

@@ -7,8 +7,9 @@ use gate::protocol::{Answer, Request};
 use lab::gate::GateClient;
 use lab::layout::{GATE_PORT, OPENFLOW_PORT};
 
-use crate::alone::{THREE, turn, up};
+use crate::three::{THREE, up};
 use crate::traffic::{Counter, address, send, socket};
+use lab_turn::turn;
 
 #[test]
 fn switches_call_the_manager_and_forward_nothing_without_it() {

@@ -5,9 +5,10 @@ use gate::class;
 use lab::layout::Carrying;
 use lab::{Lab, Options};
 
-use crate::alone::{THREE, name, network, program, turn};
 use crate::links::trains;
+use crate::three::{THREE, program};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
+use lab_turn::{name, network, turn};
 
 fn up(text: &str) -> Lab {
     let options = Options { program: Some(program()), carrying: Carrying::Emulated, ..Options::default() };

@@ -9,9 +9,10 @@ use gate::{Contract, Gate, Key, Kind, class};
 use lab::Lab;
 use lab::gate::{Program, compile_to, mount_pins};
 
-use crate::alone::{Folder, THREE, name, turn, up};
 use crate::queues::sent;
+use crate::three::{THREE, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
+use lab_turn::{Folder, name, turn};
 
 /// A datagram of 64 octets on the wire.
 const SMALL: u32 = 64 + 66;

@@ -8,8 +8,9 @@ use lab::{Condition, Lab, Options, down, list};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::alone::{Folder, THREE, name, network, program, turn, up};
+use crate::three::{THREE, program, up};
 use crate::traffic::{Counter, address, greet, send, socket};
+use lab_turn::{Folder, name, network, turn};
 
 /// The settings of the machine that are raised for a moment.
 fn settings() -> [String; 2] {

@@ -6,8 +6,9 @@ use lab::Lab;
 use lab::tap::Tap;
 use nix::sys::socket::{setsockopt, sockopt};
 
-use crate::alone::{THREE, turn, up};
+use crate::three::{THREE, up};
 use crate::traffic::{Counter, address, greet, send, socket};
+use lab_turn::turn;
 
 #[test]
 fn a_link_with_a_delay_holds_every_frame_so_long() {

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod agent;
-mod alone;
 mod control;
 mod emulated;
 mod gates;
@@ -11,4 +10,5 @@ mod life;
 mod links;
 mod queues;
 mod reserved;
+mod three;
 mod traffic;

@@ -4,8 +4,9 @@ use std::time::Duration;
 use gate::class;
 use lab::Lab;
 
-use crate::alone::{THREE, turn, up};
+use crate::three::{THREE, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
+use lab_turn::turn;
 
 /// Frames that each class of a port has sent, and dropped, by its minor number.
 pub(crate) fn sent(lab: &Lab, port: u32) -> Vec<(u32, u64, u64)> {

@@ -5,9 +5,10 @@ use gate::protocol::{Answer, ContractState, Request};
 use gate::{Contract, Key, Kind, class};
 use lab::Lab;
 
-use crate::alone::{THREE, turn, up};
 use crate::queues::sent;
+use crate::three::{THREE, up};
 use crate::traffic::{Counter, Flood, address, greet, send, socket};
+use lab_turn::turn;
 
 /// Four queues: best effort, two levels, control. The port to c has 20 Mb/s.
 fn network() -> String {

@@ -3,17 +3,15 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::install::StartError;
-use crate::action::{Action, MaxLen};
-use crate::flow::{FlowCommand, FlowFlags, FlowMod};
-use crate::group::{Bucket, GroupCommand, GroupType};
-use crate::instruction::Instruction;
+use crate::flow::{FlowCommand, FlowMod};
+use crate::group::{GroupCommand, GroupMod};
 use crate::matching::{CanonicalMatch, Match};
 use crate::message::Message;
-use crate::meter::{Band, MeterCommand, MeterFlags};
+use crate::meter::{MeterCommand, MeterMod};
 use crate::multipart::{
     FlowFilter, FlowStats, GroupDescription, MeterConfig, MultipartReply, MultipartRequest,
 };
-use crate::words::{GroupId, MeterId, PortNo, TableId};
+use crate::words::{GroupId, MeterId, TableId};
 
 /// Up to so many meters are asked for one by one.
 const FEW: usize = 8;
@@ -111,8 +109,8 @@ pub(super) enum Question {
 pub(super) struct Expected {
     flows: BTreeMap<FlowKey, Flow>,
     deletions: Vec<Deletion>,
-    groups: Numbered<GroupId, (GroupType, Vec<Bucket>)>,
-    meters: Numbered<MeterId, (MeterFlags, Vec<Band>)>,
+    groups: Numbered<GroupId, GroupMod>,
+    meters: Numbered<MeterId, MeterMod>,
     differences: Vec<Difference>,
 }
 
@@ -132,12 +130,12 @@ impl Expected {
                 Message::GroupMod(group) => match (group.command, group.group) {
                     (GroupCommand::Delete, GroupId::ALL) => expected.groups.delete_all(),
                     (GroupCommand::Delete, number) => expected.groups.delete(number),
-                    (_, number) => expected.groups.want(number, index, (group.kind, group.buckets.clone())),
+                    (_, number) => expected.groups.want(number, index, group.clone()),
                 },
                 Message::MeterMod(meter) => match (meter.command, meter.meter) {
                     (MeterCommand::Delete, MeterId::ALL) => expected.meters.delete_all(),
                     (MeterCommand::Delete, number) => expected.meters.delete(number),
-                    (_, number) => expected.meters.want(number, index, (meter.flags, meter.bands.clone())),
+                    (_, number) => expected.meters.want(number, index, meter.clone()),
                 },
                 _ => return Err(StartError::NotReadable(index)),
             }
@@ -220,14 +218,7 @@ impl Expected {
     fn compare_flow(&mut self, stats: &FlowStats) {
         let key = (stats.table, stats.priority, stats.matching.canonical());
         let Some(flow) = self.flows.get_mut(&key) else { return };
-        let wanted = &flow.wanted;
-        let told = |flags: FlowFlags| flags.contains(FlowFlags::SEND_FLOW_REM);
-        let same = stats.cookie == wanted.cookie
-            && stats.idle_timeout == wanted.idle_timeout
-            && stats.hard_timeout == wanted.hard_timeout
-            && told(stats.flags) == told(wanted.flags)
-            && canonical_instructions(&stats.instructions) == canonical_instructions(&wanted.instructions);
-        if !same && !flow.seen {
+        if !stats.is_as_told(&flow.wanted) && !flow.seen {
             self.differences.push(Difference::FlowOther(flow.change, stats.clone()));
         }
         flow.seen = true;
@@ -253,10 +244,8 @@ impl Expected {
         if self.groups.is_left(group.group) {
             self.differences.push(Difference::GroupLeft(group.group));
         }
-        let Some((change, (kind, buckets), seen)) = self.groups.wanted.get_mut(&group.group) else { return };
-        let same = *kind == group.kind
-            && buckets.iter().map(canonical_bucket).eq(group.buckets.iter().map(canonical_bucket));
-        if !same && !*seen {
+        let Some((change, wanted, seen)) = self.groups.wanted.get_mut(&group.group) else { return };
+        if !group.is_as_told(wanted) && !*seen {
             self.differences.push(Difference::GroupOther(*change, group.clone()));
         }
         *seen = true;
@@ -266,8 +255,8 @@ impl Expected {
         if self.meters.is_left(meter.meter) {
             self.differences.push(Difference::MeterLeft(meter.meter));
         }
-        let Some((change, (flags, bands), seen)) = self.meters.wanted.get_mut(&meter.meter) else { return };
-        if (*flags != meter.flags || *bands != meter.bands) && !*seen {
+        let Some((change, wanted, seen)) = self.meters.wanted.get_mut(&meter.meter) else { return };
+        if !meter.is_as_told(wanted) && !*seen {
             self.differences.push(Difference::MeterOther(*change, meter.clone()));
         }
         *seen = true;
@@ -282,46 +271,4 @@ impl Expected {
         found.extend(self.meters.missing().map(Difference::MeterMissing));
         found
     }
-}
-
-/// Instructions in the order of their execution, without those that do nothing. Switches report them in an order of
-/// their own; that of actions within one instruction counts.
-fn canonical_instructions(list: &[Instruction]) -> Vec<Instruction> {
-    let rank = |instruction: &Instruction| match instruction {
-        Instruction::Meter(_) => 0,
-        Instruction::ApplyActions(_) => 1,
-        Instruction::ClearActions => 2,
-        Instruction::WriteActions(_) => 3,
-        Instruction::WriteMetadata { .. } => 4,
-        Instruction::GotoTable(_) => 5,
-        Instruction::Experimenter { .. } => 6,
-    };
-    let mut list: Vec<_> = list
-        .iter()
-        .filter_map(|instruction| match instruction {
-            Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) if actions.is_empty() => {
-                None
-            }
-            Instruction::ApplyActions(actions) => Some(Instruction::ApplyActions(canonical_actions(actions))),
-            Instruction::WriteActions(actions) => Some(Instruction::WriteActions(canonical_actions(actions))),
-            other => Some(other.clone()),
-        })
-        .collect();
-    list.sort_by_key(rank);
-    list
-}
-
-/// Actions without the length that only means something for the controller.
-fn canonical_actions(list: &[Action]) -> Vec<Action> {
-    let canonical = |action: &Action| match action {
-        Action::Output { port, .. } if *port != PortNo::CONTROLLER => {
-            Action::Output { port: *port, max_len: MaxLen(0) }
-        }
-        other => other.clone(),
-    };
-    list.iter().map(canonical).collect()
-}
-
-fn canonical_bucket(bucket: &Bucket) -> Bucket {
-    Bucket { actions: canonical_actions(&bucket.actions), ..*bucket }
 }
