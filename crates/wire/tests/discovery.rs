@@ -7,7 +7,9 @@ use wire::discovery::{
     BuiltinEndpointSet, DiscoveryError, EndpointData, EndpointRole, ParticipantData, ParticipantMessage,
 };
 use wire::parameter::{ParameterError, ParameterReason, pid};
-use wire::qos::{DataRepresentation, Durability, EndpointQos, History, Ownership, ReliabilityKind, TypeConsistency};
+use wire::qos::{
+    DataRepresentation, Durability, EndpointQos, History, Ownership, ReliabilityKind, TypeConsistency,
+};
 use wire::{Duration, EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
 
 const ROLES: [EndpointRole; 2] = [EndpointRole::Writer, EndpointRole::Reader];
