@@ -167,13 +167,13 @@ impl World {
         let mut news = Vec::new();
         match way {
             Way::ToSwitch => {
-                for (xid, message) in line.to_switch(self.now, octets) {
+                for (xid, message) in line.arrive_at_switch(self.now, octets) {
                     for answer in self.switches[switch].hear(&message, &report) {
                         line.say(xid, &answer);
                     }
                 }
             }
-            Way::ToManager => news = line.to_manager(self.now, octets),
+            Way::ToManager => news = line.arrive_at_manager(self.now, octets),
         }
         self.counts.add_if(line.is_cut(), Fault::MessageCut);
         self.hear(switch, news);

@@ -53,7 +53,7 @@ impl Line {
     }
 
     /// So many octets arrive at the switch: what it is told.
-    pub(crate) fn to_switch(&mut self, now: Duration, octets: usize) -> Vec<(Xid, Message)> {
+    pub(crate) fn arrive_at_switch(&mut self, now: Duration, octets: usize) -> Vec<(Xid, Message)> {
         let piece = self.session.output()[..octets].to_vec();
         self.rest[0] = cut(self.rest[0], self.session.output(), octets);
         self.session.sent(octets);
@@ -72,7 +72,7 @@ impl Line {
     }
 
     /// So many octets arrive at the manager.
-    pub(crate) fn to_manager(&mut self, now: Duration, octets: usize) -> Vec<News> {
+    pub(crate) fn arrive_at_manager(&mut self, now: Duration, octets: usize) -> Vec<News> {
         let piece = self.end.output()[..octets].to_vec();
         self.rest[1] = cut(self.rest[1], self.end.output(), octets);
         self.end.sent(octets);
