@@ -15,16 +15,8 @@ use latency::policing::{Counts, Enforcement, Gate, Meter};
 use latency::port::Arrival;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, time_of};
-use networks::{GIGABIT, flow, host, random_network, switch, table_two};
+use networks::{GIGABIT, admit, flow, host, random_network, switch, table_two};
 use random::Random;
-
-fn admit(ledger: &mut Ledger, id: u64, flow: &Flow) {
-    let plan = ledger.plan(id, flow).unwrap_or_else(|refusal| panic!("flow {id}: {refusal:?}"));
-    assert!(ledger.commit(plan));
-    for port in 0..ledger.ports().len() {
-        assert_eq!(ledger.audit(port), Ok(()), "port {port} after flow {id}");
-    }
-}
 
 fn levels(ledger: &Ledger, port: usize) -> Vec<u8> {
     ledger.entries(port).iter().map(|entry| entry.contender.level).collect()
@@ -52,20 +44,6 @@ fn table_two_gated_is_admitted() {
 }
 
 #[test]
-fn table_two_gates() {
-    let (ports, flows) = table_two();
-    let mut ledger = Ledger::new(ports, Split::Load);
-    admit(&mut ledger, 1, &flows[0]);
-    let gate = Gate {
-        octets: 192_192 + 131 * 66,
-        separation: 3 * MILLISECOND,
-        tolerance: 12_304 * NANOSECOND,
-        window: 1_606_704 * NANOSECOND,
-    };
-    assert_eq!(ledger.flow(1).unwrap().enforcement, Enforcement::Gate(gate));
-}
-
-#[test]
 fn table_two_with_our_own_framing() {
     let (ports, mut flows) = table_two();
     let mut ledger = Ledger::new(ports, Split::Load);
@@ -79,30 +57,6 @@ fn table_two_with_our_own_framing() {
     assert_eq!(levels(&ledger, 3), [2, 1, 0]);
     // The three take 3.098 ms, so T3 (limit 8 ms) meets T1 and T2 a second time.
     assert_eq!(latencies(&ledger, &[1, 2, 3]), [1_714_272, 2_559_056, 5_657_248]);
-}
-
-fn metered() -> (Vec<Port>, [Flow; 3]) {
-    let (ports, flows) = table_two();
-    let policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };
-    (ports, flows.map(|flow| Flow { policing, ..flow }))
-}
-
-#[test]
-fn table_two_with_token_buckets_is_refused() {
-    let (ports, flows) = metered();
-    let mut ledger = Ledger::new(ports, Split::Load);
-    admit(&mut ledger, 1, &flows[0]);
-    let refusal = ledger.plan(2, &flows[1]).unwrap_err();
-    let Reason::Delay { port: 3, by: Some(by), .. } = refusal.reason else { panic!("{refusal:?}") };
-    assert!(by > 0);
-    let offer = refusal.offer.latency.expect("T2 could be admitted with a longer latency");
-    let mut patient = flows[1].clone();
-    patient.subscribers[0].limit = offer;
-    admit(&mut ledger, 2, &patient);
-    // 5.227 ms, and what a bucket needs beyond a message because frames of two messages may be nearer to each other.
-    let bound = ledger.bounds(2).unwrap()[0];
-    assert_eq!(bound.method, PathMethod::Concatenation);
-    assert!(bound.latency > 5_227 * MICROSECOND && bound.latency < 5_270 * MICROSECOND, "{bound:?}");
 }
 
 #[test]
@@ -282,56 +236,6 @@ fn flows_that_fit_no_model_are_refused() {
     assert_eq!(error(&|flow| flow.subscribers[0].hop = 2), FlowError::Subscriber { subscriber: 0 });
     let jumbo = Framing::Udp { datagram: 9_000 };
     assert_eq!(error(&|flow| flow.framing = jumbo), FlowError::Framing { hop: 0 });
-}
-
-/// Gap 17: what is programmed is rounded up to what the device can do, and holds a conforming publisher.
-#[test]
-fn meters_are_rounded_up() {
-    let ports = [host(), switch()];
-    let mut flow = flow(1_001, MILLISECOND, MILLISECOND, &[0, 1]);
-    flow.jitter = 100 * MICROSECOND;
-    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Wire };
-    let bits = (1_001 + 66) * 8;
-    let share = 50 * MICROSECOND;
-    // 8.536 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, and the message.
-    let Enforcement::Meter(Meter { burst, rate, .. }) = flow.enforcement(&ports, share).unwrap() else {
-        panic!()
-    };
-    assert_eq!((rate, burst), (8_536_000, 10_000));
-    assert!(burst >= bits + 8_536 * (100 + 41) / 1_000);
-    flow.separation -= 1;
-    let Enforcement::Meter(Meter { rate, .. }) = flow.enforcement(&ports, share).unwrap() else { panic!() };
-    assert_eq!(rate, 8_537_000);
-}
-
-/// A meter that does not count padding and what is around a frame is set to what it counts, and others take twice that.
-#[test]
-fn a_meter_that_counts_frames_lets_twice_as_much_through() {
-    let ports = [host(), switch()];
-    let mut flow = flow(1_001, MILLISECOND, MILLISECOND, &[0, 1]);
-    flow.jitter = 100 * MICROSECOND;
-    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 8, counts: Counts::Frame };
-    let share = 50 * MICROSECOND;
-    let Enforcement::Meter(Meter { burst, rate, counts }) = flow.enforcement(&ports, share).unwrap() else {
-        panic!()
-    };
-    // 8.344 Mb/s for 100 us of release and 50 - 8.536 us of variation at the host, the message of 1,043 octets, and a millisecond for
-    // the bucket to be filled up; whole milliseconds, because no more is filled in after a pause.
-    assert_eq!((rate, burst, counts), (8_344_000, 3 * 8_344, Counts::Frame));
-    assert_eq!(burst, ((1_043_u64 * 8 + 1_181).next_multiple_of(8) + 8_344).next_multiple_of(8_344));
-    let arrival = |flow: &Flow| flow.contenders(&ports, &[share]).unwrap()[1].arrival;
-    let Arrival::Bucket { burst: taken, rate: taken_rate } = arrival(&flow) else { panic!() };
-    // And another one that was filled up just before.
-    assert_eq!((taken, taken_rate), (2 * (burst + 8_344), 2 * rate));
-    // A message that is padded passes with its padding.
-    flow.largest_message = 1;
-    flow.smallest_message = 1;
-    (flow.jitter, flow.emission) = (0, 0);
-    let alone = 672 * NANOSECOND;
-    let Enforcement::Meter(Meter { burst, rate, .. }) = flow.enforcement(&ports, alone).unwrap() else {
-        panic!()
-    };
-    assert_eq!((burst, rate), (480 + 480, 480_000));
 }
 
 /// Gap 19: an urgent flow is refused for the sake of one below it, which the refusal names.

@@ -12,6 +12,7 @@ mod description;
 mod document;
 mod explain;
 mod layout;
+mod links;
 mod markup;
 mod models;
 mod network;

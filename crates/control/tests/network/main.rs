@@ -6,6 +6,7 @@ mod changes;
 mod counts;
 mod doing;
 mod faults;
+mod holds;
 mod judge;
 mod line;
 mod mutants;

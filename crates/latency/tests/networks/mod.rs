@@ -113,3 +113,12 @@ pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow
     }
     (ledger, flows)
 }
+
+/// Admits a flow, after which every share is kept.
+pub(crate) fn admit(ledger: &mut Ledger, id: u64, flow: &Flow) {
+    let plan = ledger.plan(id, flow).unwrap_or_else(|refusal| panic!("flow {id}: {refusal:?}"));
+    assert!(ledger.commit(plan));
+    for port in 0..ledger.ports().len() {
+        assert_eq!(ledger.audit(port), Ok(()), "port {port} after flow {id}");
+    }
+}

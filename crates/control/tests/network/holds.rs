@@ -1,0 +1,234 @@
+//! What holds of a network that is played: always, and when all is quiet.
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openflow::flow::FlowMod;
+use wire::Guid;
+use wire::admission::{Request, State, Verdict};
+
+use crate::counts::Fault;
+use crate::judge::{Case, announcement, judge};
+use crate::seeds::Play;
+use crate::switch::Packet;
+use crate::world::{Pair, address, mac, packet_of};
+
+impl Play {
+    /// Packets that nobody has admitted come from anywhere, and want to be admitted ones.
+    pub(crate) fn strange_packets(&mut self) {
+        let hosts = self.world.network.hosts.len();
+        let (from, to) = (self.random.below(hosts), self.random.below(hosts));
+        let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
+        let plain = Packet {
+            from: mac(from),
+            to: if self.random.one_in(3) { [0xff; 6] } else { mac(to) },
+            kind: *self.random.of(&[0x0800, 0x0806]),
+            source: address(from),
+            destination: address(to),
+            protocol: 17,
+            ports: (7_400, *self.random.of(&[7_400, 7_410, 7_411])),
+            dscp,
+        };
+        let forged = self.asked.values().nth(self.random.below(self.asked.len().max(1)));
+        let packet = match forged.filter(|(_, writer, _)| *writer != from) {
+            Some((asked, writer, reader)) => {
+                let verdict = self.world.verdicts.values().find(|verdict| verdict.pair() == asked.pair());
+                let destination = verdict.map_or(asked.destination, |verdict| verdict.destination);
+                let asked = Request { destination, ..asked.clone() };
+                Packet { from: mac(from), ..packet_of(&asked, *writer, *reader, dscp) }
+            }
+            None => plain,
+        };
+        let discovery = self
+            .world
+            .discovery_of(from)
+            .filter(|_| packet.kind == 0x0800 && gate::metatraffic::domain_of(packet.ports.1) == Some(0));
+        for (_, _, trace) in self.world.send(from, packet) {
+            let after = trace.iter().skip(1);
+            let allowed = |dscp: u8| dscp == 0 || dscp == gate::class::CONTROL && discovery.is_some();
+            let has_level = after.clone().any(|(_, dscp)| !allowed(*dscp)) && packet.kind == 0x0800;
+            assert!(!has_level, "{packet:?} from {from} has a level: {trace:?}");
+        }
+    }
+
+    /// What holds at any time.
+    pub(crate) fn check(&mut self) -> Vec<Case> {
+        self.world.manager.audit().unwrap();
+        let report = self.world.manager.report();
+        for pair in &report.pairs {
+            assert!(
+                pair.state == "admitted" && pair.present <= pair.promised || pair.promised == 0,
+                "{pair:?}"
+            );
+        }
+        let admitted: Vec<_> = self
+            .world
+            .verdicts
+            .values()
+            .filter(|verdict| verdict.state == State::Admitted && verdict.epoch == self.world.epoch)
+            .cloned()
+            .collect();
+        let mut cases = Vec::new();
+        for verdict in admitted {
+            let Some((asked, from, to)) = self.asked.get(&verdict.pair()).cloned() else {
+                panic!("a verdict for nobody: {verdict:?}")
+            };
+            if verdict.serial == asked.serial {
+                assert!((1..=asked.maximum_latency).contains(&verdict.bound), "{verdict:?}");
+            }
+            let way: Vec<usize> = self.way(&report, verdict.pair());
+            let node = |switch: usize| self.world.network.switch_node(switch);
+            let on_way =
+                |switch: &usize| way.iter().any(|link| self.world.network.links[*link].from == node(*switch));
+            // Nobody can know what happens at a switch that is away, or that has said it and was not heard yet.
+            let away = (0..self.world.switches.len()).filter(|switch| !self.world.is_heard(*switch));
+            let broken = way.iter().any(|link| self.world.down.contains(link));
+            if self.forgetful.iter().any(on_way) || broken && away.into_iter().any(|switch| on_way(&switch)) {
+                continue;
+            }
+            let reader = asked.destination;
+            let asked = Request { source: verdict.source, destination: verdict.destination, ..asked };
+            let mut arrived = self.world.send(from, packet_of(&asked, from, to, verdict.dscp));
+            let hosts: BTreeSet<usize> = arrived.iter().map(|(host, _, _)| *host).collect();
+            assert_eq!(hosts.len(), arrived.len(), "a host has it twice: {verdict:?} {arrived:?}");
+            if verdict.destination.address[0] == 239 {
+                // On its last link it is for the reader alone; others may have it, too.
+                arrived.retain(|(host, _, _)| *host == to);
+                self.world.counts.add(Fault::ServedByTree);
+            }
+            assert_eq!(arrived.len(), 1, "not there, or elsewhere: {verdict:?} {arrived:?}");
+            let (host, packet, trace) = &arrived[0];
+            assert_eq!(*host, to);
+            assert_eq!(
+                (packet.to, packet.destination, packet.ports.1),
+                (mac(to), reader.address, reader.port)
+            );
+            assert!(trace.iter().all(|(_, dscp)| *dscp != 0), "no level: {trace:?}");
+            assert_eq!(trace.iter().map(|(link, _)| *link).collect::<Vec<_>>(), way);
+            let first = self.world.network.switch_of(self.world.network.links[way[0]].to).unwrap();
+            if self.world.has_gates(first) {
+                let key = self.world.gates[first].iter().find(|(key, _)| {
+                    key.flow.source.octets() == asked.source.address
+                        && key.flow.source_port == asked.source.port
+                        && key.flow.destination.octets() == asked.destination.address
+                });
+                assert!(key.is_some_and(|(_, gate)| gate.octets >= verdict.octets), "no gate: {verdict:?}");
+            }
+            cases.push(Case { contract: asked.contract, trace: trace.clone(), verdict });
+        }
+        cases
+    }
+
+    /// The links of an admitted pair.
+    fn way(&self, report: &control::report::Report, pair: Pair) -> Vec<usize> {
+        let digits =
+            |guid: Guid| -> String { guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect() };
+        let of_pair = |found: &&control::report::PairReport| {
+            (found.writer.as_str(), found.reader.as_str()) == (&*digits(pair.0), &*digits(pair.1))
+        };
+        let hops = &report.pairs.iter().find(of_pair).expect("the pair is reported").hops;
+        let link = |port: &str| {
+            let links = 0..self.world.network.links.len();
+            links.into_iter().find(|link| self.world.network.port_name(*link) == port).unwrap()
+        };
+        hops.iter().map(|hop| link(&hop.port)).collect()
+    }
+
+    /// Everything comes back, and time passes: what holds then.
+    pub(crate) fn quiet(&mut self) {
+        self.world.store_fails = false;
+        while let Some(gone) = self.ghosts.first().copied() {
+            self.miss(gone);
+        }
+        for switch in &mut self.world.switches {
+            switch.most_flows = None;
+            switch.most_groups = None;
+        }
+        for link in (0..self.world.network.links.len()).step_by(2) {
+            self.world.cable(link, true);
+        }
+        // Answers that were lost with a connection never come; the manager closes what does not answer.
+        for _ in 0..6 {
+            self.reconnect();
+            self.forgetful.clear();
+            self.world.greet();
+            self.world.pass(Duration::from_secs(20));
+        }
+        let cases = self.check();
+        if self.random.one_in(4)
+            && let Err(reason) = judge(&mut self.world, &cases, self.random.next())
+        {
+            panic!("{reason}");
+        }
+        let report = self.world.manager.report();
+        assert_eq!(report.operations, 0, "{:#?}", self.world.manager);
+        for switch in &report.switches {
+            assert_eq!((switch.state, switch.gates.unwrap_or(true)), ("ready", true));
+        }
+        let mut served = BTreeSet::new();
+        for verdict in self.world.verdicts.values() {
+            assert_ne!(verdict.state, State::Pending, "{verdict:?}");
+            assert!(self.asked.contains_key(&verdict.pair()), "{verdict:?}");
+            assert_eq!(verdict.serial, self.asked[&verdict.pair()].0.serial, "{verdict:?}");
+            if verdict.state == State::Admitted {
+                served.insert(verdict.pair());
+            }
+        }
+        assert_eq!(self.world.verdicts.len(), self.asked.len());
+        // Each pair has one stored grant if it is admitted, and none if not; each grant its rules, and each rule its grant.
+        let mut stored = Vec::new();
+        let (mut entries, mut forks) = (0, 0);
+        for grant in self.world.store.values() {
+            stored.extend(grant.pairs.iter().map(|pair| (pair.writer, pair.reader)));
+            let parents: Vec<usize> = grant.hops.iter().filter_map(|hop| hop.parent).collect();
+            entries += parents.iter().collect::<BTreeSet<_>>().len();
+            let ends = grant.ends.len().max(1);
+            assert!((0..ends).all(|end| grant.pairs.iter().any(|pair| pair.end == end)), "{grant:?}");
+            forks += grant.hops.iter().filter(|hop| hop.group > 0).count();
+        }
+        stored.sort_unstable();
+        let served: Vec<_> = served.into_iter().map(|pair| (pair.0.to_bytes(), pair.1.to_bytes())).collect();
+        assert_eq!(stored, served, "stored grants and admitted pairs");
+        let of_flows = |flow: &&FlowMod| flow.table.0 == 0 && flow.priority == 60_000;
+        let rules: usize =
+            self.world.switches.iter().map(|switch| switch.flows.iter().filter(of_flows).count()).sum();
+        assert_eq!(rules, entries, "rules and grants");
+        let copies: usize = self.world.switches.iter().map(|switch| switch.groups.len() - 1).sum();
+        assert_eq!(copies, forks, "groups and grants");
+        let contracts: usize = self.world.gates.iter().map(BTreeMap::len).sum();
+        let meters: usize = self.world.switches.iter().map(|switch| switch.meters.len()).sum();
+        let reserved = report.reserved.hosts;
+        assert_eq!(contracts + meters, self.world.store.len() + reserved, "contracts and grants");
+        // The discovery of every host that has a part of the class has it all the way.
+        assert!(reserved == 0 || reserved == self.world.network.hosts.len());
+        for host in 0..self.world.network.hosts.len() {
+            assert_eq!(self.world.discovery_of(host).is_some(), reserved > 0);
+            let wanted = if reserved > 0 { gate::class::CONTROL } else { gate::class::BEST_EFFORT };
+            for (_, _, trace) in self.world.send(host, announcement(host)) {
+                assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == wanted), "{trace:?}");
+            }
+        }
+    }
+
+    /// Nobody goes without what there is: who is refused when all is quiet, and asks the same again, is refused again.
+    pub(crate) fn nobody_starves(&mut self) {
+        let refused = |verdict: &&Verdict| verdict.state != State::Admitted;
+        let refused: Vec<Verdict> = self.world.verdicts.values().filter(refused).cloned().collect();
+        for verdict in refused {
+            // A request that is void has to be made anew.
+            if verdict.reason.contains("ask again") {
+                continue;
+            }
+            self.serial += 1;
+            let Some((asked, _, _)) = self.asked.get_mut(&verdict.pair()) else { continue };
+            asked.serial = self.serial;
+            let asked = asked.clone();
+            self.world.ask(asked);
+            self.world.pass(Duration::from_secs(20));
+            assert_ne!(
+                self.world.state(verdict.pair()),
+                Some(State::Admitted),
+                "it had to ask again: {verdict:?}"
+            );
+        }
+    }
+}
