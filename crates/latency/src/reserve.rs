@@ -233,11 +233,11 @@ mod tests {
         }
     }
 
+    /// Switch, ports and number.
+    type Guards = Vec<(usize, Vec<usize>, u32)>;
+
     /// Two hosts at a first switch, one at a second one.
-    fn of(
-        guards: [Guard; 2],
-        control: Option<Control>,
-    ) -> (Result<Reserve, NoReserve>, Vec<(usize, Vec<usize>, u32)>) {
+    fn of(guards: [Guard; 2], control: Option<Control>) -> (Result<Reserve, NoReserve>, Guards) {
         let models = guards.map(model);
         let port = models[0].port(100_000_000, 0, Others { best_effort: true, control }).unwrap();
         let mut links = Vec::new();

@@ -4,11 +4,11 @@
 mod networks;
 mod random;
 
-use latency::framing::Framing;
 use latency::ledger::{Ledger, Reason};
 use latency::network::{Flow, Policing, Port};
 use latency::path::PathMethod;
 use latency::policing::{Counts, Enforcement, Gate, Meter};
+use latency::port::Arrival;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 use networks::{admit, flow, host, switch, table_two};
