@@ -15,7 +15,7 @@ use std::time::Duration;
 use dds::assurance::State;
 use gate::Key;
 use gate::protocol::{Answer, ContractState, Request};
-use ward::{NETWORK, Ward, patiently};
+use ward::{NETWORK, Ward, patiently, with_gates};
 
 pub(crate) const MILLISECOND: i64 = 1_000_000;
 
@@ -141,7 +141,7 @@ fn a_newcomer_is_found_during_a_flood_by_discovery_that_has_its_class() {
     let control = "control = { burst = 32_000, rate = \"4 Mb/s\" }\n";
     let display = "ends = [\"display\", \"s1:2\"]\n";
     let stranger = "[[host]]\nname = \"stranger\"\n[[link]]\nends = [\"stranger\", \"s1:4\"]\n";
-    let text = NETWORK.replace(display, &format!("{display}rate = \"10 Mb/s\"\n"));
+    let text = with_gates(NETWORK).replace(display, &format!("{display}rate = \"10 Mb/s\"\n"));
     let ward = Ward::of(&format!("{control}{text}{stranger}"));
     let discovery = Key::metatraffic(0).unwrap();
     patiently("the class", || {

@@ -4,14 +4,16 @@ use std::time::Duration;
 use dds::assurance::{PairAssurance, State};
 
 use crate::MILLISECOND;
-use crate::ward::{NETWORK, Reader, Ward, Writer, patiently};
+use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
 
 const OCTETS: usize = 20_000;
 const SAMPLES: usize = 20;
 
 /// The network with one more host.
 fn gated() -> String {
-    format!("{NETWORK}[[host]]\nname = \"recorder\"\n[[link]]\nends = [\"recorder\", \"s1:4\"]\n")
+    with_gates(&format!(
+        "{NETWORK}[[host]]\nname = \"recorder\"\n[[link]]\nends = [\"recorder\", \"s1:4\"]\n"
+    ))
 }
 
 /// The same with meters in place of gates.

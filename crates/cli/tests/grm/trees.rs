@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use dds::assurance::{PairAssurance, State};
 
-use crate::ward::{Reader, Ward, Writer, patiently};
+use crate::ward::{Reader, Ward, Writer, patiently, with_gates};
 use crate::{MILLISECOND, contracts};
 
 const NETWORK: &str = r#"
@@ -79,7 +79,7 @@ fn all_arrive(readers: &[&Reader]) {
 #[test]
 fn readers_on_several_hosts_share_a_flow_that_each_link_carries_once() {
     let Some(_turn) = lab_turn::turn() else { return };
-    let ward = Ward::of(NETWORK);
+    let ward = Ward::of(&with_gates(NETWORK));
     let writer = ward.writer("camera", "Picture", OCTETS, 10 * MILLISECOND);
     let display = ward.best_effort_reader("display", "Picture", 20 * MILLISECOND);
     admitted(&display);

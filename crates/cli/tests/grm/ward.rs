@@ -46,6 +46,11 @@ ends = ["display", "s1:2"]
 ends = ["manager", "s1:3"]
 "#;
 
+/// The whole text of a network of such switches.
+pub(crate) fn with_gates(network: &str) -> String {
+    format!("{network}{GATED}")
+}
+
 /// What is written.
 #[derive(DdsType, Clone, Debug, Default)]
 pub(crate) struct Picture {
@@ -74,12 +79,11 @@ pub(crate) struct Ward {
 
 impl Ward {
     pub(crate) fn new() -> Self {
-        Self::of(NETWORK)
+        Self::of(&with_gates(NETWORK))
     }
 
-    /// The same with another network of switches with gates, or models of its own, whose hosts `manager` and `display` are there.
+    /// The same with another network, whose hosts `manager` and `display` are there.
     pub(crate) fn of(text: &str) -> Self {
-        let text = &format!("{text}{GATED}");
         let folder = Folder::new();
         folder.file("ward.toml", text);
         let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
