@@ -210,6 +210,10 @@ impl Session {
                     news.push(News::Odd(format!("an error that names nothing we sent: {}", error.code())));
                 }
             }
+            // What it has is not known then, which is another thing than that it does not say.
+            Event::TimedOut { xid, .. } if self.asks_at_first(xid) => {
+                news.push(News::Down("it does not say what it has".to_owned()));
+            }
             Event::TimedOut { xid, .. } => {
                 self.unanswered(xid, "no answer in time", news);
             }
@@ -306,9 +310,14 @@ impl Session {
         }
     }
 
+    /// Whether this is a question of the greeting that waits for its answer.
+    fn asks_at_first(&self, xid: Xid) -> bool {
+        self.greeting.as_ref().is_some_and(|greeting| greeting.asked.contains(&xid))
+    }
+
     /// A question has no answer; true if it was one of ours here.
     fn unanswered(&mut self, xid: Xid, why: &str, news: &mut Vec<News>) -> bool {
-        if self.greeting.as_ref().is_some_and(|greeting| greeting.asked.contains(&xid)) {
+        if self.asks_at_first(xid) {
             self.greeted(xid, news);
             return true;
         }
