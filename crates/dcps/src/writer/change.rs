@@ -430,9 +430,16 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// The instance of `self.key`, registered; a new one if it is not known.
     fn obtain(&mut self, known: Option<Slot>, place: &'static str) -> Result<Slot, Error> {
         if let Some(slot) = known {
-            self.set_registered(slot, true);
+            if let Some(instance) = self.history.table.state_mut(slot) {
+                instance.registered = true;
+            }
             return Ok(slot);
         }
+        self.add_instance(place)
+    }
+
+    /// A new instance with the key `self.key`.
+    fn add_instance(&mut self, place: &'static str) -> Result<Slot, Error> {
         let limit = self.limits.instances;
         if self.history.table.len() >= limit {
             return Err(Error::new(

@@ -356,21 +356,18 @@ impl Node {
         let mut news = StatusMask::NONE;
         loop {
             let now = work.now(self.host());
-            let mut transmit = std::mem::take(&mut work.transmit);
-            let looked = cell.look(now, &mut transmit);
+            let looked = cell.look(now, &mut work.transmit);
             news |= looked.news;
             if looked.sends {
-                self.send(Channel::User, &transmit);
-                if transmit.paths().contains(&Path::IN_PROCESS) {
+                self.send(Channel::User, &work.transmit);
+                if work.transmit.paths().contains(&Path::IN_PROCESS) {
                     let mut own = std::mem::take(&mut work.own);
-                    own.set(&transmit);
+                    own.set(&work.transmit);
                     self.deliver_own(&own, work);
                     work.own = own;
                 }
-            }
-            transmit.clear();
-            work.transmit = transmit;
-            if !looked.sends {
+                work.transmit.clear();
+            } else {
                 if looked.holds {
                     self.held.add(cell);
                 }

@@ -180,6 +180,8 @@ impl WriterCell {
         deliver: &mut impl FnMut(&OwnDatagram),
     ) -> Looked {
         let mut polls = 0_u32;
+        // When to look again, once there is nothing more to send.
+        let mut rests_until = None;
         loop {
             let was_message = out.stuck.is_some() && out.transmit.is_message();
             if !out.finish(host) {
@@ -194,6 +196,9 @@ impl WriterCell {
                 datagram.values.clear();
                 out.spare.push(datagram);
             }
+            if let Some(timeout) = rests_until {
+                return Looked { timeout, stuck: false };
+            }
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(SAME_TIME) {
                 *now = host.now();
@@ -205,7 +210,10 @@ impl WriterCell {
             if !state.machine.rtps_mut().poll_transmit(*now, &mut out.transmit) {
                 return Looked { timeout: state.machine.poll_timeout(), stuck: false };
             }
+            let timeout = state.machine.poll_timeout();
             drop(state);
+            // After a message of a flow there may be more than was known before it had left.
+            rests_until = (timeout > now.monotonic && !out.transmit.is_message()).then_some(timeout);
             carry(&mut out.transmit);
             out.stuck = Some(0);
         }
