@@ -26,7 +26,7 @@ enum Kind {
 }
 
 /// So many octets need no buffer.
-const FEW: usize = 46;
+const FEW: usize = 78;
 
 impl Default for Payload {
     fn default() -> Self {
@@ -52,6 +52,12 @@ impl Payload {
             Kind::Part(buffer, start, end) => buffer.get(*start as usize..*end as usize).unwrap_or_default(),
             Kind::Value(value) => value.bytes(),
         }
+    }
+
+    /// True if it holds memory that can be used again: it is to be given back.
+    #[inline]
+    pub const fn has_buffer(&self) -> bool {
+        matches!(&self.0, Kind::Whole(_) | Kind::Part(..))
     }
 
     /// Octets of memory beside its own.
@@ -254,7 +260,7 @@ mod tests {
         let mut pool = Pool::new(1 << 20);
         let large = pool.keep(&mut SamplePayload::Datagram(&[1; 10_000]), None);
         pool.give(large);
-        assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 60]), None).capacity(), 60);
+        assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 90]), None).capacity(), 90);
         assert_eq!(pool.bytes, 10_000);
     }
 

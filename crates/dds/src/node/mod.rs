@@ -43,7 +43,7 @@ use routes::{Routes, Snapshot};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
 use work::Work;
-use writer::{OwnDatagram, WriterCell};
+use writer::{OwnDatagram, WriterCell, WriterState};
 
 /// See the module.
 pub(crate) struct Node {
@@ -399,16 +399,16 @@ impl Node {
             }
             news
         };
-        self.send_of(cell, work);
+        self.send_of(cell, None, work);
         cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 
-    /// Sends what a writer has to send, and sets its alarm.
-    fn send_of(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+    /// Sends what a writer has to send, and sets its alarm. Whoever has it locked hands that in.
+    fn send_of(&self, cell: &Arc<WriterCell>, state: Option<MutexGuard<'_, WriterState>>, work: &mut Work) {
         let now = work.now(self.host());
         let carry = |datagram: &mut _| self.held.carry(self.max_datagram, datagram);
-        let looked = cell.send(self.host(), now, carry, |own| self.deliver_own(own, work));
+        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };

@@ -144,12 +144,13 @@ impl WriterCell {
         self.priority.store(priority, Ordering::Relaxed);
     }
 
-    /// Sends what the machine has to send; it is `now` at the beginning. `carry` may let each datagram take something along;
+    /// Sends what the machine has to send; it is `now` at the beginning, and `state` is its lock if it is held. `carry` may let each datagram take something along;
     /// those for readers of our own participant go to `deliver`, in order. `None` if another thread is at it: it sees what is new.
     pub(crate) fn send(
         &self,
         host: &dyn Host,
         mut now: Now,
+        mut state: Option<MutexGuard<'_, WriterState>>,
         mut carry: impl FnMut(&mut Transmit<Bytes>),
         mut deliver: impl FnMut(&OwnDatagram),
     ) -> Option<Looked> {
@@ -161,9 +162,10 @@ impl WriterCell {
                 if looked.is_some() {
                     now = host.now();
                 }
-                looked = Some(self.send_all(host, &mut now, &mut out, &mut carry, &mut deliver));
+                looked = Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
             }
             drop(out);
+            state = None;
             // Left between the last look and the end of holding?
             if !self.left.load(Ordering::SeqCst) {
                 return looked;
@@ -175,6 +177,7 @@ impl WriterCell {
         &self,
         host: &dyn Host,
         now: &mut Now,
+        state: Option<MutexGuard<'_, WriterState>>,
         out: &mut Outgoing,
         carry: &mut impl FnMut(&mut Transmit<Bytes>),
         deliver: &mut impl FnMut(&OwnDatagram),
@@ -182,6 +185,8 @@ impl WriterCell {
         let mut polls = 0_u32;
         // When to look again, once there is nothing more to send.
         let mut rests_until = None;
+        // Nothing is sent or handed on with it held.
+        let mut held = state.filter(|_| out.stuck.is_none() && out.own.is_empty());
         loop {
             let was_message = out.stuck.is_some() && out.transmit.is_message();
             if !out.finish(host) {
@@ -203,7 +208,7 @@ impl WriterCell {
             if polls.is_multiple_of(SAME_TIME) {
                 *now = host.now();
             }
-            let mut state = self.lock();
+            let mut state = held.take().unwrap_or_else(|| self.lock());
             if state.deleted {
                 return Looked { timeout: Instant::NEVER, stuck: false };
             }

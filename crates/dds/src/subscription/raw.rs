@@ -110,9 +110,11 @@ impl RawDataReader {
     /// Gives memory of samples back, so that it is used again.
     pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
         if let Some(cell) = self.entity.enabled() {
-            let mut state = cell.lock();
+            let mut state = None;
             for Octets { payload, key, .. } in samples {
-                payload.into_iter().chain(key).for_each(|payload| state.cache.recycle(payload));
+                for payload in payload.into_iter().chain(key).filter(Payload::has_buffer) {
+                    state.get_or_insert_with(|| cell.lock()).cache.recycle(payload);
+                }
             }
         }
     }
