@@ -127,6 +127,13 @@ fn walk(
                 }
                 continue;
             }
+            Some(Frequent::Heartbeat(heartbeat)) => {
+                if for_us {
+                    let submessage = ToReader::Heartbeat(heartbeat);
+                    to_reader(route, &context, heartbeat.reader_id, heartbeat.writer_id, submessage);
+                }
+                continue;
+            }
             Some(Frequent::InfoTimestamp(timestamp)) => {
                 context.source.timestamp = timestamp;
                 continue;
@@ -159,10 +166,6 @@ fn walk(
                     ToReader::DataFrag(fragment),
                 );
             }
-            Submessage::Heartbeat(heartbeat) => {
-                let submessage = ToReader::Heartbeat(heartbeat);
-                to_reader(route, &context, heartbeat.reader_id, heartbeat.writer_id, submessage);
-            }
             Submessage::HeartbeatFrag(heartbeat) => {
                 let submessage = ToReader::HeartbeatFrag(heartbeat);
                 to_reader(route, &context, heartbeat.reader_id, heartbeat.writer_id, submessage);
@@ -179,6 +182,7 @@ fn walk(
             // Those are all frequent.
             Submessage::Data(_)
             | Submessage::InfoTimestamp(_)
+            | Submessage::Heartbeat(_)
             | Submessage::InfoReply(_)
             | Submessage::Pad
             | Submessage::Secure { .. }

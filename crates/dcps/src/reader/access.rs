@@ -24,6 +24,15 @@ pub struct Sample {
     pub key: Option<Payload>,
 }
 
+impl Sample {
+    /// True if it holds memory that can be used again: it is to be given back by [`DataReader::recycle`].
+    #[inline]
+    pub fn has_buffer(&self) -> bool {
+        self.payload.as_ref().is_some_and(Payload::has_buffer)
+            || self.key.as_ref().is_some_and(Payload::has_buffer)
+    }
+}
+
 /// Of which instances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {

@@ -25,8 +25,8 @@ enum Kind {
     Value(Arc<dyn Value>),
 }
 
-/// So many octets need no buffer.
-const FEW: usize = 78;
+/// So many octets need no buffer. With more, all samples would be larger, whose moves cost as much as a buffer saves.
+const FEW: usize = 30;
 
 impl Default for Payload {
     fn default() -> Self {
@@ -54,9 +54,9 @@ impl Payload {
         }
     }
 
-    /// True if it holds memory that can be used again: it is to be given back.
+    /// True if it holds memory that can be used again.
     #[inline]
-    pub const fn has_buffer(&self) -> bool {
+    pub(super) const fn has_buffer(&self) -> bool {
         matches!(&self.0, Kind::Whole(_) | Kind::Part(..))
     }
 

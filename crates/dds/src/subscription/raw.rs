@@ -110,11 +110,9 @@ impl RawDataReader {
     /// Gives memory of samples back, so that it is used again.
     pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
         if let Some(cell) = self.entity.enabled() {
-            let mut state = None;
+            let mut state = cell.lock();
             for Octets { payload, key, .. } in samples {
-                for payload in payload.into_iter().chain(key).filter(Payload::has_buffer) {
-                    state.get_or_insert_with(|| cell.lock()).cache.recycle(payload);
-                }
+                payload.into_iter().chain(key).for_each(|payload| state.cache.recycle(payload));
             }
         }
     }

@@ -102,13 +102,15 @@ pub struct Submessages<'a> {
     control: u16,
 }
 
-/// Of the submessages those of which a batch of small samples has thousands.
+/// The submessages that samples are made of: a batch of small ones has thousands of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Frequent<'a> {
     /// As [`Submessage::Data`].
     Data(Data<'a>),
     /// As [`Submessage::InfoTimestamp`].
     InfoTimestamp(Option<Timestamp>),
+    /// As [`Submessage::Heartbeat`].
+    Heartbeat(Heartbeat),
 }
 
 /// A submessage that was cut out, not yet read.
@@ -124,7 +126,7 @@ impl<'a> Submessages<'a> {
         Self { message, position: Header::LEN, control: 0 }
     }
 
-    /// Reads the next submessage if it is a DATA or INFO_TS without fault. If this is `None`, `next` says what else is there. It gives
+    /// Reads the next submessage if it is a DATA, INFO_TS or HEARTBEAT without fault. If this is `None`, `next` says what else is there. It gives
     /// nothing that `next` would not give, and costs less than that.
     #[inline]
     pub fn next_frequent(&mut self) -> Option<Frequent<'a>> {
@@ -133,6 +135,11 @@ impl<'a> Submessages<'a> {
         let found = match id {
             DATA if Data::is_standard(flags) => Frequent::Data(Data::read(flags, fields).ok()?),
             INFO_TS => Frequent::InfoTimestamp(info_timestamp(flags, fields).ok()?),
+            HEARTBEAT if self.control < Message::MAX_CONTROL => {
+                let heartbeat = Heartbeat::read(flags, fields).ok()?;
+                self.control += 1;
+                Frequent::Heartbeat(heartbeat)
+            }
             _ => return None,
         };
         self.position = self.position.saturating_add(4).saturating_add(body.len());
