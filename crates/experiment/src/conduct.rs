@@ -173,6 +173,7 @@ impl Stage<'_> {
             title: scene.title,
             about: scene.about.to_owned(),
             promised: scene.managed,
+            repeated: false,
             seconds: self.seconds,
             rows,
             notes: Vec::new(),
@@ -294,13 +295,16 @@ impl Stage<'_> {
 }
 
 /// When the machine disturbed what is measured. Stalls are of the time of day, and what they left behind at the port to the subscriber is
-/// of a clock that runs alike and is behind by `ahead`. The links make up for a stall in as long again, at another rate than theirs.
+/// of a clock that runs alike and is behind by `ahead`. The links make up for a stall in as long again, at another rate than theirs; and a
+/// probe that has run says that others can run, not that they have, nor that no stall followed that it does not see.
 fn disturbances(stalls: &[Stall], left: &[[u64; 2]], ahead: i64) -> Vec<Stall> {
     let doubled = stalls
         .iter()
         .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall });
     let at = |time: u64| time.cast_signed().saturating_add(ahead);
-    doubled.chain(left.iter().map(|[from, to]| Stall { from: at(*from), to: at(*to) })).collect()
+    let left = left.iter().map(|[from, to]| Stall { from: at(*from), to: at(*to) });
+    let unseen = i64::try_from(LATE.as_nanos()).unwrap_or(i64::MAX);
+    doubled.chain(left).map(|stall| Stall { to: stall.to.saturating_add(unseen), ..stall }).collect()
 }
 
 /// The separation with which something that takes so long on the wire is sent half as often again as the link carries.

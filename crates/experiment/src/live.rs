@@ -22,6 +22,8 @@ const LAB: &str = "midas-";
 /// Seconds that a phase is measured, and in short.
 const SECONDS: f64 = 15.0;
 const SHORT: f64 = 4.0;
+/// How often a phase with promises is played if the machine stands still too often to tell.
+const ATTEMPTS: u32 = 3;
 
 /// Hears a text.
 pub(crate) type Told<'t> = dyn FnMut(&str) -> Result<(), String> + 't;
@@ -91,7 +93,7 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
             let stage =
                 Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
             let played = stage.play(scene)?;
-            add(&mut report, played, wishes.told)?;
+            add(&mut report, played, false, wishes.told)?;
         }
         lab.down().map_err(|error| error.to_string())?;
     }
@@ -100,13 +102,19 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     }
     // A network and a manager for each: a phase that follows at once would meet flows of the one before that are on their way out.
     for scene in managed {
-        let lab = up(NETWORK, wishes)?;
-        let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
-        let manager = manager(&lab, &folder)?;
-        let played = stage.play(scene)?;
-        add(&mut report, played, wishes.told)?;
-        manager.end();
-        lab.down().map_err(|error| error.to_string())?;
+        for attempt in 1..=ATTEMPTS {
+            let lab = up(NETWORK, wishes)?;
+            let stage =
+                Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+            let manager = manager(&lab, &folder)?;
+            let played = stage.play(scene)?;
+            let repeated = add(&mut report, played, attempt < ATTEMPTS, wishes.told)?;
+            manager.end();
+            lab.down().map_err(|error| error.to_string())?;
+            if !repeated {
+                break;
+            }
+        }
     }
     let lab = up(NETWORK, wishes)?;
     let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
@@ -152,7 +160,8 @@ fn manager(lab: &Lab, folder: &Folder) -> Result<Program, String> {
     Program::start_deaf("manager", command, folder)
 }
 
-fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), String> {
+/// Adds what was played to the report; whether it says nothing and is to be played again, if it may be.
+fn add(report: &mut Report, played: Played, again: bool, told: &mut Told<'_>) -> Result<bool, String> {
     let Played { mut phase, real_time, stalls: (stalls, longest), lost, broken } = played;
     report.broken.extend(broken);
     if !real_time {
@@ -169,9 +178,11 @@ fn add(report: &mut Report, played: Played, told: &mut Told<'_>) -> Result<(), S
     }
     phase.notes.extend(lost.map(|lost| format!("Frames were lost: {lost}.")));
     beyond_the_plan(&mut phase, &report.topics);
+    let repeated = again && phase.repeat(&report.topics);
     let shown = text::phase(report.phases.len() + 1, &phase, &report.topics);
     report.phases.push(phase);
-    told(&shown)
+    told(&shown)?;
+    Ok(repeated)
 }
 
 /// Says where samples took longer than the plan's worst case, and yet perhaps not longer than promised: the model of the switch is too

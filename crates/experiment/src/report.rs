@@ -34,6 +34,8 @@ pub(crate) struct Phase {
     pub(crate) about: String,
     /// Whether latencies are promised in it.
     pub(crate) promised: bool,
+    /// Whether it says nothing, because the machine stood still too often, and was played again.
+    pub(crate) repeated: bool,
     /// How long it was measured, in seconds.
     pub(crate) seconds: f64,
     /// What became of each topic.
@@ -88,14 +90,14 @@ impl Report {
     pub(crate) fn conclusion(&self) -> Conclusion {
         let mut broken = self.broken.clone();
         let mut void = Vec::new();
-        for phase in self.phases.iter().filter(|phase| phase.promised) {
+        for phase in self.phases.iter().filter(|phase| phase.promised && !phase.repeated) {
             let disturbed = phase.disturbed(&self.topics);
             if disturbed.is_empty() {
                 broken.extend(phase.misses(&self.topics));
             }
             void.extend(disturbed);
         }
-        if !self.phases.iter().any(|phase| phase.promised) {
+        if !self.phases.iter().any(|phase| phase.promised && !phase.repeated) {
             broken.push("no phase with promises was measured".to_owned());
         }
         let answered = self.refusals.iter().filter(|refusal| refusal.verdict.is_none());
@@ -135,6 +137,16 @@ impl Phase {
             Row::Measured { topic, judged, .. } => Some((*topic, judged)),
             Row::Babbler { .. } => None,
         })
+    }
+
+    /// Marks it as played again if the machine stood still too often, and no promise was broken while it ran; whether it is.
+    pub(crate) fn repeat(&mut self, topics: &[Topic]) -> bool {
+        let disturbed = if self.promised { self.disturbed(topics) } else { Vec::new() };
+        self.repeated = !disturbed.is_empty() && self.misses(topics).is_empty();
+        if self.repeated {
+            self.notes.push(format!("This says nothing, and is played again. {}.", disturbed.join(". ")));
+        }
+        self.repeated
     }
 
     fn disturbed(&self, topics: &[Topic]) -> Vec<String> {
@@ -212,6 +224,7 @@ pub(crate) mod tests {
             title: "Managed",
             about: "Everything is promised.".to_owned(),
             promised: true,
+            repeated: false,
             seconds: 15.0,
             rows: vec![
                 Row::Measured { topic: 0, limit: 5 * MS, judged },
@@ -255,6 +268,23 @@ pub(crate) mod tests {
         let mut late = [5; 100];
         late[99] = 6;
         assert!(matches!(report(&late, 6).conclusion(), Conclusion::Void(_)));
+    }
+
+    #[test]
+    fn a_phase_that_says_nothing_is_played_again_unless_a_promise_was_broken() {
+        let mut void = report(&[5; 100], 6);
+        assert!(void.phases[0].repeat(&void.topics));
+        assert_eq!(void.phases[0].notes[1].matches("6 of 100").count(), 1);
+        // What is left has to be measured.
+        assert!(matches!(void.conclusion(), Conclusion::Broken(_)));
+        void.phases.extend(report(&[5; 100], 5).phases);
+        assert_eq!(void.conclusion(), Conclusion::Held);
+        assert!(!void.phases[1].repeat(&void.topics));
+        let mut late = [5; 100];
+        late[99] = 6;
+        let mut broken = report(&late, 6);
+        assert!(!broken.phases[0].repeat(&broken.topics));
+        assert!(matches!(broken.conclusion(), Conclusion::Void(_)));
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
         title: scene.title,
         about: scene.about.to_owned(),
         promised: scene.managed,
+        repeated: false,
         seconds,
         rows,
         notes: Vec::new(),

@@ -7,7 +7,9 @@ use wire::discovery::{
     BuiltinEndpointSet, DiscoveryError, EndpointData, EndpointRole, ParticipantData, ParticipantMessage,
 };
 use wire::parameter::{ParameterError, ParameterReason, pid};
-use wire::qos::{DataRepresentation, Durability, EndpointQos, History, ReliabilityKind, TypeConsistency};
+use wire::qos::{
+    DataRepresentation, Durability, EndpointQos, History, Ownership, ReliabilityKind, TypeConsistency,
+};
 use wire::{Duration, EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
 
 const ROLES: [EndpointRole; 2] = [EndpointRole::Writer, EndpointRole::Reader];
@@ -61,6 +63,23 @@ fn random_endpoints_survive_the_wire() {
             assert_eq!(decoded.as_ref(), Ok(&data), "round {round}");
             assert_eq!(EndpointData::decode_key(&bytes(|out| data.encode_key(out))), Ok(data.guid));
         }
+    }
+}
+
+#[test]
+fn exclusive_ownership_is_announced_with_its_strength() {
+    for role in ROLES {
+        let mut data = Random(3).endpoint(role);
+        let mut announced = |ownership, ownership_strength: i32| {
+            (data.qos.ownership, data.qos.ownership_strength) = (ownership, ownership_strength);
+            let mut parameter = pid::OWNERSHIP_STRENGTH.to_le_bytes().to_vec();
+            parameter.extend([4, 0]);
+            parameter.extend(ownership_strength.to_le_bytes());
+            bytes(|out| data.encode(out)).windows(8).any(|window| window == parameter)
+        };
+        assert!(announced(Ownership::Exclusive, 0));
+        assert!(announced(Ownership::Exclusive, 7));
+        assert!(!announced(Ownership::Shared, 0));
     }
 }
 

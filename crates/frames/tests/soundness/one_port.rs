@@ -10,6 +10,11 @@ const GIGABIT: u64 = 8000;
 /// A period in which octets times this are bits per second.
 const MILLISECOND: u64 = 1_000_000_000;
 
+/// So much is tried at a port with token buckets.
+const QUICK: Effort = Effort { aligned: 6, climbing: 14, random: 2, frames: 600 };
+/// And at one with messages only, until the worst case is found.
+const THOROUGH: Effort = Effort { aligned: 60, climbing: 2_000, random: 20, frames: 600 };
+
 /// Two to six flows of a host, and control as the last flow of the network, if any.
 fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
     let mut random = Random::new(seed);
@@ -19,7 +24,9 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
     let mut flows = Vec::new();
     let mut contenders = Vec::new();
     for _ in 0..count {
-        let frames: Vec<u64> = (0..random.between(1, 4)).map(|_| random.between(84, 1538)).collect();
+        let mut frames: Vec<u64> = (0..random.between(1, 4)).map(|_| random.between(84, 1538)).collect();
+        // The last one is the smallest, as it is where a message is cut into full datagrams and a rest.
+        frames.sort_unstable_by(|one, other| other.cmp(one));
         let octets: u64 = frames.iter().sum();
         let level = u8::try_from(random.between(0, 3)).unwrap();
         let (smallest, largest) = (*frames.iter().min().unwrap() * 8, *frames.iter().max().unwrap() * 8);
@@ -68,7 +75,6 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
 
 #[test]
 fn no_level_of_a_port_is_above_its_bound() {
-    let effort = Effort { aligned: 6, climbing: 14, random: 2, frames: 600 };
     let (mut messages_only, mut with_buckets) = (Ratios::default(), Ratios::default());
     for seed in tiers::current().seeds("latency.networks") {
         let (network, server, contenders) = random_port(seed);
@@ -82,11 +88,12 @@ fn no_level_of_a_port_is_above_its_bound() {
         for (latency, contender) in bounds.latency.iter_mut().zip(&contenders) {
             latency[0] = level_bound(&server, &contenders, contender.level).map(|bound| bound.delay);
         }
-        let found = Search::new(&network, &bounds, target, 0, effort).worst(seed);
-        assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", found.outcome.excesses);
         // A bucket is a line to the bounds, and lets only whole frames through.
         let messages = server.control.is_none()
             && contenders.iter().all(|flow| matches!(flow.arrival, Arrival::Messages { .. }));
+        let effort = if messages { THOROUGH } else { QUICK };
+        let found = Search::new(&network, &bounds, target, 0, effort).worst(seed);
+        assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", found.outcome.excesses);
         let all = if messages { &mut messages_only } else { &mut with_buckets };
         let method = match bound.method {
             Method::Linear => "linear",
@@ -95,6 +102,6 @@ fn no_level_of_a_port_is_above_its_bound() {
         all.add(method, 1, bound.delay, found.latency);
     }
     print!("messages only:\n{messages_only}with token buckets:\n{with_buckets}");
-    assert!(messages_only.count() > 10 && messages_only.median() < 1.01, "{}", messages_only.median());
+    assert!(messages_only.count() > 10 && messages_only.largest() < 1.01, "{}", messages_only.largest());
     assert!(with_buckets.count() > 100);
 }

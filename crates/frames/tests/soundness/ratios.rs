@@ -24,6 +24,11 @@ impl Ratios {
         all[all.len() / 2]
     }
 
+    /// Of all of them.
+    pub(crate) fn largest(&self) -> f64 {
+        self.0.values().flatten().copied().fold(0.0, f64::max)
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }

@@ -23,6 +23,13 @@ impl Aftermath {
         self.open = Some((first.min(from), earliest.max(least)));
     }
 
+    /// The links were late, for too short a time to leave anything behind that matters.
+    pub(crate) fn late(&mut self, from: u64, to: u64) {
+        if self.open.is_none() {
+            self.keep(from, to.saturating_add(to.saturating_sub(from)));
+        }
+    }
+
     /// It is `now`, and the port has had nothing to send since then, or has something.
     pub(crate) fn look(&mut self, now: u64, idle_since: Option<u64>) {
         let (Some((from, least)), Some(idle)) = (self.open, idle_since) else { return };
@@ -30,10 +37,14 @@ impl Aftermath {
             return;
         }
         self.open = None;
+        self.keep(from, least.max(idle));
+    }
+
+    fn keep(&mut self, from: u64, to: u64) {
         if self.past.len() == MOST {
             self.past.pop_front();
         }
-        self.past.push_back([from, least.max(idle)]);
+        self.past.push_back([from, to]);
     }
 
     /// All of these times, the last one until now if it is not over.
@@ -78,6 +89,16 @@ mod tests {
         port.look(299, Some(295));
         port.look(300, Some(295));
         assert_eq!(port.told(300), [[90, 300]]);
+    }
+
+    #[test]
+    fn what_is_late_for_a_moment_is_kept_unless_it_is_within_a_longer_stall() {
+        let mut port = Aftermath::default();
+        port.late(100, 110);
+        port.stood_still(200, 260);
+        port.late(270, 280);
+        port.look(330, Some(90));
+        assert_eq!(port.told(330), [[100, 120], [200, 320]]);
     }
 
     #[test]

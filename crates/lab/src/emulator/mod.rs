@@ -44,6 +44,8 @@ const RESTLESS: u64 = 20_000_000;
 /// A core that wakes so much later than asked for has stood still.
 const STOOD_STILL: Duration = Duration::from_micros(200);
 
+/// The links say when they were later than this, in nanoseconds, as any probe does: what a gate bears at the end of a message is little more.
+const LATE: u64 = 200_000;
 /// A longer stall leaves something behind at ports, in nanoseconds.
 const LEAVES: u64 = 500_000;
 /// Stalls of other cores that are kept until there are frames.
@@ -95,8 +97,8 @@ pub struct PortCount {
     pub port: [String; 2],
     /// Its queues, the lowest first.
     pub queues: Vec<QueueCount>,
-    /// When the machine stood still for more than half a millisecond, and what that left behind at this port had not gone yet: from and to, in nanoseconds of the
-    /// monotonic clock; the last ones, oldest first.
+    /// When the links were late by more than 200 us, and from when any core stood still for more than half a millisecond until what that
+    /// left behind at this port was gone: from and to, in nanoseconds of the monotonic clock; the last ones, oldest first.
     pub disturbed: Vec<[u64; 2]>,
 }
 
@@ -221,8 +223,11 @@ fn carry(
             let idle = way.port.as_ref().and_then(Port::idle_since);
             way.aftermath.look(real, idle);
         }
-        if let Some(asked) = asked.filter(|asked| real.saturating_sub(*asked) > LEAVES) {
-            ways.iter_mut().for_each(|way| way.aftermath.stood_still(asked, real));
+        if let Some(asked) = asked.filter(|asked| real.saturating_sub(*asked) > LATE) {
+            let leaves = real - asked > LEAVES;
+            for way in &mut *ways {
+                if leaves { way.aftermath.stood_still(asked, real) } else { way.aftermath.late(asked, real) }
+            }
         }
         let mut time = 0_u64;
         for stall in stalls.try_iter() {

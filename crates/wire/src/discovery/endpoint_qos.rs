@@ -47,6 +47,8 @@ pub(super) fn write(list: &mut ParameterWriter<'_>, qos: &EndpointQos) {
             value::put_duration(out, qos.liveliness.lease_duration);
         });
     }
+    // Also a strength of 0, and that of a reader, who has none: RustDDS takes EXCLUSIVE without it for SHARED.
+    let exclusive = qos.ownership == Ownership::Exclusive;
     let numbers = [
         (pid::OWNERSHIP, qos.ownership as i32),
         (pid::OWNERSHIP_STRENGTH, qos.ownership_strength),
@@ -54,7 +56,7 @@ pub(super) fn write(list: &mut ParameterWriter<'_>, qos: &EndpointQos) {
         (pid::TRANSPORT_PRIORITY, qos.transport_priority),
     ];
     for (pid, number) in numbers {
-        if number != 0 {
+        if number != 0 || (exclusive && pid == pid::OWNERSHIP_STRENGTH) {
             list.octets(pid, &number.to_le_bytes());
         }
     }
