@@ -3,8 +3,8 @@ use core::fmt;
 use core::net::SocketAddr;
 
 use wire::message::{
-    AckNack, Data, DataFrag, Frequent, Gap, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag, Submessage,
-    SubmessageError,
+    AckNack, Data, DataFrag, Frequent, Gap, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag,
+    Submessage, SubmessageError,
 };
 use wire::{EntityId, Guid, GuidPrefix};
 

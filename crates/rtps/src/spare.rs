@@ -11,12 +11,7 @@ pub fn fitting(
     capacities: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator,
     len: usize,
 ) -> Option<usize> {
-    capacities
-        .enumerate()
-        .rev()
-        .take(LOOK)
-        .find(|(_, capacity)| fits(*capacity, len))
-        .map(|(index, _)| index)
+    capacities.enumerate().rev().take(LOOK).find(|(_, capacity)| fits(*capacity, len)).map(|(index, _)| index)
 }
 
 /// True if a buffer of this capacity holds `len` octets without growing and is not far too large.

@@ -118,11 +118,7 @@ impl<T: TypeSupport> DataReader<T> {
         if self.types.has_key() { self.identify_key(arrival, sample) } else { Ok(self.cache.table.keyless()) }
     }
 
-    fn identify_key(
-        &mut self,
-        arrival: &Arrival,
-        sample: &Received<'_>,
-    ) -> Result<Option<Slot>, DropReason> {
+    fn identify_key(&mut self, arrival: &Arrival, sample: &Received<'_>) -> Result<Option<Slot>, DropReason> {
         if let SamplePayload::Value(value) = &sample.payload {
             return match value.key(&mut self.key) {
                 true => Ok(self.cache.table.by_key(&self.key)),

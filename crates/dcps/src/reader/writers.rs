@@ -132,12 +132,7 @@ impl<T: TypeSupport> DataReader<T> {
         is_known || self.register_as(slot, writer, hash)
     }
 
-    fn register_as(
-        &mut self,
-        slot: Slot,
-        writer: &MatchedPublication,
-        hash: Option<KeyHash>,
-    ) -> bool {
+    fn register_as(&mut self, slot: Slot, writer: &MatchedPublication, hash: Option<KeyHash>) -> bool {
         let guid = writer.guid;
         let Some(entry) = self.cache.table.get_mut(slot) else { return true };
         let own = match writer.representation {

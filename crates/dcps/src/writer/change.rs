@@ -328,11 +328,8 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         if let Some(qos) = qos {
             qos.encode(&mut self.inline_qos);
         }
-        let change = Change {
-            kind,
-            inline_qos: qos.map(|_| &*self.inline_qos),
-            source_timestamp: Some(source),
-        };
+        let change =
+            Change { kind, inline_qos: qos.map(|_| &*self.inline_qos), source_timestamp: Some(source) };
         loop {
             let error = match put(&mut self.rtps, &change) {
                 Ok(number) => return Ok(number),

@@ -35,8 +35,8 @@ use wire::{GuidPrefix, Instant, Now};
 
 use crate::bytes::Bytes;
 use crate::config::Config;
-use crate::thread::{this_thread, unique};
 use crate::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
+use crate::thread::{this_thread, unique};
 use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;

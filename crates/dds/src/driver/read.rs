@@ -284,12 +284,7 @@ impl Driver {
     }
 
     /// One datagram of a ring; or why there was none.
-    fn read_ring(
-        links: &Links,
-        buffer: &mut [u8],
-        engine: &dyn Engine,
-        wait: Wait,
-    ) -> Option<End> {
+    fn read_ring(links: &Links, buffer: &mut [u8], engine: &dyn Engine, wait: Wait) -> Option<End> {
         if links.is_closed() {
             return Some(End::Stopped);
         }

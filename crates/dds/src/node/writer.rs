@@ -162,7 +162,8 @@ impl WriterCell {
                 if looked.is_some() {
                     now = host.now();
                 }
-                looked = Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
+                looked =
+                    Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
             }
             drop(out);
             state = None;

@@ -158,12 +158,7 @@ impl WriterProxy {
     }
 
     #[inline]
-    pub(super) fn receive(
-        &mut self,
-        sample: &mut Sample<'_>,
-        store: &mut Store,
-        sink: &mut impl Sink,
-    ) {
+    pub(super) fn receive(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
         let number = sample.sequence_number;
         if self.is_known(number) {
             match self.reliable {
@@ -207,12 +202,7 @@ impl WriterProxy {
         self.drain(store, sink);
     }
 
-    fn receive_best_effort(
-        &mut self,
-        sample: &mut Sample<'_>,
-        store: &mut Store,
-        sink: &mut impl Sink,
-    ) {
+    fn receive_best_effort(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
         let number = sample.sequence_number;
         if self.started && number > self.order.next() {
             self.report_lost(self.order.next(), number, store, sink);
