@@ -1,6 +1,7 @@
 //! A writer behind its lock, and the send token that keeps its datagrams in order.
 //!
-//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder.
+//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder. Nobody waits
+//! for the token with the lock held: whoever writes tries it.
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
