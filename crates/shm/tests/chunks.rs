@@ -73,6 +73,10 @@ fn pages_are_lent_to_one_at_a_time_and_come_back() {
             while held.len() > 9 + random(4) {
                 held.swap_remove(random(held.len()));
             }
+            // What is wrong stays wrong for as long as it is held.
+            if step % 8 > 0 {
+                continue;
+            }
             for (chunk, octet, len) in &held {
                 let mut out = vec![!octet; *len];
                 assert!(window.copy_out(chunk.place(), 0, &mut out), "seed {seed}");
