@@ -44,16 +44,25 @@ impl<I> InstanceTable<I> {
         self.by_handle.len()
     }
 
+    #[inline]
     pub(crate) fn get(&self, slot: Slot) -> Option<&Entry<I>> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Entry<I>> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
+    #[inline]
     pub(crate) fn state_mut(&mut self, slot: Slot) -> Option<&mut I> {
         Some(&mut self.get_mut(slot)?.state)
+    }
+
+    /// The instance with the empty key.
+    #[inline]
+    pub(crate) const fn keyless(&self) -> Option<Slot> {
+        self.keyless
     }
 
     pub(crate) fn by_key(&self, key: &[u8]) -> Option<Slot> {

@@ -17,6 +17,7 @@ mod participant;
 mod publication;
 mod shared;
 mod subscription;
+mod thread;
 mod topic;
 
 pub use builtin::{

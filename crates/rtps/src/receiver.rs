@@ -3,8 +3,8 @@ use core::fmt;
 use core::net::SocketAddr;
 
 use wire::message::{
-    AckNack, Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag, Submessage,
-    SubmessageError,
+    AckNack, Data, DataFrag, Frequent, Gap, Heartbeat, HeartbeatFrag, Message, MessageError, NackFrag,
+    Submessage, SubmessageError,
 };
 use wire::{EntityId, Guid, GuidPrefix};
 
@@ -118,14 +118,35 @@ fn walk(
     let source = Source { prefix: header.prefix, timestamp: None, vendor: header.vendor };
     let mut context = Context { source, from, addressed: false };
     let mut for_us = true;
-    for submessage in message.submessages() {
+    let mut submessages = message.submessages();
+    loop {
+        match submessages.next_frequent() {
+            Some(Frequent::Data(data)) => {
+                if for_us {
+                    to_reader(route, &context, data.reader_id, data.writer_id, ToReader::Data(data));
+                }
+                continue;
+            }
+            Some(Frequent::Heartbeat(heartbeat)) => {
+                if for_us {
+                    let submessage = ToReader::Heartbeat(heartbeat);
+                    to_reader(route, &context, heartbeat.reader_id, heartbeat.writer_id, submessage);
+                }
+                continue;
+            }
+            Some(Frequent::InfoTimestamp(timestamp)) => {
+                context.source.timestamp = timestamp;
+                continue;
+            }
+            None => {}
+        }
+        let Some(submessage) = submessages.next() else { return Ok(()) };
         let submessage = submessage.map_err(ReceiveError::Submessage)?;
         match submessage {
             Submessage::InfoDestination(destination) => {
                 context.addressed = destination == prefix;
                 for_us = context.addressed || destination == GuidPrefix::UNKNOWN;
             }
-            Submessage::InfoTimestamp(timestamp) => context.source.timestamp = timestamp,
             Submessage::InfoSource(source) => {
                 // Nobody relays for us.
                 if source.prefix == prefix {
@@ -136,9 +157,6 @@ fn walk(
                 context.addressed = false;
             }
             _ if !for_us => {}
-            Submessage::Data(data) => {
-                to_reader(route, &context, data.reader_id, data.writer_id, ToReader::Data(data));
-            }
             Submessage::DataFrag(fragment) => {
                 to_reader(
                     route,
@@ -147,10 +165,6 @@ fn walk(
                     fragment.writer_id,
                     ToReader::DataFrag(fragment),
                 );
-            }
-            Submessage::Heartbeat(heartbeat) => {
-                let submessage = ToReader::Heartbeat(heartbeat);
-                to_reader(route, &context, heartbeat.reader_id, heartbeat.writer_id, submessage);
             }
             Submessage::HeartbeatFrag(heartbeat) => {
                 let submessage = ToReader::HeartbeatFrag(heartbeat);
@@ -165,15 +179,19 @@ fn walk(
             Submessage::NackFrag(nack) => {
                 route.to_writer(&context, nack.writer_id, &ToWriter::NackFrag(nack));
             }
-            Submessage::InfoReply(_)
+            // Those are all frequent.
+            Submessage::Data(_)
+            | Submessage::InfoTimestamp(_)
+            | Submessage::Heartbeat(_)
+            | Submessage::InfoReply(_)
             | Submessage::Pad
             | Submessage::Secure { .. }
             | Submessage::Other { .. } => {}
         }
     }
-    Ok(())
 }
 
+#[inline]
 fn to_reader(
     route: &mut impl Route,
     context: &Context,

@@ -11,13 +11,13 @@ pub fn fitting(
     capacities: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator,
     len: usize,
 ) -> Option<usize> {
-    let fits = len..=len.saturating_mul(2).max(SMALL);
-    capacities
-        .enumerate()
-        .rev()
-        .take(LOOK)
-        .find(|(_, capacity)| fits.contains(capacity))
-        .map(|(index, _)| index)
+    capacities.enumerate().rev().take(LOOK).find(|(_, capacity)| fits(*capacity, len)).map(|(index, _)| index)
+}
+
+/// True if a buffer of this capacity holds `len` octets without growing and is not far too large.
+#[inline]
+pub fn fits(capacity: usize, len: usize) -> bool {
+    (len..=len.saturating_mul(2).max(SMALL)).contains(&capacity)
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@ use samples::{PREFIX, Random, full_endpoint, full_message, full_participant};
 use wire::discovery::{
     EndpointData, EndpointRole, MAX_LOCATORS, MAX_NAME, ParticipantData, ParticipantMessage,
 };
-use wire::message::{Message, Submessage};
+use wire::message::{Frequent, Heartbeat, Message, Submessage, SubmessageError, SubmessageReason, encode};
 use wire::parameter::{InlineQos, ParameterList};
+use wire::{EntityId, SequenceNumber};
 
 /// Reads everything that can be read from a message, checks what must hold of it, and counts the submessages.
 fn read_message(bytes: &[u8]) -> usize {
     let Ok(message) = Message::parse(bytes) else { return 0 };
+    assert!(frequent_first(&message).eq(message.submessages()));
     let mut count = 0;
     for submessage in message.submessages() {
         count += 1;
@@ -46,6 +48,40 @@ fn read_message(bytes: &[u8]) -> usize {
     }
     assert!(count <= bytes.len() / 4);
     count
+}
+
+/// The submessages, the frequent ones read apart wherever that can be.
+fn frequent_first<'a>(
+    message: &Message<'a>,
+) -> impl Iterator<Item = Result<Submessage<'a>, SubmessageError>> {
+    let mut submessages = message.submessages();
+    std::iter::from_fn(move || match submessages.next_frequent() {
+        Some(Frequent::Data(data)) => Some(Ok(Submessage::Data(data))),
+        Some(Frequent::InfoTimestamp(timestamp)) => Some(Ok(Submessage::InfoTimestamp(timestamp))),
+        Some(Frequent::Heartbeat(heartbeat)) => Some(Ok(Submessage::Heartbeat(heartbeat))),
+        None => submessages.next(),
+    })
+}
+
+#[test]
+fn too_many_heartbeats_are_refused_however_they_are_read() {
+    let heartbeat = Heartbeat {
+        reader_id: EntityId::UNKNOWN,
+        writer_id: EntityId::UNKNOWN,
+        first: SequenceNumber(1),
+        last: SequenceNumber(1),
+        count: 1,
+        is_final: true,
+        liveliness: false,
+    };
+    let mut bytes = Vec::new();
+    encode::header(&mut bytes, PREFIX);
+    (0..300).for_each(|_| encode::heartbeat(&mut bytes, &heartbeat));
+    let message = Message::parse(&bytes).unwrap();
+    let read: Vec<_> = frequent_first(&message).collect();
+    assert_eq!(read.len(), usize::from(Message::MAX_CONTROL) + 1);
+    assert_eq!(read.last().unwrap().unwrap_err().reason, SubmessageReason::TooMany);
+    assert!(read.into_iter().eq(message.submessages()));
 }
 
 fn read_inline_qos(list: Option<ParameterList<'_>>) {

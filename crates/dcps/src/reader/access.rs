@@ -24,6 +24,15 @@ pub struct Sample {
     pub key: Option<Payload>,
 }
 
+impl Sample {
+    /// True if it holds memory that can be used again: it is to be given back by [`DataReader::recycle`].
+    #[inline]
+    pub fn has_buffer(&self) -> bool {
+        self.payload.as_ref().is_some_and(Payload::has_buffer)
+            || self.key.as_ref().is_some_and(Payload::has_buffer)
+    }
+}
+
 /// Of which instances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
@@ -119,6 +128,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.cache.expire(slot, now.wall);
         let start = out.len();
         let mut index = 0;
+        let mut are_nameless = false;
         while out.len() - start < max
             && let Some(entry) = self.cache.table.get_mut(slot)
             && entry.state.samples.len() > index
@@ -135,10 +145,12 @@ impl<T: TypeSupport> DataReader<T> {
             if !matches(&info, stored.payload.as_ref()) {
                 index += 1;
             } else if request.take {
-                let payload = self.cache.remove(slot, index).and_then(|stored| stored.payload);
+                let payload = self.cache.take(slot, index);
+                are_nameless |= !info.valid_data;
                 out.push(Sample { info, payload, key: None });
             } else if let Some(stored) = instance.samples.get_mut(index) {
                 stored.read = true;
+                are_nameless |= !info.valid_data;
                 out.push(Sample { info, payload: stored.payload.clone(), key: None });
                 index += 1;
             }
@@ -149,21 +161,20 @@ impl<T: TypeSupport> DataReader<T> {
             instance.view = ViewState::NotNew;
             rank(instance.generation(), out.get_mut(start..).unwrap_or_default());
         }
-        self.name_instance(slot, out.get_mut(start..).unwrap_or_default());
+        if are_nameless && self.types.has_key() {
+            self.name_instance(slot, out.get_mut(start..).unwrap_or_default());
+        }
         self.settle(slot, now);
     }
 
     /// Gives samples without octets the key of their instance.
     fn name_instance(&mut self, slot: Slot, samples: &mut [Sample]) {
-        let mut nameless = samples.iter_mut().filter(|sample| sample.payload.is_none()).peekable();
-        if nameless.peek().is_none() || !self.types.has_key() {
-            return;
-        }
         let Some(entry) = self.cache.table.get(slot) else { return };
         self.key.clear();
         // An instance that was only ever named by its hash has no key.
         if self.types.key_payload(&entry.key, Representation::Xcdr2, &mut self.key).is_ok() {
             let key = self.cache.pool.keep(&mut SamplePayload::Datagram(&self.key), None);
+            let nameless = samples.iter_mut().filter(|sample| sample.payload.is_none());
             nameless.for_each(|sample| sample.key = Some(key.clone()));
         }
     }
@@ -193,6 +204,7 @@ const fn sample_state(stored: &Stored) -> SampleState {
     if stored.read { SampleState::Read } else { SampleState::NotRead }
 }
 
+#[inline]
 fn info(instance: &Instance, stored: &Stored, handle: InstanceHandle) -> SampleInfo {
     SampleInfo {
         sample_state: sample_state(stored),

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 
 use wire::cdr::KeyHash;
-use wire::{Guid, Instant, SequenceNumber, Timestamp};
+use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
 
 use super::drops::{DropReason, Drops};
 use super::payload::{Payload, Pool};
@@ -35,6 +35,7 @@ pub(super) struct Stored {
 impl Stored {
     /// Octets that it takes. One without data takes none: its instance, which has one at most, keeps room for it, so that
     /// the end of an instance can always be told.
+    #[inline]
     pub(super) fn cost(&self) -> usize {
         self.payload.as_ref().map_or(0, |payload| size_of::<Self>().saturating_add(payload.capacity()))
     }
@@ -86,7 +87,7 @@ pub(super) struct Instance {
     pub(super) purge_at: Instant,
     /// No sample expires before.
     pub(super) expires: Timestamp,
-    /// The newest position of data that was taken or replaced, or of a dispose.
+    /// The newest position of data that was taken or replaced, or of a dispose; kept where DESTINATION_ORDER is by source timestamp.
     pub(super) gone: Option<Position>,
     pub(super) xcdr1_hash: Option<KeyHash>,
     scheduled: Instant,
@@ -130,11 +131,20 @@ impl Instance {
         self.disposed_generations.saturating_add(self.no_writers_generations)
     }
 
+    /// When a TIME_BASED_FILTER opens for what it holds back.
+    #[inline]
+    pub(super) fn filter_opens(&self, filter: Duration) -> Instant {
+        let waits = self.passed_at.filter(|_| self.pending.is_some());
+        waits.map_or(Instant::NEVER, |at| at.after(filter))
+    }
+
     /// When something is to be done, the filter apart.
+    #[inline]
     fn due(&self, now: wire::Now) -> Instant {
         self.deadline_at.min(self.purge_at).min(monotonic_at(now, self.expires))
     }
 
+    #[inline]
     fn is_over(&self) -> bool {
         self.samples.is_empty()
             && self.pending.is_none()
@@ -175,11 +185,14 @@ pub(super) struct Cache {
     pub(super) resume: bool,
     /// There has been a sample that expires.
     pub(super) ages: bool,
+    /// DESTINATION_ORDER is by source timestamp.
+    by_source: bool,
 }
 
 impl Cache {
-    /// An empty cache of at most `limit` octets.
-    pub(super) fn new(limit: usize) -> Self {
+    /// An empty cache of at most `limit` octets, of which the samples of an instance are in the order of their source timestamps or, else,
+    /// in that of their reception.
+    pub(super) fn new(limit: usize, by_source: bool) -> Self {
         Self {
             table: InstanceTable::new(),
             ready: Ends::default(),
@@ -194,6 +207,7 @@ impl Cache {
             blocked: false,
             resume: false,
             ages: false,
+            by_source,
         }
     }
 
@@ -220,19 +234,22 @@ impl Cache {
     }
 
     /// Puts a sample in its place among those of its instance.
-    pub(super) fn insert(&mut self, slot: Slot, stored: Stored, by_source: bool) {
+    #[inline]
+    pub(super) fn insert(&mut self, slot: Slot, stored: Stored) {
         let cost = stored.cost();
         let Some(instance) = self.table.state_mut(slot) else { return };
-        let index = if by_source {
-            instance.samples.partition_point(|other| other.position() < stored.position())
-        } else {
-            instance.samples.len()
-        };
         instance.expires = instance.expires.min(stored.expires);
         let has_data = stored.payload.is_some();
         instance.valid += usize::from(has_data);
         let before = instance.samples.capacity();
-        instance.samples.insert(index, stored);
+        match instance.samples.back() {
+            // What only tells of the end of an instance stands behind the data that is there.
+            Some(newest) if self.by_source && has_data && newest.position() > stored.position() => {
+                let index = instance.samples.partition_point(|other| other.position() < stored.position());
+                instance.samples.insert(index, stored);
+            }
+            _ => instance.samples.push_back(stored),
+        }
         let more = instance.samples.capacity().saturating_sub(before);
         self.queues = self.queues.saturating_add(more.saturating_mul(size_of::<Stored>()));
         self.samples += usize::from(has_data);
@@ -244,11 +261,34 @@ impl Cache {
         let instance = self.table.state_mut(slot)?;
         let stored = instance.samples.remove(index)?;
         if stored.payload.is_some() {
-            instance.gone = instance.gone.max(Some(stored.position()));
+            if self.by_source {
+                instance.gone = instance.gone.max(Some(stored.position()));
+            }
             instance.valid -= 1;
         }
-        self.account_gone(&stored);
+        self.account_gone(stored.cost(), stored.payload.is_some());
         Some(stored)
+    }
+
+    /// Takes a sample out for the application, which gets its payload.
+    #[inline]
+    pub(super) fn take(&mut self, slot: Slot, index: usize) -> Option<Payload> {
+        if index > 0 {
+            return self.remove(slot, index)?.payload;
+        }
+        let instance = self.table.state_mut(slot)?;
+        let stored = instance.samples.front_mut()?;
+        let cost = stored.cost();
+        let payload = stored.payload.take();
+        if payload.is_some() {
+            if self.by_source {
+                instance.gone = instance.gone.max(Some(stored.position()));
+            }
+            instance.valid -= 1;
+        }
+        drop(instance.samples.pop_front());
+        self.account_gone(cost, payload.is_some());
+        payload
     }
 
     /// What the filter holds back makes room for another, or for nothing.
@@ -260,7 +300,7 @@ impl Cache {
         let instance = self.table.state_mut(slot)?;
         let old = core::mem::replace(&mut instance.pending, stored);
         if let Some(old) = &old {
-            self.account_gone(old);
+            self.account_gone(old.cost(), old.payload.is_some());
         }
         old
     }
@@ -294,11 +334,14 @@ impl Cache {
     }
 
     /// Drops what has expired.
+    #[inline]
     pub(super) fn expire(&mut self, slot: Slot, now: Timestamp) {
-        let Some(instance) = self.table.state_mut(slot) else { return };
-        if instance.expires > now {
-            return;
+        if self.table.get(slot).is_some_and(|entry| entry.state.expires <= now) {
+            self.drop_expired(slot, now);
         }
+    }
+
+    fn drop_expired(&mut self, slot: Slot, now: Timestamp) {
         self.discard_where(slot, DropReason::Expired, now, |stored| stored.expires <= now);
         if let Some(instance) = self.table.state_mut(slot) {
             instance.expires = instance.samples.iter().map(|stored| stored.expires).min().unwrap_or(NO_TIME);
@@ -306,6 +349,7 @@ impl Cache {
     }
 
     /// Puts an instance on the list where it belongs now; gives it back if it is over.
+    #[inline]
     pub(super) fn settle(&mut self, slot: Slot) -> Option<Entry<Instance>> {
         let instance = &mut self.table.get_mut(slot)?.state;
         if instance.is_over() {
@@ -330,6 +374,12 @@ impl Cache {
         None
     }
 
+    /// DESTINATION_ORDER is by source timestamp.
+    #[inline]
+    pub(super) const fn by_source(&self) -> bool {
+        self.by_source
+    }
+
     /// Takes an instance out that has no samples any more.
     pub(super) fn forget(&mut self, slot: Slot) -> Option<Entry<Instance>> {
         self.unlink(slot);
@@ -341,10 +391,14 @@ impl Cache {
         Some(entry)
     }
 
-    /// Makes sure that the instance's next due time is known; `filter_at` is when the filter opens, if something waits there.
-    pub(super) fn schedule(&mut self, slot: Slot, now: wire::Now, filter_at: Instant) {
+    /// Makes sure that the instance's next due time is known; `filter` is the TIME_BASED_FILTER.
+    #[inline]
+    pub(super) fn schedule(&mut self, slot: Slot, now: wire::Now, filter: Duration) {
         let Some(instance) = self.table.state_mut(slot) else { return };
-        let due = instance.due(now).min(filter_at);
+        let due = instance.due(now).min(instance.filter_opens(filter));
+        if due >= instance.scheduled {
+            return;
+        }
         self.timers.schedule(slot, due, &mut instance.scheduled);
         let table = &self.table;
         self.timers.tidy(table.len(), |slot| Some(table.get(slot)?.state.scheduled));
@@ -361,9 +415,10 @@ impl Cache {
         None
     }
 
-    fn account_gone(&mut self, stored: &Stored) {
-        self.samples -= usize::from(stored.payload.is_some());
-        self.bytes = self.bytes.saturating_sub(stored.cost());
+    #[inline]
+    fn account_gone(&mut self, cost: usize, has_data: bool) {
+        self.samples -= usize::from(has_data);
+        self.bytes = self.bytes.saturating_sub(cost);
         if core::mem::take(&mut self.blocked) {
             self.resume = true;
         }

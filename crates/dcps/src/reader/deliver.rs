@@ -70,7 +70,9 @@ impl<T: TypeSupport> DataReader<T> {
         let Some(writer) = self.publication(sample.writer).copied() else {
             return self.drop_sample(now, sample, DropReason::NotMatched);
         };
-        if let Some(late) = self.bounds.receive(now, sample) {
+        if !self.bounds.is_empty()
+            && let Some(late) = self.bounds.receive(now, sample)
+        {
             self.bound_exceeded.total.add(1);
             self.bound_exceeded.last = Some(late);
             self.changed.raise(StatusMask::BOUND_EXCEEDED);
@@ -110,11 +112,13 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// The instance of a sample, if it is known; `self.key` is its key, unless only its hash is there.
+    #[inline]
     fn identify(&mut self, arrival: &Arrival, sample: &Received<'_>) -> Result<Option<Slot>, DropReason> {
         self.key.clear();
-        if !self.types.has_key() {
-            return Ok(self.cache.table.by_key(&[]));
-        }
+        if self.types.has_key() { self.identify_key(arrival, sample) } else { Ok(self.cache.table.keyless()) }
+    }
+
+    fn identify_key(&mut self, arrival: &Arrival, sample: &Received<'_>) -> Result<Option<Slot>, DropReason> {
         if let SamplePayload::Value(value) = &sample.payload {
             return match value.key(&mut self.key) {
                 true => Ok(self.cache.table.by_key(&self.key)),
@@ -131,6 +135,7 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// A sample with data.
+    #[inline]
     fn receive_data(
         &mut self,
         now: Now,
@@ -155,7 +160,7 @@ impl<T: TypeSupport> DataReader<T> {
             return Err(refused(DropReason::Ownership));
         }
         let position = (arrival.source, arrival.writer.guid, arrival.number);
-        let by_source = self.by_source();
+        let by_source = self.cache.by_source();
         let Some(instance) = self.cache.table.get(slot).map(|entry| &entry.state) else {
             return Err(refused(DropReason::UnknownInstance));
         };
@@ -214,12 +219,16 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// Whether a sample finds room in its instance and in the cache.
+    #[inline]
     fn has_room(&mut self, slot: Slot, stored: &Stored) -> Result<(), Refusal> {
         let limits = self.limits;
         let Some(instance) = self.cache.table.get(slot).map(|entry| &entry.state) else { return Ok(()) };
         let replaces = limits.depth.is_some_and(|depth| instance.valid >= depth);
-        let oldest = instance.samples.iter().find(|other| other.payload.is_some()).filter(|_| replaces);
-        if self.by_source() && oldest.is_some_and(|oldest| stored.position() < oldest.position()) {
+        let oldest = match replaces {
+            true => instance.samples.iter().find(|other| other.payload.is_some()),
+            false => None,
+        };
+        if self.cache.by_source() && oldest.is_some_and(|oldest| stored.position() < oldest.position()) {
             return Err(Refusal::Dropped(DropReason::OutOfOrder));
         }
         let freed = oldest.map_or(0, Stored::cost);
@@ -236,11 +245,13 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// A sample with data reaches its instance, which is alive by that.
+    #[inline]
     pub(super) fn admit(&mut self, slot: Slot, now: Now, mut stored: Stored) {
-        if let Some(waiting) = self.cache.replace_pending(slot, None) {
+        let deadline_at = now.monotonic.after(self.deadline());
+        let waits = self.cache.table.get(slot).is_some_and(|entry| entry.state.pending.is_some());
+        if waits && let Some(waiting) = self.cache.replace_pending(slot, None) {
             self.cache.discard(waiting, DropReason::Filtered, now.wall);
         }
-        let deadline_at = now.monotonic.after(self.deadline());
         let Some(instance) = self.cache.table.state_mut(slot) else { return };
         match instance.state {
             InstanceState::Alive => {}
@@ -262,7 +273,7 @@ impl<T: TypeSupport> DataReader<T> {
         {
             self.cache.discard(oldest, DropReason::Replaced, now.wall);
         }
-        self.cache.insert(slot, stored, self.by_source());
+        self.cache.insert(slot, stored);
         self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 
@@ -293,7 +304,7 @@ impl<T: TypeSupport> DataReader<T> {
             let state = self.cache.table.get(slot).map(|entry| entry.state.state);
             if !self.owns(slot, &arrival.writer) {
                 refusal = Err(Refusal::Dropped(DropReason::Ownership));
-            } else if self.by_source() && newest.is_some_and(|newest| position < newest) {
+            } else if self.cache.by_source() && newest.is_some_and(|newest| position < newest) {
                 refusal = Err(Refusal::Dropped(DropReason::OutOfOrder));
             } else if state != Some(InstanceState::NotAliveDisposed) {
                 self.end(slot, now, InstanceState::NotAliveDisposed, guid, arrival.number, arrival.source);
@@ -376,15 +387,6 @@ impl<T: TypeSupport> DataReader<T> {
     fn drop_sample(&mut self, now: Now, sample: &Received<'_>, reason: DropReason) -> Accept {
         self.cache.drops.add(reason, 1, sample.writer, sample.sequence_number, now.wall);
         Accept::Taken
-    }
-
-    /// When the filter opens for what it holds back of an instance.
-    pub(super) fn filter_opens(&self, slot: Slot) -> wire::Instant {
-        let instance = self.cache.table.get(slot).map(|entry| &entry.state);
-        let waiting = instance.filter(|instance| instance.pending.is_some());
-        waiting
-            .and_then(|instance| instance.passed_at)
-            .map_or(wire::Instant::NEVER, |at| at.after(self.qos.endpoint.time_based_filter))
     }
 
     /// Lets through what the filter holds back of an instance.

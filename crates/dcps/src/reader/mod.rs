@@ -80,13 +80,14 @@ impl<T: TypeSupport> DataReader<T> {
     pub fn new(guid: Guid, qos: DataReaderQos, types: T) -> Result<Self, Error> {
         qos.check()?;
         let limits = qos.limits();
+        let by_source = qos.endpoint.destination_order == DestinationOrder::BySourceTimestamp;
         Ok(Self {
             guid,
             limits,
             qos,
             types,
             publications: Vec::new(),
-            cache: Cache::new(limits.bytes),
+            cache: Cache::new(limits.bytes, by_source),
             xcdr1: BTreeMap::new(),
             aliases: BTreeMap::new(),
             key: Vec::new(),
@@ -326,10 +327,6 @@ impl<T: TypeSupport> DataReader<T> {
         self.qos.endpoint.ownership == Ownership::Exclusive
     }
 
-    fn by_source(&self) -> bool {
-        self.qos.endpoint.destination_order == DestinationOrder::BySourceTimestamp
-    }
-
     const fn deadline(&self) -> Duration {
         self.qos.endpoint.deadline
     }
@@ -354,6 +351,7 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// After a change of an instance: lists, timers, and the end of the instance if it is over.
+    #[inline]
     fn settle(&mut self, slot: Slot, now: Now) {
         match self.cache.settle(slot) {
             Some(entry) => self.unlearn(slot, &entry),

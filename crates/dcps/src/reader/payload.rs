@@ -5,15 +5,18 @@ use alloc::vec::Vec;
 
 use rtps::Value;
 use rtps::reader::SamplePayload;
-use rtps::spare::fitting;
+use rtps::spare::{fits, fitting};
 
-/// The octets of a sample, encapsulation header included; up to three octets of padding may follow. Clones share them.
+/// The octets of a sample, encapsulation header included; up to three octets of padding may follow. Clones share them, or are copies of
+/// a few.
 #[derive(Clone, Debug)]
 pub struct Payload(Kind);
 
 /// Where they are.
 #[derive(Clone, Debug)]
 enum Kind {
+    /// So many, here.
+    Few(u8, [u8; FEW]),
     /// They are a buffer.
     Whole(Arc<Vec<u8>>),
     /// They are part of one: from here to there.
@@ -21,6 +24,9 @@ enum Kind {
     /// Nowhere yet: a sample of the same process.
     Value(Arc<dyn Value>),
 }
+
+/// So many octets need no buffer. With more, all samples would be larger, whose moves cost as much as a buffer saves.
+const FEW: usize = 30;
 
 impl Default for Payload {
     fn default() -> Self {
@@ -33,22 +39,32 @@ impl Payload {
     pub const fn value(&self) -> Option<&Arc<dyn Value>> {
         match &self.0 {
             Kind::Value(value) => Some(value),
-            Kind::Whole(_) | Kind::Part(..) => None,
+            Kind::Few(..) | Kind::Whole(_) | Kind::Part(..) => None,
         }
     }
 
     /// The octets; none for a sample without data.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
+            Kind::Few(len, octets) => octets.get(..usize::from(*len)).unwrap_or_default(),
             Kind::Whole(buffer) => buffer,
             Kind::Part(buffer, start, end) => buffer.get(*start as usize..*end as usize).unwrap_or_default(),
             Kind::Value(value) => value.bytes(),
         }
     }
 
-    /// Octets of memory.
+    /// True if it holds memory that can be used again.
+    #[inline]
+    pub(super) const fn has_buffer(&self) -> bool {
+        matches!(&self.0, Kind::Whole(_) | Kind::Part(..))
+    }
+
+    /// Octets of memory beside its own.
+    #[inline]
     pub(super) fn capacity(&self) -> usize {
         match &self.0 {
+            Kind::Few(..) => 0,
             Kind::Whole(buffer) | Kind::Part(buffer, ..) => buffer.capacity(),
             Kind::Value(value) => value.size(),
         }
@@ -61,8 +77,16 @@ impl Payload {
         }
         match &mut self.0 {
             Kind::Whole(buffer) => Arc::get_mut(buffer),
-            Kind::Part(..) | Kind::Value(_) => None,
+            Kind::Few(..) | Kind::Part(..) | Kind::Value(_) => None,
         }
+    }
+
+    /// These octets, if they are few.
+    #[inline]
+    fn few(bytes: &[u8]) -> Option<Self> {
+        let mut octets = [0; FEW];
+        octets.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self(Kind::Few(bytes.len() as u8, octets)))
     }
 
     /// The part of `buffer` that `bytes` are, if they lie in it and are most of it: a small one would keep much memory for little.
@@ -118,7 +142,15 @@ impl Pool {
 
     /// Takes a received payload: octets that lie in a datagram are copied, unless they are most of `buffer`, which is kept then; a buffer
     /// of their own is exchanged for an idle one.
+    #[inline]
     pub(super) fn keep(&mut self, payload: &mut SamplePayload<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Payload {
+        match payload {
+            SamplePayload::Datagram(bytes) if bytes.len() <= FEW => Payload::few(bytes).unwrap_or_default(),
+            _ => self.keep_many(payload, buffer),
+        }
+    }
+
+    fn keep_many(&mut self, payload: &mut SamplePayload<'_>, buffer: Option<&Arc<Vec<u8>>>) -> Payload {
         match payload {
             SamplePayload::None => Payload::default(),
             SamplePayload::Value(value) => Payload(Kind::Value(Arc::clone(value))),
@@ -152,7 +184,14 @@ impl Pool {
     }
 
     /// Takes a payload back; one that somebody still holds is left to them. Those that came back longest ago make room for it.
-    pub(super) fn give(&mut self, mut payload: Payload) {
+    #[inline]
+    pub(super) fn give(&mut self, payload: Payload) {
+        if !matches!(payload.0, Kind::Few(..)) {
+            self.give_buffer(payload);
+        }
+    }
+
+    fn give_buffer(&mut self, mut payload: Payload) {
         let Some(buffer) = payload.buffer() else { return };
         buffer.clear();
         let capacity = buffer.capacity();
@@ -169,10 +208,12 @@ impl Pool {
 
     /// An empty payload for so many octets that nobody else holds.
     fn idle(&mut self, len: usize) -> Payload {
-        let index = fitting(self.free.iter().map(Payload::capacity), len);
-        let Some(payload) = index.and_then(|index| self.free.swap_remove_back(index)) else {
-            return Payload::default();
+        let found = match self.free.pop_back_if(|last| fits(last.capacity(), len)) {
+            Some(last) => Some(last),
+            None => fitting(self.free.iter().map(Payload::capacity), len)
+                .and_then(|index| self.free.swap_remove_back(index)),
         };
+        let Some(payload) = found else { return Payload::default() };
         self.bytes = self.bytes.saturating_sub(payload.capacity());
         payload
     }
@@ -196,6 +237,17 @@ mod tests {
     }
 
     #[test]
+    fn a_few_octets_need_no_buffer() {
+        let mut pool = Pool::new(1 << 20);
+        for len in [0, 1, FEW] {
+            let octets = alloc::vec![7; len];
+            let kept = pool.keep(&mut SamplePayload::Datagram(&octets), None);
+            assert_eq!((kept.bytes(), kept.capacity(), &kept.clone()), (octets.as_slice(), 0, &kept));
+        }
+        assert!(pool.keep(&mut SamplePayload::Datagram(&[7; FEW + 1]), None).capacity() > FEW);
+    }
+
+    #[test]
     fn no_more_idles_than_the_cache_may_hold() {
         let mut pool = Pool::new(1_000);
         let kept: Vec<_> = (0..9).map(|_| pool.keep(&mut SamplePayload::Datagram(&[1; 300]), None)).collect();
@@ -208,7 +260,7 @@ mod tests {
         let mut pool = Pool::new(1 << 20);
         let large = pool.keep(&mut SamplePayload::Datagram(&[1; 10_000]), None);
         pool.give(large);
-        assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 10]), None).capacity(), 10);
+        assert_eq!(pool.keep(&mut SamplePayload::Datagram(&[1; 90]), None).capacity(), 90);
         assert_eq!(pool.bytes, 10_000);
     }
 

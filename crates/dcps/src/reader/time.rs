@@ -9,6 +9,7 @@ use crate::type_support::TypeSupport;
 
 impl<T: TypeSupport> DataReader<T> {
     /// When [`DataReader::on_timeout`] has to be called at the latest; `NEVER` if only a call of another method can make it necessary.
+    #[inline]
     pub fn poll_timeout(&self) -> Instant {
         self.cache.timers.next()
     }
@@ -17,7 +18,9 @@ impl<T: TypeSupport> DataReader<T> {
     pub fn on_timeout(&mut self, now: Now) {
         while let Some(slot) = self.cache.pop_due(now.monotonic) {
             self.cache.expire(slot, now.wall);
-            if self.filter_opens(slot) <= now.monotonic {
+            let filter = self.qos.endpoint.time_based_filter;
+            let instance = self.cache.table.get(slot).map(|entry| &entry.state);
+            if instance.is_some_and(|instance| instance.filter_opens(filter) <= now.monotonic) {
                 self.pass_pending(slot, now);
             }
             self.miss_deadline(slot, now);
@@ -28,15 +31,16 @@ impl<T: TypeSupport> DataReader<T> {
 
     /// What was due before something else happens has happened before it: a period that a sample, or the end of its instance, does
     /// not save, an owner that a sample may follow.
+    #[inline]
     pub(super) fn catch_up(&mut self, now: Now) {
         if self.poll_timeout() <= now.monotonic {
             self.on_timeout(now);
         }
     }
 
+    #[inline]
     pub(super) fn schedule(&mut self, slot: Slot, now: Now) {
-        let opens = self.filter_opens(slot);
-        self.cache.schedule(slot, now, opens);
+        self.cache.schedule(slot, now, self.qos.endpoint.time_based_filter);
     }
 
     pub(super) fn restart_deadline(&mut self, slot: Slot, now: Now) {

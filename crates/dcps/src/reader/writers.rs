@@ -97,6 +97,7 @@ impl<T: TypeSupport> DataReader<T> {
         self.publications.iter().map(|publication| publication.matched.guid.into())
     }
 
+    #[inline]
     pub(super) fn publication(&self, writer: Guid) -> Option<&MatchedPublication> {
         Some(&self.publications.get(self.position(writer).ok()?)?.matched)
     }
@@ -108,17 +109,30 @@ impl<T: TypeSupport> DataReader<T> {
         core::mem::replace(&mut publication.refused, number) != number
     }
 
+    #[inline]
     fn position(&self, writer: Guid) -> Result<usize, usize> {
-        self.publications.binary_search_by_key(&writer, |publication| publication.matched.guid)
+        match self.publications.as_slice() {
+            [only] if only.matched.guid == writer => Ok(0),
+            all => all.binary_search_by_key(&writer, |publication| publication.matched.guid),
+        }
     }
 
     /// The writer has registered the instance; `hash` is what it calls it. False if there is no room to remember that.
+    #[inline]
     pub(super) fn register(
         &mut self,
         slot: Slot,
         writer: &MatchedPublication,
         hash: Option<KeyHash>,
     ) -> bool {
+        let is_known = hash.is_none()
+            && self.cache.table.get(slot).is_some_and(|entry| {
+                entry.state.writers.iter().any(|registration| registration.writer == writer.guid)
+            });
+        is_known || self.register_as(slot, writer, hash)
+    }
+
+    fn register_as(&mut self, slot: Slot, writer: &MatchedPublication, hash: Option<KeyHash>) -> bool {
         let guid = writer.guid;
         let Some(entry) = self.cache.table.get_mut(slot) else { return true };
         let own = match writer.representation {
@@ -175,10 +189,12 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// True if the writer may change the instance; it may become its owner by that (DDS 1.4, 2.2.3.9.2).
+    #[inline]
     pub(super) fn owns(&mut self, slot: Slot, writer: &MatchedPublication) -> bool {
-        if !self.is_exclusive() {
-            return true;
-        }
+        !self.is_exclusive() || self.may_own(slot, writer)
+    }
+
+    fn may_own(&mut self, slot: Slot, writer: &MatchedPublication) -> bool {
         let Some(owner) = self.cache.table.get(slot).map(|entry| entry.state.owner) else { return false };
         // Of two that are equally strong the one with the lower guid owns, so that every reader decides alike.
         let rank = |strength: i32, guid: Guid| (strength, core::cmp::Reverse(guid));
@@ -264,7 +280,7 @@ impl<T: TypeSupport> DataReader<T> {
             read: false,
             payload: None,
         };
-        self.cache.insert(slot, stored, false);
+        self.cache.insert(slot, stored);
         self.changed.raise(StatusMask::DATA_AVAILABLE);
     }
 

@@ -254,8 +254,10 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     ) -> Result<SequenceNumber, E> {
         self.check_limits(now, slot)?;
         let source = options.source_timestamp.unwrap_or(now.wall);
-        let qos = InlineQos { related_sample_identity: options.related, ..InlineQos::default() };
-        let number = self.send(now, slot, PayloadKind::Data, &qos, source, put)?;
+        let qos = options
+            .related
+            .map(|related| InlineQos { related_sample_identity: Some(related), ..InlineQos::default() });
+        let number = self.send(now, slot, PayloadKind::Data, qos.as_ref(), source, put)?;
         let expires = expiry(source, self.qos.endpoint.lifespan);
         self.history.push(slot, Held { number, expires, is_data: true });
         self.trim(slot);
@@ -295,7 +297,7 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             // Zeros after a key mean nothing to a reader.
             payload.resize(payload.len().max(MIN_KEY_PAYLOAD), 0);
         }
-        let sent = self.send(now, slot, kind, &qos, source, |rtps, change| {
+        let sent = self.send(now, slot, kind, Some(&qos), source, |rtps, change| {
             rtps.write(now, change, Body::Copy(&payload)).map_err(Failure::<WriteError>::History)
         });
         self.key_payload = payload;
@@ -317,19 +319,17 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         now: Now,
         slot: Slot,
         kind: PayloadKind,
-        qos: &InlineQos,
+        qos: Option<&InlineQos>,
         source: Timestamp,
         mut put: impl FnMut(&mut Writer<P>, &Change<'_>) -> Result<SequenceNumber, Failure<E>>,
     ) -> Result<SequenceNumber, E> {
         self.inline_qos.clear();
-        if !qos.is_empty() {
+        let qos = qos.filter(|qos| !qos.is_empty());
+        if let Some(qos) = qos {
             qos.encode(&mut self.inline_qos);
         }
-        let change = Change {
-            kind,
-            inline_qos: (!qos.is_empty()).then_some(&*self.inline_qos),
-            source_timestamp: Some(source),
-        };
+        let change =
+            Change { kind, inline_qos: qos.map(|_| &*self.inline_qos), source_timestamp: Some(source) };
         loop {
             let error = match put(&mut self.rtps, &change) {
                 Ok(number) => return Ok(number),
@@ -430,9 +430,16 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
     /// The instance of `self.key`, registered; a new one if it is not known.
     fn obtain(&mut self, known: Option<Slot>, place: &'static str) -> Result<Slot, Error> {
         if let Some(slot) = known {
-            self.set_registered(slot, true);
+            if let Some(instance) = self.history.table.state_mut(slot) {
+                instance.registered = true;
+            }
             return Ok(slot);
         }
+        self.add_instance(place)
+    }
+
+    /// A new instance with the key `self.key`.
+    fn add_instance(&mut self, place: &'static str) -> Result<Slot, Error> {
         let limit = self.limits.instances;
         if self.history.table.len() >= limit {
             return Err(Error::new(

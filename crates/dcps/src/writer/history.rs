@@ -85,6 +85,7 @@ impl History {
     }
 
     /// Files a change that was written.
+    #[inline]
     pub(super) fn push(&mut self, slot: Slot, held: Held) {
         let Some(instance) = self.table.state_mut(slot) else { return };
         instance.changes.push_back(held);
@@ -94,13 +95,17 @@ impl History {
         self.samples += usize::from(held.is_data);
         self.log.push_back((held.number, slot));
         if self.log.len() > self.held.saturating_mul(2).saturating_add(64) {
-            let table = &self.table;
-            self.log.retain(|(number, slot)| {
-                table.get(*slot).is_some_and(|entry| {
-                    entry.state.changes.binary_search_by_key(number, |held| held.number).is_ok()
-                })
-            });
+            self.tidy_log();
         }
+    }
+
+    fn tidy_log(&mut self) {
+        let table = &self.table;
+        self.log.retain(|(number, slot)| {
+            table.get(*slot).is_some_and(|entry| {
+                entry.state.changes.binary_search_by_key(number, |held| held.number).is_ok()
+            })
+        });
     }
 
     /// Takes the oldest change of an instance out.
@@ -127,8 +132,15 @@ impl History {
     }
 
     /// Forgets the changes that the `rtps` writer holds no more, and instances that are over by that.
+    #[inline]
     pub(super) fn prune<P: Payload>(&mut self, rtps: &Writer<P>) {
         let first = rtps.first_held().unwrap_or(rtps.last().next());
+        if self.log.front().is_some_and(|(number, _)| *number < first) {
+            self.prune_before(first);
+        }
+    }
+
+    fn prune_before(&mut self, first: SequenceNumber) {
         while let Some((number, slot)) = self.log.pop_front_if(|(number, _)| *number < first) {
             let oldest = self.table.get(slot).and_then(|entry| entry.state.changes.front());
             if oldest.is_some_and(|held| held.number == number) {
@@ -191,9 +203,13 @@ impl History {
     }
 
     /// Makes sure that the instance's next due time is known.
+    #[inline]
     pub(super) fn schedule(&mut self, slot: Slot, now: Now) {
         let Some(instance) = self.table.state_mut(slot) else { return };
         let due = instance.deadline_at.min(instance.forget_at).min(monotonic_at(now, instance.expires));
+        if due >= instance.scheduled {
+            return;
+        }
         self.timers.schedule(slot, due, &mut instance.scheduled);
         let table = &self.table;
         self.timers.tidy(table.len(), |slot| Some(table.get(slot)?.state.scheduled));

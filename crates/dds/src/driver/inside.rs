@@ -1,6 +1,5 @@
 //! Which drivers the calling thread is inside of: it then runs below a call of their engine, as callbacks do.
-use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
 
 /// What a thread does for a driver while it is inside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,24 +23,6 @@ pub(super) struct Inside {
 thread_local! {
     /// Drivers with the duty for which they were entered, innermost last.
     static ENTERED: RefCell<Vec<(u64, Duty)>> = const { RefCell::new(Vec::new()) };
-    static TOKEN: Cell<u64> = const { Cell::new(0) };
-}
-
-static TOKENS: AtomicU64 = AtomicU64::new(1);
-
-/// A number of its own for each thread and each driver, never 0.
-pub(super) fn unique() -> u64 {
-    TOKENS.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The number of the calling thread.
-pub(super) fn this_thread() -> u64 {
-    TOKEN.with(|token| {
-        if token.get() == 0 {
-            token.set(unique());
-        }
-        token.get()
-    })
 }
 
 /// The outermost duty for which the calling thread is inside of a driver, and how many times it is; `None` if it is not.
@@ -72,6 +53,7 @@ impl Drop for Inside {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::unique;
 
     #[test]
     fn the_outermost_duty_counts_for_each_driver() {
@@ -86,12 +68,5 @@ mod tests {
         assert_eq!((duty(one), duty(other)), (Some((Duty::Timer, 1)), None));
         drop(outer);
         assert_eq!(duty(one), None);
-    }
-
-    #[test]
-    fn each_thread_has_its_number() {
-        let own = this_thread();
-        assert_eq!(own, this_thread());
-        assert_ne!(own, std::thread::spawn(this_thread).join().unwrap());
     }
 }

@@ -36,6 +36,7 @@ use wire::{GuidPrefix, Instant, Now};
 use crate::bytes::Bytes;
 use crate::config::Config;
 use crate::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
+use crate::thread::{this_thread, unique};
 use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;
@@ -148,7 +149,7 @@ impl Driver {
             addresses,
         };
         Ok(Arc::new(Self {
-            id: inside::unique(),
+            id: unique(),
             domain_id,
             participant_id,
             config: config.clone(),
@@ -449,7 +450,7 @@ impl Host for Driver {
     fn interrupt(&self) {
         // What `done` looks at was written before, and whoever waits says so before it asks `done`.
         fence(SeqCst);
-        let own = inside::this_thread();
+        let own = this_thread();
         let waits = |thread: u64| ![0, own].contains(&thread);
         if waits(self.seat.leading()) || waits(self.pumping.load(SeqCst)) {
             self.seat.interrupt();
@@ -506,8 +507,8 @@ impl Host for Driver {
             // A panic there has been told already.
             let _ = thread.join();
         }
-        self.seat.wait_until_left(inside::this_thread());
-        self.ring_seat.wait_until_left(inside::this_thread());
+        self.seat.wait_until_left(this_thread());
+        self.ring_seat.wait_until_left(this_thread());
     }
 
     fn found(&self, participant: &ParticipantData) {

@@ -8,12 +8,13 @@ use std::time::Duration;
 use udp::{ReceiveError, Received, Receiver, Socket, Wait};
 use wire::Instant;
 
-use crate::driver::inside::{self, Duty, Inside};
+use crate::driver::inside::{Duty, Inside};
 use crate::driver::lead::{Asked, Role, Seat, Source};
 use crate::driver::links::{Got, Links};
 use crate::driver::sockets::Sockets;
 use crate::driver::{Driver, clock};
 use crate::host::Engine;
+use crate::thread::this_thread;
 
 /// A callback may wait in a callback that waits, and so on; no deeper than that.
 pub(super) const MAX_DEPTH: usize = 8;
@@ -21,6 +22,8 @@ pub(super) const MAX_DEPTH: usize = 8;
 const BUFFER: usize = 65_536;
 /// How many datagrams are read by a wait whose time is over when it begins.
 const GLANCE: usize = 64;
+/// Who spins asks so often before it looks at the clock.
+const LOOKS: usize = 8;
 /// How long a thread rests after the system refused to receive.
 const REST: Duration = Duration::from_millis(1);
 
@@ -97,7 +100,7 @@ impl Driver {
 
     /// Reads the endpoints' socket on a thread that waits.
     pub(super) fn lead(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
-        let asked = self.seat.ask(inside::this_thread(), until, done, &|| self.wake_reader());
+        let asked = self.seat.ask(this_thread(), until, done, &|| self.wake_reader());
         let role = match asked {
             Asked::Refused => return false,
             Asked::Done => return true,
@@ -133,7 +136,7 @@ impl Driver {
             links.wake();
             true
         };
-        let role = match self.ring_seat.ask(inside::this_thread(), until, done, &wake) {
+        let role = match self.ring_seat.ask(this_thread(), until, done, &wake) {
             Asked::Refused => return false,
             Asked::Done => return true,
             Asked::Granted(role) => role,
@@ -150,7 +153,7 @@ impl Driver {
         let (Some(links), Some(engine)) = (&self.links, self.engine()) else { return false };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
         let mut role = Role { source: Source::Rings(Arc::clone(links)), buffer, engine, rests: true };
-        let pumping = self.ring_pumping.swap(inside::this_thread(), SeqCst);
+        let pumping = self.ring_pumping.swap(this_thread(), SeqCst);
         fence(SeqCst);
         self.read_rings_until(&mut role, until, done);
         self.ring_pumping.store(pumping, SeqCst);
@@ -198,7 +201,7 @@ impl Driver {
         };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
         let mut role = Role { source: Source::Socket(receiver), buffer, engine, rests: true };
-        let pumping = self.pumping.swap(inside::this_thread(), SeqCst);
+        let pumping = self.pumping.swap(this_thread(), SeqCst);
         let reader = self.timer.set_reader(until);
         fence(SeqCst);
         while !done() && !self.is_closing() {
@@ -221,14 +224,14 @@ impl Driver {
 
     /// One datagram; or why there was none.
     fn read_one(&self, role: &mut Role, duty: Duty, wait: Wait) -> Option<End> {
+        let _inside = Inside::enter(self.id, duty);
         if role.rests {
-            let _inside = Inside::enter(self.id, duty);
             role.engine.on_rest();
         }
         let receiver = match &role.source {
             Source::Socket(receiver) => receiver,
             Source::Rings(links) => {
-                return self.read_ring(links, &mut role.buffer, &*role.engine, duty, wait);
+                return Self::read_ring(links, &mut role.buffer, &*role.engine, wait);
             }
         };
         match self.receive(receiver, &mut role.buffer, duty, wait) {
@@ -237,7 +240,6 @@ impl Driver {
                     return Some(End::Stopped);
                 }
                 let octets = role.buffer.get(..datagram.octets).unwrap_or_default();
-                let _inside = Inside::enter(self.id, duty);
                 match datagram.details.time.map(clock::timestamp) {
                     Some(received) => role.engine.on_datagram_at(datagram.source, octets, received),
                     None => role.engine.on_datagram(datagram.source, octets),
@@ -270,9 +272,11 @@ impl Driver {
         if duty == Duty::Reader && wait == Wait::Forever && !spin.is_zero() {
             let begun = std::time::Instant::now();
             while begun.elapsed() < spin {
-                match receiver.receive(buffer, Wait::No) {
-                    Ok(Received::TimedOut) => std::hint::spin_loop(),
-                    received => return received,
+                for _ in 0..LOOKS {
+                    match receiver.receive(buffer, Wait::No) {
+                        Ok(Received::TimedOut) => std::hint::spin_loop(),
+                        received => return received,
+                    }
                 }
             }
         }
@@ -280,19 +284,11 @@ impl Driver {
     }
 
     /// One datagram of a ring; or why there was none.
-    fn read_ring(
-        &self,
-        links: &Links,
-        buffer: &mut [u8],
-        engine: &dyn Engine,
-        duty: Duty,
-        wait: Wait,
-    ) -> Option<End> {
+    fn read_ring(links: &Links, buffer: &mut [u8], engine: &dyn Engine, wait: Wait) -> Option<End> {
         if links.is_closed() {
             return Some(End::Stopped);
         }
         if let Some(got) = links.receive(buffer) {
-            let _inside = Inside::enter(self.id, duty);
             match got {
                 Got::Copied(len) => engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default()),
                 Got::Kept(buffer, len) => engine.on_kept_datagram(NOWHERE, &buffer, len),

@@ -43,7 +43,7 @@ use routes::{Routes, Snapshot};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
 use work::Work;
-use writer::{OwnDatagram, WriterCell};
+use writer::{OwnDatagram, WriterCell, WriterState};
 
 /// See the module.
 pub(crate) struct Node {
@@ -356,21 +356,18 @@ impl Node {
         let mut news = StatusMask::NONE;
         loop {
             let now = work.now(self.host());
-            let mut transmit = std::mem::take(&mut work.transmit);
-            let looked = cell.look(now, &mut transmit);
+            let looked = cell.look(now, &mut work.transmit);
             news |= looked.news;
             if looked.sends {
-                self.send(Channel::User, &transmit);
-                if transmit.paths().contains(&Path::IN_PROCESS) {
+                self.send(Channel::User, &work.transmit);
+                if work.transmit.paths().contains(&Path::IN_PROCESS) {
                     let mut own = std::mem::take(&mut work.own);
-                    own.set(&transmit);
+                    own.set(&work.transmit);
                     self.deliver_own(&own, work);
                     work.own = own;
                 }
-            }
-            transmit.clear();
-            work.transmit = transmit;
-            if !looked.sends {
+                work.transmit.clear();
+            } else {
                 if looked.holds {
                     self.held.add(cell);
                 }
@@ -402,16 +399,16 @@ impl Node {
             }
             news
         };
-        self.send_of(cell, work);
+        self.send_of(cell, None, work);
         cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 
-    /// Sends what a writer has to send, and sets its alarm.
-    fn send_of(&self, cell: &Arc<WriterCell>, work: &mut Work) {
+    /// Sends what a writer has to send, and sets its alarm. Whoever has it locked hands that in.
+    fn send_of(&self, cell: &Arc<WriterCell>, state: Option<MutexGuard<'_, WriterState>>, work: &mut Work) {
         let now = work.now(self.host());
         let carry = |datagram: &mut _| self.held.carry(self.max_datagram, datagram);
-        let looked = cell.send(self.host(), now, carry, |own| self.deliver_own(own, work));
+        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };

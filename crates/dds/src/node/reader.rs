@@ -87,7 +87,7 @@ impl ReaderCell {
         if cache.wants_resume() {
             rtps.resume(now, &mut cache.sink(now));
         }
-        let sends = rtps.poll_transmit(now, out);
+        let sends = rtps.poll_timeout() <= now.monotonic && rtps.poll_transmit(now, out);
         let timeout = rtps.poll_timeout().min(cache.poll_timeout());
         Looked { sends, holds: rtps.holds(), timeout, news: cache.take_status_news() }
     }

@@ -8,7 +8,7 @@ use wire::{Duration, EntityId, Guid, Now};
 
 use super::Node;
 use super::reader::{ReaderCell, ReaderState};
-use super::routes::Routes;
+use super::routes::{Route as Matched, Routes};
 use super::work::Work;
 use super::writer::{OwnDatagram, WriterCell, WriterState};
 use crate::bytes::Bytes;
@@ -33,12 +33,14 @@ pub(super) struct Router<'a> {
     /// The datagram, if it is one of our own.
     own: Option<&'a OwnDatagram>,
     work: &'a mut Work,
+    /// The writer that was looked for last: most datagrams are of one.
+    last: Option<(Guid, &'a Matched)>,
     held: Held<'a>,
 }
 
 impl<'a> Router<'a> {
     pub(super) const fn new(node: &'a Node, routes: &'a Routes, now: Now, work: &'a mut Work) -> Self {
-        Self { node, routes, now, waited: None, buffer: None, own: None, work, held: Held::None }
+        Self { node, routes, now, waited: None, buffer: None, own: None, work, last: None, held: Held::None }
     }
 
     /// The datagram was in this host for so long before.
@@ -105,7 +107,14 @@ impl Route for Router<'_> {
             }
             return;
         }
-        let Some(route) = self.routes.matched.get(&writer) else { return };
+        let route = match self.last {
+            Some((last, route)) if last == writer => route,
+            _ => {
+                let Some(route) = self.routes.matched.get(&writer) else { return };
+                self.last = Some((writer, route));
+                route
+            }
+        };
         if let Some(lease) = &route.lease
             && route::shows_life(submessage)
             && lease.hear(now.monotonic)

@@ -1,14 +1,14 @@
 //! Who wants to know of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, fence};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Mutex, Weak};
-use std::thread::{self, ThreadId};
 
 use dcps::status::StatusMask;
 
 use super::work::Work;
 use crate::lock::{lock, try_lock};
+use crate::thread::this_thread;
 
 /// Something that waits for conditions.
 pub(crate) trait Waiter: Send + Sync {
@@ -28,8 +28,8 @@ pub(crate) struct Watch {
     callback: Mutex<Option<Callback>>,
     /// Held during a call, so that calls of one entity follow each other.
     turn: Mutex<()>,
-    /// The thread that is in the callback.
-    caller: Mutex<Option<ThreadId>>,
+    /// The number of the thread that is in the callback, or 0.
+    caller: AtomicU64,
     waiting: AtomicUsize,
     waiters: Mutex<Vec<Weak<dyn Waiter>>>,
     /// Statuses that the entity's StatusCondition counts.
@@ -47,7 +47,7 @@ impl Default for Watch {
             due: AtomicU32::new(0),
             callback: Mutex::default(),
             turn: Mutex::default(),
-            caller: Mutex::default(),
+            caller: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             waiters: Mutex::default(),
             enabled: AtomicU32::new(u32::MAX),
@@ -65,7 +65,8 @@ impl Watch {
 
     /// True on the thread that is in the callback.
     pub(crate) fn is_calling(&self) -> bool {
-        *lock(&self.caller) == Some(thread::current().id())
+        // Only what this thread itself has stored can be its number.
+        self.caller.load(Relaxed) == this_thread()
     }
 
     /// Sets what `find` gives: the callback, and what it wants. Says whether there was one before, and is one now. A call of the former
@@ -135,10 +136,10 @@ impl Watch {
             let due = StatusMask(self.due.swap(0, SeqCst));
             let callback = lock(&self.callback).clone();
             if let Some(callback) = callback {
-                *lock(&self.caller) = Some(thread::current().id());
+                self.caller.store(this_thread(), Relaxed);
                 // The panic message was printed; the entity goes on working.
                 let _ = catch_unwind(AssertUnwindSafe(|| callback(due)));
-                *lock(&self.caller) = None;
+                self.caller.store(0, Relaxed);
             }
             drop(turn);
             // Whoever found the turn taken has said before what is due.

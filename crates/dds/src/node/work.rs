@@ -43,17 +43,18 @@ pub(crate) struct Work {
 }
 
 thread_local! {
-    static SPARE: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+    #[expect(clippy::vec_box, reason = "a work is moved with each command")]
+    static SPARE: RefCell<Vec<Box<Work>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Work {
     /// An empty one; callbacks that call again get one of their own.
-    pub(crate) fn take() -> Self {
+    pub(crate) fn take() -> Box<Self> {
         SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
     /// Gives it back when all is done.
-    pub(crate) fn give(mut self) {
+    pub(crate) fn give(mut self: Box<Self>) {
         self.time = None;
         SPARE.with_borrow_mut(|spare| spare.push(self));
     }

@@ -204,19 +204,23 @@ impl Node {
             let blocked = match result {
                 Ok(number) => {
                     let liveliness = state.machine.qos().endpoint.liveliness;
+                    let by_participant = liveliness.kind == LivelinessKind::ManualByParticipant;
                     let timeout = state.machine.poll_timeout();
-                    drop(state);
-                    if timeout > now.monotonic && liveliness.kind != LivelinessKind::ManualByParticipant {
+                    if timeout > now.monotonic && !by_participant {
+                        drop(state);
                         // It waits for company.
                         self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
                         return Ok(number);
                     }
                     self.command(|work| {
                         work.set_time(Some(now));
-                        if liveliness.kind == LivelinessKind::ManualByParticipant {
+                        let mut state = Some(state);
+                        if by_participant {
+                            // All writers of the participant are told, one after the other.
+                            state = None;
                             self.assert_by(cell, liveliness.lease_duration, now, work);
                         }
-                        self.send_of(cell, work);
+                        self.send_of(cell, state, work);
                     });
                     return Ok(number);
                 }
@@ -232,7 +236,7 @@ impl Node {
             // Whatever waits for company leaves now: only what was sent can be acknowledged.
             state.machine.rtps_mut().ask(now);
             drop(state);
-            self.command(|work| self.send_of(cell, work));
+            self.command(|work| self.send_of(cell, None, work));
             let timeout = until.min(cell.lock().machine.poll_timeout().max(now.monotonic.after(RETRY)));
             self.wait_until(cell, timeout, |state| state.deleted || news(state) != seen);
         }

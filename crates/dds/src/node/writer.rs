@@ -1,6 +1,7 @@
 //! A writer behind its lock, and the send token that keeps its datagrams in order.
 //!
-//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder.
+//! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder. Nobody waits
+//! for the token with the lock held: whoever writes tries it.
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -144,12 +145,13 @@ impl WriterCell {
         self.priority.store(priority, Ordering::Relaxed);
     }
 
-    /// Sends what the machine has to send; it is `now` at the beginning. `carry` may let each datagram take something along;
+    /// Sends what the machine has to send; it is `now` at the beginning, and `state` is its lock if it is held. `carry` may let each datagram take something along;
     /// those for readers of our own participant go to `deliver`, in order. `None` if another thread is at it: it sees what is new.
     pub(crate) fn send(
         &self,
         host: &dyn Host,
         mut now: Now,
+        mut state: Option<MutexGuard<'_, WriterState>>,
         mut carry: impl FnMut(&mut Transmit<Bytes>),
         mut deliver: impl FnMut(&OwnDatagram),
     ) -> Option<Looked> {
@@ -161,9 +163,11 @@ impl WriterCell {
                 if looked.is_some() {
                     now = host.now();
                 }
-                looked = Some(self.send_all(host, &mut now, &mut out, &mut carry, &mut deliver));
+                looked =
+                    Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
             }
             drop(out);
+            state = None;
             // Left between the last look and the end of holding?
             if !self.left.load(Ordering::SeqCst) {
                 return looked;
@@ -175,11 +179,16 @@ impl WriterCell {
         &self,
         host: &dyn Host,
         now: &mut Now,
+        state: Option<MutexGuard<'_, WriterState>>,
         out: &mut Outgoing,
         carry: &mut impl FnMut(&mut Transmit<Bytes>),
         deliver: &mut impl FnMut(&OwnDatagram),
     ) -> Looked {
         let mut polls = 0_u32;
+        // When to look again, once there is nothing more to send.
+        let mut rests_until = None;
+        // Nothing is sent or handed on with it held.
+        let mut held = state.filter(|_| out.stuck.is_none() && out.own.is_empty());
         loop {
             let was_message = out.stuck.is_some() && out.transmit.is_message();
             if !out.finish(host) {
@@ -194,18 +203,24 @@ impl WriterCell {
                 datagram.values.clear();
                 out.spare.push(datagram);
             }
+            if let Some(timeout) = rests_until {
+                return Looked { timeout, stuck: false };
+            }
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(SAME_TIME) {
                 *now = host.now();
             }
-            let mut state = self.lock();
+            let mut state = held.take().unwrap_or_else(|| self.lock());
             if state.deleted {
                 return Looked { timeout: Instant::NEVER, stuck: false };
             }
             if !state.machine.rtps_mut().poll_transmit(*now, &mut out.transmit) {
                 return Looked { timeout: state.machine.poll_timeout(), stuck: false };
             }
+            let timeout = state.machine.poll_timeout();
             drop(state);
+            // After a message of a flow there may be more than was known before it had left.
+            rests_until = (timeout > now.monotonic && !out.transmit.is_message()).then_some(timeout);
             carry(&mut out.transmit);
             out.stuck = Some(0);
         }

@@ -164,18 +164,22 @@ impl ReaderEntity {
     }
 
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's (DDS 1.4, 2.2.4.2.3).
-    fn dispatch(self: &Arc<Self>, due: StatusMask) {
+    fn dispatch(self: Arc<Self>, due: StatusMask) {
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
-        let reader = RawDataReader::of(Arc::clone(self), subscriber.clone());
-        for bit in BITS {
+        let reader = RawDataReader::of(self, subscriber);
+        for bit in BITS.into_iter().filter(|bit| due.intersects(*bit)) {
             // What was read meanwhile is no change any more; but of the data a part may have been taken.
-            let is_due = bit == StatusMask::DATA_AVAILABLE || self.status_changes().intersects(bit);
-            if !due.intersects(bit) || !is_due {
+            if bit != StatusMask::DATA_AVAILABLE && !reader.entity().status_changes().intersects(bit) {
                 continue;
             }
-            match self.listening.listener_for(bit) {
+            match reader.entity().listening.listener_for(bit) {
+                Some(listener) if bit == StatusMask::DATA_AVAILABLE => {
+                    reader.settle_data_available();
+                    // It is the last one.
+                    return listener.on_data_available_of(reader);
+                }
                 Some(listener) => call(&*listener, &reader, bit),
-                None => subscriber.entity().call(bit, |listener| call(listener, &reader, bit)),
+                None => reader.get_subscriber().entity().call(bit, |listener| call(listener, &reader, bit)),
             }
         }
     }

@@ -58,6 +58,12 @@ pub trait DataReaderListener<T>: Send + Sync {
 /// Called when a status of some reader changes that the reader's own listener is not for.
 pub trait AnyDataReaderListener: Send + Sync {
     callbacks!(RawDataReader);
+
+    /// As [`AnyDataReaderListener::on_data_available`], which it calls, with a handle that nobody else needs any more.
+    #[doc(hidden)]
+    fn on_data_available_of(&self, reader: RawDataReader) {
+        self.on_data_available(&reader);
+    }
 }
 
 /// The listener of a Subscriber, for all its readers.
@@ -74,6 +80,9 @@ pub(super) struct Typed<T>(pub(super) Arc<dyn DataReaderListener<T>>);
 impl<T: Send + Sync> AnyDataReaderListener for Typed<T> {
     fn on_data_available(&self, reader: &RawDataReader) {
         self.0.on_data_available(&DataReader::of(reader.clone()));
+    }
+    fn on_data_available_of(&self, reader: RawDataReader) {
+        self.0.on_data_available(&DataReader::of(reader));
     }
     fn on_requested_deadline_missed(&self, reader: &RawDataReader, status: DeadlineMissed) {
         self.0.on_requested_deadline_missed(&DataReader::of(reader.clone()), status);

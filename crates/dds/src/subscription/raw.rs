@@ -111,8 +111,9 @@ impl RawDataReader {
     pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
         if let Some(cell) = self.entity.enabled() {
             let mut state = cell.lock();
-            let payloads = samples.into_iter().flat_map(|sample| [sample.payload, sample.key]);
-            payloads.flatten().for_each(|payload| state.cache.recycle(payload));
+            for Octets { payload, key, .. } in samples {
+                payload.into_iter().chain(key).for_each(|payload| state.cache.recycle(payload));
+            }
         }
     }
 

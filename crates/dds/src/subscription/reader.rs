@@ -319,9 +319,10 @@ impl<T: SampleType> DataReader<T> {
         }
         let mut octets = LIST.take();
         let result = access(&mut octets);
-        if !octets.is_empty() {
+        if octets.iter().any(Octets::has_buffer) {
             self.raw.recycle(octets.drain(..));
         }
+        octets.clear();
         LIST.set(octets);
         result
     }

@@ -20,7 +20,6 @@ use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, 
 use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
-use order::Held;
 use reassembly::Run;
 use writer_proxy::WriterProxy;
 
@@ -114,6 +113,7 @@ pub enum SamplePayload<'a> {
 
 impl SamplePayload<'_> {
     /// How many octets there are.
+    #[inline]
     pub fn size(&self) -> usize {
         match self {
             Self::Value(value) => value.size(),
@@ -122,6 +122,7 @@ impl SamplePayload<'_> {
     }
 
     /// The octets.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::None => &[],
@@ -259,6 +260,7 @@ impl Store {
         }
     }
 
+    #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.held_bytes.saturating_add(more) <= self.config.byte_limit
     }
@@ -378,19 +380,30 @@ impl Reader {
             self.store.counters.unmatched += 1;
             return;
         };
-        let inline_qos = self.inline_qos(data.inline_qos.as_ref());
         let Some(proxy) = self.writers.get_mut(index) else { return };
-        let Some(inline_qos) = inline_qos else {
-            return proxy.give_up(data.sequence_number, &mut self.store, sink);
+        let mut sample = Sample {
+            writer: proxy.guid,
+            sequence_number: data.sequence_number,
+            source_timestamp: source.timestamp,
+            inline_qos: InlineQos::default(),
+            is_key: data.payload.is_some_and(|payload| payload.is_key),
+            payload,
         };
-        let is_key = data.payload.is_some_and(|payload| payload.is_key);
-        let held = Held { timestamp: source.timestamp, inline_qos, is_key, payload };
-        if held.payload.size() > self.config.max_sample_size as usize {
+        if let Some(list) = &data.inline_qos {
+            match InlineQos::read(list) {
+                Ok(read) => sample.inline_qos = read,
+                Err(_) => {
+                    self.store.counters.bad_inline_qos += 1;
+                    return proxy.give_up(data.sequence_number, &mut self.store, sink);
+                }
+            }
+        }
+        if sample.payload.size() > self.config.max_sample_size as usize {
             self.store.counters.too_large += 1;
             return proxy.give_up(data.sequence_number, &mut self.store, sink);
         }
         let before = proxy.next();
-        proxy.receive(data.sequence_number, held, &mut self.store, sink);
+        proxy.receive(&mut sample, &mut self.store, sink);
         if proxy.next() > before {
             proxy.delivered_at = Some(now.monotonic);
         }
@@ -468,6 +481,7 @@ impl Reader {
         self.writers.iter().map(WriterProxy::due).min().unwrap_or(Instant::NEVER)
     }
 
+    #[inline]
     fn position(&self, writer: Guid) -> Result<usize, usize> {
         match self.writers.as_slice() {
             [only] if only.guid == writer => Ok(0),
@@ -496,10 +510,15 @@ impl Reader {
     }
 
     /// Keeps the byte limit after buffers have grown.
+    #[inline]
     fn make_room(&mut self, index: usize, now: Instant) {
         if !self.store.has_room(0) {
-            self.reserve(index, 0, now);
+            self.throw_out(index, now);
         }
+    }
+
+    fn throw_out(&mut self, index: usize, now: Instant) {
+        self.reserve(index, 0, now);
         if !self.store.has_room(0)
             && let Some(proxy) = self.writers.get_mut(index)
         {

@@ -4,29 +4,49 @@ use alloc::vec::Vec;
 use core::mem::size_of;
 
 use wire::parameter::InlineQos;
-use wire::{SequenceNumber, Timestamp};
+use wire::{Guid, SequenceNumber, Timestamp};
 
-use super::SamplePayload;
+use super::{Sample, SamplePayload};
 
 /// Numbers ahead of the next expected one that can be kept; what is further ahead is asked for later.
 pub(super) const REACH: u64 = 8_192;
 /// GAPs ahead that are remembered, the nearest ones. What does not fit is asked for again, and the writer repeats the GAP.
 const GAPS: usize = 256;
 
-/// A sample that was received, apart from its number.
+/// A sample that waits, apart from its writer and its number.
 #[derive(Debug, Default)]
-pub(super) struct Held<'a> {
-    pub(super) timestamp: Option<Timestamp>,
-    pub(super) inline_qos: InlineQos,
-    pub(super) is_key: bool,
-    pub(super) payload: SamplePayload<'a>,
+pub(super) struct Held {
+    timestamp: Option<Timestamp>,
+    inline_qos: InlineQos,
+    is_key: bool,
+    payload: SamplePayload<'static>,
 }
 
-impl Held<'_> {
+impl Held {
+    /// A sample with a payload that can be kept.
+    pub(super) fn new(sample: &Sample<'_>, payload: SamplePayload<'static>) -> Self {
+        let Sample { source_timestamp, inline_qos, is_key, .. } = *sample;
+        Self { timestamp: source_timestamp, inline_qos, is_key, payload }
+    }
+
+    pub(super) fn into_sample(self, writer: Guid, sequence_number: SequenceNumber) -> Sample<'static> {
+        let Self { timestamp, inline_qos, is_key, payload } = self;
+        Sample { writer, sequence_number, source_timestamp: timestamp, inline_qos, is_key, payload }
+    }
+
+    pub(super) fn into_payload(self) -> SamplePayload<'static> {
+        self.payload
+    }
+
     /// Octets that it takes while it waits.
     pub(super) fn cost(&self) -> usize {
+        Self::cost_of(&self.payload)
+    }
+
+    /// Octets that a sample with this payload takes while it waits, those that lie in a datagram apart.
+    pub(super) fn cost_of(payload: &SamplePayload<'_>) -> usize {
         size_of::<(SequenceNumber, Self)>()
-            + match &self.payload {
+            + match payload {
                 SamplePayload::Owned(buffer) => buffer.capacity(),
                 SamplePayload::Value(value) => value.size(),
                 SamplePayload::None | SamplePayload::Datagram(_) => 0,
@@ -39,7 +59,7 @@ pub(super) struct Order {
     /// Everything below was delivered or will never come.
     next: SequenceNumber,
     /// Sorted by number, all `next` or more.
-    waiting: VecDeque<(SequenceNumber, Held<'static>)>,
+    waiting: VecDeque<(SequenceNumber, Held)>,
     /// Ranges that will never come: sorted, apart from each other, all ending after `next`.
     gaps: Vec<(SequenceNumber, SequenceNumber)>,
 }
@@ -59,8 +79,19 @@ impl Order {
     }
 
     /// True if this number was delivered, waits, or will never come.
+    #[inline]
     pub(super) fn knows(&self, number: SequenceNumber) -> bool {
-        number < self.next || self.find(number).is_ok() || self.gap_at(number).is_some()
+        number < self.next || (!self.is_plain() && self.knows_ahead(number))
+    }
+
+    fn knows_ahead(&self, number: SequenceNumber) -> bool {
+        self.find(number).is_ok() || self.gap_at(number).is_some()
+    }
+
+    /// Nothing is known of what is ahead.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.waiting.is_empty() && self.gaps.is_empty()
     }
 
     /// `number` was delivered without waiting.
@@ -69,14 +100,19 @@ impl Order {
     }
 
     /// Keeps a change until it is its turn.
-    pub(super) fn insert(&mut self, number: SequenceNumber, held: Held<'static>) {
+    pub(super) fn insert(&mut self, number: SequenceNumber, held: Held) {
         if let Err(index) = self.find(number) {
             self.waiting.insert(index, (number, held));
         }
     }
 
     /// Takes the change whose turn it is, if it is here.
-    pub(super) fn take_next(&mut self) -> Option<(SequenceNumber, Held<'static>)> {
+    #[inline]
+    pub(super) fn take_next(&mut self) -> Option<(SequenceNumber, Held)> {
+        if self.is_plain() { None } else { self.take_ahead() }
+    }
+
+    fn take_ahead(&mut self) -> Option<(SequenceNumber, Held)> {
         while let Some((start, end)) = self.gaps.first().copied()
             && start <= self.next
         {
@@ -94,7 +130,7 @@ impl Order {
     }
 
     /// Puts back what `take_next` gave.
-    pub(super) fn put_back(&mut self, number: SequenceNumber, held: Held<'static>) {
+    pub(super) fn put_back(&mut self, number: SequenceNumber, held: Held) {
         self.next = number;
         self.waiting.push_front((number, held));
     }
@@ -161,13 +197,13 @@ impl Order {
     }
 
     /// Takes out the change that is furthest ahead; the one whose turn it is only if `all` says so.
-    pub(super) fn evict(&mut self, all: bool) -> Option<(SequenceNumber, Held<'static>)> {
+    pub(super) fn evict(&mut self, all: bool) -> Option<(SequenceNumber, Held)> {
         let next = self.next;
         self.waiting.pop_back_if(|(number, _)| all || *number > next)
     }
 
     /// Takes out everything and goes on at `next`.
-    pub(super) fn restart(&mut self, next: SequenceNumber) -> impl Iterator<Item = Held<'static>> + '_ {
+    pub(super) fn restart(&mut self, next: SequenceNumber) -> impl Iterator<Item = Held> + '_ {
         self.next = next;
         self.gaps.clear();
         self.waiting.drain(..).map(|(_, held)| held)

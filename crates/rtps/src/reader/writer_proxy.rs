@@ -157,13 +157,9 @@ impl WriterProxy {
         wait
     }
 
-    pub(super) fn receive(
-        &mut self,
-        number: SequenceNumber,
-        mut held: Held<'_>,
-        store: &mut Store,
-        sink: &mut impl Sink,
-    ) {
+    #[inline]
+    pub(super) fn receive(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
+        let number = sample.sequence_number;
         if self.is_known(number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
@@ -172,18 +168,18 @@ impl WriterProxy {
             return;
         }
         if !self.reliable {
-            return self.receive_best_effort(number, held, store, sink);
+            return self.receive_best_effort(sample, store, sink);
         }
         if number == self.order.next() && !self.blocked {
             self.started = true;
-            if self.offer(number, &mut held, store, sink) == Accept::Taken {
+            if offer(sample, store, sink) == Accept::Taken {
                 self.skipped_from = None;
                 self.order.delivered(number);
                 return self.drain(store, sink);
             }
             self.blocked = true;
         }
-        self.hold(number, held, store);
+        self.hold(sample, store);
     }
 
     /// True if a change is not to be taken (again). A best-effort writer has no HEARTBEAT that could put a reader back which a
@@ -206,19 +202,14 @@ impl WriterProxy {
         self.drain(store, sink);
     }
 
-    fn receive_best_effort(
-        &mut self,
-        number: SequenceNumber,
-        mut held: Held<'_>,
-        store: &mut Store,
-        sink: &mut impl Sink,
-    ) {
+    fn receive_best_effort(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
+        let number = sample.sequence_number;
         if self.started && number > self.order.next() {
             self.report_lost(self.order.next(), number, store, sink);
         }
         self.started = true;
         self.order.delivered(number);
-        if self.offer(number, &mut held, store, sink) == Accept::Full {
+        if offer(sample, store, sink) == Accept::Full {
             self.report_lost(number, number.next(), store, sink);
         }
         self.forget_assemblies(store);
@@ -289,10 +280,17 @@ impl WriterProxy {
         store.counters.assembled += 1;
         let (timestamp, inline_qos, is_key) = (assembly.timestamp, assembly.inline_qos, assembly.is_key);
         let spare = store.buffer(fragment.sample_size as usize);
-        let (sample, spare, runs) = assembly.finish(spare);
+        let (octets, spare, runs) = assembly.finish(spare);
         store.recycle_assembly(spare, runs);
-        let held = Held { timestamp, inline_qos, is_key, payload: SamplePayload::Owned(sample) };
-        self.receive(number, held, store, sink);
+        let mut sample = Sample {
+            writer: self.guid,
+            sequence_number: number,
+            source_timestamp: timestamp,
+            inline_qos,
+            is_key,
+            payload: SamplePayload::Owned(octets),
+        };
+        self.receive(&mut sample, store, sink);
     }
 
     pub(super) fn on_heartbeat(
@@ -479,42 +477,18 @@ impl WriterProxy {
         }
     }
 
-    fn offer(
-        &self,
-        number: SequenceNumber,
-        held: &mut Held<'_>,
-        store: &mut Store,
-        sink: &mut impl Sink,
-    ) -> Accept {
-        let mut sample = Sample {
-            writer: self.guid,
-            sequence_number: number,
-            source_timestamp: held.timestamp,
-            inline_qos: held.inline_qos,
-            is_key: held.is_key,
-            payload: core::mem::take(&mut held.payload),
-        };
-        let accept = sink.deliver(&mut sample);
-        match (accept, sample.payload) {
-            (Accept::Full, payload) => {
-                store.counters.full += 1;
-                held.payload = payload;
-            }
-            (Accept::Taken, SamplePayload::Owned(buffer)) => store.recycle(buffer),
-            (Accept::Taken, _) => {}
-        }
-        accept
-    }
-
     /// Delivers what has come into order.
+    #[inline]
     fn drain(&mut self, store: &mut Store, sink: &mut impl Sink) {
         while !self.blocked
-            && let Some((number, mut held)) = self.order.take_next()
+            && let Some((number, held)) = self.order.take_next()
         {
             let cost = held.cost();
-            if self.offer(number, &mut held, store, sink) == Accept::Full {
+            let mut sample = held.into_sample(self.guid, number);
+            if offer(&mut sample, store, sink) == Accept::Full {
                 self.blocked = true;
-                self.order.put_back(number, held);
+                let payload = core::mem::take(&mut sample.payload);
+                self.order.put_back(number, Held::new(&sample, payload));
             } else {
                 self.skipped_from = None;
                 store.held_bytes = store.held_bytes.saturating_sub(cost);
@@ -558,4 +532,16 @@ impl WriterProxy {
         store.counters.lost = store.counters.lost.saturating_add(count);
         sink.lost(self.guid, first, count);
     }
+}
+
+/// Hands a sample on. The payload stays with one that is refused.
+#[inline]
+fn offer(sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) -> Accept {
+    let accept = sink.deliver(sample);
+    if accept == Accept::Full {
+        store.counters.full += 1;
+    } else if let SamplePayload::Owned(buffer) = &mut sample.payload {
+        store.recycle(core::mem::take(buffer));
+    }
+    accept
 }

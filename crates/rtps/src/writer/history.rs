@@ -176,6 +176,7 @@ impl<P: Payload> History<P> {
     }
 
     /// The place of the first record whose number is `number` or more.
+    #[inline]
     fn index_of(&self, number: SequenceNumber) -> usize {
         let len = self.records.len();
         let Some(first) = self.records.front().map(|record| record.number) else { return 0 };
@@ -326,7 +327,14 @@ impl<P: Payload> History<P> {
     }
 
     /// Forgets every change before `number`.
+    #[inline]
     pub(crate) fn remove_before(&mut self, number: SequenceNumber) {
+        if self.records.front().is_some_and(|record| record.number < number) {
+            self.drop_before(number);
+        }
+    }
+
+    fn drop_before(&mut self, number: SequenceNumber) {
         while let Some(record) = self.records.pop_front_if(|record| record.number < number) {
             match record.place {
                 Place::Removed => self.removed = self.removed.saturating_sub(1),

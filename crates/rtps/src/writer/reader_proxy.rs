@@ -20,6 +20,8 @@ pub(crate) struct ReaderProxy {
     pub(crate) reliable: bool,
     pub(crate) paths: Vec<Path>,
     direct: Option<Path>,
+    /// Largest datagram that all of its paths carry.
+    max_datagram: u32,
     /// Fresh changes go along a flow that was admitted for it: a contract takes the place of the window.
     pub(crate) is_flow: bool,
     /// Most octets on the way to this reader, unacknowledged.
@@ -76,6 +78,7 @@ impl ReaderProxy {
             guid: reader.guid,
             reliable: reader.reliable,
             is_flow: is_flow(&reader.paths),
+            max_datagram: smallest(reader.paths.iter().chain(&reader.direct)),
             paths: reader.paths,
             direct: reader.direct,
             window,
@@ -107,6 +110,7 @@ impl ReaderProxy {
     /// New paths, for instance because its addresses changed.
     pub(crate) fn set_paths(&mut self, paths: Vec<Path>, direct: Option<Path>) {
         self.is_flow = is_flow(&paths);
+        self.max_datagram = smallest(paths.iter().chain(&direct));
         self.paths = paths;
         self.direct = direct;
         self.heartbeat_due = self.reliable;
@@ -123,24 +127,21 @@ impl ReaderProxy {
     }
 
     /// Largest datagram that all of its paths carry.
-    pub(crate) fn max_datagram(&self) -> u32 {
-        self.paths
-            .iter()
-            .chain(&self.direct)
-            .map(|path| path.max_datagram)
-            .min()
-            .unwrap_or(Path::MAX_DATAGRAM)
+    pub(crate) const fn max_datagram(&self) -> u32 {
+        self.max_datagram
     }
 
     /// Largest datagram of fresh changes.
+    #[inline]
     pub(crate) fn fresh_datagram(&self) -> u32 {
         if !self.is_flow {
-            return self.max_datagram();
+            return self.max_datagram;
         }
-        self.paths.iter().map(|path| path.max_datagram).min().unwrap_or(Path::MAX_DATAGRAM)
+        smallest(self.paths.iter())
     }
 
     /// True if `cost` more octets may be under way, behind `offset` and `fragment` fragments. A single datagram always may.
+    #[inline]
     pub(crate) fn has_window(&self, offset: u64, fragment: u32, cost: u64) -> bool {
         if !self.reliable || self.is_flow || (fragment > 0 && !self.acks_fragments) {
             return true;
@@ -289,6 +290,11 @@ impl ReaderProxy {
     pub(crate) fn forget_fragments(&mut self, number: SequenceNumber) {
         self.fragments.retain(|(held, _)| *held != number);
     }
+}
+
+/// Largest datagram that all of these carry.
+fn smallest<'a>(paths: impl Iterator<Item = &'a Path>) -> u32 {
+    paths.map(|path| path.max_datagram).min().unwrap_or(Path::MAX_DATAGRAM)
 }
 
 fn is_flow(paths: &[Path]) -> bool {

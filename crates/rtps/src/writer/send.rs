@@ -29,10 +29,21 @@ impl<P: Payload> Writer<P> {
             || self.poll_heartbeat(now, out);
         if found {
             out.set_class(self.config.class);
+            self.flush &= self.fresh <= self.last;
+            self.ready = !self.is_at_rest();
         } else {
             self.ready = false;
         }
         found
+    }
+
+    /// True if surely nothing is left to send after a datagram of fresh changes, so that nobody has to ask for the next one.
+    fn is_at_rest(&self) -> bool {
+        self.fresh > self.last
+            && !self.liveliness
+            && self.readers.iter().all(|proxy| {
+                proxy.sent == self.fresh && !proxy.gap_due && !proxy.heartbeat_due && !proxy.has_repairs()
+            })
     }
 
     /// When `poll_transmit` has to be called again at the latest; `NEVER` if only a call of another method can make it necessary.
@@ -237,10 +248,17 @@ impl<P: Payload> Writer<P> {
             _ => None,
         };
         // A sample that is more than octets goes to others and to readers of the same process apart: those lag behind the others.
-        let is_value = self.is_value(record);
+        let is_value = slab.is_none() && self.is_value(record);
         let others = |proxy: &ReaderProxy| !proxy.is_local() && self.is_in_step(proxy);
         let mut local = is_value && !self.readers.iter().any(others);
-        let whole = self.history.payload(record).map_or(0, |(source, _)| source.len());
+        let whole = match is_value {
+            true => self.history.payload(record).map_or(0, |(source, _)| source.len()),
+            false => 0,
+        };
+        let offset = match number == self.fresh {
+            true => record.offset,
+            false => self.history.offset_before(self.fresh),
+        };
         let len = if local { VALUE_DATAGRAM } else { datagram_of(&self.history, record) };
         if !self.readers.iter().any(|proxy| self.is_in_step(proxy) && fits(proxy, len)) {
             // Nobody is in step, or it was laid out for larger paths than there are now: each is served alone.
@@ -253,7 +271,6 @@ impl<P: Payload> Writer<P> {
         if is_message && self.fresh_fragment == 0 && !self.pace.may_begin(now) {
             return Some(false);
         }
-        let offset = self.history.offset_before(self.fresh);
         let mut found = self.choose_recipients(offset, len, is_message, is_value.then_some(local), out);
         if !found && is_value && !local {
             local = true;

@@ -47,12 +47,14 @@ pub(super) const DATA_KEY: u8 = 0x08;
 const DATA_NON_STANDARD: u8 = 0x10;
 
 impl<'a> Data<'a> {
-    /// `None` if the payload is not of the standard's form (flag N).
+    /// False if the payload is not of the standard's form (flag N).
     #[inline]
-    pub(super) fn read(flags: u8, fields: &mut Cursor<'a>) -> Result<Option<Self>, SubmessageReason> {
-        if flags & DATA_NON_STANDARD != 0 {
-            return Ok(None);
-        }
+    pub(super) const fn is_standard(flags: u8) -> bool {
+        flags & DATA_NON_STANDARD == 0
+    }
+
+    #[inline]
+    pub(super) fn read(flags: u8, fields: &mut Cursor<'a>) -> Result<Self, SubmessageReason> {
         let inline_qos_at = inline_qos_position(fields)?;
         let (reader_id, writer_id) = entities(fields)?;
         let sequence_number = change_number(fields)?;
@@ -68,7 +70,7 @@ impl<'a> Data<'a> {
         if payload.is_some_and(|payload| payload.bytes.len() < 4) {
             return Err(SubmessageReason::ShortPayload);
         }
-        Ok(Some(Self { reader_id, writer_id, sequence_number, inline_qos, payload }))
+        Ok(Self { reader_id, writer_id, sequence_number, inline_qos, payload })
     }
 }
 

@@ -84,8 +84,8 @@ pub fn info_timestamp(out: &mut Vec<u8>, timestamp: Option<Timestamp>) {
         None => begin(out, kind::INFO_TS, INVALIDATE, 0),
         Some(timestamp) => {
             let (secs, fraction) = timestamp.to_wire();
-            begin(out, kind::INFO_TS, 0, 8);
-            u32s(out, [secs, fraction]);
+            let octets: [u8; INFO_TIMESTAMP_LEN] = words([start(kind::INFO_TS, 0, 8), secs, fraction]);
+            out.extend_from_slice(&octets);
         }
     }
 }
@@ -109,7 +109,7 @@ pub fn info_source(out: &mut Vec<u8>, source: &Header) {
 /// content) if `header.kind` says there is one, and then calls [`finish_data`] with that position.
 #[inline]
 pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
-    let start = out.len();
+    let at = out.len();
     let inline_qos = header.inline_qos.unwrap_or(&[]);
     let flags = match header.kind {
         PayloadKind::None => 0,
@@ -118,12 +118,19 @@ pub fn begin_data(out: &mut Vec<u8>, header: &DataHeader<'_>) -> usize {
     };
     // Until `finish_data`, the length says where the payload begins.
     let payload_at = DATA_HEADER_LEN.saturating_add(inline_qos.len());
-    begin(out, kind::DATA, flags | inline_qos_flag(header.inline_qos), payload_at);
-    out.extend_from_slice(&[0, 0, 16, 0]);
-    between(out, header.reader_id, header.writer_id);
-    sequence_number(out, header.sequence_number);
+    let (high, low) = header.sequence_number.to_words();
+    let octets: [u8; DATA_HEADER_LEN] = words([
+        start(kind::DATA, flags | inline_qos_flag(header.inline_qos), payload_at),
+        // Extra flags, and 16 octets to the inline QoS.
+        16 << 16,
+        id(header.reader_id),
+        id(header.writer_id),
+        high.cast_unsigned(),
+        low,
+    ]);
+    out.extend_from_slice(&octets);
     out.extend_from_slice(inline_qos);
-    start
+    at
 }
 
 /// Completes the DATA at `start`: pads it to a multiple of four and sets its length; 0 if it is too long for the field, so
@@ -177,11 +184,18 @@ pub fn data_frag_header(out: &mut Vec<u8>, header: &DataFragHeader<'_>, payload_
 #[inline]
 pub fn heartbeat(out: &mut Vec<u8>, heartbeat: &Heartbeat) {
     let liveliness = if heartbeat.liveliness { LIVELINESS } else { 0 };
-    begin(out, kind::HEARTBEAT, final_flag(heartbeat.is_final) | liveliness, HEARTBEAT_LEN - 4);
-    between(out, heartbeat.reader_id, heartbeat.writer_id);
-    sequence_number(out, heartbeat.first);
-    sequence_number(out, heartbeat.last);
-    u32s(out, [heartbeat.count.cast_unsigned()]);
+    let (first, last) = (heartbeat.first.to_words(), heartbeat.last.to_words());
+    let octets: [u8; HEARTBEAT_LEN] = words([
+        start(kind::HEARTBEAT, final_flag(heartbeat.is_final) | liveliness, HEARTBEAT_LEN - 4),
+        id(heartbeat.reader_id),
+        id(heartbeat.writer_id),
+        first.0.cast_unsigned(),
+        first.1,
+        last.0.cast_unsigned(),
+        last.1,
+        heartbeat.count.cast_unsigned(),
+    ]);
+    out.extend_from_slice(&octets);
 }
 
 /// Appends HEARTBEAT_FRAG.
@@ -225,8 +239,31 @@ pub fn gap(out: &mut Vec<u8>, gap: &Gap) {
 /// Appends a submessage header: little endian, `len` octets follow.
 #[inline]
 fn begin(out: &mut Vec<u8>, id: u8, flags: u8, len: usize) {
+    out.extend_from_slice(&start(id, flags, len).to_le_bytes());
+}
+
+/// The word that a submessage header is.
+#[inline]
+fn start(id: u8, flags: u8, len: usize) -> u32 {
     let [low, high] = length_field(len);
-    out.extend_from_slice(&[id, flags | 1, low, high]);
+    u32::from_le_bytes([id, flags | 1, low, high])
+}
+
+/// An entity id as if it were a word of a submessage.
+#[inline]
+const fn id(entity: EntityId) -> u32 {
+    u32::from_le_bytes(entity.0)
+}
+
+/// The octets of a submessage that has a fixed length: appended at once they cost less than one by one.
+#[inline]
+fn words<const N: usize, const LEN: usize>(words: [u32; N]) -> [u8; LEN] {
+    const { assert!(LEN == 4 * N) };
+    let mut octets = [0; LEN];
+    for (place, word) in octets.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    octets
 }
 
 /// `octetsToNextHeader` for `len` octets: 0, "to the end", for what the field cannot hold.

@@ -21,7 +21,7 @@ pub use fragments::{DataFrag, HeartbeatFrag, NackFrag};
 pub use header::{Header, MessageError};
 pub use info::{InfoReply, Locators};
 pub use reliability::{AckNack, Gap, Heartbeat};
-pub use submessage::{Submessage, SubmessageError, SubmessageReason, Submessages, kind};
+pub use submessage::{Frequent, Submessage, SubmessageError, SubmessageReason, Submessages, kind};
 
 /// A received message: its header is checked, its submessages are not yet.
 #[derive(Clone, Copy, Debug)]

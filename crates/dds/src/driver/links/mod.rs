@@ -33,6 +33,8 @@ pub(super) use link::{Got, Way};
 
 /// Most links of a participant; others are reached by UDP.
 const MOST: usize = 64;
+/// Who spins looks at the rings so often before it looks at the clock, which takes as long as some of that.
+const LOOKS: usize = 16;
 /// Who waits for datagrams looks again after so long, also if nobody rings: a process may die between writing and ringing, and a
 /// hostile one may keep others from being heard.
 const LOOK: Duration = Duration::from_millis(250);
@@ -167,17 +169,30 @@ impl Links {
 
     /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most.
     pub(super) fn wait(&self, limit: Duration) {
-        let spin = self.config.spin;
-        if !spin.is_zero() {
-            let begun = Instant::now();
-            while begun.elapsed() < spin {
-                if self.is_ready() || self.doorbell.is_woken() {
-                    break;
+        // To say that it sleeps, and that it does not, would cost those who ring a system call.
+        if !self.config.spin.is_zero() && self.spin() {
+            return;
+        }
+        self.doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
+    }
+
+    /// Looks for as long as it is configured; true if something lies there.
+    fn spin(&self) -> bool {
+        // A link that is added wakes it.
+        let table = self.table();
+        let begun = Instant::now();
+        while begun.elapsed() < self.config.spin {
+            for _ in 0..LOOKS {
+                if table.iter().any(|link| link.is_ready()) {
+                    return true;
+                }
+                if self.doorbell.is_woken() {
+                    return false;
                 }
                 std::hint::spin_loop();
             }
         }
-        self.doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
+        false
     }
 
     /// Ends a [`Links::wait`].

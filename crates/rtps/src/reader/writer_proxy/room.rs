@@ -2,21 +2,22 @@
 use wire::{Instant, SequenceNumber};
 
 use super::super::order::{Held, REACH};
-use super::super::{SamplePayload, Store};
+use super::super::{Sample, SamplePayload, Store};
 use super::{IDLE, WriterProxy};
 
 impl WriterProxy {
     /// Keeps a change that cannot be delivered yet.
-    pub(super) fn hold(&mut self, number: SequenceNumber, held: Held<'_>, store: &mut Store) {
+    pub(super) fn hold(&mut self, sample: &mut Sample<'_>, store: &mut Store) {
+        let number = sample.sequence_number;
         let turn = number == self.order.next();
-        let size = held.cost().saturating_add(held.payload.size());
+        let size = Held::cost_of(&sample.payload).saturating_add(sample.payload.size());
         if number.distance_from(self.order.next()) >= REACH || !store.has_room(size) {
             store.counters.no_room += 1;
             // The writer repeats it.
             self.blocked &= !turn;
             return;
         }
-        let payload = match held.payload {
+        let payload = match core::mem::take(&mut sample.payload) {
             SamplePayload::None => SamplePayload::None,
             SamplePayload::Datagram(bytes) => {
                 let mut buffer = store.buffer(bytes.len());
@@ -26,8 +27,7 @@ impl WriterProxy {
             SamplePayload::Owned(buffer) => SamplePayload::Owned(buffer),
             SamplePayload::Value(value) => SamplePayload::Value(value),
         };
-        let held =
-            Held { payload, timestamp: held.timestamp, inline_qos: held.inline_qos, is_key: held.is_key };
+        let held = Held::new(sample, payload);
         store.counters.held_back += 1;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
@@ -88,7 +88,14 @@ impl WriterProxy {
         self.blocked = false;
     }
 
+    #[inline]
     pub(super) fn forget_assemblies(&mut self, store: &mut Store) {
+        if !self.assemblies.is_empty() {
+            self.forget_old_assemblies(store);
+        }
+    }
+
+    fn forget_old_assemblies(&mut self, store: &mut Store) {
         while let Some(index) =
             self.assemblies.iter().position(|assembly| assembly.number < self.order.next())
         {
@@ -123,9 +130,9 @@ impl WriterProxy {
     }
 }
 
-fn release(held: Held<'static>, store: &mut Store) {
+fn release(held: Held, store: &mut Store) {
     store.held_bytes = store.held_bytes.saturating_sub(held.cost());
-    if let SamplePayload::Owned(buffer) = held.payload {
+    if let SamplePayload::Owned(buffer) = held.into_payload() {
         store.recycle(buffer);
     }
 }
