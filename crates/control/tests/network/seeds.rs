@@ -296,24 +296,41 @@ pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
 }
 
 /// One seed again: `CONTROL_SEED=7 CONTROL_TRACE=1 cargo test --package punctual-control --test network seeds -- --nocapture`.
+/// Plays one seed; says how to repeat it if it fails.
+fn played(seed: u64) -> Counts {
+    std::panic::catch_unwind(|| play(seed, None)).unwrap_or_else(|panic| {
+        eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
+        std::panic::resume_unwind(panic)
+    })
+}
+
+/// On all cores.
 #[test]
 fn random_networks_requests_and_faults() {
-    let (mut counts, mut seeds) = (Counts::default(), 0);
     let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    for seed in one.map_or_else(|| tiers::current().seeds("control.seeds"), |seed| seed..seed + 1) {
-        match std::panic::catch_unwind(|| play(seed, None)) {
-            Ok(found) => {
-                counts.add_all(&found);
-                seeds += 1;
-            }
-            Err(panic) => {
-                eprintln!("seed {seed}: replay with CONTROL_SEED={seed} CONTROL_TRACE=1 and --nocapture");
-                std::panic::resume_unwind(panic);
+    let seeds = one.map_or_else(|| tiers::current().seeds("control.seeds"), |seed| seed..seed + 1);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut counts = Counts::default();
+    std::thread::scope(|scope| {
+        let part = |core: usize| {
+            let mut counts = Counts::default();
+            seeds.clone().skip(core).step_by(cores).for_each(|seed| counts.add_all(&played(seed)));
+            counts
+        };
+        let parts: Vec<_> = (0..cores).map(|core| scope.spawn(move || part(core))).collect();
+        for part in parts {
+            match part.join() {
+                Ok(found) => counts.add_all(&found),
+                Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-    }
+    });
+    let seeds = seeds.end - seeds.start;
     println!("{seeds} seeds: {counts:#?}");
     for fault in Fault::ALL {
-        assert!(one.is_some() || counts.of(fault) * 50 >= seeds, "{fault:?} hardly ever happens: {counts:?}");
+        assert!(
+            one.is_some() || counts.of(fault) as u64 * 50 >= seeds,
+            "{fault:?} hardly ever happens: {counts:?}"
+        );
     }
 }
