@@ -9,6 +9,8 @@ use crate::tools::{Tools, finish};
 
 /// The priority of switch processes: above everything that is not real-time.
 const PRIORITY: u8 = 40;
+/// That of the thread that carries frames. With the priority of the threads that look after its tables it would wait for them.
+const CARRYING: u8 = 45;
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// The files of a switch.
@@ -119,7 +121,9 @@ pub(crate) fn send_first(tools: &Tools, files: &Files, switch: &Switch) -> Resul
 /// Gives the switch process its priority; false if that is not granted.
 pub(crate) fn hurry(tools: &Tools, files: &Files) -> Result<bool, Error> {
     let process = files.process("vswitchd.pid")?;
-    Ok(tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok())
+    // Its first thread is the one that carries frames.
+    let granted = tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok();
+    Ok(granted && tools.run(&format!("chrt -f -p {CARRYING} {process}")).is_ok())
 }
 
 /// Lets the switch process run on these cores only.
