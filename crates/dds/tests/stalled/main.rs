@@ -24,8 +24,9 @@ const READER: u32 = 200;
 const LAST: u32 = 10;
 /// Octets of a sample.
 const OCTETS: usize = 1_000;
-/// Octets of memory that may come on top of what there is once histories are full: some seconds of writing are more.
-const ON_TOP: u64 = 16 << 20;
+/// Octets of memory that may come on top of what there is once histories are full, those of other tests of this process included: a second of
+/// writing is more.
+const ON_TOP: u64 = 48 << 20;
 /// When the ends are as full as they will be.
 const FULL: Duration = Duration::from_millis(500);
 
