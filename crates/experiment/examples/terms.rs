@@ -18,6 +18,7 @@ use lab::awake::Awake;
 use lab::layout::Carrying;
 use lab::probe::{Probes, monotonic, realtime};
 use lab::tap::Tap;
+use lab::train::Heard;
 use lab::{Lab, Options};
 use nix::sys::socket::{setsockopt, sockopt};
 use plan::{EnforcementReport, FlowReport, Network};
@@ -339,15 +340,17 @@ fn open(namespace: &str, interface: &str) -> Result<Tap, Failure> {
 
 /// When each of our frames was at the tap.
 fn listen(tap: &Tap, stop: &AtomicBool) -> Times {
-    let (mut times, mut buffer) = (Times::new(), [0; 2_048]);
+    let (mut times, mut heard, mut frame) = (Times::new(), Heard::default(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
-        let Ok(Some((length, time))) = tap.next(&mut buffer, Duration::from_millis(50)) else { continue };
-        let payload = buffer.get(PAYLOAD..length).unwrap_or_default();
-        if let Some((mark, rest)) = payload.split_first_chunk::<8>()
-            && mark == MARK
-            && let Some(number) = rest.first_chunk()
-        {
-            times.entry(u64::from_ne_bytes(*number)).or_insert(time);
+        let Ok(Some(time)) = tap.next(&mut heard, Duration::from_millis(50)) else { continue };
+        while heard.next(&mut frame) {
+            let payload = frame.get(PAYLOAD..).unwrap_or_default();
+            if let Some((mark, rest)) = payload.split_first_chunk::<8>()
+                && mark == MARK
+                && let Some(number) = rest.first_chunk()
+            {
+                times.entry(u64::from_ne_bytes(*number)).or_insert(time);
+            }
         }
     }
     times

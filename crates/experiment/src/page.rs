@@ -69,7 +69,7 @@ pub(crate) fn page(report: &Report) -> String {
 
 fn conclusion(out: &mut String, conclusion: &Conclusion) {
     let class = match conclusion {
-        Conclusion::Held => "good",
+        Conclusion::Held(_) => "good",
         Conclusion::Broken(_) => "bad",
         Conclusion::Void(_) => "odd",
     };

@@ -77,8 +77,8 @@ pub(crate) struct Refusal {
 /// What follows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Conclusion {
-    /// All that was promised was kept.
-    Held,
+    /// All that was promised was kept; what was not in phases that say nothing and were played again, in words.
+    Held(Vec<String>),
     /// Something was not: what, in words.
     Broken(Vec<String>),
     /// The machine stood still too often to tell: where.
@@ -107,8 +107,17 @@ impl Report {
         match (broken.is_empty(), void.is_empty()) {
             (false, _) => Conclusion::Broken(broken),
             (true, false) => Conclusion::Void(void),
-            (true, true) => Conclusion::Held,
+            (true, true) => Conclusion::Held(self.not_counted()),
         }
+    }
+
+    /// What missed its bound in phases that say nothing and were played again.
+    fn not_counted(&self) -> Vec<String> {
+        let repeated = self.phases.iter().filter(|phase| phase.repeated);
+        let misses = repeated.flat_map(|phase| phase.misses(&self.topics));
+        misses
+            .map(|miss| format!("Not counted, as the machine stood still too often meanwhile: {miss}"))
+            .collect()
     }
 
     /// The name of a topic.
@@ -139,10 +148,10 @@ impl Phase {
         })
     }
 
-    /// Marks it as played again if the machine stood still too often, and no promise was broken while it ran; whether it is.
+    /// Marks it as played again if the machine stood still too often; whether it is.
     pub(crate) fn repeat(&mut self, topics: &[Topic]) -> bool {
         let disturbed = if self.promised { self.disturbed(topics) } else { Vec::new() };
-        self.repeated = !disturbed.is_empty() && self.misses(topics).is_empty();
+        self.repeated = !disturbed.is_empty();
         if self.repeated {
             self.notes.push(format!("This says nothing, and is played again. {}.", disturbed.join(". ")));
         }
@@ -245,8 +254,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_run_holds_if_every_undisturbed_sample_is_in_time() {
-        assert_eq!(report(&[5; 100], 0).conclusion(), Conclusion::Held);
-        assert_eq!(report(&[5; 100], 5).conclusion(), Conclusion::Held);
+        assert_eq!(report(&[5; 100], 0).conclusion(), Conclusion::Held(Vec::new()));
+        assert_eq!(report(&[5; 100], 5).conclusion(), Conclusion::Held(Vec::new()));
         let mut late = [5; 100];
         late[99] = 6;
         assert!(matches!(report(&late, 5).conclusion(), Conclusion::Broken(said) if said.len() == 1));
@@ -258,7 +267,7 @@ pub(crate) mod tests {
     fn misses_of_disturbed_samples_are_excused() {
         let mut late = [5; 100];
         (late[0], late[4]) = (90, 0);
-        assert_eq!(report(&late, 5).conclusion(), Conclusion::Held);
+        assert_eq!(report(&late, 5).conclusion(), Conclusion::Held(Vec::new()));
         assert!(matches!(report(&late, 4).conclusion(), Conclusion::Broken(_)));
     }
 
@@ -271,20 +280,29 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_phase_that_says_nothing_is_played_again_unless_a_promise_was_broken() {
+    fn a_phase_that_says_nothing_is_played_again_and_what_it_missed_is_told() {
         let mut void = report(&[5; 100], 6);
         assert!(void.phases[0].repeat(&void.topics));
         assert_eq!(void.phases[0].notes[1].matches("6 of 100").count(), 1);
         // What is left has to be measured.
         assert!(matches!(void.conclusion(), Conclusion::Broken(_)));
         void.phases.extend(report(&[5; 100], 5).phases);
-        assert_eq!(void.conclusion(), Conclusion::Held);
+        assert_eq!(void.conclusion(), Conclusion::Held(Vec::new()));
         assert!(!void.phases[1].repeat(&void.topics));
         let mut late = [5; 100];
         late[99] = 6;
-        let mut broken = report(&late, 6);
-        assert!(!broken.phases[0].repeat(&broken.topics));
-        assert!(matches!(broken.conclusion(), Conclusion::Void(_)));
+        let mut missed = report(&late, 6);
+        assert!(matches!(missed.conclusion(), Conclusion::Void(_)));
+        assert!(missed.phases[0].repeat(&missed.topics));
+        missed.phases.extend(report(&[5; 100], 5).phases);
+        let Conclusion::Held(said) = missed.conclusion() else { panic!("{missed:?}") };
+        assert!(
+            said.len() == 1 && said[0].starts_with("Not counted") && said[0].contains("number 99"),
+            "{said:?}"
+        );
+        // A phase that was not disturbed counts, whatever was played before.
+        missed.phases.extend(report(&late, 5).phases);
+        assert!(matches!(missed.conclusion(), Conclusion::Broken(_)));
     }
 
     #[test]
@@ -297,7 +315,7 @@ pub(crate) mod tests {
         unanswered.broken.push("the verdict differs".to_owned());
         assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
         unanswered.broken.clear();
-        assert_eq!(unanswered.conclusion(), Conclusion::Held);
+        assert_eq!(unanswered.conclusion(), Conclusion::Held(Vec::new()));
         unanswered.phases.clear();
         assert!(matches!(unanswered.conclusion(), Conclusion::Broken(_)));
     }

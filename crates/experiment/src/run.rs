@@ -84,7 +84,7 @@ fn attempt(
     fs::write(page, crate::page::page(&report)).map_err(|error| format!("{}: {error}", page.display()))?;
     told(&format!("{}\nThe page with the plots: {}", text::tail(&report), page.display()))?;
     Ok(match report.conclusion() {
-        Conclusion::Held => HELD,
+        Conclusion::Held(_) => HELD,
         Conclusion::Broken(_) => BROKEN,
         Conclusion::Void(_) => VOID,
     })

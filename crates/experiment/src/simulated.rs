@@ -206,7 +206,7 @@ mod tests {
             Ok(())
         };
         let report = simulate(&setting, "of a test", &|_| (), &mut told).unwrap();
-        assert_eq!((texts, report.conclusion()), (5, Conclusion::Held));
+        assert_eq!((texts, report.conclusion()), (5, Conclusion::Held(Vec::new())));
         let [best, babble, managed, held] = &report.phases[..] else { panic!("four phases") };
         // One queue for all: what asks for least time waits for the others.
         assert!(judged(best, 0).misses.late > 100, "{:?}", judged(best, 0).misses);

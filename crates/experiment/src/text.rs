@@ -40,9 +40,9 @@ pub(crate) fn tail(report: &Report) -> String {
 /// What follows, in sentences.
 pub(crate) fn conclusion(conclusion: &Conclusion) -> String {
     let (first, lines) = match conclusion {
-        Conclusion::Held => (
+        Conclusion::Held(lines) => (
             "Every promise was kept: of the samples that no stall met, none was lost and none was above its bound.",
-            &[][..],
+            &lines[..],
         ),
         Conclusion::Broken(lines) => ("A PROMISE WAS BROKEN:", &lines[..]),
         Conclusion::Void(lines) => (

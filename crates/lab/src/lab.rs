@@ -188,13 +188,13 @@ impl Lab {
         })
     }
 
-    /// Where `ovs-ofctl -O OpenFlow13` finds the bridge of a switch.
+    /// Where `ovs-ofctl -O OpenFlow13` finds the bridge of a switch. A switch that listens there carries frames less evenly.
     ///
     /// # Errors
-    /// There is no such switch.
+    /// There is no such switch, or it does not listen.
     pub fn management(&self, switch: &str) -> Result<String, Error> {
         let folder = Path::new(place::PLACE).join(&self.record.name);
-        Ok(Files::of(&folder, self.switch(switch)?).management())
+        Files::of(&folder, self.switch(switch)?).management(&Tools::new(&self.record.name))
     }
 
     /// What the kernel counts for each class of a port, as `tc -s class show` prints it.
@@ -307,7 +307,6 @@ impl Building<'_> {
             self.go_on()?;
             let files = Files::of(self.place.path(), switch);
             switch::start(&self.tools, &files, switch, self.layout.manager().is_some())?;
-            switch::send_first(&self.tools, &files, switch)?;
             real_time &= switch::hurry(&self.tools, &files)?;
             if let (_, Some(cores)) = self.cores() {
                 switch::confine(&self.tools, &files, &cores)?;

@@ -11,6 +11,7 @@ pub mod classes;
 pub mod command;
 pub mod emulator;
 mod error;
+mod first_frame;
 pub mod gate;
 mod inside;
 mod lab;
@@ -24,6 +25,7 @@ mod remove;
 mod switch;
 pub mod tap;
 mod tools;
+pub mod train;
 
 pub use error::Error;
 pub use lab::{Lab, Options};

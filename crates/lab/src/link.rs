@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::inside::inside;
 use crate::layout::{Host, Layout, Link, Switch};
 use crate::tools::Tools;
+use crate::train;
 
 /// What a namespace is set to before anything is up in it: without IPv6 it says nothing by itself, and nothing passes
 /// from one of its interfaces to another.
@@ -17,6 +18,9 @@ const SETTINGS: [(&str, &str); 4] = [
 ];
 /// Frames are what they are on a wire: sums are computed, and nothing is cut by the interface.
 const OFFLOADS: &str = "tx off rx off tso off gso off gro off tx-udp-segmentation off";
+
+/// With emulated links, at the hosts: the link does what a card would, see [`crate::train`].
+const CARD: &str = "tx on sg on tx-udp-segmentation on";
 
 /// Makes all namespaces.
 pub(crate) fn namespaces(tools: &Tools, layout: &Layout) -> Result<(), Error> {
@@ -82,6 +86,12 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     tools.batch("ip", None, &made)?;
     for (namespace, interface) in &interfaces {
         tools.run_in(namespace, &format!("ethtool -K {interface} {OFFLOADS}"))?;
+    }
+    if train::handed_over()? {
+        let emulated = layout.links.iter().filter(|link| link.wire.as_ref().is_some_and(|wire| wire.queues));
+        for end in emulated.flat_map(|link| &link.ends).filter(|end| end.host) {
+            tools.run_in(&end.namespace, &format!("ethtool -K {} {CARD}", end.interface))?;
+        }
     }
     for host in &layout.hosts {
         tools.batch("ip", Some(&host.namespace), &host_commands(layout, host))?;

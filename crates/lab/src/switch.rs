@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::first_frame::FirstFrame;
 use crate::layout::{OPENFLOW_PORT, Switch};
 use crate::place::folder;
 use crate::tools::{Tools, finish};
@@ -10,7 +11,10 @@ use crate::tools::{Tools, finish};
 /// The priority of switch processes: above everything that is not real-time.
 const PRIORITY: u8 = 40;
 /// That of the thread that carries frames. With the priority of the threads that look after its tables it would wait for them.
-const CARRYING: u8 = 45;
+const CARRYING: u8 = 55;
+/// The socket at which a bridge listens for `ovs-ofctl`, and the one for programs that read along.
+const MANAGEMENT: &str = "br0.mgmt";
+const SNOOP: &str = "br0.snoop";
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// The files of a switch.
@@ -32,9 +36,19 @@ impl Files {
         format!("unix:{}", self.path("db.sock"))
     }
 
-    /// Where `ovs-ofctl` finds the bridge.
-    pub(crate) fn management(&self) -> String {
-        format!("unix:{}", self.path("br0.mgmt"))
+    /// Where `ovs-ofctl` finds the bridge, which listens there from the first time that somebody asks.
+    pub(crate) fn management(&self, tools: &Tools) -> Result<String, Error> {
+        let path = self.folder.join(MANAGEMENT);
+        if path.is_dir() {
+            fs::remove_dir(&path).map_err(Error::system(path.display()))?;
+            // What is changed does not matter: it tries again whatever it could not do.
+            let line = format!(
+                "ovs-vsctl --db={} --timeout=5 set bridge br0 other_config:listens=true",
+                self.database()
+            );
+            tools.run(&line)?;
+        }
+        Ok(format!("unix:{}", path.display()))
     }
 
     /// The log of a process.
@@ -50,7 +64,7 @@ impl Files {
     }
 }
 
-/// Starts the switch and gives it its ports. With a manager it forwards nothing until it is told to, otherwise it learns who
+/// Starts the switch and gives it its ports, and has it send a frame. With a manager it forwards nothing until it is told to, otherwise it learns who
 /// is where by itself.
 pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool) -> Result<(), Error> {
     folder(&files.folder)?;
@@ -68,10 +82,19 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
     server.arg(format!("--pidfile={}", files.path("ovsdb.pid")));
     server.arg(format!("--log-file={}", files.path("ovsdb.log")));
     finish(server.args(["--no-chdir", "--detach", "-vconsole:off"]), None)?;
-    tools.run(&format!("ovs-vsctl --db={at} --timeout=5 --no-wait init"))?;
+    // Nor does it write down what its ports have counted each five seconds, but once a day.
+    tools.run(&format!(
+        "ovs-vsctl --db={at} --timeout=5 --no-wait init -- set Open_vSwitch . other_config:stats-update-interval=86400000"
+    ))?;
     let mut process = tools.command_in(&switch.namespace, "ovs-vswitchd");
     own(&mut process);
-    process.arg(&at).arg(format!("--unixctl={}", files.path("vswitchd.ctl")));
+    // The thread that carries frames asks each socket that it listens at, for each frame, whether somebody has connected. The kernel makes a
+    // socket for the answer that nobody has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
+    // So it listens nowhere, for folders are in the way; see `Files::management`.
+    for name in [MANAGEMENT, SNOOP] {
+        folder(&files.folder.join(name))?;
+    }
+    process.args([&at, "--unixctl=none"]);
     process.arg(format!("--pidfile={}", files.path("vswitchd.pid")));
     process.arg(format!("--log-file={}", files.path("vswitchd.log")));
     finish(process.args(["--no-chdir", "--detach", "--disable-system", "-vconsole:off"]), None)?;
@@ -86,12 +109,8 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
     for port in &switch.ports {
         line += &format!(" -- add-port br0 p{port} -- set interface p{port} ofport_request={port}");
     }
-    if managed {
-        let [manager, _] = switch.control();
-        line += &format!(
-            " -- set-controller br0 tcp:{manager}:{OPENFLOW_PORT} -- set controller br0 max_backoff=1000 inactivity_probe=5000"
-        );
-    }
+    let first = FirstFrame::new(&files.folder)?;
+    line += &format!(" -- set-controller br0 {}", first.target());
     tools.run(&line)?;
     for port in &switch.ports {
         let line = format!("ovs-vsctl --db={at} --timeout=5 get interface p{port} ofport");
@@ -102,20 +121,18 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
             return Err(Error::new(what, format!("{} says why", files.log("vswitchd").display())));
         }
     }
-    Ok(())
-}
-
-/// Makes the switch send a frame, so that the socket is there that it sends all others with: an experimental one
-/// (IEEE 802, type 0x88b5) to nobody, of which hosts take no notice.
-pub(crate) fn send_first(tools: &Tools, files: &Files, switch: &Switch) -> Result<(), Error> {
-    let Some(port) = switch.ports.first() else { return Ok(()) };
-    let frame = format!("020000ffffff020000fffffe88b5{}", "00".repeat(46));
-    tools
-        .run(&format!(
-            "ovs-ofctl -O OpenFlow13 packet-out {} in_port=controller,packet={frame},actions=output:{port}",
-            files.management()
-        ))
-        .map(drop)
+    if let Some(port) = switch.ports.first() {
+        first.send(*port)?;
+    }
+    let controller = if managed {
+        let [manager, _] = switch.control();
+        format!(
+            "set-controller br0 tcp:{manager}:{OPENFLOW_PORT} -- set controller br0 max_backoff=1000 inactivity_probe=5000"
+        )
+    } else {
+        "del-controller br0".to_owned()
+    };
+    tools.run(&format!("ovs-vsctl --db={at} --timeout=5 {controller}")).map(drop)
 }
 
 /// Gives the switch process its priority; false if that is not granted.

@@ -1,7 +1,7 @@
 //! Hears every frame at an interface, with the time at which the kernel saw it: for measuring one part of a way at a time.
 //!
 //! What an interface sends is heard when it leaves the queues; what it receives is heard behind a gate and before the switch.
-use std::io::IoSliceMut;
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use nix::sys::time::TimeSpec;
 use socket2::Socket;
 
 use crate::error::Error;
+use crate::train::{FACTS, Heard};
 
 /// Octets that a socket holds until somebody comes to read.
 const BUFFER: usize = 16 << 20;
@@ -34,23 +35,23 @@ impl Tap {
         let socket = packet_socket(interface)?;
         let stamped = setsockopt(&socket, sockopt::ReceiveTimestampns, &true);
         stamped.map_err(|error| Error::new(format!("{interface}: SO_TIMESTAMPNS: {error}"), ""))?;
+        udp::packet::tell_offloads(&socket).map_err(Error::system(interface))?;
         Ok(Self { socket })
     }
 
-    /// The next frame: its octets in the buffer, their number, and the time in nanoseconds since 1970; `None` if there is none
-    /// for so long.
+    /// What comes next, which replaces what is in `heard`, and when, in nanoseconds since 1970; `None` if nothing does for so long.
     ///
     /// # Errors
     /// The system's; the interface may be gone.
-    pub fn next(&self, buffer: &mut [u8], patience: Duration) -> Result<Option<(usize, u64)>, Error> {
+    pub fn next(&self, heard: &mut Heard, patience: Duration) -> Result<Option<u64>, Error> {
         self.socket.set_read_timeout(Some(patience)).map_err(Error::system("a tap"))?;
-        self.take(buffer)
+        self.take(heard)
     }
 
-    /// The next frame as for [`Tap::next`], waiting as the socket does: [`Tap::never_wait`].
-    pub(crate) fn take(&self, buffer: &mut [u8]) -> Result<Option<(usize, u64)>, Error> {
+    /// What comes next as for [`Tap::next`], waiting as the socket does: [`Tap::never_wait`].
+    pub(crate) fn take(&self, heard: &mut Heard) -> Result<Option<u64>, Error> {
         let failed = |error: nix::Error| Error::new(format!("a tap: {error}"), "");
-        let mut parts = [IoSliceMut::new(buffer)];
+        let mut parts = [IoSliceMut::new(heard.room())];
         let mut space = cmsg_space!(TimeSpec);
         let got = recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty());
         let got = match got {
@@ -61,13 +62,15 @@ impl Tap {
             ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
             _ => None,
         });
-        let time = stamp.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
-        Ok(Some((got.bytes, time)))
+        let (length, time) = (got.bytes, stamp.map_or(0, |time| time.as_nanos()));
+        heard.came(length);
+        Ok(Some(u64::try_from(time).unwrap_or(u64::MAX)))
     }
 
     /// Sends a whole frame.
     pub(crate) fn put(&self, frame: &[u8]) -> std::io::Result<usize> {
-        self.socket.send(frame)
+        // Nothing is left for a card to do.
+        self.socket.send_vectored(&[IoSlice::new(&[0; FACTS]), IoSlice::new(frame)])
     }
 
     /// From now on nothing waits: what is not there is not taken, and what has no room is not sent.

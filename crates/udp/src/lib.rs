@@ -18,6 +18,7 @@ mod control;
 mod interface;
 mod membership;
 mod option;
+pub mod packet;
 mod receive;
 mod send;
 mod shared;

@@ -22,6 +22,7 @@ use crate::classes::Queues;
 use crate::error::Error;
 use crate::probe::{self, Stall, monotonic, realtime};
 use crate::tap::Tap;
+use crate::train::Heard;
 use aftermath::Aftermath;
 use clock::LinkClock;
 pub use port::QueueCount;
@@ -187,7 +188,7 @@ fn carry(
     listener: &UnixListener,
     stalls: &Receiver<Stall>,
 ) -> Result<(), Error> {
-    let mut buffer = [0; LONGEST];
+    let mut heard = Heard::default();
     let mut spare: Vec<Frame> = Vec::new();
     let serves = ways.iter().any(|way| way.port.is_some());
     let mut active = 0;
@@ -252,16 +253,22 @@ fn carry(
                 continue;
             }
             active = real;
-            for _ in 0..AT_ONCE {
+            let mut frames = 0;
+            while frames < AT_ONCE {
                 // An interface that is down says so once.
-                let Ok(Some((length, stamp))) = from.take(&mut buffer) else { break };
-                let mut frame = spare.pop().unwrap_or_else(|| Vec::with_capacity(LONGEST));
-                frame.clear();
-                frame.extend_from_slice(buffer.get(..length).unwrap_or_default());
+                let Ok(Some(stamp)) = from.take(&mut heard) else { break };
                 // When the kernel saw it, and not when this thread got to it; an odd stamp is none.
                 let waited = wall.saturating_sub(stamp);
                 let waited = if serves && waited < LONGEST_WAIT { waited } else { 0 };
-                spare.extend(way.accept(now.saturating_sub(waited), frame));
+                let mut frame = spare.pop().unwrap_or_else(|| Vec::with_capacity(LONGEST));
+                while heard.next(&mut frame) {
+                    frames += 1;
+                    spare.extend(way.accept(now.saturating_sub(waited), frame));
+                    frame = spare.pop().unwrap_or_else(|| Vec::with_capacity(LONGEST));
+                }
+                spare.push(frame);
+                // What is nothing counts, too, so that it does not go on for ever.
+                frames += 1;
             }
         }
         for way in &mut *ways {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use lab::Lab;
 use lab::tap::Tap;
+use lab::train::Heard;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::three::{THREE, up};
@@ -55,10 +56,12 @@ fn tapped(lab: &Lab, interface: &str, port: u16, send: impl FnOnce()) -> Vec<(u6
             nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
             let tap = Tap::open(interface).unwrap();
             ready.send(()).unwrap();
-            let (mut frames, mut buffer) = (Vec::new(), vec![0; 70_000]);
-            while let Some((length, time)) = tap.next(&mut buffer, Duration::from_millis(500)).unwrap() {
-                if buffer[12..14] == [8, 0] && buffer[36..38] == port.to_be_bytes() {
-                    frames.push((time, length));
+            let (mut frames, mut heard, mut frame) = (Vec::new(), Heard::default(), Vec::new());
+            while let Some(time) = tap.next(&mut heard, Duration::from_millis(500)).unwrap() {
+                while heard.next(&mut frame) {
+                    if frame[12..14] == [8, 0] && frame[36..38] == port.to_be_bytes() {
+                        frames.push((time, frame.len()));
+                    }
                 }
             }
             frames

@@ -1,0 +1,105 @@
+//! Makes a switch send a frame, so that the socket is there that it sends all others with: see [`crate::memory`].
+//!
+//! The switch is told to for a moment by a controller that it calls by itself, because it carries frames less evenly if it listens anywhere.
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use openflow::action::Action;
+use openflow::hello::Hello;
+use openflow::packet::PacketOut;
+use openflow::stream::Framer;
+use openflow::words::{BufferId, PortNo};
+use openflow::{Message, Xid};
+
+use crate::error::Error;
+
+/// How long the switch may take to call, and to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// An experimental frame (IEEE 802, type 0x88b5) to nobody, of which hosts take no notice.
+const FRAME: [u8; 14] = [2, 0, 0, 0xff, 0xff, 0xfd, 2, 0, 0, 0xff, 0xff, 0xfe, 0x88, 0xb5];
+/// Octets of the shortest frame.
+const SHORTEST: usize = 60;
+
+/// Where the switch calls.
+#[derive(Debug)]
+pub(crate) struct FirstFrame {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl FirstFrame {
+    /// Waits for the switch in its folder.
+    pub(crate) fn new(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("first.sock");
+        let listener = UnixListener::bind(&path).map_err(Error::system(path.display()))?;
+        listener.set_nonblocking(true).map_err(Error::system(path.display()))?;
+        Ok(Self { listener, path })
+    }
+
+    /// Its name as a controller.
+    pub(crate) fn target(&self) -> String {
+        format!("unix:{}", self.path.display())
+    }
+
+    /// Has a frame sent to the port; it has been when this returns.
+    pub(crate) fn send(self, port: u32) -> Result<(), Error> {
+        let failed = |what: String| Error::new(format!("the first frame of a switch: {what}"), "");
+        let stream = self.called().map_err(|error| failed(error.to_string()))?;
+        exchange(stream, port).map_err(|error| failed(error.to_string()))
+    }
+
+    fn called(&self) -> std::io::Result<UnixStream> {
+        let begun = Instant::now();
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    return Ok(stream);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for FirstFrame {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Says what is to be sent, and waits until it has been.
+fn exchange(mut stream: UnixStream, port: u32) -> std::io::Result<()> {
+    let mut data = FRAME.to_vec();
+    data.resize(SHORTEST, 0);
+    let actions = vec![Action::output(PortNo(port))];
+    let packet = PacketOut { buffer: BufferId::NONE, in_port: PortNo::CONTROLLER, actions, data };
+    let mut octets = Vec::new();
+    for message in [Message::Hello(Hello::ours()), Message::PacketOut(packet), Message::BarrierRequest] {
+        message.encode(Xid(1), &mut octets).map_err(std::io::Error::other)?;
+    }
+    stream.write_all(&octets)?;
+    let (mut framer, mut heard) = (Framer::new(u16::MAX), [0; 2_048]);
+    loop {
+        let length = match stream.read(&mut heard)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            length => length,
+        };
+        let mut octets = heard.get(..length).unwrap_or_default();
+        while let Some(message) = framer.next(&mut octets).map_err(std::io::Error::other)? {
+            match Message::decode(message) {
+                Ok((_, Message::BarrierReply)) => return Ok(()),
+                Ok((_, Message::Error(error))) => return Err(std::io::Error::other(format!("{error:?}"))),
+                Ok(_) => {}
+                Err(error) => return Err(std::io::Error::other(error)),
+            }
+        }
+    }
+}
