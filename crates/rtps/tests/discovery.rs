@@ -1,11 +1,14 @@
 //! Discovery of participants and endpoints: finding, changing, leaving, and why some do not match.
 mod domain;
 
-use domain::{DELAY, Forged, World, announced, config, data, meta, network, prefix, reliable_reader};
+use domain::{
+    DELAY, Forged, World, announced, config, data, meta, network, prefix, reliable_reader, validate,
+};
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
+use wire::admission::{REPORT_TOPIC, REQUEST_TOPIC, VERDICT_TOPIC};
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos};
-use wire::{Duration, EntityId, Guid, Instant, Locator};
+use wire::{Duration, EntityId, EntityKind, Guid, Instant, Locator};
 
 /// One participant with a writer and one with a reader, matched.
 fn matched() -> (World, EntityId, EntityId) {
@@ -454,4 +457,39 @@ fn endpoints_of_others_cannot_be_announced_as_ours() {
         let data = EndpointData::new(guid, "T".into(), "T".into(), EndpointQos::writer());
         assert_eq!(discovery.put_endpoint(World::new(0).now, data), Err(AnnounceError::Guid(guid)));
     }
+}
+
+#[test]
+fn requests_and_verdicts_go_where_discovery_goes_and_samples_do_not() {
+    for (topic, port) in
+        [("T", data(2)), (REQUEST_TOPIC, meta(2)), (VERDICT_TOPIC, meta(2)), (REPORT_TOPIC, data(2))]
+    {
+        let mut world = World::new(2);
+        let writer = world.writer(0, topic, EndpointQos::writer());
+        let reader = world.reader(1, topic, reliable_reader());
+        let r = world.nodes[1].guid(reader);
+        world.run_until(300, |world| world.is_matched(0, writer, r));
+        world.run_ms(100);
+        world.nodes[0].drain();
+        world.write(0, writer, "text");
+        world.run_ms(100);
+        assert_eq!(world.texts(1, reader), ["text"], "{topic}");
+        let to = |octets: &[u8]| octets.windows(4).any(|four| four == b"text");
+        let ways =
+            world.sent.iter().filter(|(_, datagram)| to(&datagram.bytes)).map(|(_, datagram)| datagram.to);
+        assert_eq!(ways.collect::<Vec<_>>(), [port], "{topic}");
+    }
+    // A reader of another vendor is reached where it expects samples.
+    let mut world = World::new(1);
+    world.writer(0, REQUEST_TOPIC, EndpointQos::writer());
+    let other = validate(&mut world, 7);
+    let guid = Guid::new(other.prefix, EntityId::user(1, EntityKind::ReaderWithKey));
+    let theirs = EndpointData::new(guid, REQUEST_TOPIC.into(), "Text".into(), reliable_reader());
+    world.hand(0, meta(7), &Forged::from(other.prefix).endpoint(&theirs, 1).0);
+    let events = world.nodes[0].drain();
+    let found = events.iter().find_map(|event| match event {
+        Event::ReaderMatched { paths, .. } => paths.first().map(|path| path.destination),
+        _ => None,
+    });
+    assert_eq!(found, Some(data(7)), "{events:?}");
 }

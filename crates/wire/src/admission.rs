@@ -19,6 +19,12 @@ pub const MEASURED_TOPIC: &str = "punctual/admission/measured";
 /// Topic of [`Report`]: reliable, transient local, one sample kept of a manager.
 pub const REPORT_TOPIC: &str = "punctual/admission/report";
 
+/// Whether what is written to a topic decides about the network: requests and verdicts. Participants of Punctual send these to each other's ports of
+/// discovery, and so in the class that a network may have for it.
+pub fn is_control(topic: &str) -> bool {
+    [REQUEST_TOPIC, VERDICT_TOPIC].contains(&topic)
+}
+
 /// Name of the type [`Request`] in announcements.
 pub const REQUEST_TYPE: &str = "punctual::admission::Request";
 /// Name of the type [`Verdict`] in announcements.

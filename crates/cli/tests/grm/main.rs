@@ -136,7 +136,7 @@ impl Drop for Flood {
 }
 
 #[test]
-fn a_newcomer_is_found_during_a_flood_by_discovery_that_has_its_class() {
+fn a_newcomer_is_found_and_admitted_during_a_flood_as_discovery_and_verdicts_have_their_class() {
     let Some(_turn) = lab_turn::turn() else { return };
     let control = "control = { burst = 32_000, rate = \"4 Mb/s\" }\n";
     let display = "ends = [\"display\", \"s1:2\"]\n";
@@ -151,14 +151,17 @@ fn a_newcomer_is_found_during_a_flood_by_discovery_that_has_its_class() {
     });
     let status = ward.status();
     assert!(status.contains("Discovery of 4 hosts goes before all flows"), "{status}");
-    let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 200 * MILLISECOND);
     let _flood = Flood::new(&ward);
     let before = patiently("the flood, which is above what the link carries", || {
         let queues = ward.sent("s1", 2);
         (queues[0].1 > 100).then_some(queues)
     });
-    let _writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let _writer = ward.writer("camera", "Picture", 4_000, 20 * MILLISECOND);
     patiently("the newcomer", || (!reader.pairs().is_empty()).then_some(()));
+    patiently("the verdict", || {
+        reader.pairs().iter().any(|pair| pair.state == State::Admitted).then_some(())
+    });
     let camera = listed(&ward).into_iter().find(|state| (state.port, state.key) == (1, discovery)).unwrap();
     assert!(camera.counters.frames > 0 && camera.contract.dscp == gate::class::CONTROL, "{camera:?}");
     // By the counters of the queues, discovery went past it.

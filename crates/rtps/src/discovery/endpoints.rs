@@ -5,9 +5,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
+use wire::admission::is_control;
 use wire::discovery::EndpointData;
 use wire::qos::LivelinessKind;
-use wire::{EntityId, Guid, GuidPrefix, Instant};
+use wire::{EntityId, Guid, GuidPrefix, Instant, VendorId};
 
 use super::config::Limits;
 use super::events::{Event, Events};
@@ -354,13 +355,18 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Endpoints that announce no usable address are reached at those of their participant (RTPS 2.5, 8.5.5).
+    /// Endpoints that announce no usable address are reached at those of their participant (RTPS 2.5, 8.5.5): requests to the resource manager and its
+    /// verdicts where discovery is.
     fn way(&self, other: &EndpointData) -> Way {
         let Some(participant) = self.ledger.get(other.guid.prefix) else {
             return Way { paths: Vec::new(), direct: None };
         };
         let data = participant.data();
-        let lists: [&[wire::Locator]; 3] = [&other.unicast, &data.default_unicast, &data.metatraffic_unicast];
+        // Others than us may not look for samples at their ports of discovery.
+        let control = data.vendor == VendorId::PUNCTUAL && is_control(&other.topic_name);
+        let ports = (&data.default_unicast, &data.metatraffic_unicast);
+        let (first, second) = if control { (ports.1, ports.0) } else { ports };
+        let lists: [&[wire::Locator]; 3] = [&other.unicast, first, second];
         let Some(unicast) = participant.path(self.network, &lists) else {
             return Way { paths: Vec::new(), direct: None };
         };
