@@ -17,6 +17,8 @@ const TRAIN: u8 = 5;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
+/// The most datagrams of a train: UDP_MAX_SEGMENTS of linux/udp.h. More could keep the links busy for milliseconds.
+const MOST: usize = 128;
 /// Octets of the headers of a frame of a train, with the longest header of IPv4.
 const HEADERS: usize = ETHERNET + 60 + UDP;
 
@@ -70,7 +72,8 @@ impl Heard {
                 let begin = start + UDP;
                 let plain = frame.get(12..15).is_some_and(|place| matches!(place, [8, 0, 0x45..=0x4f]));
                 let fits = (ETHERNET + IPV4..=HEADERS - UDP).contains(&start) && frame.len() > begin;
-                if !plain || !fits || each == 0 {
+                let few = frame.len().saturating_sub(begin) <= each * MOST;
+                if !plain || !fits || !few {
                     return;
                 }
                 self.train = Some(Train { udp: start, next: begin, each, cut: 0 });
@@ -254,6 +257,7 @@ mod tests {
         let good = packet(&[1; 3_000]);
         for (facts, frame) in [
             (facts(1, TRAIN, [0, 34, 6]), &good[..]),
+            (facts(1, TRAIN, [23, 34, 6]), &good),
             (facts(1, TRAIN, [1_000, 33, 6]), &good),
             (facts(1, TRAIN, [1_000, 75, 6]), &good),
             (facts(1, TRAIN, [1_000, 34, 6]), &good[..42]),
@@ -265,6 +269,30 @@ mod tests {
         ] {
             assert!(frames(&facts, frame).is_empty(), "{facts:?}");
         }
+    }
+
+    /// Whatever a host makes its kernel say: no more frames than a train has, and no more octets than came.
+    #[test]
+    fn any_octets_become_a_few_frames() {
+        let (mut random, mut cut) = (1_u64, 0);
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % below
+        };
+        for _ in 0..20_000 {
+            let mut octets = packet(&vec![9; usize::try_from(next(5_000)).unwrap()]);
+            octets.truncate(usize::try_from(next(6_000)).unwrap());
+            let changed = usize::try_from(next(60)).unwrap();
+            let value = u8::try_from(next(256)).unwrap();
+            octets.get_mut(changed).into_iter().for_each(|octet| *octet = value);
+            let kind = [SINGLE, TRAIN, 1, 4][usize::try_from(next(4)).unwrap()];
+            let numbers = [next(2_000), 20 + next(60), next(12)].map(|number| u16::try_from(number).unwrap());
+            let made = frames(&facts(u8::try_from(next(4)).unwrap(), kind, numbers), &octets);
+            assert!(made.len() <= MOST);
+            assert!(made.iter().all(|frame| frame.len() <= octets.len()));
+            cut += usize::from(made.len() > 1);
+        }
+        assert!(cut > 500, "{cut}");
     }
 
     #[test]
