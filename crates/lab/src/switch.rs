@@ -82,13 +82,13 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
     server.arg(format!("--pidfile={}", files.path("ovsdb.pid")));
     server.arg(format!("--log-file={}", files.path("ovsdb.log")));
     finish(server.args(["--no-chdir", "--detach", "-vconsole:off"]), None)?;
-    // Nor does it write down what its ports have counted each five seconds, but once a day.
+    // The thread that carries frames would write down what its ports have counted each five seconds; once a day will do.
     tools.run(&format!(
         "ovs-vsctl --db={at} --timeout=5 --no-wait init -- set Open_vSwitch . other_config:stats-update-interval=86400000"
     ))?;
     let mut process = tools.command_in(&switch.namespace, "ovs-vswitchd");
     own(&mut process);
-    // The thread that carries frames asks each socket that it listens at, for each frame, whether somebody has connected. The kernel makes a
+    // That thread also asks each socket that it listens at, for each frame, whether somebody has connected. The kernel makes a
     // socket for the answer that nobody has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
     // So it listens nowhere, for folders are in the way; see `Files::management`.
     for name in [MANAGEMENT, SNOOP] {

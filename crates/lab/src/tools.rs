@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 const NAMESPACES: &str = "/run/netns";
 
 /// Programs, and the Debian packages that bring them.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("ip", "iproute2"),
     ("tc", "iproute2"),
     ("ethtool", "ethtool"),
@@ -30,7 +30,6 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("ovsdb-server", "openvswitch-switch"),
     ("ovs-vswitchd", "openvswitch-switch"),
     ("ovs-vsctl", "openvswitch-switch"),
-    ("ovs-ofctl", "openvswitch-switch"),
 ];
 /// What gates need besides.
 const FOR_GATES: [(&str, &str); 1] = [("clang", "clang")];
