@@ -24,7 +24,7 @@ impl Wanted {
     }
 }
 
-/// Reads what a writer promises: `separation=5ms,size=48060,most=8ms,importance=3,jitter=100us,emission=300us`.
+/// Reads what a writer promises: `separation=5ms,size=48060,most=8ms,importance=3,jitter=100us,emission=300us,slack=50us`.
 pub(crate) fn parse(text: &str) -> Result<OfferedAssurance, String> {
     let mut offered = OfferedAssurance::every(Duration::ZERO);
     let mut has_separation = false;
@@ -45,9 +45,10 @@ pub(crate) fn parse(text: &str) -> Result<OfferedAssurance, String> {
             "importance" => offered.importance = u8::try_from(number(255)?).unwrap_or(u8::MAX),
             "jitter" => offered.jitter = span::parse(value)?,
             "emission" => offered.emission = Some(span::parse(value)?),
+            "slack" => offered.slack = span::parse(value)?,
             other => {
                 return Err(format!(
-                    "{other:?} is none of separation, most, size, importance, jitter, emission"
+                    "{other:?} is none of separation, most, size, importance, jitter, emission, slack"
                 ));
             }
         }

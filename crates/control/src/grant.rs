@@ -62,6 +62,8 @@ pub struct StoredContract {
     pub maximum_separation: u64,
     pub jitter: u64,
     pub emission: u64,
+    #[serde(default)]
+    pub slack: u64,
     pub importance: u8,
 }
 

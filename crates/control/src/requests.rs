@@ -373,6 +373,7 @@ impl ResourceManager {
             maximum_separation: some(contract.maximum_separation)?,
             jitter: time(contract.jitter)?,
             emission: time(contract.emission)?,
+            slack: time(contract.slack)?,
             policing: self.network.switches.get(switch)?.model.policing(),
             tree: Vec::new(),
             subscribers: wish

@@ -21,7 +21,7 @@ use lab::tap::Tap;
 use lab::train::Heard;
 use lab::{Lab, Options};
 use nix::sys::socket::{setsockopt, sockopt};
-use plan::{EnforcementReport, FlowReport, Network};
+use plan::{Asked, EnforcementReport, FlowReport, Network};
 
 const NETWORK: &str = include_str!("../networks/midas.toml");
 /// The flow that is measured; the others are in its way.
@@ -114,7 +114,7 @@ fn measure() -> Result<bool, Failure> {
         report.flows.iter().position(|flow| flow.name == MEASURED).ok_or("the flow is not in the plan")?;
     let asked =
         network.flows().iter().find(|flow| flow.name == MEASURED).ok_or("the flow is not in the file")?;
-    let terms = Terms::of(&report.flows[at], asked.flow.emission, switch(&network)?)?;
+    let terms = Terms::of(&report.flows[at], asked, switch(&network)?)?;
     let messages = Messages::of(&sent[at], &heard, at, &disturbed, offset);
     println!(
         "{} of {} messages of {MEASURED} were not disturbed and came whole; {flooded} frames of best effort beside them\n",
@@ -136,7 +136,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn of(flow: &FlowReport, emission: u64, switch: u64) -> Result<Self, Failure> {
+    fn of(flow: &FlowReport, asked: &Asked, switch: u64) -> Result<Self, Failure> {
         let bounds: Vec<u64> = flow.hops.iter().filter_map(|hop| hop.bound_ps).collect();
         let (
             &[first_port, port],
@@ -145,8 +145,10 @@ impl Terms {
         else {
             return Err("the plan does not admit the flow with a gate over two hops".into());
         };
+        // What the gate bears beyond that is no term of the bound.
+        let window = window_ps.saturating_sub(asked.flow.slack);
         let [emission, first_port, separation, tolerance, window, switch, port] =
-            [emission, first_port, *separation_ps, *tolerance_ps, *window_ps, switch, port]
+            [asked.flow.emission, first_port, *separation_ps, *tolerance_ps, window, switch, port]
                 .map(|ps| ps / PICOSECONDS);
         Ok(Self { emission, first_port, separation, tolerance, window, switch, port })
     }

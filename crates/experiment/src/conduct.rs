@@ -270,7 +270,8 @@ impl Stage<'_> {
     fn publishing(&self, topic: &Topic, separation: u64) -> Result<Command, String> {
         let mut command = self.lab.command(&topic.publisher, own()?).map_err(|error| error.to_string())?;
         command.args(["midas", "publisher", "--topic", &topic.name, "--size", &topic.size.to_string()]);
-        command.args(["--separation", &separation.to_string(), "--emission", &topic.emission.to_string()]);
+        command.args(["--separation", &separation.to_string()]);
+        command.args(["--emission", &topic.emission.to_string(), "--slack", &topic.slack.to_string()]);
         command.arg("--records").arg(self.folder.file(&format!("{}.sent", topic.name)));
         Ok(command)
     }

@@ -38,6 +38,9 @@ pub struct PublisherArguments {
     /// Nanoseconds that its host may take to hand over all frames of a sample.
     #[arg(long)]
     emission: u64,
+    /// Nanoseconds that the gate waits longer than that for the rest of a sample.
+    #[arg(long)]
+    slack: u64,
     /// Where it notes what it sent.
     #[arg(long)]
     records: PathBuf,
@@ -137,6 +140,7 @@ impl PublisherArguments {
             maximum_size: Some(self.size + ENCAPSULATION),
             minimum_size: Some(self.size + ENCAPSULATION),
             emission: Some(nanos(self.emission)),
+            slack: nanos(self.slack),
             ..OfferedAssurance::every(nanos(self.separation))
         })
     }

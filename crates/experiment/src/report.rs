@@ -223,6 +223,7 @@ pub(crate) mod tests {
             size: 48_048,
             separation: 7_500_000,
             emission: 0,
+            slack: 0,
             entrance: 0,
             limit: 5_000_000,
             planned: Ok(5_000_000),

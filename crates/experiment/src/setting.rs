@@ -24,6 +24,8 @@ pub(crate) struct Topic {
     pub(crate) separation: u64,
     /// Most time from the first frame of a sample in the publisher's queue to its last.
     pub(crate) emission: u64,
+    /// How much longer than that the gate waits for the rest of a sample.
+    pub(crate) slack: u64,
     /// The most time from a send call until the whole sample is at the gate of the switch, by the plan; 0 if it plans none.
     pub(crate) entrance: u64,
     /// The latency that the subscriber asks for.
@@ -69,6 +71,7 @@ impl Setting {
                 size: asked.flow.largest_message.saturating_sub(ENCAPSULATION),
                 separation: asked.flow.separation / PICOSECONDS,
                 emission: asked.flow.emission / PICOSECONDS,
+                slack: asked.flow.slack / PICOSECONDS,
                 entrance: (asked.flow.emission
                     + planned.hops.first().map_or(0, |hop| hop.bound_ps.unwrap_or(hop.share_ps)))
                 .div_ceil(PICOSECONDS),

@@ -138,6 +138,7 @@ fn flow(side: usize, random: &mut Random) -> Flow {
         maximum_separation: None,
         jitter: random.below(100) as u64 * MICROSECOND,
         emission: 0,
+        slack: 0,
         policing: Policing::Gate { tick: NANOSECOND },
         tree: path.iter().enumerate().map(hop).collect(),
         subscribers: vec![Subscriber { hop: path.len() - 1, limit, maximum_separation: None }],

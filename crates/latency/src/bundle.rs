@@ -76,6 +76,7 @@ pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
         flow.smallest_message = flow.smallest_message.min(other.smallest_message);
         flow.jitter = flow.jitter.max(other.jitter);
         flow.emission = flow.emission.max(other.emission);
+        flow.slack = flow.slack.max(other.slack);
         flow.importance = flow.importance.max(other.importance);
         for subscriber in &mut flow.subscribers {
             let same = other.subscribers.iter().filter(|other| other.hop == subscriber.hop);

@@ -102,6 +102,9 @@ pub struct Flow {
     pub emission: u64,
     /// What holds it to that.
     pub policing: Policing,
+    /// How much longer than the contract needs a gate waits for the rest of a message, or a meter saves up for, in
+    /// picoseconds. The flow is promised nothing for frames that are so late; other flows are charged for them.
+    pub slack: u64,
     /// Its path, or its tree if there are several subscribers: the publisher's port first.
     pub tree: Vec<Hop>,
     /// Who receives it.

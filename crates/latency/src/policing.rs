@@ -137,7 +137,8 @@ impl Flow {
         let tolerance = self.jitter.checked_add(spare)?.checked_add(sizes)?.checked_next_multiple_of(tick)?;
         let window = if frames.count > 1 {
             let stretch = share.checked_sub(least_time_of(least_first, port.rate)?)?;
-            self.emission.checked_add(stretch)?.checked_next_multiple_of(tick)?
+            let needed = self.emission.checked_add(stretch)?;
+            needed.checked_add(self.slack)?.checked_next_multiple_of(tick)?
         } else {
             0
         };
@@ -164,7 +165,7 @@ impl Flow {
             Some(_) => spread,
             None => serialised(spread, self.separation, counted, frames.largest, port.rate)?,
         };
-        let burst = counted.checked_add(bits_in(jitter, rate)?)?;
+        let burst = counted.checked_add(bits_in(jitter.checked_add(self.slack)?, rate)?)?;
         let burst = counts.filled(burst, rate)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
     }

@@ -27,6 +27,40 @@ fn table_two_gates() {
     assert_eq!(ledger.flow(1).unwrap().enforcement, Enforcement::Gate(gate));
 }
 
+/// What a gate or a meter bears beyond the contract is theirs alone: it is in no share of the flow, and others are charged for it.
+#[test]
+fn slack_is_for_the_guard_and_not_for_the_flow() {
+    let (ports, flows) = table_two();
+    let slack = 40 * MICROSECOND;
+    let patient = Flow { slack, ..flows[0].clone() };
+    let share = 1_700 * MICROSECOND;
+    let gate = |flow: &Flow| match flow.enforcement(&ports, share).unwrap() {
+        Enforcement::Gate(gate) => gate,
+        other => panic!("{other:?}"),
+    };
+    let strict = gate(&flows[0]);
+    assert_eq!(gate(&patient), Gate { window: strict.window + slack, ..strict });
+    let meter = |flow: &Flow| {
+        let policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };
+        match (Flow { policing, ..flow.clone() }).enforcement(&ports, share).unwrap() {
+            Enforcement::Meter(meter) => meter,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (strict, with) = (meter(&flows[0]), meter(&patient));
+    assert_eq!(with.rate, strict.rate);
+    // 40 us at the rate of the bucket, up to two roundings.
+    let more = u128::from(slack) * u128::from(strict.rate) / 1_000_000_000_000;
+    assert!((more..=more + 2).contains(&u128::from(with.burst - strict.burst)));
+    let offered = |flow: &Flow| flow.contenders(&ports, &[share]).unwrap();
+    assert_eq!(offered(&patient)[0], offered(&flows[0])[0]);
+    let jitter = |flow: &Flow| match offered(flow)[1].arrival {
+        Arrival::Messages { jitter, .. } => jitter,
+        Arrival::Bucket { .. } => panic!("no gate"),
+    };
+    assert_eq!(jitter(&patient), jitter(&flows[0]) + slack);
+}
+
 fn metered() -> (Vec<Port>, [Flow; 3]) {
     let (ports, flows) = table_two();
     let policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };

@@ -194,6 +194,8 @@ pub(crate) struct Flow {
     #[serde(default)]
     pub(crate) emission: Option<Time>,
     #[serde(default)]
+    pub(crate) slack: Option<Time>,
+    #[serde(default)]
     pub(crate) importance: u8,
     #[serde(default)]
     pub(crate) trusted: bool,

@@ -386,6 +386,7 @@ impl Network {
             maximum_separation: flow.maximum_separation.map(|time| time.0),
             jitter: time(flow.jitter),
             emission: time(flow.emission),
+            slack: time(flow.slack),
             policing: if flow.trusted { Policing::Trusted } else { self.first_switch(publisher) },
             tree: Vec::new(),
             subscribers: (0..)

@@ -67,6 +67,8 @@ pub struct Contract {
     pub jitter: u64,
     /// Most time from the first frame of a message handed over to the last one.
     pub emission: u64,
+    /// How much longer than that what polices the flow waits for the rest of a message, which is promised nothing then.
+    pub slack: u64,
     /// Who yields if not all flows can be admitted: those with the smaller number.
     pub importance: u8,
 }

@@ -21,6 +21,7 @@ pub(crate) fn contract(octets: u32, separation: u64) -> Contract {
         maximum_separation: 0,
         jitter: 0,
         emission: 300_000,
+        slack: 0,
         importance: 0,
     }
 }
@@ -71,6 +72,24 @@ fn a_request_is_admitted_and_its_packets_have_the_level() {
     let arrived = world.send(0, packet_of(&asked, 0, 3, 46));
     assert!(arrived.iter().all(|(_, packet, _)| packet.dscp == 0));
     assert_eq!(world.manager.report().switches[0].flows, 0);
+}
+
+/// The gate bears what the contract asks for beyond itself, and it is stored; the bound is the same.
+#[test]
+fn slack_of_a_contract_is_borne_by_its_gate() {
+    let admitted = |slack| {
+        let mut world = World::up(one_switch());
+        let contract = Contract { slack, ..contract(8_004, 5 * MS) };
+        world.ask(request(pair(1), 1, 0, 3, (5000, 6000), contract, 5 * MS));
+        world.settle();
+        let verdict = &world.verdicts[&pair(1)];
+        assert_eq!((verdict.state, world.gates[0].len()), (State::Admitted, 1), "{}", verdict.reason);
+        let stored = world.store.values().next().unwrap().contract.slack;
+        (verdict.bound, world.gates[0].values().next().unwrap().window, stored)
+    };
+    let (bound, window, stored) = admitted(0);
+    assert_eq!(stored, 0);
+    assert_eq!(admitted(70_000), (bound, window + 70_000, 70_000));
 }
 
 /// Table II of the MIDAS paper, sizes divided by 4, times multiplied by 2.5, at 100 Mb/s.

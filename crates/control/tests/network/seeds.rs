@@ -133,6 +133,7 @@ impl Play {
             maximum_separation: 0,
             jitter: *self.random.of(&[0, 0, 100_000]),
             emission: *self.random.of(&[0, 0, 150_000]),
+            slack: *self.random.of(&[0, 0, 70_000]),
             importance: u8::try_from(self.random.below(3)).unwrap(),
         };
         let contract = if self.is_crowd && !self.random.one_in(20) {
@@ -142,6 +143,7 @@ impl Play {
                 minimum_separation: separation,
                 jitter: 0,
                 emission: 0,
+                slack: 0,
                 importance: 1,
                 ..contract
             }

@@ -44,6 +44,9 @@ pub struct OfferedAssurance {
     /// Most time from the first frame of a sample to its last one. `None`: zero for samples of one frame, 300 us for each segmented send
     /// call that a sample takes, and 600 us and 20 us for each frame where the host has no segmented send.
     pub emission: Option<Duration>,
+    /// How much longer than that the network waits for the rest of a sample before its gate drops it. Such a sample is promised
+    /// nothing, but what the host holds up now and then still arrives; other flows get a little less room. Default zero.
+    pub slack: Duration,
 }
 
 impl OfferedAssurance {
@@ -57,6 +60,7 @@ impl OfferedAssurance {
             importance: 0,
             jitter: Duration::ZERO,
             emission: None,
+            slack: Duration::ZERO,
         }
     }
 }
@@ -137,7 +141,7 @@ impl OfferedAssurance {
             return Err(too_large(size));
         }
         let emission = self.emission.unwrap_or(Duration::ZERO);
-        for (name, time) in [("jitter", self.jitter), ("emission", emission)] {
+        for (name, time) in [("jitter", self.jitter), ("emission", emission), ("slack", self.slack)] {
             if time < Duration::ZERO || time >= least {
                 return Err(Error::new(
                     ReturnCode::InconsistentPolicy,
@@ -206,6 +210,7 @@ impl OfferedAssurance {
             maximum_separation: self.maximum_separation.map_or(0, nanos),
             jitter: nanos(self.jitter),
             emission: nanos(self.emission.unwrap_or_else(|| emission(largest, sending))),
+            slack: nanos(self.slack),
             importance: self.importance,
         })
     }

@@ -1,5 +1,5 @@
 //! From a simulated network to the model of `latency`, and its bounds for it.
-use frames::{Bounds, Contract, Counts, Flow, Network, Node, Policer};
+use frames::{Bounds, Contract, Counts, Flow, Network, Node, Policer, Random};
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::{LevelBound, Method, level_bound};
 use latency::framing::Framing;
@@ -84,6 +84,7 @@ impl Model {
                 maximum_separation: None,
                 jitter,
                 emission,
+                slack: 0,
                 policing: policing[index],
                 tree: source.tree.iter().enumerate().map(hop).collect(),
                 subscribers: network.deliveries(index).into_iter().map(subscriber).collect(),
@@ -99,6 +100,18 @@ impl Model {
         }
         let levels = network.flows().iter().map(|flow| flow.tree.iter().map(|hop| hop.level).collect());
         Self { levels: levels.collect(), ports, flows }
+    }
+
+    /// The same where the guards of some flows bear more than the contracts need.
+    pub(crate) fn with_slack(mut self, seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 3);
+        if random.once_in(3) {
+            for flow in &mut self.flows {
+                let most = flow.separation / [2, 10, 100][random.index(3)];
+                flow.slack = if random.once_in(2) { random.below(most) } else { 0 };
+            }
+        }
+        self
     }
 
     /// The least shares that any analysis can begin with: each message alone.

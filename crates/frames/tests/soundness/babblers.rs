@@ -115,6 +115,33 @@ fn a_meter_that_counts_frames_is_flooded_with_small_ones() {
     assert!(judged > 20 && refuted * 2 > judged, "{refuted} of {judged}");
 }
 
+/// A guard that bears more than the contract needs lets messages come closer together. Whoever waits for them has a bound that holds;
+/// without the slack there would be none.
+#[test]
+fn slack_is_used_by_a_babbler() {
+    let (mut judged, mut refuted) = (0, [0, 0]);
+    for seed in tiers::current().seeds("latency.networks") {
+        let network = above(&random_network(seed));
+        let guard = Random::new(seed).index(2);
+        let mut policing = vec![Policing::Trusted; network.flows().len()];
+        policing[0] = [Policing::Gate { tick: 1 }, meter(Counts::Wire)][guard];
+        let strict = Model::new(&network, &policing);
+        let mut model = strict.clone();
+        model.flows[0].slack = model.flows[0].separation / 2;
+        let Some(shares) = model.shares() else { continue };
+        let Some(analysis) = model.analyse(&shares) else { continue };
+        let network = analysis.guarded(&network);
+        let found = Search::new(&network, &analysis.bounds(&network), 1, 1, EFFORT).worst(seed);
+        judged += 1;
+        let wrong = wrong_with(&analysis, &network, &found);
+        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+        let short = strict.shares().and_then(|shares| strict.delays(&strict.contenders(&shares)?)).unwrap();
+        refuted[guard] += u64::from(found.outcome.delay[1][1] > short[1][1].delay);
+    }
+    println!("{judged} networks, in {refuted:?} of which slack of a gate and of a meter would be wrong");
+    assert!(judged > 20 && refuted.iter().all(|refuted| *refuted > 0), "{refuted:?} of {judged}");
+}
+
 /// The babbler above all others, with half its rate, so that there is room for what its meter does not count.
 fn above(network: &Network) -> Network {
     let mut flows = network.flows().to_vec();

@@ -88,7 +88,7 @@ struct Tally {
 
 impl Tally {
     fn judge(&mut self, seed: u64, (generated, policing): (Generated, Vec<Policing>)) {
-        let model = Model::new(&generated.network, &policing);
+        let model = Model::new(&generated.network, &policing).with_slack(seed);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else {
             self.without += 1;
             return;

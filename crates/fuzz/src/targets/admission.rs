@@ -36,6 +36,7 @@ fn contract() -> Contract {
         maximum_separation: 10_000_000,
         jitter: 100_000,
         emission: 200_000,
+        slack: 0,
         importance: 1,
     }
 }

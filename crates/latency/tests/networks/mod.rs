@@ -50,6 +50,7 @@ pub(crate) fn flow(octets: u32, separation: u64, limit: u64, path: &[usize]) -> 
         maximum_separation: None,
         jitter: 0,
         emission: 0,
+        slack: 0,
         policing: Policing::Gate { tick: NANOSECOND },
         tree,
         subscribers: vec![Subscriber { hop: path.len() - 1, limit, maximum_separation: None }],
@@ -95,6 +96,7 @@ pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow
         new.smallest_message = if random.range(0, 1) == 0 { new.largest_message } else { 1 };
         new.jitter = random.range(0, 1) * random.range(0, 300) * MICROSECOND;
         new.emission = random.range(0, 1) * random.range(0, 100) * MICROSECOND;
+        new.slack = random.range(0, 1) * random.range(0, 100) * MICROSECOND;
         new.policing = [
             Policing::Trusted,
             Policing::Gate { tick: MICROSECOND },

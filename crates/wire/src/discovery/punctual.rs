@@ -23,7 +23,7 @@ const TAG_RECEIVE_BUFFER: u8 = 1;
 const TAG_OFFERED: u8 = 2;
 const TAG_REQUESTED: u8 = 3;
 const TAG_SHARED_MEMORY: u8 = 4;
-const OFFERED_LEN: u8 = 51;
+const OFFERED_LEN: u8 = 59;
 const REQUESTED_LEN: u8 = 17;
 const SHARED_MEMORY_LEN: u8 = 28;
 
@@ -85,8 +85,13 @@ fn put_offered(out: &mut Vec<u8>, offered: &OfferedAssurance) {
     for octets in [contract.largest_message, contract.smallest_message, contract.datagram] {
         out.extend_from_slice(&octets.to_le_bytes());
     }
-    let times =
-        [contract.minimum_separation, contract.maximum_separation, contract.jitter, contract.emission];
+    let times = [
+        contract.minimum_separation,
+        contract.maximum_separation,
+        contract.jitter,
+        contract.emission,
+        contract.slack,
+    ];
     for time in times {
         out.extend_from_slice(&time.to_le_bytes());
     }
@@ -108,6 +113,7 @@ fn offered(value: &[u8]) -> Option<OfferedAssurance> {
         maximum_separation: fields.u64()?,
         jitter: fields.u64()?,
         emission: fields.u64()?,
+        slack: fields.u64()?,
         importance: fields.u8()?,
     };
     let separations = contract.minimum_separation..;
@@ -171,6 +177,7 @@ mod tests {
             maximum_separation: 8_000_000,
             jitter: 1,
             emission: 300_000,
+            slack: 20_000,
             importance: 200,
         };
         let source = Socket { address: [10, 1, 2, 3], port: 40_000 };

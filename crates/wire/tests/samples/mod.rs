@@ -187,6 +187,7 @@ impl Random {
             maximum_separation: 0,
             jitter: self.next(),
             emission: self.next(),
+            slack: self.next(),
             importance: self.next() as u8,
         };
         OfferedAssurance { contract, source: Socket { address: self.array(), port: self.next() as u16 } }
