@@ -33,7 +33,7 @@ pub enum Action {
         /// Deletions of flows stand before additions.
         messages: Vec<Message>,
     },
-    /// These messages to a switch; nobody waits for an answer.
+    /// These messages to a switch, in this order; nobody waits for an answer.
     Send {
         /// The switch, by its datapath id.
         switch: u64,

@@ -13,7 +13,7 @@ use openflow::words::MeterId;
 use crate::action::{GateChange, Pair, StoreChange};
 use crate::flow_entry::FlowEntry;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Kind, Progress, Site, Step, Task};
+use crate::state::{Asked, GrantPhase, Granted, Kind, Progress, Site, Step, Task};
 
 impl ResourceManager {
     /// Enters the plan into the ledger and begins to install it.
@@ -267,15 +267,20 @@ impl ResourceManager {
                 None => {}
             }
         }
-        // What was to be replaced may have been replaced by another one meanwhile.
-        let serves = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(number));
+        // What was to be replaced may have been replaced by another one meanwhile. For who waits for another one it is not this one
+        // that comes next.
+        let waits = |asked: &Asked| asked.grant != Some(number) || asked.progress == Progress::Working;
+        let mut served = pairs.clone();
+        served.retain(|pair| self.asked.get(pair).is_some_and(|asked| !waits(asked)));
         let others = self.grants.values().filter(|other| {
-            let has_ours = other.pairs.intersection(&pairs).any(serves);
-            other.number != number && !former.contains(&other.number) && has_ours
+            other.number != number && !former.contains(&other.number) && !other.pairs.is_disjoint(&served)
         });
         let others: Vec<u64> = others.map(|other| other.number).collect();
-        for old in former.into_iter().chain(others) {
+        for old in former {
             self.give_way(now, old, number, &pairs);
+        }
+        for old in others {
+            self.give_way(now, old, number, &served);
         }
         for pair in pairs {
             if !self.asked.contains_key(&pair) {

@@ -32,11 +32,13 @@ impl ResourceManager {
         let mut moved = Vec::new();
         let mut strangers = Vec::new();
         for pair in &tree.pairs {
-            let Some(asked) = self.asked.get(pair).filter(|asked| asked.progress != Progress::Working) else {
-                continue;
-            };
+            let Some(asked) = self.asked.get(pair) else { continue };
             let had = asked.grant.filter(|grant| former.contains(grant));
             let same = had.and_then(|had| self.grants.get(&had)).is_some_and(|had| had.is_same_flow(&tree));
+            // What is under way for who has the same flow already is another grant: until that comes it keeps what it has.
+            if asked.progress == Progress::Working && !same {
+                continue;
+            }
             let settled = matches!(asked.progress, Progress::Answered { .. })
                 && asked.serial == asked.request.serial
                 && asked.verdict.state == State::Admitted;

@@ -15,6 +15,8 @@ pub(crate) enum Fault {
     LineStalled,
     /// An answer came before the answer to something that had been asked for earlier.
     AnswerOvertaken,
+    /// A switch did messages in another order than they were said, between two barriers.
+    Reordered,
     /// The connection to an agent of gates ended with a request under way.
     AgentLost,
     /// A change failed.
@@ -36,12 +38,13 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::MessageCut,
         Self::OctetsLost,
         Self::MessageTorn,
         Self::LineStalled,
         Self::AnswerOvertaken,
+        Self::Reordered,
         Self::AgentLost,
         Self::ChangeFailed,
         Self::StoreFailed,

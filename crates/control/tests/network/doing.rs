@@ -49,6 +49,8 @@ pub(crate) enum Mutant {
     BooksTwice(u64),
     /// It stores grants that it takes over under another number, too.
     GrantsTwice,
+    /// It relies on the order in which it says things: barriers hold nothing up.
+    SendsNoBarriers,
 }
 
 impl World {
@@ -167,7 +169,16 @@ impl World {
         let mut news = Vec::new();
         match way {
             Way::ToSwitch => {
-                for (xid, message) in line.arrive_at_switch(self.now, octets) {
+                let mut told = line.arrive_at_switch(self.now, octets);
+                if let Some(random) = &mut self.disorder {
+                    let keeps = self.mutant != Some(Mutant::SendsNoBarriers);
+                    let is_barrier = |message: &Message| *message == Message::BarrierRequest;
+                    for part in told.split_mut(|(_, message)| keeps && is_barrier(message)) {
+                        let is_other = random.shuffle(part);
+                        self.counts.add_if(is_other, Fault::Reordered);
+                    }
+                }
+                for (xid, message) in told {
                     for answer in self.switches[switch].hear(&message, &report) {
                         line.say(xid, &answer);
                     }

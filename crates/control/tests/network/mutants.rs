@@ -39,3 +39,10 @@ fn a_manager_that_stores_grants_twice_is_found() {
     let words = found(Mutant::GrantsTwice);
     assert!(words.contains("stored grants and admitted pairs"), "{words}");
 }
+
+/// Switches that cannot be put right: a flow comes before its group.
+#[test]
+fn a_manager_without_barriers_is_found() {
+    let words = found(Mutant::SendsNoBarriers);
+    assert!(words.contains("away") && words.contains("ready"), "{words}");
+}

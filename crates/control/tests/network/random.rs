@@ -24,6 +24,17 @@ impl Random {
         &list[self.below(list.len())]
     }
 
+    /// Puts a list into another order; true if it is another one.
+    pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) -> bool {
+        let mut is_other = false;
+        for end in (2..=list.len()).rev() {
+            let at = self.below(end);
+            list.swap(at, end - 1);
+            is_other |= at != end - 1;
+        }
+        is_other
+    }
+
     /// True once in so many times.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

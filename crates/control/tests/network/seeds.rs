@@ -64,6 +64,7 @@ impl Play {
         let network = some_network(&mut random, is_crowd);
         let mut world = World::new(network, control::config::Config::default());
         world.acknowledge = !random.one_in(4);
+        world.disorder = Some(Random::new(!seed));
         Self {
             random,
             world,

@@ -358,3 +358,41 @@ fn a_branch_that_cannot_be_cut_off_is_left_for_a_while() {
     assert_eq!(hosts(&mut world, &before), [2]);
     assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
 }
+
+/// A reader that asks for less gets a flow of its own; when its former tree loses a branch meanwhile, that is no answer to what it asks for now.
+#[test]
+fn a_tree_that_changes_answers_nothing_that_was_asked_for_after_it() {
+    for seed in 0..200 {
+        let mut random = Random::new(seed);
+        let mut world = star();
+        for host in [1, 2, 3] {
+            ask(&mut world, host, 9 * MS);
+        }
+        world.pass(Duration::from_secs(1));
+        let before = world.history.len();
+        world.ask(Request { serial: 2, ..wish(1, 3 * MS) });
+        let early = random.below(6);
+        for step in 0.. {
+            if step == early {
+                world.withdraw(reader(2));
+            }
+            let next = world.next();
+            if next.is_empty() && step > early {
+                break;
+            }
+            if !next.is_empty() {
+                world.happen(*random.of(&next), usize::MAX);
+            }
+            let known = |verdict: &Verdict| {
+                let least = if verdict.serial == 2 { 3 * MS } else { 9 * MS };
+                verdict.state != State::Admitted || verdict.bound <= least
+            };
+            let said = &world.history[before..];
+            assert!(said.iter().all(known), "seed {seed}: {said:#?}");
+        }
+        world.pass(Duration::from_secs(1));
+        let verdict = &world.verdicts[&reader(1)];
+        assert_eq!((verdict.state, verdict.serial), (State::Admitted, 2), "seed {seed}: {verdict:?}");
+        assert!(verdict.bound <= 3 * MS, "seed {seed}: {verdict:?}");
+    }
+}

@@ -20,6 +20,7 @@ use wire::admission::{Contract, Request, Socket, State, Verdict};
 use crate::counts::{Counts, Fault};
 use crate::doing::{Agent, Mutant};
 use crate::line::{Line, Way};
+use crate::random::Random;
 use crate::switch::{Packet, Switch};
 
 pub(crate) type Pair = (Guid, Guid);
@@ -65,6 +66,8 @@ pub(crate) struct World {
     pub(crate) acknowledge: bool,
     /// Groups that switches say they have room for.
     pub(crate) most_groups: u32,
+    /// In which order switches do what stands between two barriers; that of the messages without it.
+    pub(crate) disorder: Option<Random>,
 }
 
 pub(crate) fn guid(participant: u8, entity: u8) -> Guid {
@@ -119,6 +122,7 @@ impl World {
             counts: Counts::default(),
             acknowledge: true,
             most_groups: u32::MAX,
+            disorder: None,
             network,
         }
     }

@@ -20,6 +20,7 @@ mod config;
 mod event;
 mod expect;
 pub mod install;
+mod order;
 mod output;
 mod requests;
 
@@ -37,6 +38,7 @@ use crate::read::DecodeError;
 use crate::stream::Framer;
 use crate::switch::Features;
 use crate::words::Xid;
+use order::Order;
 use output::Output;
 use requests::{Changes, Requests, Taken, is_change, reply_to};
 
@@ -68,6 +70,7 @@ pub struct Channel {
     next_xid: u32,
     requests: Requests,
     changes: Changes,
+    order: Order,
     peer: Option<Hello>,
     /// When the last whole message came.
     heard: Duration,
@@ -86,6 +89,7 @@ impl Channel {
             next_xid: 1,
             requests: Requests::default(),
             changes: Changes::default(),
+            order: Order::default(),
             peer: None,
             heard: now,
             echo_until: None,
@@ -190,7 +194,8 @@ impl Channel {
     }
 
     /// Sends a message under a new transaction. A request is remembered until its [`Event::Reply`], [`Event::Refused`],
-    /// [`Event::TimedOut`] or [`Event::Unreadable`]; a change until a barrier confirms it.
+    /// [`Event::TimedOut`] or [`Event::Unreadable`]; a change until a barrier confirms it. Where the switch must not do it before
+    /// something that was sent earlier, a barrier stands between.
     ///
     /// # Errors
     /// [`SendError`]; nothing is sent then.
@@ -201,7 +206,9 @@ impl Channel {
         if kind == MessageType::Hello || more {
             return Err(SendError::Reserved(kind));
         }
-        if reply_to(kind).is_some() && self.requests.len() >= self.config.max_outstanding {
+        let behind = self.is_behind(message);
+        let waiting = usize::from(reply_to(kind).is_some()) + usize::from(behind);
+        if waiting > 0 && self.requests.len().saturating_add(waiting) > self.config.max_outstanding {
             return Err(SendError::TooManyOutstanding);
         }
         // A barrier takes a place as well, so that a switch that answers none cannot make the list grow.
@@ -210,9 +217,22 @@ impl Channel {
         if listed && self.changes.len() >= self.config.max_unconfirmed.saturating_add(spare) {
             return Err(SendError::TooManyUnconfirmed);
         }
+        let before = self.output.len();
+        let barrier = behind.then(|| self.take_xid());
         let xid = self.take_xid();
-        self.output.put(xid, message)?;
+        let own = barrier.map(|xid| (xid, &Message::BarrierRequest));
+        for (xid, message) in own.into_iter().chain([(xid, message)]) {
+            if let Err(error) = self.output.put(xid, message) {
+                self.output.truncate(before);
+                return Err(error);
+            }
+        }
+        if let Some(barrier) = barrier {
+            self.note_own_barrier(now, barrier);
+            self.order.sent(&Message::BarrierRequest);
+        }
         self.note(now, xid, message);
+        self.order.sent(message);
         Ok(xid)
     }
 
@@ -229,7 +249,7 @@ impl Channel {
     }
 
     /// Sends changes (flow, group, meter, port and table mods, packet-outs, configuration) and a barrier after them: all
-    /// or nothing. [`Event::Confirmed`] tells which of them were refused.
+    /// or nothing. [`Event::Confirmed`] tells which of them were refused. They are done in this order where it matters, as with [`Self::send`].
     ///
     /// # Errors
     /// [`SendError`]; nothing is sent then.
@@ -238,28 +258,53 @@ impl Channel {
         if let Some(other) = changes.iter().find(|message| !is_change(message.kind())) {
             return Err(SendError::Reserved(other.kind()));
         }
-        if self.requests.len() >= self.config.max_outstanding {
-            return Err(SendError::TooManyOutstanding);
-        }
         if self.changes.len().saturating_add(changes.len()) > self.config.max_unconfirmed {
             return Err(SendError::TooManyUnconfirmed);
         }
-        let before = self.output.len();
-        let mut xids = Vec::with_capacity(changes.len());
-        let barrier = Message::BarrierRequest;
-        for message in changes.iter().chain([&barrier]) {
-            let xid = self.take_xid();
-            if let Err(error) = self.output.put(xid, message) {
-                self.output.truncate(before);
-                return Err(error);
+        let known = self.order.clone();
+        let mut sequence = Vec::with_capacity(changes.len().saturating_add(1));
+        for message in changes.iter().chain([&Message::BarrierRequest]) {
+            if self.is_behind(message) {
+                sequence.push((self.take_xid(), &Message::BarrierRequest, true));
+                self.order.sent(&Message::BarrierRequest);
             }
-            xids.push(xid);
+            sequence.push((self.take_xid(), message, false));
+            self.order.sent(message);
         }
-        for (xid, message) in xids.iter().zip(changes.iter().chain([&barrier])) {
-            self.note(now, *xid, message);
+        let before = self.output.len();
+        if let Err(error) = self.put_all(&sequence) {
+            self.output.truncate(before);
+            self.order = known;
+            return Err(error);
+        }
+        let mut xids = Vec::with_capacity(sequence.len());
+        for (xid, message, own) in sequence {
+            if own {
+                self.note_own_barrier(now, xid);
+            } else {
+                self.note(now, xid, message);
+                xids.push(xid);
+            }
         }
         let barrier = xids.pop().unwrap_or_default();
         Ok(Commit { changes: xids, barrier })
+    }
+
+    fn put_all(&mut self, sequence: &[(Xid, &Message, bool)]) -> Result<(), SendError> {
+        let barriers =
+            sequence.iter().filter(|(_, message, _)| message.kind() == MessageType::BarrierRequest).count();
+        if self.requests.len().saturating_add(barriers) > self.config.max_outstanding {
+            return Err(SendError::TooManyOutstanding);
+        }
+        sequence.iter().try_for_each(|(xid, message, _)| self.output.put(*xid, message))
+    }
+
+    /// True if a barrier has to stand before the message.
+    fn is_behind(&mut self, message: &Message) -> bool {
+        if !self.requests.asks() {
+            self.order.answered();
+        }
+        self.order.matters(message)
     }
 
     fn may_send(&self) -> Result<(), SendError> {
@@ -275,6 +320,11 @@ impl Channel {
             self.changes.sent(xid, kind);
         }
         self.requests.sent(xid, message, now.saturating_add(self.config.reply_timeout));
+    }
+
+    /// Remembers a barrier that nobody has asked for: it has an answer, and confirms nothing.
+    fn note_own_barrier(&mut self, now: Duration, xid: Xid) {
+        self.requests.sent(xid, &Message::BarrierRequest, now.saturating_add(self.config.reply_timeout));
     }
 
     fn take_xid(&mut self) -> Xid {
@@ -385,8 +435,10 @@ impl Channel {
             Taken::Part => {}
             Taken::TooLong => self.events.push_back(Event::ReplyTooLong { xid }),
             Taken::Reply(Message::BarrierReply) => {
-                let refused = self.changes.confirmed(xid);
-                self.events.push_back(Event::Confirmed { barrier: xid, refused });
+                // Barriers of its own confirm nothing to anybody.
+                if let Some(refused) = self.changes.confirmed(xid) {
+                    self.events.push_back(Event::Confirmed { barrier: xid, refused });
+                }
             }
             Taken::Reply(message) => self.events.push_back(Event::Reply { xid, message }),
         }

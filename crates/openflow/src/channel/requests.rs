@@ -88,6 +88,11 @@ impl Requests {
         self.waiting.contains_key(&xid)
     }
 
+    /// Whether an answer is still to come that says what changes have made.
+    pub(super) fn asks(&self) -> bool {
+        self.waiting.values().any(|request| super::order::asks(request.kind))
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
@@ -205,10 +210,10 @@ impl Changes {
         Some(sent.kind)
     }
 
-    /// Ends everything up to this barrier, and gives the changes among it that were refused.
-    pub(super) fn confirmed(&mut self, barrier: Xid) -> Vec<Refusal> {
-        let Some(index) = self.find(barrier) else { return Vec::new() };
+    /// Ends everything up to this barrier, and gives the changes among it that were refused; `None` if it is not in the list.
+    pub(super) fn confirmed(&mut self, barrier: Xid) -> Option<Vec<Refusal>> {
+        let index = self.find(barrier)?;
         let before = self.list.drain(..=index).filter(|sent| sent.kind != MessageType::BarrierRequest);
-        before.filter_map(|sent| sent.refused.map(|code| Refusal { xid: sent.xid, code })).collect()
+        Some(before.filter_map(|sent| sent.refused.map(|code| Refusal { xid: sent.xid, code })).collect())
     }
 }
