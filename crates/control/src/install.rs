@@ -257,6 +257,7 @@ impl ResourceManager {
         if let Some(lost) = grant.lost_pair.take() {
             self.store_without(now, number, lost);
         }
+        self.leave_to_others(now, number, &former);
         let Some(grant) = self.grants.get(&number) else { return };
         let pairs = grant.pairs.clone();
         for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {
@@ -291,5 +292,23 @@ impl ResourceManager {
         if self.grants.get(&number).is_some_and(is_idle) {
             self.farewell(now, number, Vec::new());
         }
+    }
+
+    /// Pairs that another grant has come to serve while this one was on its way in stay there.
+    fn leave_to_others(&mut self, now: Duration, number: u64, former: &[u64]) {
+        let Some(grant) = self.grants.get(&number) else { return };
+        let is_elsewhere = |pair: &Pair| {
+            let answered = |asked: &&Asked| matches!(asked.progress, Progress::Answered { .. });
+            let asked = self.asked.get(pair).filter(answered);
+            asked
+                .and_then(|asked| asked.grant)
+                .is_some_and(|other| other != number && !former.contains(&other))
+        };
+        let elsewhere: Vec<Pair> = grant.pairs.iter().filter(|pair| is_elsewhere(pair)).copied().collect();
+        let Some(pair) = elsewhere.first() else { return };
+        if let Some(grant) = self.grants.get_mut(&number) {
+            grant.pairs.retain(|pair| !elsewhere.contains(pair));
+        }
+        self.store_without(now, number, *pair);
     }
 }
