@@ -8,10 +8,9 @@ use crate::layout::{OPENFLOW_PORT, Switch};
 use crate::place::folder;
 use crate::tools::{Tools, finish};
 
-/// The priority of switch processes: above everything that is not real-time.
-const PRIORITY: u8 = 40;
-/// That of the thread that carries frames. With the priority of the threads that look after its tables it would wait for them.
-const CARRYING: u8 = 55;
+/// The priority of switch processes, one for all of their threads. The thread that carries frames reads tables without locks: it spins while another one
+/// is within a change. With a higher priority on the same core it would spin for ever, because the other one would not be run.
+const PRIORITY: u8 = 55;
 /// The socket at which a bridge listens for `ovs-ofctl`, and the one for programs that read along.
 const MANAGEMENT: &str = "br0.mgmt";
 const SNOOP: &str = "br0.snoop";
@@ -138,9 +137,7 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
 /// Gives the switch process its priority; false if that is not granted.
 pub(crate) fn hurry(tools: &Tools, files: &Files) -> Result<bool, Error> {
     let process = files.process("vswitchd.pid")?;
-    // Its first thread is the one that carries frames.
-    let granted = tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok();
-    Ok(granted && tools.run(&format!("chrt -f -p {CARRYING} {process}")).is_ok())
+    Ok(tools.run(&format!("chrt -a -f -p {PRIORITY} {process}")).is_ok())
 }
 
 /// Lets the switch process run on these cores only.

@@ -113,7 +113,7 @@ impl Play {
                 });
                 assert!(key.is_some_and(|(_, gate)| gate.octets >= verdict.octets), "no gate: {verdict:?}");
             }
-            cases.push(Case { contract: asked.contract, trace: trace.clone(), verdict });
+            cases.push(Case { trace: trace.clone(), verdict });
         }
         cases
     }

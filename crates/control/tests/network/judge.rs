@@ -13,10 +13,9 @@ use crate::world::{Trace, World, address, mac};
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;
 
-/// An admitted pair, with what its writer keeps to and the way that its packets took.
+/// An admitted pair, and the way that its packets took.
 pub(crate) struct Case {
     pub(crate) verdict: Verdict,
-    pub(crate) contract: wire::admission::Contract,
     pub(crate) trace: Trace,
 }
 
@@ -78,7 +77,12 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
             latency[at] = Some(latency[at].map_or(bound, |other| other.min(bound)));
         }
         claims.latency.push(latency);
-        let contract = &case.contract;
+        // Pairs of a writer may have asked with different contracts, of which the flow was admitted with one.
+        let place = |socket: wire::admission::Socket| (socket.address, socket.port);
+        let (source, destination) = (place(case.verdict.source), place(case.verdict.destination));
+        let granted = world.store.values().rev();
+        let granted = granted.filter(|grant| (grant.source, grant.destination) == (source, destination));
+        let contract = granted.map(|grant| grant.contract).next().expect("what is in force is stored");
         let whole =
             Framing::Rtps { datagram: contract.datagram }.frames(contract.largest_message, 0).unwrap();
         let mut frames = vec![whole.largest / 8; usize::try_from(whole.count - 1).unwrap()];

@@ -148,7 +148,7 @@ fn flooded(times: u32) -> Result<(), String> {
     let verdict = world.verdicts[&pair(1)].clone();
     assert_eq!(verdict.state, State::Admitted, "{}", verdict.reason);
     let arrived = world.send(0, packet_of(&asked, 0, 5, verdict.dscp));
-    let cases = [Case { verdict, contract, trace: arrived[0].2.clone() }];
+    let cases = [Case { verdict, trace: arrived[0].2.clone() }];
     for gate in world.gates.iter_mut().flat_map(|gates| gates.values_mut()) {
         if gate.kind == gate::Kind::Bucket {
             gate.octets *= times;

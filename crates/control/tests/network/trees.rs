@@ -319,21 +319,18 @@ fn no_frame_of_a_tree_is_late_under_attack() {
     let verdicts: Vec<Verdict> = [1, 2, 3, 4].map(|host| world.verdicts[&reader(host)].clone()).to_vec();
     assert!(verdicts.iter().all(is_group), "{verdicts:?}");
     let traces = reached(&mut world, &verdicts[0]);
-    let mut cases: Vec<Case> = verdicts
-        .into_iter()
-        .zip(traces)
-        .map(|(verdict, (_, trace))| Case { verdict, contract: at_once(8_004, 5 * MS), trace })
-        .collect();
+    let mut cases: Vec<Case> =
+        verdicts.into_iter().zip(traces).map(|(verdict, (_, trace))| Case { verdict, trace }).collect();
     let verdict = world.verdicts[&other].clone();
     let asked = request(other, 1, 4, 2, (5100, 7000), at_once(16_004, 7 * MS), 6 * MS);
     let trace = world.send(4, packet_of(&asked, 4, 2, verdict.dscp)).remove(0).2;
-    cases.push(Case { verdict, contract: at_once(16_004, 7 * MS), trace });
+    cases.push(Case { verdict, trace });
     judge(&mut world, &cases, random.next()).unwrap();
     // A claim that is too small is found out, so that the judge has looked at the branches.
     for late in 0..4 {
         let mut cases: Vec<Case> = cases
             .iter()
-            .map(|case| Case { verdict: case.verdict.clone(), trace: case.trace.clone(), ..*case })
+            .map(|case| Case { verdict: case.verdict.clone(), trace: case.trace.clone() })
             .collect();
         cases[late].verdict.bound = MS / 2;
         assert!(judge(&mut world, &cases, random.next()).is_err(), "{late}");
