@@ -223,6 +223,10 @@ impl ResourceManager {
         self.publish(pair);
         self.timers.insert((repeat_at, Timer::Repeat(pair)));
         self.settle(pair, false);
+        // It may have got its room with another pair's flow.
+        if self.room_for.remove(&pair) {
+            self.room_is_settled();
+        }
     }
 
     /// A request is answered; if it has changed meanwhile, it is looked at again.

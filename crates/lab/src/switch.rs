@@ -45,7 +45,11 @@ impl Files {
                 "ovs-vsctl --db={} --timeout=5 set bridge br0 other_config:listens=true",
                 self.database()
             );
-            tools.run(&line)?;
+            if let Err(error) = tools.run(&line) {
+                // Nobody listens there: the next one who asks finds it as before.
+                fs::create_dir(&path).map_err(Error::system(path.display()))?;
+                return Err(error);
+            }
         }
         Ok(format!("unix:{}", path.display()))
     }
