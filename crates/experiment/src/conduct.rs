@@ -95,6 +95,15 @@ impl Stage<'_> {
     /// # Errors
     /// In words: what ended or did not answer, or that the user wants an end.
     pub(crate) fn play(&self, scene: &Scene) -> Result<Played, String> {
+        let played = self.act(scene);
+        match (self.lab.ended(), played) {
+            (None, played) => played,
+            (Some(ended), Ok(_)) => Err(ended),
+            (Some(ended), Err(error)) => Err(format!("{error}; {ended}")),
+        }
+    }
+
+    fn act(&self, scene: &Scene) -> Result<Played, String> {
         (self.progress)(&format!("{}: publishers and subscribers find each other", scene.title));
         self.settle()?;
         let mut subscribers = Vec::new();

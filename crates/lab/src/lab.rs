@@ -29,6 +29,7 @@ use crate::tools::{MARK, Tools, check_programs, check_rights};
 /// What the emulator is to be, and where it tells what it has counted, in the folder of the lab.
 const LINKS: &str = "links.json";
 const LINKS_SOCKET: &str = "links.sock";
+const LINKS_LOG: &str = "links.log";
 /// How long an agent or the emulator may take until it is ready, or to answer.
 const READY: Duration = Duration::from_secs(10);
 /// Names of programs that know the verbs `lab` and `gate`.
@@ -197,6 +198,16 @@ impl Lab {
         Files::of(&folder, self.switch(switch)?).management(&Tools::new(&self.record.name))
     }
 
+    /// Logs of what runs for the lab.
+    pub(crate) fn logs(&self) -> Vec<PathBuf> {
+        let folder = Path::new(place::PLACE).join(&self.record.name);
+        let of_switch = |switch: &Switch| {
+            let files = Files::of(&folder, switch);
+            [files.log("vswitchd"), files.log("gate")]
+        };
+        self.record.switches.iter().flat_map(of_switch).chain([folder.join(LINKS_LOG)]).collect()
+    }
+
     /// What the kernel counts for each class of a port, as `tc -s class show` prints it.
     ///
     /// # Errors
@@ -359,7 +370,7 @@ impl Building<'_> {
         std::fs::write(&file, text).map_err(Error::system(file.display()))?;
         let mut command = self.tools.command_in(&self.layout.wires(), program);
         command.args(["lab", "links"]).arg(&file).arg("--socket").arg(&socket);
-        self.serve(command, &self.place.path().join("links.log"))
+        self.serve(command, &self.place.path().join(LINKS_LOG))
     }
 
     /// Starts something that stays, and waits until it says that it is ready.

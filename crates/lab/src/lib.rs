@@ -10,6 +10,7 @@ pub mod awake;
 pub mod classes;
 pub mod command;
 pub mod emulator;
+mod ended;
 mod error;
 mod first_frame;
 pub mod gate;

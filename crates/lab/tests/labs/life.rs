@@ -208,6 +208,7 @@ fn a_lab_that_lost_a_process_is_left_over() {
     let lab = up(&THREE.replace("MODEL", "plain"));
     let folder = Path::new(lab::PLACE).join(&lab.record().name);
     let id = std::fs::read_to_string(folder.join("switch-s1/vswitchd.pid")).unwrap();
+    assert_eq!(lab.ended(), None);
     kill(Pid::from_raw(id.trim().parse().unwrap()), Signal::SIGKILL).unwrap();
     let since = Instant::now();
     while condition(&lab.record().name) == Some(Condition::Alive) {
@@ -215,6 +216,8 @@ fn a_lab_that_lost_a_process_is_left_over() {
         thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(condition(&lab.record().name), Some(Condition::LeftOver));
+    let said = lab.ended().unwrap();
+    assert!(said.starts_with("1 of the lab's ") && said.contains("processes ended by themselves"), "{said}");
 }
 
 #[test]
