@@ -213,18 +213,30 @@ impl<P: Payload> History<P> {
         self.open = false;
     }
 
-    /// Puts a HEARTBEAT behind the data of a slab that nobody else holds yet. Without one (`None`) it removes an older one.
-    pub(crate) fn finish(&mut self, id: u64, heartbeat: Option<&wire::message::Heartbeat>) -> bool {
-        let Some(Some(slab)) = index(id, self.first_slab).and_then(|index| self.slabs.get_mut(index)) else {
-            return false;
-        };
-        let end = slab.end;
-        let Some(bytes) = Arc::get_mut(&mut slab.bytes) else { return false };
-        bytes.truncate(end);
-        if let Some(heartbeat) = heartbeat {
-            encode::heartbeat(bytes, heartbeat);
+    /// The newest change, if it is in a slab, and the newest slab with its number; that is its own then.
+    pub(crate) fn newest(&self) -> Option<(&Record, u64, &Slab)> {
+        let record = self.records.back()?;
+        let newest = (self.first_slab + self.slabs.len() as u64).wrapping_sub(1);
+        let id = record.slab().filter(|id| *id == newest)?;
+        Some((record, id, self.slabs.back()?.as_ref()?))
+    }
+
+    /// Puts a HEARTBEAT behind the data of a slab, and says so, if nobody else holds the slab yet. Without one (`None`) it removes an older one.
+    pub(crate) fn finish(
+        &mut self,
+        id: u64,
+        heartbeat: Option<&wire::message::Heartbeat>,
+    ) -> Option<(&Slab, bool)> {
+        let slab = self.slabs.get_mut(index(id, self.first_slab)?)?.as_mut()?;
+        let bytes = Arc::get_mut(&mut slab.bytes);
+        let inside = bytes.is_some();
+        if let Some(bytes) = bytes {
+            bytes.truncate(slab.end);
+            if let Some(heartbeat) = heartbeat {
+                encode::heartbeat(bytes, heartbeat);
+            }
         }
-        true
+        Some((slab, inside))
     }
 
     /// Octets that `append` would add to `held_bytes`.
@@ -311,7 +323,20 @@ impl<P: Payload> History<P> {
     }
 
     /// Forgets a change.
+    #[inline]
     pub(crate) fn remove(&mut self, number: SequenceNumber) -> bool {
+        // Mostly it is the oldest.
+        match self.records.pop_front_if(|record| record.number == number) {
+            Some(record) => {
+                self.release(record.place);
+                self.sweep();
+                true
+            }
+            None => self.remove_inside(number),
+        }
+    }
+
+    fn remove_inside(&mut self, number: SequenceNumber) -> bool {
         let index = self.index_of(number);
         let Some(record) = self.records.get_mut(index).filter(|record| record.number == number) else {
             return false;
