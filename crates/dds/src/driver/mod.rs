@@ -419,8 +419,7 @@ impl Host for Driver {
     }
 
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
-        let state = self.state();
-        let Some(open) = state.as_ref() else { return Sent::Done };
+        // After closing there are neither links nor flows.
         if let Some(flow) = path.flow {
             return match self.flows.send(flow, path, datagram) {
                 Some(SendFailure::WouldBlock | SendFailure::NoBuffer) => {
@@ -435,6 +434,8 @@ impl Host for Driver {
         {
             return sent;
         }
+        let state = self.state();
+        let Some(open) = state.as_ref() else { return Sent::Done };
         let senders = match channel {
             Channel::Metatraffic => &open.metatraffic,
             Channel::User => &open.user,

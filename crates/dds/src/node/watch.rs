@@ -26,8 +26,10 @@ pub(crate) struct Watch {
     /// Statuses that it has to be called for.
     due: AtomicU32,
     callback: Mutex<Option<Callback>>,
+    /// How often the callback was changed.
+    changes: AtomicU64,
     /// Held during a call, so that calls of one entity follow each other.
-    turn: Mutex<()>,
+    turn: Mutex<Turn>,
     /// The number of the thread that is in the callback, or 0.
     caller: AtomicU64,
     waiting: AtomicUsize,
@@ -40,12 +42,20 @@ pub(crate) struct Watch {
     has_data: AtomicBool,
 }
 
+/// The callback as it was after so many changes: the next call need not ask for it.
+#[derive(Default)]
+struct Turn {
+    changes: u64,
+    callback: Option<Callback>,
+}
+
 impl Default for Watch {
     fn default() -> Self {
         Self {
             wanted: AtomicU32::new(0),
             due: AtomicU32::new(0),
             callback: Mutex::default(),
+            changes: AtomicU64::new(0),
             turn: Mutex::default(),
             caller: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -81,6 +91,7 @@ impl Watch {
             is_there = found.is_some();
             self.wanted.store(if is_there { wanted.0 } else { 0 }, SeqCst);
             former = std::mem::replace(&mut *callback, found);
+            self.changes.fetch_add(1, SeqCst);
         }
         (former.is_some(), is_there)
     }
@@ -132,10 +143,13 @@ impl Watch {
     /// Calls the callback if it is due. A call in progress on another thread takes it over, and one further down on this thread.
     pub(crate) fn call(&self) {
         while self.due.load(SeqCst) != 0 && !self.is_calling() {
-            let Some(turn) = try_lock(&self.turn) else { return };
+            let Some(mut turn) = try_lock(&self.turn) else { return };
             let due = StatusMask(self.due.swap(0, SeqCst));
-            let callback = lock(&self.callback).clone();
-            if let Some(callback) = callback {
+            if self.changes.load(SeqCst) != turn.changes {
+                let callback = lock(&self.callback);
+                *turn = Turn { changes: self.changes.load(SeqCst), callback: callback.clone() };
+            }
+            if let Some(callback) = &turn.callback {
                 self.caller.store(this_thread(), Relaxed);
                 // The panic message was printed; the entity goes on working.
                 let _ = catch_unwind(AssertUnwindSafe(|| callback(due)));
