@@ -256,6 +256,22 @@ impl Sender {
         segment: Option<u16>,
         to: &Destination,
     ) -> Result<(), SendError> {
+        let mut parts = parts.into_iter();
+        let (first, second) = (parts.next(), parts.next());
+        if let (Some(whole), None, None) = (first, second, segment) {
+            return self.send(whole, to);
+        }
+        self.gather_several(first.into_iter().chain(second).chain(parts), segment, to)
+    }
+
+    /// Apart from a datagram of one part, which needs no room for others.
+    #[inline(never)]
+    fn gather_several<'a>(
+        &self,
+        parts: impl Iterator<Item = &'a [u8]>,
+        segment: Option<u16>,
+        to: &Destination,
+    ) -> Result<(), SendError> {
         let mut octets = 0_usize;
         let mut count = 0;
         let mut slices = [const { MaybeUninit::<IoSlice<'a>>::uninit() }; MAX_PARTS];
@@ -271,10 +287,7 @@ impl Sender {
         // SAFETY: the first `count` of them were written above, and `MaybeUninit` has the layout of what is in it.
         let filled =
             unsafe { std::slice::from_raw_parts(filled.as_ptr().cast::<IoSlice<'a>>(), filled.len()) };
-        match (filled, segment) {
-            ([whole], None) => self.send(whole, to),
-            _ => self.send_message(filled, octets, segment, to),
-        }
+        self.send_message(filled, octets, segment, to)
     }
 
     /// The general way, with `sendmsg`.

@@ -43,7 +43,7 @@ use router::{Arrival, Router};
 use routes::{Routes, Snapshot, Way};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
-use work::Work;
+use work::{Work, WorkSource};
 use writer::{OwnDatagram, WriterCell, WriterState};
 
 /// See the module.
@@ -400,7 +400,7 @@ impl Node {
                 if cell.is_history_awaited() {
                     cell.watch.wake_waiters();
                 }
-                return cell.watch.changed(news, work);
+                return cell.watch.changed_last(news, work);
             }
         }
     }
@@ -424,20 +424,36 @@ impl Node {
             }
             news
         };
-        self.send_of(cell, None, work);
+        self.send_of(cell, None, now, &mut *work);
         cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 
-    /// Sends what a writer has to send, and sets its alarm. Whoever has it locked hands that in.
-    fn send_of(&self, cell: &Arc<WriterCell>, state: Option<MutexGuard<'_, WriterState>>, work: &mut Work) {
-        let now = work.now(self.host());
+    /// Sends what a writer has to send, and sets its alarm; it is `now`. Whoever has it locked hands that in. Work is begun if there are
+    /// readers of this participant to deliver to.
+    fn send_of(
+        &self,
+        cell: &Arc<WriterCell>,
+        state: Option<MutexGuard<'_, WriterState>>,
+        now: Now,
+        mut work: impl WorkSource,
+    ) {
         let carry = |datagram: &mut _| self.held.carry(self.max_datagram, datagram);
-        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work));
+        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work.begin(now)));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };
             self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, at);
+        }
+    }
+
+    /// As [`Node::send_of`] outside of a command: most often there is nothing to look after.
+    fn send_alone(&self, cell: &Arc<WriterCell>, state: MutexGuard<'_, WriterState>, now: Now) {
+        let mut work = None;
+        self.send_of(cell, Some(state), now, &mut work);
+        if let Some(mut work) = work {
+            self.settle(&mut work);
+            work.give();
         }
     }
 

@@ -2,7 +2,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use dcps::status::StatusMask;
 
@@ -105,8 +105,29 @@ impl Watch {
 
     /// Statuses have changed, and no endpoint is locked.
     pub(crate) fn changed(self: &Arc<Self>, news: StatusMask, work: &mut Work) {
+        let wanted = self.tell(news, work);
+        if wanted != StatusMask::NONE {
+            self.due.fetch_or(wanted.0, SeqCst);
+            work.calls.push_back(Arc::clone(self));
+        }
+    }
+
+    /// As [`Watch::changed`], where nothing at all is locked and `work` is looked after next: the callback may be called at once.
+    pub(super) fn changed_last(self: &Arc<Self>, news: StatusMask, work: &mut Work) {
+        let wanted = self.tell(news, work);
+        if wanted != StatusMask::NONE && work.is_done() {
+            self.call_for(wanted);
+            work.set_time(None);
+        } else if wanted != StatusMask::NONE {
+            self.due.fetch_or(wanted.0, SeqCst);
+            work.calls.push_back(Arc::clone(self));
+        }
+    }
+
+    /// Tells whoever waits that statuses have changed, and gives those that the callback wants.
+    fn tell(&self, news: StatusMask, work: &mut Work) -> StatusMask {
         if news == StatusMask::NONE {
-            return;
+            return news;
         }
         if news.intersects(StatusMask::DATA_AVAILABLE)
             && let Some(above) = &self.above
@@ -118,11 +139,7 @@ impl Watch {
             above.changed(StatusMask::DATA_ON_READERS, work);
         }
         self.wake_waiters();
-        let wanted = news & StatusMask(self.wanted.load(SeqCst));
-        if wanted != StatusMask::NONE {
-            self.due.fetch_or(wanted.0, SeqCst);
-            work.calls.push_back(Arc::clone(self));
-        }
+        news & StatusMask(self.wanted.load(SeqCst))
     }
 
     /// Wakes whoever waits for a condition of this entity.
@@ -136,29 +153,45 @@ impl Watch {
 
     /// Calls the callback for these statuses, whether they have changed or not.
     pub(crate) fn notify(&self, statuses: StatusMask) {
-        self.due.fetch_or(statuses.0, SeqCst);
+        self.call_for(statuses);
+    }
+
+    /// As [`Watch::call`], and it is due for these.
+    fn call_for(&self, statuses: StatusMask) {
+        let turn = if self.is_calling() { None } else { try_lock(&self.turn) };
+        match turn {
+            Some(turn) => self.take_turn(turn, statuses),
+            None => {
+                self.due.fetch_or(statuses.0, SeqCst);
+            }
+        }
         self.call();
     }
 
     /// Calls the callback if it is due. A call in progress on another thread takes it over, and one further down on this thread.
     pub(crate) fn call(&self) {
         while self.due.load(SeqCst) != 0 && !self.is_calling() {
-            let Some(mut turn) = try_lock(&self.turn) else { return };
-            let due = StatusMask(self.due.swap(0, SeqCst));
-            if self.changes.load(SeqCst) != turn.changes {
-                let callback = lock(&self.callback);
-                *turn = Turn { changes: self.changes.load(SeqCst), callback: callback.clone() };
-            }
-            if let Some(callback) = &turn.callback {
-                self.caller.store(this_thread(), Relaxed);
-                // The panic message was printed; the entity goes on working.
-                let _ = catch_unwind(AssertUnwindSafe(|| callback(due)));
-                self.caller.store(0, Relaxed);
-            }
-            drop(turn);
-            // Whoever found the turn taken has said before what is due.
-            fence(SeqCst);
+            let Some(turn) = try_lock(&self.turn) else { return };
+            self.take_turn(turn, StatusMask::NONE);
         }
+    }
+
+    /// Calls the callback for these statuses and those that are due.
+    fn take_turn(&self, mut turn: MutexGuard<'_, Turn>, statuses: StatusMask) {
+        let left = if self.due.load(SeqCst) == 0 { 0 } else { self.due.swap(0, SeqCst) };
+        if self.changes.load(SeqCst) != turn.changes {
+            let callback = lock(&self.callback);
+            *turn = Turn { changes: self.changes.load(SeqCst), callback: callback.clone() };
+        }
+        if let Some(callback) = &turn.callback {
+            self.caller.store(this_thread(), Relaxed);
+            // The panic message was printed; the entity goes on working.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(StatusMask(statuses.0 | left))));
+            self.caller.store(0, Relaxed);
+        }
+        drop(turn);
+        // Whoever found the turn taken has said before what is due.
+        fence(SeqCst);
     }
 
     /// The statuses that the entity's StatusCondition counts.

@@ -387,10 +387,10 @@ impl<P: Payload> History<P> {
     }
 
     fn rewrite(&mut self, position: usize, wanted: usize) {
-        let Some(mut new) = self.pool.take(wanted) else { return };
+        let prefix = self.prefix;
+        let Some(mut new) = self.pool.take(wanted, |bytes| encode::header(bytes, prefix)) else { return };
         let Some(bytes) = Arc::get_mut(&mut new) else { return };
         let Some(Some(slab)) = self.slabs.get_mut(position) else { return };
-        encode::header(bytes, self.prefix);
         let id = self.first_slab + position as u64;
         let mut live_bytes = 0;
         let end = self.records.partition_point(|record| record.number <= slab.last);
@@ -440,10 +440,9 @@ impl<P: Payload> History<P> {
 
     fn open_new(&mut self, entry: &Entry<'_>, max_payload: usize, target: usize) -> bool {
         let wanted = Self::fixed_len().saturating_add(submessage_len(entry, max_payload)).max(target);
-        let Some(mut bytes) = self.pool.take(wanted) else { return false };
-        let Some(buffer) = Arc::get_mut(&mut bytes) else { return false };
-        encode::header(buffer, self.prefix);
-        let end = buffer.len();
+        let prefix = self.prefix;
+        let Some(bytes) = self.pool.take(wanted, |bytes| encode::header(bytes, prefix)) else { return false };
+        let end = bytes.len();
         self.held_bytes += bytes.capacity();
         self.slabs.push_back(Some(Slab {
             bytes,
