@@ -12,12 +12,12 @@ use wire::{GuidPrefix, Instant, Locator, Now, Timestamp};
 
 use crate::bytes::Bytes;
 
-/// From which socket a datagram leaves: answers come back to it.
+/// From which of its sockets a participant sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Channel {
-    /// That of discovery.
+    /// That of discovery: answers come back to it.
     Metatraffic,
-    /// That of the endpoints.
+    /// That of the endpoints, or one that takes its place for a peer. Answers come to where the endpoints are announced.
     User,
 }
 
@@ -66,7 +66,7 @@ pub trait Host: Send + Sync + 'static {
     fn stamp_arrivals(&self) {}
 
     /// Sends a datagram, or a train of them, along one path, in the class that it names or that its flow has. A path with a flow leaves from
-    /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel. Never blocks.
+    /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel or one in its place. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
     /// Memory of `len` octets that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What

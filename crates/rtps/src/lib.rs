@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod count;
 pub mod discovery;
+pub mod familiar;
 pub mod network;
 pub mod participant;
 pub mod path;

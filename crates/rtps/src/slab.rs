@@ -28,8 +28,9 @@ impl SlabPool {
         Self { free: [const { VecDeque::new() }; CLASSES], free_bytes: 0, limit }
     }
 
-    /// An empty slab of at least `len` octets that nobody else holds; `None` if a datagram cannot hold `len` octets.
-    pub(crate) fn take(&mut self, len: usize) -> Option<Arc<Vec<u8>>> {
+    /// An empty slab of at least `len` octets that nobody else holds, after `begin` has written to it; `None` if a datagram cannot hold
+    /// `len` octets.
+    pub(crate) fn take(&mut self, len: usize, begin: impl FnOnce(&mut Vec<u8>)) -> Option<Arc<Vec<u8>>> {
         let class = class(len)?;
         let free = self.free.get_mut(class)?;
         // The oldest was returned longest ago: if a transmit still holds it, the others are unlikely to be free.
@@ -37,11 +38,14 @@ impl SlabPool {
             if let Some(bytes) = Arc::get_mut(&mut slab) {
                 bytes.clear();
                 self.free_bytes = self.free_bytes.saturating_sub(bytes.capacity());
+                begin(bytes);
                 return Some(slab);
             }
             free.push_back(slab);
         }
-        Some(Arc::new(Vec::with_capacity(1 << (class as u32 + SMALLEST))))
+        let mut bytes = Vec::with_capacity(1 << (class as u32 + SMALLEST));
+        begin(&mut bytes);
+        Some(Arc::new(bytes))
     }
 
     /// Gives a slab back; a transmit may still hold it.
@@ -68,23 +72,23 @@ mod tests {
     #[test]
     fn slabs_are_used_again_once_nobody_holds_them() {
         let mut pool = SlabPool::new(1 << 20);
-        let slab = pool.take(200).unwrap();
+        let slab = pool.take(200, |_| ()).unwrap();
         assert_eq!(slab.capacity(), 256);
         let address = slab.as_ptr();
         let held = Arc::clone(&slab);
         pool.give(slab);
-        assert_ne!(pool.take(256).unwrap().as_ptr(), address);
+        assert_ne!(pool.take(256, |_| ()).unwrap().as_ptr(), address);
         drop(held);
-        assert_eq!(pool.take(129).unwrap().as_ptr(), address);
+        assert_eq!(pool.take(129, |_| ()).unwrap().as_ptr(), address);
     }
 
     #[test]
     fn sizes_are_bounded_by_a_datagram_and_idle_memory_by_the_limit() {
         let mut pool = SlabPool::new(300);
-        assert!(pool.take(65_537).is_none());
+        assert!(pool.take(65_537, |_| ()).is_none());
         assert_eq!(capacity_for(65_507), Some(65_536));
         assert_eq!(capacity_for(0), Some(128));
-        for slab in [pool.take(256).unwrap(), pool.take(256).unwrap()] {
+        for slab in [pool.take(256, |_| ()).unwrap(), pool.take(256, |_| ()).unwrap()] {
             pool.give(slab);
         }
         assert_eq!(pool.free_bytes, 256);

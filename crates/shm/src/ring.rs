@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::fence;
+use std::sync::atomic::{AtomicU64, fence};
 
 use crate::segment::{RING, Segment, Window};
 
@@ -58,8 +58,15 @@ pub struct Producer {
 #[derive(Debug)]
 pub struct Consumer {
     own: Arc<Segment>,
+    look: Look,
+}
+
+/// Sees whether something lies there for a [`Consumer`], which others may have meanwhile.
+#[derive(Clone, Debug)]
+pub struct Look {
     other: Arc<Window>,
-    read: u64,
+    /// How far the consumer has read. Nobody else writes it.
+    read: Arc<AtomicU64>,
 }
 
 /// Room for a message, to be written in place. Dropped without [`Loan::commit`], nothing was written.
@@ -73,9 +80,8 @@ pub struct Loan<'a> {
 /// A message that lies in the ring. Dropped without [`Message::done`], it is still there.
 #[derive(Debug)]
 pub struct Message<'a> {
-    other: &'a Window,
     own: &'a Segment,
-    read: &'a mut u64,
+    look: &'a Look,
     len: usize,
 }
 
@@ -83,7 +89,7 @@ pub struct Message<'a> {
 pub fn join(own: Segment, other: Window) -> (Producer, Consumer) {
     let (own, other) = (Arc::new(own), Arc::new(other));
     let producer = Producer { own: Arc::clone(&own), other: Arc::clone(&other), written: 0, consumed: 0 };
-    (producer, Consumer { own, other, read: 0 })
+    (producer, Consumer { own, look: Look { other, read: Arc::default() } })
 }
 
 impl Producer {
@@ -208,10 +214,43 @@ impl DerefMut for Loan<'_> {
     }
 }
 
+impl Look {
+    /// True if a message, or nonsense, lies there.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.head(self.read()) != 0
+    }
+
+    fn read(&self) -> u64 {
+        self.read.load(Relaxed)
+    }
+
+    fn head(&self, read: u64) -> u64 {
+        let place = place(read, self.other.capacity);
+        let head = self.other.map.word(RING + place).map_or(0, |word| word.load(Relaxed));
+        // What it tells of was written before it.
+        fence(Acquire);
+        head
+    }
+
+    fn advance(&self, octets: usize, own: &Segment) {
+        let read = self.read().wrapping_add(octets as u64);
+        self.read.store(read, Relaxed);
+        if let Some(word) = own.consumed() {
+            word.store(read, Release);
+        }
+    }
+}
+
 impl Consumer {
     /// True if a message, or nonsense, lies there.
     pub fn is_ready(&self) -> bool {
-        self.head() != 0
+        self.look.is_ready()
+    }
+
+    /// What somebody who has not the consumer sees.
+    pub fn look(&self) -> Look {
+        self.look.clone()
     }
 
     /// The next message; `None` if there is none yet.
@@ -221,22 +260,18 @@ impl Consumer {
     /// [`Nonsense`], now and whenever it is asked again.
     pub fn peek(&mut self) -> Result<Option<Message<'_>>, Nonsense> {
         loop {
-            let head = self.head();
+            let (read, capacity) = (self.look.read(), self.look.other.capacity);
+            let head = self.look.head(read);
             let (kind, len) = (head >> 32, (head & u64::from(u32::MAX)) as usize);
-            let place = place(self.read, self.other.capacity);
-            let left = self.other.capacity - place;
+            let place = place(read, capacity);
+            let left = capacity - place;
             match kind {
                 0 if head == 0 => return Ok(None),
                 MESSAGE if len <= left - HEAD => {
-                    return Ok(Some(Message {
-                        other: &self.other,
-                        own: &self.own,
-                        read: &mut self.read,
-                        len,
-                    }));
+                    return Ok(Some(Message { own: &self.own, look: &self.look, len }));
                 }
                 // Not from the beginning to the beginning, which would be for ever.
-                TO_BEGINNING if len == 0 && place > 0 => advance(&mut self.read, left, &self.own),
+                TO_BEGINNING if len == 0 && place > 0 => self.look.advance(left, &self.own),
                 _ => return Err(Nonsense::Head(head)),
             }
         }
@@ -256,14 +291,6 @@ impl Consumer {
         message.done();
         Ok(Some(len))
     }
-
-    fn head(&self) -> u64 {
-        let place = place(self.read, self.other.capacity);
-        let head = self.other.map.word(RING + place).map_or(0, |word| word.load(Relaxed));
-        // What it tells of was written before it.
-        fence(Acquire);
-        head
-    }
 }
 
 impl Message<'_> {
@@ -281,13 +308,14 @@ impl Message<'_> {
     /// ring: only the copy stays as it is, and only the copy is to be judged.
     pub fn copy_to(&self, from: usize, to: &mut [u8]) -> bool {
         let inside = from.checked_add(to.len()).is_some_and(|end| end <= self.len);
-        let start = RING + place(*self.read, self.other.capacity) + HEAD;
-        inside && self.other.map.copy_out(start + from, to)
+        let other = &self.look.other;
+        let start = RING + place(self.look.read(), other.capacity) + HEAD;
+        inside && other.map.copy_out(start + from, to)
     }
 
     /// Lets the producer write over it.
     pub fn done(self) {
-        advance(self.read, span(self.len), self.own);
+        self.look.advance(span(self.len), self.own);
     }
 }
 
@@ -310,13 +338,6 @@ fn clear_head(segment: &Segment, place: usize) {
 fn write_head(segment: &Segment, place: usize, head: u64) {
     if let Some(word) = segment.map.word(RING + place) {
         word.store(head, Release);
-    }
-}
-
-fn advance(read: &mut u64, octets: usize, own: &Segment) {
-    *read = read.wrapping_add(octets as u64);
-    if let Some(word) = own.consumed() {
-        word.store(*read, Release);
     }
 }
 

@@ -14,6 +14,7 @@ compile_error!(
 
 mod alarm;
 mod bind;
+mod clock;
 mod control;
 mod interface;
 mod membership;
@@ -28,6 +29,7 @@ mod watch;
 
 pub use alarm::{Alarm, Rung};
 pub use bind::{BindError, Report, Socket, SocketOptions};
+pub use clock::monotonic;
 pub use interface::{Interface, InterfaceError, interfaces};
 pub use membership::{MembershipError, MembershipFailure};
 pub use receive::{Datagram, Details, ReceiveError, Received, Receiver, Wait};

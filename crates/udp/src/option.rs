@@ -6,6 +6,8 @@ use libc::{c_int, c_void, socklen_t};
 
 /// SO_MEMINFO of asm-generic/socket.h.
 const SO_MEMINFO: c_int = 55;
+/// SO_NETNS_COOKIE of asm-generic/socket.h.
+const SO_NETNS_COOKIE: c_int = 71;
 /// SK_MEMINFO_VARS of linux/sock_diag.h: how many numbers SO_MEMINFO gives.
 const MEMINFO_NUMBERS: usize = 9;
 
@@ -33,6 +35,23 @@ pub(crate) fn get(socket: BorrowedFd<'_>, level: c_int, name: c_int) -> io::Resu
         libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast::<c_void>(), &raw mut length)
     };
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A number of the network namespace that the socket is in, which no other namespace has (Linux 5.14).
+pub(crate) fn namespace(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut number = 0_u64;
+    let mut length = size_of_val(&number) as socklen_t;
+    // SAFETY: the pointer is to a number that lives during the call, and the length is its size.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_NETNS_COOKIE,
+            (&raw mut number).cast::<c_void>(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(number) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Datagrams that the kernel threw away because they did not fit the receive buffer, or whose checksum was wrong,

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, c_void, iovec};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use socket2::{Domain, SockAddr, Type};
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, Protocol, SockAddr, Type};
 
 use crate::control::Control;
 use crate::shared::{SendFailures, Shared};
@@ -101,23 +102,25 @@ impl Sender {
         if to.address.is_ipv4() != self.shared.local.is_ipv4() {
             return Err(self.failed(SendFailure::WrongFamily, datagram.len(), to));
         }
-        let address = SockAddr::from(to.address);
+        let address = self.named(to);
+        let (name, len) = pointer(address.as_ref());
+        let mut refused = false;
         loop {
-            // SAFETY: both pointers are valid for the lengths beside them during the call, which only reads there.
+            // SAFETY: both pointers are valid for the lengths beside them during the call, which only reads there; none is for no octets.
             let sent = unsafe {
                 libc::sendto(
                     self.shared.socket.as_raw_fd(),
                     datagram.as_ptr().cast::<c_void>(),
                     datagram.len(),
                     FLAGS,
-                    address.as_ptr().cast::<libc::sockaddr>(),
-                    address.len(),
+                    name,
+                    len,
                 )
             };
             if sent >= 0 {
                 return Ok(());
             }
-            self.again_or_fail(datagram.len(), None, to)?;
+            self.again_or_fail(datagram.len(), None, to, &mut refused)?;
         }
     }
 
@@ -202,6 +205,41 @@ impl Sender {
         u32::try_from(option::get(asked.as_fd(), level, name)?).map_err(io::Error::other)
     }
 
+    /// Sends from a socket of its own that is connected to `peer`, with a port that the system chooses: the kernel then looks for the route
+    /// once, and not for each datagram. What goes elsewhere, by an interface or from an address goes as ever. Whatever is sent to that port
+    /// is thrown away. An address that is not ours any more stays the source: ask for another sender when addresses change.
+    ///
+    /// # Errors
+    ///
+    /// The system's error, as for lack of open files or of a route; `Unsupported` if the calling thread is in another network namespace than
+    /// the socket, or the system (Linux before 5.14) cannot tell.
+    pub fn connected(&self, peer: SocketAddr) -> io::Result<Self> {
+        let this = &self.shared.socket;
+        let socket = socket2::Socket::new(this.domain()?, Type::DGRAM, Some(Protocol::UDP))?;
+        if option::namespace(socket.as_fd())? != option::namespace(this.as_fd())? {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // Nobody receives from it.
+        socket.set_recv_buffer_size(0)?;
+        let (level, names) = match peer {
+            SocketAddr::V4(_) => (libc::IPPROTO_IP, [libc::IP_TOS, libc::IP_MTU_DISCOVER]),
+            SocketAddr::V6(_) => (libc::IPPROTO_IPV6, [libc::IPV6_TCLASS, libc::IPV6_MTU_DISCOVER]),
+        };
+        for name in names {
+            option::set(socket.as_fd(), level, name, option::get(this.as_fd(), level, name)?)?;
+        }
+        let room = this.send_buffer_size()?;
+        if socket.send_buffer_size()? < room {
+            // As the other was granted.
+            let asked = room / 2;
+            setsockopt(&socket, sockopt::SndBufForce, &asked)
+                .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &asked))?;
+        }
+        socket.connect(&peer.into())?;
+        let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { shared: Arc::new(Shared::connected(socket, local, peer, &self.shared)) })
+    }
+
     /// How often sending failed since the socket was bound, by all its senders.
     pub fn failures(&self) -> SendFailures {
         self.shared.failures()
@@ -215,6 +253,22 @@ impl Sender {
     fn gather<'a>(
         &self,
         parts: impl IntoIterator<Item = &'a [u8]>,
+        segment: Option<u16>,
+        to: &Destination,
+    ) -> Result<(), SendError> {
+        let mut parts = parts.into_iter();
+        let (first, second) = (parts.next(), parts.next());
+        if let (Some(whole), None, None) = (first, second, segment) {
+            return self.send(whole, to);
+        }
+        self.gather_several(first.into_iter().chain(second).chain(parts), segment, to)
+    }
+
+    /// Apart from a datagram of one part, which needs no room for others.
+    #[inline(never)]
+    fn gather_several<'a>(
+        &self,
+        parts: impl Iterator<Item = &'a [u8]>,
         segment: Option<u16>,
         to: &Destination,
     ) -> Result<(), SendError> {
@@ -233,10 +287,7 @@ impl Sender {
         // SAFETY: the first `count` of them were written above, and `MaybeUninit` has the layout of what is in it.
         let filled =
             unsafe { std::slice::from_raw_parts(filled.as_ptr().cast::<IoSlice<'a>>(), filled.len()) };
-        match (filled, segment) {
-            ([whole], None) => self.send(whole, to),
-            _ => self.send_message(filled, octets, segment, to),
-        }
+        self.send_message(filled, octets, segment, to)
     }
 
     /// The general way, with `sendmsg`.
@@ -272,31 +323,47 @@ impl Sender {
                 control.push_segment(segment);
             }
         }
-        let address = SockAddr::from(to.address);
+        let address = self.named(to);
+        let (name, len) = pointer(address.as_ref());
         // SAFETY: all zeros is a `msghdr` without anything.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
-        message.msg_name = address.as_ptr().cast_mut().cast::<c_void>();
-        message.msg_namelen = address.len();
+        message.msg_name = name.cast_mut().cast::<c_void>();
+        message.msg_namelen = len;
         // `IoSlice` has the layout of `iovec` by its documentation.
         message.msg_iov = parts.as_ptr().cast_mut().cast::<iovec>();
         message.msg_iovlen = parts.len() as _;
         control.attach(&mut message);
+        let mut refused = false;
         loop {
             // SAFETY: the message points to the address, the parts and the control messages above, which live during the call;
             // `sendmsg` only reads them.
             if unsafe { libc::sendmsg(self.shared.socket.as_raw_fd(), &raw const message, FLAGS) } >= 0 {
                 return Ok(());
             }
-            self.again_or_fail(octets, segment, to)?;
+            self.again_or_fail(octets, segment, to, &mut refused)?;
         }
     }
 
-    /// After a failed call: `Ok` if a signal interrupted it, else what to tell the caller.
+    /// The address that the kernel has to be told: none, if it is that of the peer.
+    #[inline]
+    fn named(&self, to: &Destination) -> Option<SockAddr> {
+        (self.shared.peer != Some(to.address)).then(|| SockAddr::from(to.address))
+    }
+
+    /// After a failed call: `Ok` if it is worth another, else what to tell the caller. `refused`: a datagram before this one was.
     #[cold]
-    fn again_or_fail(&self, octets: usize, segment: Option<u16>, to: &Destination) -> Result<(), SendError> {
+    fn again_or_fail(
+        &self,
+        octets: usize,
+        segment: Option<u16>,
+        to: &Destination,
+        refused: &mut bool,
+    ) -> Result<(), SendError> {
         let error = io::Error::last_os_error();
         let failure = match error.raw_os_error() {
             Some(libc::EINTR) => return Ok(()),
+            // A connected socket is told so of an earlier datagram, and sends nothing by that call.
+            Some(libc::ECONNREFUSED) if !mem::replace(refused, true) => return Ok(()),
             Some(libc::EAGAIN) => SendFailure::WouldBlock,
             Some(libc::EMSGSIZE) => SendFailure::TooLarge { path_mtu: self.path_mtu(to).ok() },
             Some(
@@ -360,6 +427,11 @@ impl fmt::Display for SendFailure {
 }
 
 impl std::error::Error for SendError {}
+
+/// An address as system calls want it.
+fn pointer(address: Option<&SockAddr>) -> (*const libc::sockaddr, libc::socklen_t) {
+    address.map_or((std::ptr::null(), 0), |address| (address.as_ptr().cast(), address.len()))
+}
 
 /// Octets of the headers of IP and UDP.
 fn headers(address: SocketAddr) -> u32 {

@@ -1,6 +1,7 @@
 //! What the handles of one socket share.
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) local: SocketAddr,
     /// Class of every datagram that names none.
     pub(crate) class: Dscp,
+    /// Where it is connected to: datagrams to there need no route.
+    pub(crate) peer: Option<SocketAddr>,
     /// True if the kernel tells more about a datagram than where it came from.
     pub(crate) reports: AtomicBool,
     /// Where wake-ups come from; `None` if the receiver cannot be woken.
@@ -37,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) woken: AtomicBool,
     /// SO_RCVTIMEO in nanoseconds; 0 is forever.
     timeout: AtomicU64,
-    failures: [AtomicU64; 5],
+    failures: Arc<[AtomicU64; 5]>,
 }
 
 impl Shared {
@@ -52,13 +55,25 @@ impl Shared {
             socket,
             local,
             class,
+            peer: None,
             reports: AtomicBool::new(reports),
             waker,
             stopped: AtomicBool::new(false),
             woken: AtomicBool::new(false),
             timeout: AtomicU64::new(0),
-            failures: [const { AtomicU64::new(0) }; 5],
+            failures: Arc::default(),
         }
+    }
+
+    /// One that sends to `peer` alone, in the place of `other`, with which it counts what is not sent.
+    pub(crate) fn connected(
+        socket: socket2::Socket,
+        local: SocketAddr,
+        peer: SocketAddr,
+        other: &Self,
+    ) -> Self {
+        let failures = Arc::clone(&other.failures);
+        Self { peer: Some(peer), failures, ..Self::new(socket, local, other.class, false, None) }
     }
 
     /// How long the next receive call blocks; it costs a system call only if it is not what it was.
@@ -73,6 +88,12 @@ impl Shared {
 
     pub(crate) fn count(&self, failure: &SendFailure) {
         let index = match failure {
+            // Nothing is lost by that: it is sent from the other socket then.
+            SendFailure::TooLarge { .. } | SendFailure::Unreachable(_) | SendFailure::Other(_)
+                if self.peer.is_some() =>
+            {
+                return;
+            }
             SendFailure::WouldBlock => 0,
             SendFailure::TooLarge { .. } => 1,
             SendFailure::Unreachable(_) => 2,
@@ -86,7 +107,7 @@ impl Shared {
 
     pub(crate) fn failures(&self) -> SendFailures {
         let [would_block, too_large, unreachable, no_buffer, other] =
-            self.failures.each_ref().map(|counter| counter.load(Ordering::Relaxed));
+            self.failures.as_ref().each_ref().map(|counter| counter.load(Ordering::Relaxed));
         SendFailures { would_block, too_large, unreachable, no_buffer, other }
     }
 }

@@ -164,7 +164,10 @@ impl<T: TypeSupport> DataReader<T> {
         if are_nameless && self.types.has_key() {
             self.name_instance(slot, out.get_mut(start..).unwrap_or_default());
         }
-        self.settle(slot, now);
+        // What was due stays due.
+        if let Some(entry) = self.cache.settle(slot) {
+            self.unlearn(slot, &entry);
+        }
     }
 
     /// Gives samples without octets the key of their instance.

@@ -3,16 +3,12 @@
 //! The system keeps its wall clock as a distance to the monotonic one, which it slews along with it; only who sets the clock changes
 //! the distance. So a look at the monotonic clock gives both, and the distance is looked at anew each millisecond: a clock that was set is
 //! noticed as late as that.
-use std::sync::LazyLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Mutex, TryLockError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use wire::{Now, Timestamp};
-
-/// When the process first asked; all drivers count from there.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// How far the wall clock is from ours, and until when that is believed.
 static DISTANCE: AtomicI64 = AtomicI64::new(0);
@@ -98,7 +94,7 @@ pub(super) fn timestamp(time: SystemTime) -> Timestamp {
 
 /// The monotonic one.
 pub(super) fn monotonic() -> wire::Instant {
-    wire::Instant::from_nanos(u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    wire::Instant::from_nanos(udp::monotonic())
 }
 
 /// The time from now until `at`, zero if it has passed; `None` for never.

@@ -13,6 +13,7 @@ mod inside;
 mod interfaces;
 mod lead;
 mod links;
+mod peers;
 mod reach;
 mod read;
 mod report;
@@ -21,6 +22,7 @@ mod sockets;
 mod threads;
 mod timer;
 
+use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
@@ -29,7 +31,7 @@ use std::thread::JoinHandle;
 
 use dcps::{Error, ReturnCode};
 use rtps::{Path, Transmit};
-use udp::{Change, InterfaceWatch, SendFailure, Sender, Stopper, WatchStopper};
+use udp::{Change, InterfaceWatch, SendError, SendFailure, Sender, Stopper, WatchStopper};
 use wire::discovery::ParticipantData;
 use wire::{GuidPrefix, Instant, Now};
 
@@ -42,6 +44,7 @@ use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
 use links::Links;
+use peers::Peers;
 use report::{Counts, Lines};
 use sockets::Sockets;
 use timer::{Due, Timer};
@@ -84,6 +87,8 @@ struct Open {
     sockets: Arc<Sockets>,
     metatraffic: Senders,
     user: Senders,
+    /// Take the place of `user` for a peer each.
+    peers: Peers,
     /// `None` before the start.
     engine: Option<Arc<dyn Engine>>,
     /// `None` after the start: a thread has it.
@@ -142,6 +147,7 @@ impl Driver {
         let open = Open {
             metatraffic: senders(&sockets.metatraffic),
             user: senders(&sockets.user),
+            peers: Peers::default(),
             sockets: Arc::new(sockets),
             engine: None,
             watch_stopper: watch.stopper(),
@@ -309,8 +315,42 @@ impl Driver {
         let addresses =
             Addresses { shared_memory, ..reach::addresses(self.domain_id, network, &choice, &sockets) };
         self.lines().interfaces = [choice.lines, joined.failures].concat();
-        self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut()?.addresses = addresses.clone();
+        self.change(|open| open.addresses = addresses.clone())?;
+        self.forget_peers();
         Some(addresses)
+    }
+
+    /// What is told of a datagram; `None` if it was not sent and time does not help, which is counted.
+    fn sent_along(&self, result: Result<(), SendError>, is_connected: bool) -> Option<Sent> {
+        match result.map_err(|error| error.failure) {
+            Ok(()) => Some(Sent::Done),
+            Err(SendFailure::WouldBlock) if !is_connected => {
+                self.timer.wait_for_room();
+                Some(Sent::Full)
+            }
+            // The timer's thread waits at no connected socket.
+            Err(SendFailure::WouldBlock | SendFailure::NoBuffer) => {
+                self.timer.wish(clock::monotonic().after(RETRY));
+                Some(Sent::Full)
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Connects a socket to a peer, in the place of `sender`; without one the socket that there is has failed.
+    fn meet(&self, peer: SocketAddr, sender: Option<&Sender>) {
+        let connected = sender.and_then(|sender| sender.connected(peer).ok());
+        self.change(|open| open.peers.set(peer, connected));
+    }
+
+    /// Addresses have changed, or a participant is gone: what is still needed is connected anew.
+    fn forget_peers(&self) {
+        // Sockets are closed when nobody is kept waiting by that.
+        drop(self.change(|open| std::mem::take(&mut open.peers)));
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut Open) -> R) -> Option<R> {
+        self.open.write().unwrap_or_else(PoisonError::into_inner).as_mut().map(change)
     }
 
     /// Somebody reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
@@ -379,8 +419,7 @@ impl Host for Driver {
     }
 
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent {
-        let open = self.state();
-        let Some(open) = open.as_ref() else { return Sent::Done };
+        // After closing there are neither links nor flows.
         if let Some(flow) = path.flow {
             return match self.flows.send(flow, path, datagram) {
                 Some(SendFailure::WouldBlock | SendFailure::NoBuffer) => {
@@ -395,6 +434,8 @@ impl Host for Driver {
         {
             return sent;
         }
+        let state = self.state();
+        let Some(open) = state.as_ref() else { return Sent::Done };
         let senders = match channel {
             Channel::Metatraffic => &open.metatraffic,
             Channel::User => &open.user,
@@ -403,21 +444,21 @@ impl Host for Driver {
         // Paths have the families of our interfaces, so that there is a socket.
         let Some(sender) = sender else { return Sent::Done };
         let to = reach::destination(path, datagram.class(), self.ambiguous.load(Relaxed));
-        match sender.send_parts(datagram.slices(), &to) {
-            Ok(()) => Sent::Done,
-            Err(error) => match error.failure {
-                SendFailure::WouldBlock => {
-                    self.timer.wait_for_room();
-                    Sent::Full
-                }
-                SendFailure::NoBuffer => {
-                    self.timer.wish(clock::monotonic().after(RETRY));
-                    Sent::Full
-                }
-                // Counted by the sender.
-                _ => Sent::Done,
-            },
+        let has_peers = channel == Channel::User && to.interface == 0 && to.source.is_none();
+        let peer = if has_peers { open.peers.get(to.address) } else { Ok(None) };
+        if let Ok(Some(connected)) = peer
+            && let Some(sent) = self.sent_along(connected.send_parts(datagram.slices(), &to), true)
+        {
+            return sent;
         }
+        let result = sender.send_parts(datagram.slices(), &to);
+        if !matches!(peer, Ok(None)) {
+            // Nothing was tried with it yet, or it has failed.
+            let sender = peer.is_err().then(|| sender.clone());
+            drop(state);
+            self.meet(to.address, sender.as_ref());
+        }
+        self.sent_along(result, false).unwrap_or(Sent::Done)
     }
 
     fn tells_of_rest(&self) -> bool {
@@ -518,6 +559,7 @@ impl Host for Driver {
     }
 
     fn lost(&self, participant: GuidPrefix) {
+        self.forget_peers();
         if let Some(links) = &self.links {
             links.lost(participant);
         }

@@ -7,6 +7,7 @@ mod assurance;
 pub(crate) mod builtin;
 mod endpoints;
 mod held;
+mod lanes;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
@@ -37,12 +38,12 @@ use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use held::Held;
-use reader::ReaderCell;
-use router::Router;
-use routes::{Routes, Snapshot};
+use reader::{Looked, ReaderCell};
+use router::{Arrival, Router};
+use routes::{Routes, Snapshot, Way};
 use timers::{Alarm, Timers};
 use watch::{Callback, Watch};
-use work::Work;
+use work::{Work, WorkSource};
 use writer::{OwnDatagram, WriterCell, WriterState};
 
 /// See the module.
@@ -298,28 +299,45 @@ impl Node {
     /// Looks after all that a call has touched: answers first, callbacks last.
     fn settle(&self, work: &mut Work) {
         loop {
-            if std::mem::take(&mut work.discovery) {
-                self.serve_discovery(work);
-            } else if std::mem::take(&mut work.assurance) {
-                self.serve_assurance(work);
+            if work.discovery || work.assurance {
+                self.serve_participant(work);
             } else if let Some(cell) = work.next_reader() {
                 self.serve_reader(&cell, work);
             } else if let Some(cell) = work.next_writer() {
                 self.serve_writer(&cell, work);
-            } else if let Some(prefix) = work.lost.pop() {
-                if let Some(topics) = self.topics.get().and_then(Weak::upgrade) {
-                    topics.participant_lost(prefix);
-                }
-            } else if let Some((other, reasons)) = work.not_matched.pop() {
-                let topics = self.topics.get().and_then(Weak::upgrade);
-                let news = topics.map(|topics| topics.not_matched(&other, &reasons)).unwrap_or_default();
-                news.iter().for_each(|watch| watch.changed(StatusMask::INCONSISTENT_TOPIC, work));
+            } else if !work.lost.is_empty() || !work.not_matched.is_empty() {
+                self.tell_topics(work);
             } else if let Some(watch) = work.calls.pop_front() {
                 watch.call();
                 work.set_time(None);
             } else {
                 return;
             }
+        }
+    }
+
+    /// Apart from the way of samples, which would have to make room for it.
+    #[cold]
+    #[inline(never)]
+    fn serve_participant(&self, work: &mut Work) {
+        if std::mem::take(&mut work.discovery) {
+            self.serve_discovery(work);
+        } else if std::mem::take(&mut work.assurance) {
+            self.serve_assurance(work);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_topics(&self, work: &mut Work) {
+        let topics = self.topics.get().and_then(Weak::upgrade);
+        if let Some(prefix) = work.lost.pop() {
+            if let Some(topics) = topics {
+                topics.participant_lost(prefix);
+            }
+        } else if let Some((other, reasons)) = work.not_matched.pop() {
+            let news = topics.map(|topics| topics.not_matched(&other, &reasons)).unwrap_or_default();
+            news.iter().for_each(|watch| watch.changed(StatusMask::INCONSISTENT_TOPIC, work));
         }
     }
 
@@ -353,10 +371,15 @@ impl Node {
     }
 
     fn serve_reader(&self, cell: &Arc<ReaderCell>, work: &mut Work) {
+        let now = work.now(self.host());
+        let looked = cell.lock().look(now, &mut work.transmit);
+        self.answer(cell, looked, work);
+    }
+
+    /// Sends what a reader was found to have to say, tells of its news, and sees to it that it is looked at again.
+    fn answer(&self, cell: &Arc<ReaderCell>, mut looked: Looked, work: &mut Work) {
         let mut news = StatusMask::NONE;
         loop {
-            let now = work.now(self.host());
-            let looked = cell.look(now, &mut work.transmit);
             news |= looked.news;
             if looked.sends {
                 self.send(Channel::User, &work.transmit);
@@ -367,6 +390,8 @@ impl Node {
                     work.own = own;
                 }
                 work.transmit.clear();
+                let now = work.now(self.host());
+                looked = cell.lock().look(now, &mut work.transmit);
             } else {
                 if looked.holds {
                     self.held.add(cell);
@@ -375,7 +400,7 @@ impl Node {
                 if cell.is_history_awaited() {
                     cell.watch.wake_waiters();
                 }
-                return cell.watch.changed(news, work);
+                return cell.watch.changed_last(news, work);
             }
         }
     }
@@ -399,20 +424,36 @@ impl Node {
             }
             news
         };
-        self.send_of(cell, None, work);
+        self.send_of(cell, None, now, &mut *work);
         cell.wake_blocked(self.host());
         cell.watch.changed(news, work);
     }
 
-    /// Sends what a writer has to send, and sets its alarm. Whoever has it locked hands that in.
-    fn send_of(&self, cell: &Arc<WriterCell>, state: Option<MutexGuard<'_, WriterState>>, work: &mut Work) {
-        let now = work.now(self.host());
+    /// Sends what a writer has to send, and sets its alarm; it is `now`. Whoever has it locked hands that in. Work is begun if there are
+    /// readers of this participant to deliver to.
+    fn send_of(
+        &self,
+        cell: &Arc<WriterCell>,
+        state: Option<MutexGuard<'_, WriterState>>,
+        now: Now,
+        mut work: impl WorkSource,
+    ) {
         let carry = |datagram: &mut _| self.held.carry(self.max_datagram, datagram);
-        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work));
+        let looked = cell.send(self.host(), now, state, carry, |own| self.deliver_own(own, work.begin(now)));
         if let Some(looked) = looked {
             let retry = || self.host.now().monotonic.after(RETRY);
             let at = if looked.stuck { retry() } else { looked.timeout };
             self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, at);
+        }
+    }
+
+    /// As [`Node::send_of`] outside of a command: most often there is nothing to look after.
+    fn send_alone(&self, cell: &Arc<WriterCell>, state: MutexGuard<'_, WriterState>, now: Now) {
+        let mut work = None;
+        self.send_of(cell, Some(state), now, &mut work);
+        if let Some(mut work) = work {
+            self.settle(&mut work);
+            work.give();
         }
     }
 
@@ -433,7 +474,7 @@ impl Node {
         received: Option<Timestamp>,
         buffer: Option<&Arc<Vec<u8>>>,
     ) {
-        let (now, routes) = (self.host.now(), self.routes());
+        let now = self.host.now();
         self.command(|work| {
             work.set_time(Some(now));
             let waited = received.map(|received| {
@@ -442,9 +483,19 @@ impl Node {
             });
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
-            let mut router = Router::new(self, &routes, now, work).after(waited).in_buffer(buffer);
+            let arrival = Arrival { now, waited, buffer };
+            let routes = match self.routes.way(datagram) {
+                Way::Lane(single, exit) => {
+                    return self.take_single(&single, from, exit, &arrival, work);
+                }
+                Way::Routes(routes) => routes,
+            };
+            let mut router = Router::new(self, &routes, arrival, work);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
+            } else {
+                drop(router);
+                self.routes.remember(self.prefix, &routes, datagram);
             }
         });
     }
@@ -452,7 +503,8 @@ impl Node {
     /// A datagram of one of our own endpoints to another.
     fn deliver_own(&self, datagram: &OwnDatagram, work: &mut Work) {
         let (now, routes) = (self.host.now(), self.routes());
-        let mut router = Router::new(self, &routes, now, work).of_own(datagram);
+        let arrival = Arrival { now, waited: None, buffer: None };
+        let mut router = Router::new(self, &routes, arrival, work).of_own(datagram);
         let read = interpret_own(self.prefix, &datagram.octets, &mut router);
         debug_assert!(read.is_ok(), "our own machines write what can be read");
     }

@@ -1,15 +1,18 @@
 //! A reader behind its lock: the RTPS reader and the cache that it delivers to.
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dcps::TypeSupport;
 use dcps::reader::DataReader;
 use dcps::status::StatusMask;
+use rtps::familiar::Single;
 use rtps::reader::Reader;
 use rtps::receiver::{Context, ToReader};
 use rtps::{Transmit, Value};
-use wire::{Duration, Guid, Instant, Now};
+use wire::{Guid, Instant, Now};
 
+use super::router::Arrival;
 use super::timers::Alarm;
 use super::watch::Watch;
 use crate::bytes::Bytes;
@@ -74,10 +77,12 @@ impl ReaderCell {
     pub(crate) fn lock(&self) -> MutexGuard<'_, ReaderState> {
         lock(&self.state)
     }
+}
 
+impl ReaderState {
     /// Does what is due, and puts the next answer into `out`.
-    pub(crate) fn look(&self, now: Now, out: &mut Transmit<Bytes>) -> Looked {
-        let ReaderState { rtps, cache, deleted } = &mut *self.lock();
+    pub(crate) fn look(&mut self, now: Now, out: &mut Transmit<Bytes>) -> Looked {
+        let Self { rtps, cache, deleted } = self;
         if *deleted {
             return Looked { sends: false, holds: false, timeout: Instant::NEVER, news: StatusMask::NONE };
         }
@@ -91,20 +96,32 @@ impl ReaderCell {
         let timeout = rtps.poll_timeout().min(cache.poll_timeout());
         Looked { sends, holds: rtps.holds(), timeout, news: cache.take_status_news() }
     }
-}
 
-impl ReaderState {
+    /// Both submessages of a datagram that is like the last one of its writer.
+    #[inline]
+    pub(crate) fn receive_single(&mut self, arrival: &Arrival<'_>, from: SocketAddr, single: &Single<'_>) {
+        let Self { rtps, cache, .. } = self;
+        let Arrival { now, waited, buffer } = *arrival;
+        if cache.has_bounds() {
+            cache.set_origin(from, waited);
+        }
+        let mut sink = cache.sink(now).in_buffer(buffer);
+        rtps.on_data(now, &single.source, &single.data, &mut sink);
+        if let Some(heartbeat) = &single.heartbeat {
+            rtps.on_heartbeat(now, &single.source, heartbeat, &mut sink);
+        }
+    }
+
     /// A submessage for this reader, whose payload may stand for a sample that is no octets.
     pub(crate) fn receive(
         &mut self,
-        now: Now,
+        arrival: &Arrival<'_>,
         context: &Context,
-        waited: Option<Duration>,
-        buffer: Option<&Arc<Vec<u8>>>,
         submessage: &ToReader<'_>,
         value: Option<Arc<dyn Value>>,
     ) {
         let Self { rtps, cache, .. } = self;
+        let Arrival { now, waited, buffer } = *arrival;
         if cache.has_bounds() {
             cache.set_origin(context.from, waited);
         }

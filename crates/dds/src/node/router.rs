@@ -21,15 +21,22 @@ enum Held<'a> {
     Discovery(MutexGuard<'a, Discovery<Bytes>>),
 }
 
+/// How a datagram came in.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    /// When.
+    pub(crate) now: Now,
+    /// How long it was in this host before, if the kernel has said so.
+    pub(crate) waited: Option<Duration>,
+    /// The buffer that it lies in, if that may be kept.
+    pub(crate) buffer: Option<&'a Arc<Vec<u8>>>,
+}
+
 /// The way of one datagram.
 pub(super) struct Router<'a> {
     node: &'a Node,
     routes: &'a Routes,
-    now: Now,
-    /// How long the datagram was in this host before, if the kernel has said so.
-    waited: Option<Duration>,
-    /// The buffer that the datagram lies in, if it may be kept.
-    buffer: Option<&'a Arc<Vec<u8>>>,
+    arrival: Arrival<'a>,
     /// The datagram, if it is one of our own.
     own: Option<&'a OwnDatagram>,
     work: &'a mut Work,
@@ -39,18 +46,13 @@ pub(super) struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    pub(super) const fn new(node: &'a Node, routes: &'a Routes, now: Now, work: &'a mut Work) -> Self {
-        Self { node, routes, now, waited: None, buffer: None, own: None, work, last: None, held: Held::None }
-    }
-
-    /// The datagram was in this host for so long before.
-    pub(super) fn after(self, waited: Option<Duration>) -> Self {
-        Self { waited, ..self }
-    }
-
-    /// The datagram lies in this buffer, which may be kept.
-    pub(super) fn in_buffer(self, buffer: Option<&'a Arc<Vec<u8>>>) -> Self {
-        Self { buffer, ..self }
+    pub(super) const fn new(
+        node: &'a Node,
+        routes: &'a Routes,
+        arrival: Arrival<'a>,
+        work: &'a mut Work,
+    ) -> Self {
+        Self { node, routes, arrival, own: None, work, last: None, held: Held::None }
     }
 
     /// The datagram is one of our own endpoints.
@@ -100,7 +102,8 @@ impl<'a> Router<'a> {
 
 impl Route for Router<'_> {
     fn to_reader(&mut self, context: &Context, reader_id: EntityId, writer: Guid, submessage: &ToReader<'_>) {
-        let (now, waited, buffer) = (self.now, self.waited, self.buffer);
+        let arrival = self.arrival;
+        let now = arrival.now;
         if writer.entity_id.is_builtin() {
             if let Some(discovery) = self.discovery() {
                 discovery.to_reader(now, context, writer.entity_id, submessage);
@@ -129,13 +132,13 @@ impl Route for Router<'_> {
         for cell in &route.readers {
             let is_meant = reader_id == EntityId::UNKNOWN || reader_id == cell.guid.entity_id;
             if is_meant && let Some(reader) = self.reader(cell) {
-                reader.receive(now, context, waited, buffer, submessage, value.clone());
+                reader.receive(&arrival, context, submessage, value.clone());
             }
         }
     }
 
     fn to_writer(&mut self, context: &Context, writer_id: EntityId, submessage: &ToWriter) {
-        let now = self.now;
+        let now = self.arrival.now;
         if writer_id.is_builtin() {
             if let Some(discovery) = self.discovery() {
                 discovery.to_writer(now, context, writer_id, submessage);

@@ -2,8 +2,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use wire::{EntityId, Guid, Instant};
+use rtps::familiar::Single;
+use wire::{EntityId, Guid, GuidPrefix, Instant};
 
+use super::lanes::{self, Exit, Lanes};
 use super::reader::ReaderCell;
 use super::table::Table;
 use super::writer::WriterCell;
@@ -61,17 +63,53 @@ impl Lease {
 /// The snapshot in force.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    current: Mutex<Arc<Routes>>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    routes: Arc<Routes>,
+    lanes: Lanes,
+}
+
+/// Where a datagram goes.
+pub(super) enum Way<'a> {
+    /// To one reader.
+    Lane(Single<'a>, Exit),
+    /// It has to be interpreted.
+    Routes(Arc<Routes>),
 }
 
 impl Snapshot {
     /// The routes as they are now. The lock is held for the time of a reference count.
     pub(crate) fn get(&self) -> Arc<Routes> {
-        Arc::clone(&lock(&self.current))
+        Arc::clone(&lock(&self.current).routes)
+    }
+
+    /// Where a datagram of somebody else goes, as far as can be told without interpreting it.
+    #[inline]
+    pub(super) fn way<'a>(&self, datagram: &'a [u8]) -> Way<'a> {
+        let current = lock(&self.current);
+        match current.lanes.find(datagram) {
+            Some((single, exit)) => Way::Lane(single, exit),
+            None => Way::Routes(Arc::clone(&current.routes)),
+        }
+    }
+
+    /// `datagram` was interpreted with these routes by the participant `own`: the next one may be like it.
+    pub(super) fn remember(&self, own: GuidPrefix, routes: &Arc<Routes>, datagram: &[u8]) {
+        let Some((familiar, exit)) = lanes::lane(own, routes, datagram) else { return };
+        let mut current = lock(&self.current);
+        // Changed meanwhile, they may lead elsewhere.
+        if Arc::ptr_eq(&current.routes, routes) {
+            current.lanes.remember(datagram, familiar, exit);
+        }
     }
 
     /// Changes the routes; whoever has the former ones keeps them until done.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Routes) -> R) -> R {
-        change(Arc::make_mut(&mut *lock(&self.current)))
+        let mut current = lock(&self.current);
+        current.lanes = Lanes::default();
+        change(Arc::make_mut(&mut current.routes))
     }
 }

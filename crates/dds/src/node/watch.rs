@@ -2,7 +2,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use dcps::status::StatusMask;
 
@@ -26,8 +26,10 @@ pub(crate) struct Watch {
     /// Statuses that it has to be called for.
     due: AtomicU32,
     callback: Mutex<Option<Callback>>,
+    /// How often the callback was changed.
+    changes: AtomicU64,
     /// Held during a call, so that calls of one entity follow each other.
-    turn: Mutex<()>,
+    turn: Mutex<Turn>,
     /// The number of the thread that is in the callback, or 0.
     caller: AtomicU64,
     waiting: AtomicUsize,
@@ -40,12 +42,20 @@ pub(crate) struct Watch {
     has_data: AtomicBool,
 }
 
+/// The callback as it was after so many changes: the next call need not ask for it.
+#[derive(Default)]
+struct Turn {
+    changes: u64,
+    callback: Option<Callback>,
+}
+
 impl Default for Watch {
     fn default() -> Self {
         Self {
             wanted: AtomicU32::new(0),
             due: AtomicU32::new(0),
             callback: Mutex::default(),
+            changes: AtomicU64::new(0),
             turn: Mutex::default(),
             caller: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -81,6 +91,7 @@ impl Watch {
             is_there = found.is_some();
             self.wanted.store(if is_there { wanted.0 } else { 0 }, SeqCst);
             former = std::mem::replace(&mut *callback, found);
+            self.changes.fetch_add(1, SeqCst);
         }
         (former.is_some(), is_there)
     }
@@ -94,8 +105,29 @@ impl Watch {
 
     /// Statuses have changed, and no endpoint is locked.
     pub(crate) fn changed(self: &Arc<Self>, news: StatusMask, work: &mut Work) {
+        let wanted = self.tell(news, work);
+        if wanted != StatusMask::NONE {
+            self.due.fetch_or(wanted.0, SeqCst);
+            work.calls.push_back(Arc::clone(self));
+        }
+    }
+
+    /// As [`Watch::changed`], where nothing at all is locked and `work` is looked after next: the callback may be called at once.
+    pub(super) fn changed_last(self: &Arc<Self>, news: StatusMask, work: &mut Work) {
+        let wanted = self.tell(news, work);
+        if wanted != StatusMask::NONE && work.is_done() {
+            self.call_for(wanted);
+            work.set_time(None);
+        } else if wanted != StatusMask::NONE {
+            self.due.fetch_or(wanted.0, SeqCst);
+            work.calls.push_back(Arc::clone(self));
+        }
+    }
+
+    /// Tells whoever waits that statuses have changed, and gives those that the callback wants.
+    fn tell(&self, news: StatusMask, work: &mut Work) -> StatusMask {
         if news == StatusMask::NONE {
-            return;
+            return news;
         }
         if news.intersects(StatusMask::DATA_AVAILABLE)
             && let Some(above) = &self.above
@@ -107,11 +139,7 @@ impl Watch {
             above.changed(StatusMask::DATA_ON_READERS, work);
         }
         self.wake_waiters();
-        let wanted = news & StatusMask(self.wanted.load(SeqCst));
-        if wanted != StatusMask::NONE {
-            self.due.fetch_or(wanted.0, SeqCst);
-            work.calls.push_back(Arc::clone(self));
-        }
+        news & StatusMask(self.wanted.load(SeqCst))
     }
 
     /// Wakes whoever waits for a condition of this entity.
@@ -125,7 +153,18 @@ impl Watch {
 
     /// Calls the callback for these statuses, whether they have changed or not.
     pub(crate) fn notify(&self, statuses: StatusMask) {
-        self.due.fetch_or(statuses.0, SeqCst);
+        self.call_for(statuses);
+    }
+
+    /// As [`Watch::call`], and it is due for these.
+    fn call_for(&self, statuses: StatusMask) {
+        let turn = if self.is_calling() { None } else { try_lock(&self.turn) };
+        match turn {
+            Some(turn) => self.take_turn(turn, statuses),
+            None => {
+                self.due.fetch_or(statuses.0, SeqCst);
+            }
+        }
         self.call();
     }
 
@@ -133,18 +172,26 @@ impl Watch {
     pub(crate) fn call(&self) {
         while self.due.load(SeqCst) != 0 && !self.is_calling() {
             let Some(turn) = try_lock(&self.turn) else { return };
-            let due = StatusMask(self.due.swap(0, SeqCst));
-            let callback = lock(&self.callback).clone();
-            if let Some(callback) = callback {
-                self.caller.store(this_thread(), Relaxed);
-                // The panic message was printed; the entity goes on working.
-                let _ = catch_unwind(AssertUnwindSafe(|| callback(due)));
-                self.caller.store(0, Relaxed);
-            }
-            drop(turn);
-            // Whoever found the turn taken has said before what is due.
-            fence(SeqCst);
+            self.take_turn(turn, StatusMask::NONE);
         }
+    }
+
+    /// Calls the callback for these statuses and those that are due.
+    fn take_turn(&self, mut turn: MutexGuard<'_, Turn>, statuses: StatusMask) {
+        let left = if self.due.load(SeqCst) == 0 { 0 } else { self.due.swap(0, SeqCst) };
+        if self.changes.load(SeqCst) != turn.changes {
+            let callback = lock(&self.callback);
+            *turn = Turn { changes: self.changes.load(SeqCst), callback: callback.clone() };
+        }
+        if let Some(callback) = &turn.callback {
+            self.caller.store(this_thread(), Relaxed);
+            // The panic message was printed; the entity goes on working.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(StatusMask(statuses.0 | left))));
+            self.caller.store(0, Relaxed);
+        }
+        drop(turn);
+        // Whoever found the turn taken has said before what is due.
+        fence(SeqCst);
     }
 
     /// The statuses that the entity's StatusCondition counts.

@@ -42,6 +42,28 @@ pub(crate) struct Work {
     pub(crate) own: OwnDatagram,
 }
 
+/// Work that there is already, or that begins when it is needed.
+pub(super) trait WorkSource {
+    /// The work; if it begins with that, it is `now`.
+    fn begin(&mut self, now: Now) -> &mut Work;
+}
+
+impl WorkSource for &mut Work {
+    fn begin(&mut self, _now: Now) -> &mut Work {
+        self
+    }
+}
+
+impl WorkSource for &mut Option<Box<Work>> {
+    fn begin(&mut self, now: Now) -> &mut Work {
+        self.get_or_insert_with(|| {
+            let mut work = Work::take();
+            work.set_time(Some(now));
+            work
+        })
+    }
+}
+
 thread_local! {
     #[expect(clippy::vec_box, reason = "a work is moved with each command")]
     static SPARE: RefCell<Vec<Box<Work>>> = const { RefCell::new(Vec::new()) };
@@ -83,6 +105,17 @@ impl Work {
 
     pub(crate) fn next_reader(&mut self) -> Option<Arc<ReaderCell>> {
         self.readers.pop()
+    }
+
+    /// True if nothing is left to look after.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.discovery
+            && !self.assurance
+            && self.readers.is_empty()
+            && self.writers.is_empty()
+            && self.lost.is_empty()
+            && self.not_matched.is_empty()
+            && self.calls.is_empty()
     }
 
     /// The one with the highest TRANSPORT_PRIORITY, of those the one that was touched first.

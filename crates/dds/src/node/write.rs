@@ -212,15 +212,16 @@ impl Node {
                         self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
                         return Ok(number);
                     }
+                    if !by_participant {
+                        self.send_alone(cell, state, now);
+                        return Ok(number);
+                    }
+                    drop(state);
                     self.command(|work| {
                         work.set_time(Some(now));
-                        let mut state = Some(state);
-                        if by_participant {
-                            // All writers of the participant are told, one after the other.
-                            state = None;
-                            self.assert_by(cell, liveliness.lease_duration, now, work);
-                        }
-                        self.send_of(cell, state, work);
+                        // All writers of the participant are told, one after the other.
+                        self.assert_by(cell, liveliness.lease_duration, now, work);
+                        self.send_of(cell, None, now, work);
                     });
                     return Ok(number);
                 }
@@ -236,7 +237,10 @@ impl Node {
             // Whatever waits for company leaves now: only what was sent can be acknowledged.
             state.machine.rtps_mut().ask(now);
             drop(state);
-            self.command(|work| self.send_of(cell, None, work));
+            self.command(|work| {
+                let now = work.now(self.host());
+                self.send_of(cell, None, now, work);
+            });
             let timeout = until.min(cell.lock().machine.poll_timeout().max(now.monotonic.after(RETRY)));
             self.wait_until(cell, timeout, |state| state.deleted || news(state) != seen);
         }

@@ -157,15 +157,20 @@ impl WriterCell {
     ) -> Option<Looked> {
         let mut looked = None;
         loop {
-            self.left.store(true, Ordering::SeqCst);
-            let Some(mut out) = try_lock(&self.token) else { return looked };
-            while self.left.swap(false, Ordering::SeqCst) {
-                if looked.is_some() {
-                    now = host.now();
-                }
-                looked =
-                    Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
+            let token = try_lock(&self.token).or_else(|| {
+                self.left.store(true, Ordering::SeqCst);
+                // Who holds it looks at that after letting go, which may have been just now.
+                try_lock(&self.token)
+            });
+            let Some(mut out) = token else { return looked };
+            // Whatever was left until now is seen from here on.
+            if self.left.load(Ordering::SeqCst) {
+                self.left.store(false, Ordering::SeqCst);
             }
+            if looked.is_some() {
+                now = host.now();
+            }
+            looked = Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
             drop(out);
             state = None;
             // Left between the last look and the end of holding?

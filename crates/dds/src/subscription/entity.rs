@@ -167,26 +167,42 @@ impl ReaderEntity {
     fn dispatch(self: Arc<Self>, due: StatusMask) {
         let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
         let reader = RawDataReader::of(self, subscriber);
-        for bit in BITS.into_iter().filter(|bit| due.intersects(*bit)) {
-            // What was read meanwhile is no change any more; but of the data a part may have been taken.
-            if bit != StatusMask::DATA_AVAILABLE && !reader.entity().status_changes().intersects(bit) {
-                continue;
+        if due != StatusMask::DATA_AVAILABLE {
+            reader.dispatch_changes(due);
+        }
+        if !due.intersects(StatusMask::DATA_AVAILABLE) {
+            return;
+        }
+        // A part of the data may have been taken.
+        match reader.entity().listening.listener_for(StatusMask::DATA_AVAILABLE) {
+            Some(listener) => {
+                reader.settle_data_available();
+                listener.on_data_available_of(reader);
             }
-            match reader.entity().listening.listener_for(bit) {
-                Some(listener) if bit == StatusMask::DATA_AVAILABLE => {
-                    reader.settle_data_available();
-                    // It is the last one.
-                    return listener.on_data_available_of(reader);
-                }
-                Some(listener) => call(&*listener, &reader, bit),
-                None => reader.get_subscriber().entity().call(bit, |listener| call(listener, &reader, bit)),
+            None => reader.get_subscriber().entity().call(StatusMask::DATA_AVAILABLE, |listener| {
+                call(listener, &reader, StatusMask::DATA_AVAILABLE);
+            }),
+        }
+    }
+}
+
+impl RawDataReader {
+    /// Calls for statuses other than that there are data. What was read meanwhile is no change any more.
+    #[cold]
+    fn dispatch_changes(&self, due: StatusMask) {
+        let (listening, source) = (&self.entity().listening, self.entity());
+        let changed = |bit: &&StatusMask| due.intersects(**bit) && source.status_changes().intersects(**bit);
+        for bit in CHANGES.iter().filter(changed) {
+            match listening.listener_for(*bit) {
+                Some(listener) => call(&*listener, self, *bit),
+                None => self.get_subscriber().entity().call(*bit, |listener| call(listener, self, *bit)),
             }
         }
     }
 }
 
-/// The statuses of a reader, in the order in which listeners are called.
-const BITS: [StatusMask; 9] = [
+/// The statuses of a reader, in the order in which listeners are called; the data come after them.
+const CHANGES: [StatusMask; 8] = [
     StatusMask::SUBSCRIPTION_MATCHED,
     StatusMask::LIVELINESS_CHANGED,
     StatusMask::REQUESTED_INCOMPATIBLE_QOS,
@@ -195,11 +211,10 @@ const BITS: [StatusMask; 9] = [
     StatusMask::SAMPLE_REJECTED,
     StatusMask::ASSURANCE_CHANGED,
     StatusMask::BOUND_EXCEEDED,
-    StatusMask::DATA_AVAILABLE,
 ];
 const ALL: StatusMask = {
-    let mut all = StatusMask::NONE;
-    let mut rest: &[StatusMask] = &BITS;
+    let mut all = StatusMask::DATA_AVAILABLE;
+    let mut rest: &[StatusMask] = &CHANGES;
     while let [bit, others @ ..] = rest {
         all = StatusMask(all.0 | bit.0);
         rest = others;

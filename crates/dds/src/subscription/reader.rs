@@ -323,7 +323,7 @@ impl<T: SampleType> DataReader<T> {
             self.raw.recycle(octets.drain(..));
         }
         octets.clear();
-        LIST.set(octets);
+        LIST.with_borrow_mut(|list| *list = octets);
         result
     }
 }

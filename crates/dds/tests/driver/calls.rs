@@ -30,12 +30,12 @@ fn check(test: &str) {
     }
 }
 
-/// A node that sends every datagram back to where it came from, and counts down.
+/// A node that answers every datagram of the other one, and counts down.
 fn bouncing(left: Arc<AtomicU64>) -> Arc<Node> {
     let answer = transmit(b"answer", 0);
-    let callback = move |node: &Node, from, _: &[u8]| {
+    let callback = move |node: &Node, _, _: &[u8]| {
         if left.fetch_sub(1, SeqCst) > 1 {
-            node.host.send(Channel::User, &Node::path(from), &answer);
+            node.host.send(Channel::User, &Node::path(node.other()), &answer);
         }
     };
     Node::with(&Config::default(), Some(Box::new(callback)), None)

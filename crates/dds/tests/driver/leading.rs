@@ -15,8 +15,8 @@ use crate::node::{Node, later, transmit};
 fn echo() -> Arc<Node> {
     Node::with(
         &Config::default(),
-        Some(Box::new(|node, source, datagram| {
-            node.send(Channel::User, source, &datagram[datagram.len() - 8..]);
+        Some(Box::new(|node, _, datagram| {
+            node.send(Channel::User, node.other(), &datagram[datagram.len() - 8..]);
         })),
         None,
     )

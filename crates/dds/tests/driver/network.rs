@@ -7,7 +7,7 @@ use dds::driver::Driver;
 use dds::host::{Channel, Host, Sent};
 use rtps::Path;
 use udp::{Received, Report, Socket, SocketOptions, Wait};
-use wire::Locator;
+use wire::{GuidPrefix, Locator};
 
 use crate::PATIENCE;
 use crate::cable::{tc, veth};
@@ -138,6 +138,32 @@ fn a_full_socket_is_told_and_offered_again() {
         tc("qdisc del dev lo root");
         node.watch(|| node.told("left") > 0);
         node.host.close();
+    });
+}
+
+#[test]
+fn a_peer_is_sent_to_from_a_socket_of_its_own_until_something_changes() {
+    alone(|| {
+        let (node, other) = (Node::start(&Config::default()), Node::start(&Config::default()));
+        let from = |octets: &[u8]| {
+            other.send(Channel::User, node.user(), octets);
+            node.wait(|| node.count(octets) == 1);
+            node.source(octets).unwrap().port()
+        };
+        assert_eq!(from(b"first"), 7_413);
+        let own = from(b"second");
+        assert_ne!(own, 7_413);
+        assert_eq!(from(b"third"), own);
+        // Who is gone may have been the peer.
+        other.host.lost(GuidPrefix([7; 12]));
+        assert_eq!(from(b"fourth"), 7_413);
+        assert_ne!(from(b"fifth"), 7_413);
+        // The address that the peer was sent to from may be another one's now.
+        veth("left", "right", "10.9.0.1/24");
+        other.watch(|| other.networks().len() == 1);
+        assert_eq!(from(b"sixth"), 7_413);
+        node.host.close();
+        other.host.close();
     });
 }
 

@@ -80,6 +80,14 @@ impl Node {
         self.host.addresses().default_unicast[0].socket_addr().unwrap()
     }
 
+    /// The endpoints' socket of the other one, where there are two. Datagrams of endpoints do not come from it: who sends to one peer again
+    /// and again does so from a socket of its own.
+    pub(crate) fn other(&self) -> SocketAddr {
+        let mut address = self.user();
+        address.set_port(if address.port() == 7_411 { 7_413 } else { 7_411 });
+        address
+    }
+
     /// Where its discovery listens, as seen on this host.
     pub(crate) fn metatraffic(&self) -> SocketAddr {
         self.host.addresses().metatraffic_unicast[0].socket_addr().unwrap()

@@ -15,8 +15,8 @@ fn sleeps(name: &str, spin: Duration) -> u64 {
     config.network.spin = spin;
     let echo = Node::with(
         &config,
-        Some(Box::new(|node, source, datagram| {
-            node.send(Channel::User, source, &datagram[datagram.len() - 8..]);
+        Some(Box::new(|node, _, datagram| {
+            node.send(Channel::User, node.other(), &datagram[datagram.len() - 8..]);
         })),
         None,
     );

@@ -213,18 +213,30 @@ impl<P: Payload> History<P> {
         self.open = false;
     }
 
-    /// Puts a HEARTBEAT behind the data of a slab that nobody else holds yet. Without one (`None`) it removes an older one.
-    pub(crate) fn finish(&mut self, id: u64, heartbeat: Option<&wire::message::Heartbeat>) -> bool {
-        let Some(Some(slab)) = index(id, self.first_slab).and_then(|index| self.slabs.get_mut(index)) else {
-            return false;
-        };
-        let end = slab.end;
-        let Some(bytes) = Arc::get_mut(&mut slab.bytes) else { return false };
-        bytes.truncate(end);
-        if let Some(heartbeat) = heartbeat {
-            encode::heartbeat(bytes, heartbeat);
+    /// The newest change, if it is in a slab, and the newest slab with its number; that is its own then.
+    pub(crate) fn newest(&self) -> Option<(&Record, u64, &Slab)> {
+        let record = self.records.back()?;
+        let newest = (self.first_slab + self.slabs.len() as u64).wrapping_sub(1);
+        let id = record.slab().filter(|id| *id == newest)?;
+        Some((record, id, self.slabs.back()?.as_ref()?))
+    }
+
+    /// Puts a HEARTBEAT behind the data of a slab, and says so, if nobody else holds the slab yet. Without one (`None`) it removes an older one.
+    pub(crate) fn finish(
+        &mut self,
+        id: u64,
+        heartbeat: Option<&wire::message::Heartbeat>,
+    ) -> Option<(&Slab, bool)> {
+        let slab = self.slabs.get_mut(index(id, self.first_slab)?)?.as_mut()?;
+        let bytes = Arc::get_mut(&mut slab.bytes);
+        let inside = bytes.is_some();
+        if let Some(bytes) = bytes {
+            bytes.truncate(slab.end);
+            if let Some(heartbeat) = heartbeat {
+                encode::heartbeat(bytes, heartbeat);
+            }
         }
-        true
+        Some((slab, inside))
     }
 
     /// Octets that `append` would add to `held_bytes`.
@@ -311,7 +323,20 @@ impl<P: Payload> History<P> {
     }
 
     /// Forgets a change.
+    #[inline]
     pub(crate) fn remove(&mut self, number: SequenceNumber) -> bool {
+        // Mostly it is the oldest.
+        match self.records.pop_front_if(|record| record.number == number) {
+            Some(record) => {
+                self.release(record.place);
+                self.sweep();
+                true
+            }
+            None => self.remove_inside(number),
+        }
+    }
+
+    fn remove_inside(&mut self, number: SequenceNumber) -> bool {
         let index = self.index_of(number);
         let Some(record) = self.records.get_mut(index).filter(|record| record.number == number) else {
             return false;
@@ -362,10 +387,10 @@ impl<P: Payload> History<P> {
     }
 
     fn rewrite(&mut self, position: usize, wanted: usize) {
-        let Some(mut new) = self.pool.take(wanted) else { return };
+        let prefix = self.prefix;
+        let Some(mut new) = self.pool.take(wanted, |bytes| encode::header(bytes, prefix)) else { return };
         let Some(bytes) = Arc::get_mut(&mut new) else { return };
         let Some(Some(slab)) = self.slabs.get_mut(position) else { return };
-        encode::header(bytes, self.prefix);
         let id = self.first_slab + position as u64;
         let mut live_bytes = 0;
         let end = self.records.partition_point(|record| record.number <= slab.last);
@@ -415,10 +440,9 @@ impl<P: Payload> History<P> {
 
     fn open_new(&mut self, entry: &Entry<'_>, max_payload: usize, target: usize) -> bool {
         let wanted = Self::fixed_len().saturating_add(submessage_len(entry, max_payload)).max(target);
-        let Some(mut bytes) = self.pool.take(wanted) else { return false };
-        let Some(buffer) = Arc::get_mut(&mut bytes) else { return false };
-        encode::header(buffer, self.prefix);
-        let end = buffer.len();
+        let prefix = self.prefix;
+        let Some(bytes) = self.pool.take(wanted, |bytes| encode::header(bytes, prefix)) else { return false };
+        let end = bytes.len();
         self.held_bytes += bytes.capacity();
         self.slabs.push_back(Some(Slab {
             bytes,

@@ -9,6 +9,7 @@ mod history;
 mod pace;
 mod reader_proxy;
 mod send;
+mod single;
 
 use alloc::vec::Vec;
 use core::fmt;

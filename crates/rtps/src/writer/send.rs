@@ -19,6 +19,9 @@ impl<P: Payload> Writer<P> {
         let now = now.monotonic;
         out.clear();
         self.pace.returned(now);
+        if self.poll_single(now, out) {
+            return true;
+        }
         // The parts of a message follow each other.
         let found = (self.fresh_fragment > 0 && self.has_flow() && self.poll_fresh(now, out))
             || self.poll_liveliness(out)
@@ -417,7 +420,7 @@ impl<P: Payload> Writer<P> {
         self.advance(end, 0);
     }
 
-    fn send_slab(&mut self, now: Instant, id: u64, out: &mut Transmit<P>) {
+    pub(super) fn send_slab(&mut self, now: Instant, id: u64, out: &mut Transmit<P>) {
         if self.history.open_slab() == Some(id) {
             self.history.close();
         }
@@ -426,11 +429,8 @@ impl<P: Payload> Writer<P> {
             let asks = self.asks_along(now);
             self.heartbeat(next, !asks)
         });
-        let inside = self.history.finish(id, heartbeat.as_ref());
-        if let Some(slab) = self.history.slab(id) {
-            let end = if inside { slab.bytes.len() } else { slab.end };
-            out.slab(&slab.bytes, 0..end);
-        }
+        let Some((slab, inside)) = self.history.finish(id, heartbeat.as_ref()) else { return };
+        out.slab(&slab.bytes, 0..if inside { slab.bytes.len() } else { slab.end });
         if let Some(heartbeat) = heartbeat.filter(|_| !inside) {
             out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
         }
@@ -652,6 +652,6 @@ impl<P: Payload> Writer<P> {
 }
 
 /// True if a datagram of `len` octets of fresh changes fits every path of a reader.
-fn fits(proxy: &ReaderProxy, len: usize) -> bool {
+pub(super) fn fits(proxy: &ReaderProxy, len: usize) -> bool {
     len <= proxy.fresh_datagram() as usize
 }

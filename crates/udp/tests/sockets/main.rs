@@ -3,6 +3,7 @@
 
 mod alarm;
 mod class;
+mod connected;
 mod endings;
 mod host;
 mod limits;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rtps::Transmit;
-use shm::{Bell, Chunk, ChunkWindow, Chunks, Consumer, Message, Nonsense, Producer, Refused};
+use shm::{Bell, Chunk, ChunkWindow, Chunks, Consumer, Look, Message, Nonsense, Producer, Refused};
 use wire::GuidPrefix;
 
 use super::buffers::Buffers;
@@ -34,6 +34,8 @@ pub(super) struct Link {
     pub(super) prefix: GuidPrefix,
     outlet: Mutex<Outlet>,
     inlet: Mutex<Consumer>,
+    /// Whether something lies in the inlet: nobody who only waits for that takes its lock.
+    look: Look,
     /// Where samples of the other side lie.
     chunks: ChunkWindow,
     bell: Bell,
@@ -108,6 +110,7 @@ impl Link {
                 held: 0,
                 sent: Sent::default(),
             }),
+            look: consumer.look(),
             inlet: Mutex::new(consumer),
             chunks,
             bell,
@@ -150,8 +153,7 @@ impl Link {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        // Who holds it reads it.
-        self.inlet.try_lock().is_ok_and(|consumer| consumer.is_ready())
+        self.look.is_ready()
     }
 
     /// The next datagram; what is not of the participant that this link leads to is skipped.
@@ -274,6 +276,10 @@ impl Outlet {
 
     /// Lets go of chunks that the other side has copied out.
     fn let_go(&mut self) {
+        if self.named.is_empty() {
+            // To look how far the other side has read takes as long as a message on its way.
+            return;
+        }
         let progress = self.producer.progress();
         while let Some((_, chunk)) = self.named.pop_front_if(|(until, _)| *until <= progress) {
             self.held = self.held.saturating_sub(chunk.span());

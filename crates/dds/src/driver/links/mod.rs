@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use dcps::{Error, ReturnCode};
@@ -128,13 +128,15 @@ impl Links {
 
     /// Sends a datagram, or a train of them, along a link.
     pub(super) fn send(&self, number: NonZeroU32, datagram: &Transmit<Bytes>) -> Way {
-        let Some(link) = self.find(number) else { return Way::Closed };
+        let table = self.read();
+        let place = table.binary_search_by_key(&number, |link| link.number);
+        let Some(link) = place.ok().and_then(|place| table.get(place)) else { return Way::Closed };
         let way = link.send(datagram, &self.chunks);
         match way {
             Way::Lost => {
                 self.lost.fetch_add(1, Relaxed);
             }
-            Way::Nonsense(nonsense) => self.give_up(&link, nonsense),
+            Way::Nonsense(nonsense) => self.give_up(link, nonsense),
             _ => {}
         }
         way
@@ -142,10 +144,13 @@ impl Links {
 
     /// Copies the next datagram that lies in a ring out: into the front of `buffer`, or, a large one, into one that can be kept.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<Got> {
-        let table = self.table();
+        let table = self.read();
         let first = self.turn.load(Relaxed);
-        for step in 0..table.len() {
-            let place = first.wrapping_add(step) % table.len();
+        let count = table.len();
+        let mut over = None;
+        let mut found = None;
+        for step in 0..count {
+            let place = (first % count).wrapping_add(step) % count;
             let Some(link) = table.get(place) else { continue };
             // Asked before: what the other side wrote until it ended is read before the link is forgotten.
             let was_open = link.is_open();
@@ -154,26 +159,33 @@ impl Links {
                     // The next look begins here again, unless others have been kept waiting for a while.
                     let next = if link.has_had_its_turn() { place.wrapping_add(1) } else { place };
                     self.turn.store(next, Relaxed);
-                    return Some(got);
+                    found = Some(got);
+                    break;
                 }
-                Ok(None) if !was_open => self.remove(link.number),
+                Ok(None) if !was_open => over = Some(link.number),
                 Ok(None) => {}
                 Err(nonsense) => {
                     self.give_up(link, nonsense);
-                    self.remove(link.number);
+                    over = Some(link.number);
                 }
             }
         }
-        None
+        drop(table);
+        if let Some(number) = over {
+            // Others that have ended are found by the next look.
+            self.remove(number);
+        }
+        found
     }
 
-    /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most.
-    pub(super) fn wait(&self, limit: Duration) {
+    /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most; true if surely something lies there.
+    pub(super) fn wait(&self, limit: Duration) -> bool {
         // To say that it sleeps, and that it does not, would cost those who ring a system call.
         if !self.config.spin.is_zero() && self.spin() {
-            return;
+            return true;
         }
         self.doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
+        false
     }
 
     /// Looks for as long as it is configured; true if something lies there.
@@ -233,13 +245,17 @@ impl Links {
     }
 
     fn find(&self, number: NonZeroU32) -> Option<Arc<Link>> {
-        let table = self.table.read().unwrap_or_else(PoisonError::into_inner);
+        let table = self.read();
         let place = table.binary_search_by_key(&number, |link| link.number).ok()?;
         table.get(place).cloned()
     }
 
     fn table(&self) -> Arc<Vec<Arc<Link>>> {
-        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.read())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Arc<Vec<Arc<Link>>>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<Link>>)) {
