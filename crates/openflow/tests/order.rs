@@ -31,9 +31,6 @@ struct Tables {
     answers: BTreeMap<Xid, String>,
 }
 
-/// The most flows that there is room for.
-const ROOM: usize = 4;
-
 impl Tables {
     fn execute(&mut self, xid: Xid, message: &Message) {
         let taken = match message {
@@ -90,10 +87,8 @@ impl Tables {
                         other => panic!("not expected: {other:?}"),
                     }
                 }
-                let known = self.flows.contains_key(&flow.priority);
                 if group.is_some_and(|number| !self.groups.contains_key(&number))
                     || meter.is_some_and(|number| !self.meters.contains_key(&number))
-                    || !known && self.flows.len() >= ROOM
                 {
                     return false;
                 }

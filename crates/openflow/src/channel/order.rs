@@ -27,7 +27,8 @@ pub(super) struct Order {
 
 impl Order {
     /// True if the message has to be done after something that has been sent since the last barrier: only flows that are added to
-    /// different places may be exchanged, deletions of flows, the same change of several groups or meters, packets, and questions.
+    /// different places may be exchanged, deletions of flows, the same change of several groups or meters, packets, and questions. In a table
+    /// without room for all of them it is open which are refused.
     pub(super) fn matters(&self, message: &Message) -> bool {
         let flows = self.deletes_flows || !self.added.is_empty();
         let parts = !self.groups.is_empty() || !self.meters.is_empty();
