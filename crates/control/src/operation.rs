@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use openflow::flow::FlowCommand;
 use wire::admission::State;
 
 use crate::action::{Action, Done, GateChange, SwitchContent, Token};
@@ -57,12 +58,23 @@ pub(crate) struct Ended {
     pub(crate) missed: BTreeSet<Site>,
 }
 
-/// Changes of a switch as steps of bearable size.
+/// Changes of a switch as steps of bearable size. Flows of another table or priority than those before are another step: in one a switch may
+/// add them in any order, and frames would pass by what is for all others while what is for them is not there.
 pub(crate) fn installs(switch: usize, messages: &[openflow::Message], sure: bool) -> Vec<Step> {
+    let rank = |message: &openflow::Message| match message {
+        openflow::Message::FlowMod(flow) if flow.command == FlowCommand::Add => {
+            Some((flow.table, flow.priority))
+        }
+        _ => None,
+    };
     let chunk = |messages: &[openflow::Message]| {
         Step::of(alloc::vec![Task::Install { switch, messages: messages.to_vec(), sure }])
     };
-    messages.chunks(CHUNK).map(chunk).collect()
+    let alike = |one: &openflow::Message, other: &openflow::Message| match (rank(one), rank(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => true,
+    };
+    messages.chunk_by(alike).flat_map(|part| part.chunks(CHUNK)).map(chunk).collect()
 }
 
 impl ResourceManager {

@@ -1,6 +1,7 @@
 //! What a switch is to have: flows, groups and meters, and how to get there from what it says it has.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use openflow::Message;
 use openflow::action::Action;
@@ -101,8 +102,11 @@ impl Table {
                 if self.meters.contains_key(number) { MeterCommand::Modify } else { MeterCommand::Add };
             more.push(Message::MeterMod(MeterMod { command, ..meter.clone() }));
         }
+        // What is said of certain frames stands before what is said of all others, and the first table before those behind it.
         let other = target.flows.iter().filter(|(place, flow)| self.flows.get(*place) != Some(flow));
-        more.extend(other.map(|(_, flow)| Message::FlowMod(flow.clone())));
+        let mut other: Vec<&FlowMod> = other.map(|(_, flow)| flow).collect();
+        other.sort_by_key(|flow| (flow.table, Reverse(flow.priority)));
+        more.extend(other.into_iter().map(|flow| Message::FlowMod(flow.clone())));
         more.extend(last);
         (less, more)
     }
