@@ -1,6 +1,6 @@
 //! Behind its guard a babbler may send the smallest frames: its share at later ports has to hold for them, because what
 //! comes to the next port rests on it.
-use frames::{Bounds, Contract, Flow, Hop, Network, Node, Policer, Port, Random, Search};
+use frames::{Bounds, Contract, Flow, Found, Hop, Network, Node, Policer, Port, Random, Search};
 use latency::network::Policing;
 use latency::policing::Counts;
 use latency::port::Arrival;
@@ -95,13 +95,8 @@ fn a_meter_that_counts_frames_is_flooded_with_small_ones() {
         let mut policing = vec![Policing::Trusted; network.flows().len()];
         policing[0] = meter(Counts::Frame);
         let model = Model::new(&network, &policing);
-        let Some(shares) = model.shares() else { continue };
-        let Some(analysis) = model.analyse(&shares) else { continue };
-        let network = analysis.guarded(&network);
-        let found = Search::new(&network, &analysis.bounds(&network), 1, 1, EFFORT).worst(seed);
+        let Some((shares, found)) = waiting(&model, &network, seed) else { continue };
         judged += 1;
-        let wrong = wrong_with(&analysis, &network, &found);
-        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
         let mut counted = model.contenders(&shares).unwrap();
         let behind = counted.iter_mut().flatten().filter(|(flow, hop, _)| (*flow, *hop) == (0, 1));
         for (_, _, contender) in behind {
@@ -128,18 +123,24 @@ fn slack_is_used_by_a_babbler() {
         let strict = Model::new(&network, &policing);
         let mut model = strict.clone();
         model.flows[0].slack = model.flows[0].separation / 2;
-        let Some(shares) = model.shares() else { continue };
-        let Some(analysis) = model.analyse(&shares) else { continue };
-        let network = analysis.guarded(&network);
-        let found = Search::new(&network, &analysis.bounds(&network), 1, 1, EFFORT).worst(seed);
+        let Some((_, found)) = waiting(&model, &network, seed) else { continue };
         judged += 1;
-        let wrong = wrong_with(&analysis, &network, &found);
-        assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
         let short = strict.shares().and_then(|shares| strict.delays(&strict.contenders(&shares)?)).unwrap();
         refuted[guard] += u64::from(found.outcome.delay[1][1] > short[1][1].delay);
     }
     println!("{judged} networks, in {refuted:?} of which slack of a gate and of a meter would be wrong");
     assert!(judged > 20 && refuted.iter().all(|refuted| *refuted > 0), "{refuted:?} of {judged}");
+}
+
+/// The attack on who waits for the babbler, which must not break the model's bounds, and the shares of the model; `None` without bounds.
+fn waiting(model: &Model, network: &Network, seed: u64) -> Option<(Vec<Vec<u64>>, Found)> {
+    let shares = model.shares()?;
+    let analysis = model.analyse(&shares)?;
+    let network = analysis.guarded(network);
+    let found = Search::new(&network, &analysis.bounds(&network), 1, 1, EFFORT).worst(seed);
+    let wrong = wrong_with(&analysis, &network, &found);
+    assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+    Some((shares, found))
 }
 
 /// The babbler above all others, with half its rate, so that there is room for what its meter does not count.
