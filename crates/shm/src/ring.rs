@@ -6,6 +6,9 @@
 //! look at one place only. Where a message does not fit before the end of the ring, a head of another kind sends the consumer to
 //! the beginning.
 //!
+//! A consumer that looks again and again has the line of the head in its cache, and each write to it has to fetch it from there. So a small
+//! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while nobody waits.
+//!
 //! The producer believes its own position, and of the consumer's word only what lies between what it said before and what was
 //! written; the consumer believes its own position, and a head only if its message lies within the ring.
 use std::fmt;
@@ -20,6 +23,12 @@ use crate::segment::{RING, Segment, Window};
 const LINE: usize = 64;
 /// Octets of a head.
 const HEAD: usize = 8;
+/// Octets of a message in the line of its head.
+const FIRST: usize = LINE - HEAD;
+/// Lines that are fetched for the message to come, beyond that of its head: as many as most samples of a few octets take, and the next head.
+const AHEAD: usize = 4;
+/// Lines of a message that are fetched as soon as its head is seen.
+const FETCHED: usize = 3;
 /// A head's kind, in its upper half; the lower is the length.
 const MESSAGE: u64 = 1;
 const TO_BEGINNING: u64 = 2;
@@ -149,15 +158,38 @@ impl Producer {
     /// [`Refused`]; nothing was written then.
     pub fn send<'a>(&mut self, len: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Result<(), Refused> {
         let mut loan = self.loan(len)?;
-        let mut rest = &mut *loan;
-        for piece in pieces {
-            let fits = piece.len().min(rest.len());
-            let (to, after) = rest.split_at_mut(fits);
-            to.copy_from_slice(piece.get(..fits).unwrap_or_default());
-            rest = after;
+        // What lies in the line of the head goes there last, see the module.
+        let mut first = [0; FIRST];
+        let (to_first, mut rest) = loan.split_at_mut(len.min(FIRST));
+        let mut front = first.get_mut(..to_first.len()).unwrap_or_default();
+        for mut piece in pieces {
+            for to in [&mut front, &mut rest] {
+                let fits = piece.len().min(to.len());
+                let (now, later) = piece.split_at(fits);
+                let (place, after) = std::mem::take(to).split_at_mut(fits);
+                place.copy_from_slice(now);
+                (*to, piece) = (after, later);
+            }
         }
-        loan.commit();
+        loan.clear_next();
+        let len = len.min(FIRST);
+        if let (Some(to), Some(from)) = (loan.get_mut(..len), first.get(..len)) {
+            to.copy_from_slice(from);
+        }
+        loan.tell();
+        self.fetch_ahead();
         Ok(())
+    }
+
+    /// Takes the lines that the next message will be written to from whichever cache has them, unless the consumer has not read them yet.
+    fn fetch_ahead(&self) {
+        if !self.has_room((1 + AHEAD) * LINE) {
+            return;
+        }
+        for line in 1..=AHEAD {
+            // Nothing that counts lies there.
+            clear_head(&self.own, place(self.written.wrapping_add((line * LINE) as u64), self.own.capacity));
+        }
     }
 
     fn make_room(&mut self, needed: usize) -> Result<(), Refused> {
@@ -190,13 +222,23 @@ impl Producer {
 impl Loan<'_> {
     /// Gives the message to the consumer, who has to be told by its bell if it may sleep.
     pub fn commit(self) {
-        let capacity = self.segment.capacity;
-        let len = self.octets.len();
-        let place = place(*self.written, capacity);
-        let next = self.written.wrapping_add(span(len) as u64);
-        clear_head(self.segment, self::place(next, capacity));
-        write_head(self.segment, place, MESSAGE << 32 | len as u64);
-        *self.written = next;
+        self.clear_next();
+        self.tell();
+    }
+
+    fn next(&self) -> u64 {
+        self.written.wrapping_add(span(self.octets.len()) as u64)
+    }
+
+    fn clear_next(&self) {
+        clear_head(self.segment, place(self.next(), self.segment.capacity));
+    }
+
+    /// The head of the message to come has to be cleared before.
+    fn tell(self) {
+        let place = place(*self.written, self.segment.capacity);
+        write_head(self.segment, place, MESSAGE << 32 | self.octets.len() as u64);
+        *self.written = self.next();
     }
 }
 
@@ -218,7 +260,17 @@ impl Look {
     /// True if a message, or nonsense, lies there.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        self.head(self.read()) != 0
+        let read = self.read();
+        let is_ready = self.head(read) != 0;
+        if is_ready {
+            // Most likely there is more of it than lies in the line of the head.
+            for line in 1..FETCHED {
+                self.other
+                    .map
+                    .fetch(RING + place(read.wrapping_add((line * LINE) as u64), self.other.capacity));
+            }
+        }
+        is_ready
     }
 
     fn read(&self) -> u64 {

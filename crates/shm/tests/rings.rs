@@ -73,6 +73,32 @@ fn messages_of_all_lengths_arrive_in_order() {
 }
 
 #[test]
+fn what_is_fetched_for_the_next_message_is_not_taken_from_those_that_lie_there() {
+    for len in 0..400 {
+        let [(mut producer, _), (_, mut consumer)] = ends();
+        let mut buffer = vec![0; producer.largest()];
+        let (mut sent, mut read) = (0, 0);
+        // Twice round, so that the ring is full with each remainder of its length behind it.
+        for _ in 0..4 {
+            while send(&mut producer, &octets(sent, len)) != Err(Refused::Full) {
+                sent += 1;
+            }
+            while let Some(got) = consumer.receive(&mut buffer).unwrap() {
+                assert_eq!(buffer[..got], octets(read, len), "message {read} of {len} octets");
+                read += 1;
+                if read % 3 == 0 && sent < read + 40 {
+                    break;
+                }
+            }
+        }
+        while consumer.receive(&mut buffer).unwrap().is_some() {
+            read += 1;
+        }
+        assert_eq!(read, sent, "{len} octets");
+    }
+}
+
+#[test]
 fn a_loan_is_written_in_place_and_seen_when_it_is_committed() {
     let [(mut producer, _), (_, mut consumer)] = ends();
     // Not committed.
