@@ -285,27 +285,21 @@ impl Driver {
 
     /// One datagram of a ring; or why there was none.
     fn read_ring(links: &Links, buffer: &mut [u8], engine: &dyn Engine, wait: Wait) -> Option<End> {
-        loop {
-            if links.is_closed() {
-                return Some(End::Stopped);
-            }
-            if let Some(got) = links.receive(buffer) {
-                match got {
-                    Got::Copied(len) => engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default()),
-                    Got::Kept(buffer, len) => engine.on_kept_datagram(NOWHERE, &buffer, len),
-                }
-                return None;
-            }
-            let found = match wait {
-                Wait::No => false,
-                Wait::AtMost(limit) => links.wait(limit),
-                Wait::Forever => links.wait(Duration::MAX),
-            };
-            if !found {
-                // Perhaps something: it is looked at again, after whoever waits was asked.
-                return Some(End::Woken);
-            }
+        if links.is_closed() {
+            return Some(End::Stopped);
         }
+        let got = links.receive(buffer).or_else(|| match wait {
+            Wait::No => None,
+            Wait::AtMost(limit) => links.wait(limit, buffer),
+            Wait::Forever => links.wait(Duration::MAX, buffer),
+        });
+        match got {
+            Some(Got::Copied(len)) => engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default()),
+            Some(Got::Kept(buffer, len)) => engine.on_kept_datagram(NOWHERE, &buffer, len),
+            // Perhaps something: it is looked at again, after whoever waits was asked.
+            None => return Some(End::Woken),
+        }
+        None
     }
 }
 

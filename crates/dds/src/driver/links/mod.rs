@@ -144,13 +144,16 @@ impl Links {
 
     /// Copies the next datagram that lies in a ring out: into the front of `buffer`, or, a large one, into one that can be kept.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<Got> {
-        let table = self.read();
-        let first = self.turn.load(Relaxed);
+        self.receive_of(self.read(), buffer)
+    }
+
+    fn receive_of(&self, table: RwLockReadGuard<'_, Arc<Vec<Arc<Link>>>>, buffer: &mut [u8]) -> Option<Got> {
         let count = table.len();
+        let first = self.turn.load(Relaxed);
+        let first = if first < count { first } else { 0 };
         let mut over = None;
         let mut found = None;
-        for step in 0..count {
-            let place = (first % count).wrapping_add(step) % count;
+        for place in (first..count).chain(0..first) {
             let Some(link) = table.get(place) else { continue };
             // Asked before: what the other side wrote until it ended is read before the link is forgotten.
             let was_open = link.is_open();
@@ -178,33 +181,36 @@ impl Links {
         found
     }
 
-    /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most; true if surely something lies there.
-    pub(super) fn wait(&self, limit: Duration) -> bool {
+    /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most. Gives it as [`Links::receive`] does, or none
+    /// if it is not yet known what there is.
+    pub(super) fn wait(&self, limit: Duration, buffer: &mut [u8]) -> Option<Got> {
         // To say that it sleeps, and that it does not, would cost those who ring a system call.
-        if !self.config.spin.is_zero() && self.spin() {
-            return true;
+        if !self.config.spin.is_zero()
+            && let Some(got) = self.spin(buffer)
+        {
+            return Some(got);
         }
         self.doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
-        false
+        None
     }
 
-    /// Looks for as long as it is configured; true if something lies there.
-    fn spin(&self) -> bool {
-        // A link that is added wakes it.
-        let table = self.table();
+    /// Looks for as long as it is configured.
+    fn spin(&self, buffer: &mut [u8]) -> Option<Got> {
         let begun = Instant::now();
         while begun.elapsed() < self.config.spin {
+            // Who changes the table waits for no more than these looks.
+            let table = self.read();
             for _ in 0..LOOKS {
                 if table.iter().any(|link| link.is_ready()) {
-                    return true;
+                    return self.receive_of(table, buffer);
                 }
                 if self.doorbell.is_woken() {
-                    return false;
+                    return None;
                 }
                 std::hint::spin_loop();
             }
         }
-        false
+        None
     }
 
     /// Ends a [`Links::wait`].
