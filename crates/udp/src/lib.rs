@@ -14,6 +14,7 @@ compile_error!(
 
 mod alarm;
 mod bind;
+mod buffer;
 mod clock;
 mod control;
 mod interface;
@@ -29,6 +30,7 @@ mod watch;
 
 pub use alarm::{Alarm, Rung};
 pub use bind::{BindError, Report, Socket, SocketOptions};
+pub use buffer::Buffer;
 pub use clock::monotonic;
 pub use interface::{Interface, InterfaceError, interfaces};
 pub use membership::{MembershipError, MembershipFailure};

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use udp::Receiver;
+use udp::{Buffer, Receiver};
 use wire::Instant;
 
 use crate::driver::clock;
@@ -18,7 +18,7 @@ use crate::host::Engine;
 /// What reading takes.
 pub(super) struct Role {
     pub(super) source: Source,
-    pub(super) buffer: Box<[u8]>,
+    pub(super) buffer: Buffer,
     pub(super) engine: Arc<dyn Engine>,
     /// It is a socket of endpoints: the engine is told of rests.
     pub(super) rests: bool,
@@ -355,7 +355,7 @@ mod tests {
         let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
         Box::new(Role {
             source: Source::Socket(socket.receiver()),
-            buffer: Box::default(),
+            buffer: Buffer::new(0),
             engine: Arc::new(Nothing),
             rests: true,
         })

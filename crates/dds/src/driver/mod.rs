@@ -31,7 +31,7 @@ use std::thread::JoinHandle;
 
 use dcps::{Error, ReturnCode};
 use rtps::{Path, Transmit};
-use udp::{Change, InterfaceWatch, SendError, SendFailure, Sender, Stopper, WatchStopper};
+use udp::{Buffer, Change, InterfaceWatch, SendError, SendFailure, Sender, Stopper, WatchStopper};
 use wire::discovery::ParticipantData;
 use wire::{GuidPrefix, Instant, Now};
 
@@ -77,7 +77,7 @@ pub struct Driver {
     counts: Counts,
     flows: Flows,
     /// Buffers for reading from inside of the engine.
-    spare: Mutex<Vec<Box<[u8]>>>,
+    spare: Mutex<Vec<Buffer>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     lines: Mutex<Lines>,
 }

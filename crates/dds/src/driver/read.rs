@@ -5,7 +5,7 @@ use std::sync::atomic::fence;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use udp::{ReceiveError, Received, Receiver, Socket, Wait};
+use udp::{Buffer, ReceiveError, Received, Receiver, Socket, Wait};
 use wire::Instant;
 
 use crate::driver::inside::{Duty, Inside};
@@ -218,7 +218,7 @@ impl Driver {
         true
     }
 
-    pub(super) fn spare(&self) -> MutexGuard<'_, Vec<Box<[u8]>>> {
+    pub(super) fn spare(&self) -> MutexGuard<'_, Vec<Buffer>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -320,6 +320,6 @@ impl Drop for Leader<'_> {
     }
 }
 
-fn buffer() -> Box<[u8]> {
-    vec![0; BUFFER].into_boxed_slice()
+fn buffer() -> Buffer {
+    Buffer::new(BUFFER)
 }
