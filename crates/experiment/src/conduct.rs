@@ -11,7 +11,7 @@ use lab::probe::{Probes, monotonic};
 use serde_json::Value;
 
 use crate::flood::{AROUND, PACKET};
-use crate::judge::{Stall, judge};
+use crate::judge::{Stall, Stalls, judge};
 use crate::losses::Counted;
 use crate::member::wall;
 use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
@@ -21,6 +21,8 @@ use crate::setting::Topic;
 
 /// A wake so much later than asked for is a stall of the machine.
 const LATE: Duration = Duration::from_micros(200);
+/// One so much later is a short stall: one does not matter, many do.
+const RATHER_LATE: Duration = Duration::from_micros(50);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long programs may take to find each other.
 const MEETING: Duration = Duration::from_secs(60);
@@ -130,7 +132,7 @@ impl Stage<'_> {
             let said = publisher.hear("ready", MEETING, self.stopped)?;
             real_time &= scene.babbling.has(index) || said.get("real_time") == Some(&Value::Bool(true));
         }
-        let probes = Probes::start(LATE).map_err(|error| error.to_string())?;
+        let probes = Probes::start(RATHER_LATE).map_err(|error| error.to_string())?;
         real_time &= probes.real_time();
         // Probes and the kernel's stamps have different clocks; both run alike.
         let ahead = wall().saturating_sub(monotonic().cast_signed());
@@ -144,18 +146,17 @@ impl Stage<'_> {
             sent.push(publisher.hear("done", Duration::from_secs_f64(self.seconds) + SPARE, self.stopped)?);
         }
         thread::sleep(UNDER_WAY);
-        let stalls: Vec<Stall> = probes
-            .stop()
-            .iter()
-            .map(|stall| Stall {
-                from: stall.from.cast_signed().saturating_add(ahead),
-                to: stall.to.cast_signed().saturating_add(ahead),
-            })
-            .collect();
+        let seen = probes.stop();
+        let seen = seen.iter().map(|stall| Stall {
+            from: stall.from.cast_signed().saturating_add(ahead),
+            to: stall.to.cast_signed().saturating_add(ahead),
+        });
+        let unseen = i64::try_from(LATE.as_nanos()).unwrap_or(i64::MAX);
+        let (stalls, short): (Vec<Stall>, _) = seen.partition(|stall| stall.to - stall.from > unseen);
         let after = Counted::now(self.lab, self.topics)?;
         // A port with more to send than its link carries never gets rid of anything.
         let left = if scene.managed { &after.disturbed[..] } else { &[] };
-        let disturbances = disturbances(&stalls, left, ahead);
+        let disturbances = Stalls::new(&disturbances(&stalls, left, ahead, unseen), short);
         for subscriber in &mut subscribers {
             subscriber.order("end")?;
         }
@@ -250,7 +251,7 @@ impl Stage<'_> {
         topic: &Topic,
         scene: &Scene,
         limit: i64,
-        stalls: &[Stall],
+        stalls: &Stalls,
     ) -> Result<Row, String> {
         let sent = record::read(&self.folder.file(&format!("{}.sent", topic.name)))?;
         let received = record::read(&self.folder.file(&format!("{}.received", topic.name)))?;
@@ -307,13 +308,12 @@ impl Stage<'_> {
 /// When the machine disturbed what is measured. Stalls are of the time of day, and what they left behind at the port to the subscriber is
 /// of a clock that runs alike and is behind by `ahead`. The links make up for a stall in as long again, at another rate than theirs; and a
 /// probe that has run says that others can run, not that they have, nor that no stall followed that it does not see.
-fn disturbances(stalls: &[Stall], left: &[[u64; 2]], ahead: i64) -> Vec<Stall> {
+fn disturbances(stalls: &[Stall], left: &[[u64; 2]], ahead: i64, unseen: i64) -> Vec<Stall> {
     let doubled = stalls
         .iter()
         .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall });
     let at = |time: u64| time.cast_signed().saturating_add(ahead);
     let left = left.iter().map(|[from, to]| Stall { from: at(*from), to: at(*to) });
-    let unseen = i64::try_from(LATE.as_nanos()).unwrap_or(i64::MAX);
     doubled.chain(left).map(|stall| Stall { to: stall.to.saturating_add(unseen), ..stall }).collect()
 }
 

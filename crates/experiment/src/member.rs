@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dds::config::{Config, Interfaces};
 use dds::{DomainParticipant, DomainParticipantFactory, Error, NO_STATUS, QosKind};
 
-/// Real-time priority of threads that publish: above that of the switch, below that of the links and of the probes for stalls.
+/// Real-time priority of threads that publish: below those of the switch, of the links and of the probes for stalls.
 pub(crate) const PUBLISHING: u8 = 50;
 /// That of threads that subscribe: what they do comes after the reception, and must not delay the switch.
 pub(crate) const SUBSCRIBING: u8 = 30;

@@ -197,7 +197,7 @@ impl Phase {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::judge::{Stall, judge};
+    use crate::judge::{Stall, Stalls, judge};
     use crate::record::Record;
 
     const MS: i64 = 1_000_000;
@@ -215,7 +215,7 @@ pub(crate) mod tests {
             .map(|(sent, latency)| Record { number: sent.number, at: sent.at + latency * MS })
             .collect();
         let stall = Stall { from: -1, to: (disturbed - 1) * 10 * MS };
-        let judged = judge(&sent, &received, &[stall], 5 * MS, 0);
+        let judged = judge(&sent, &received, &Stalls::new(&[stall], Vec::new()), 5 * MS, 0);
         let topic = Topic {
             name: "video".to_owned(),
             publisher: "camera".to_owned(),

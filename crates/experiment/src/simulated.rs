@@ -7,7 +7,7 @@ use frames::{
 };
 use plan::Network as Planned;
 
-use crate::judge::judge;
+use crate::judge::{Stalls, judge};
 use crate::live::Told;
 use crate::record::Record;
 use crate::report::{Phase, Refusal, Report, Row};
@@ -102,7 +102,11 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
             }
         }
         let limit = if scene.managed { topic.planned.clone()? } else { topic.limit }.cast_signed();
-        rows.push(Row::Measured { topic: index, limit, judged: judge(&sent, &received, &[], limit, 0) });
+        rows.push(Row::Measured {
+            topic: index,
+            limit,
+            judged: judge(&sent, &received, &Stalls::default(), limit, 0),
+        });
     }
     let seconds = Duration::from_secs(SECONDS).as_secs_f64();
     Ok(Phase {
