@@ -11,18 +11,15 @@ use lab::probe::{Probes, monotonic};
 use serde_json::Value;
 
 use crate::flood::{AROUND, PACKET};
-use crate::judge::{Stall, Stalls, judge};
+use crate::judge::judge;
 use crate::losses::Counted;
 use crate::member::wall;
 use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record;
 use crate::report::{Phase, Row};
 use crate::setting::Topic;
+use crate::stalls::{LATE, Stalls};
 
-/// A wake so much later than asked for is a stall of the machine.
-const LATE: Duration = Duration::from_micros(200);
-/// One so much later is a short stall: one does not matter, many do.
-const RATHER_LATE: Duration = Duration::from_micros(50);
 const LOOK: Duration = Duration::from_millis(100);
 /// How long programs may take to find each other.
 const MEETING: Duration = Duration::from_secs(60);
@@ -132,7 +129,7 @@ impl Stage<'_> {
             let said = publisher.hear("ready", MEETING, self.stopped)?;
             real_time &= scene.babbling.has(index) || said.get("real_time") == Some(&Value::Bool(true));
         }
-        let probes = Probes::start(RATHER_LATE).map_err(|error| error.to_string())?;
+        let probes = Probes::start(Duration::from_nanos(LATE)).map_err(|error| error.to_string())?;
         real_time &= probes.real_time();
         // Probes and the kernel's stamps have different clocks; both run alike.
         let ahead = wall().saturating_sub(monotonic().cast_signed());
@@ -147,16 +144,8 @@ impl Stage<'_> {
         }
         thread::sleep(UNDER_WAY);
         let seen = probes.stop();
-        let seen = seen.iter().map(|stall| Stall {
-            from: stall.from.cast_signed().saturating_add(ahead),
-            to: stall.to.cast_signed().saturating_add(ahead),
-        });
-        let unseen = i64::try_from(LATE.as_nanos()).unwrap_or(i64::MAX);
-        let (stalls, short): (Vec<Stall>, _) = seen.partition(|stall| stall.to - stall.from > unseen);
+        let stalls = Stalls::of(seen, ahead);
         let after = Counted::now(self.lab, self.topics)?;
-        // A port with more to send than its link carries never gets rid of anything.
-        let left = if scene.managed { &after.disturbed[..] } else { &[] };
-        let disturbances = Stalls::new(&disturbances(&stalls, left, ahead, unseen), short);
         for subscriber in &mut subscribers {
             subscriber.order("end")?;
         }
@@ -176,9 +165,8 @@ impl Stage<'_> {
             }
             let asked = topic.limit.cast_signed();
             let limit = promises.get(index).copied().flatten().unwrap_or(asked);
-            rows.push(self.row(index, topic, scene, limit, &disturbances)?);
+            rows.push(self.row(index, topic, scene, limit, &stalls)?);
         }
-        let longest = stalls.iter().map(|stall| stall.to - stall.from).max().unwrap_or(0);
         let phase = Phase {
             title: scene.title,
             about: scene.about.to_owned(),
@@ -189,7 +177,7 @@ impl Stage<'_> {
             notes: Vec::new(),
         };
         let lost = after.lost_since(&before, self.topics);
-        Ok(Played { phase, real_time, stalls: (stalls.len(), longest), lost, broken })
+        Ok(Played { phase, real_time, stalls: (stalls.count, stalls.longest.cast_signed()), lost, broken })
     }
 
     /// Waits until the grants of those that have left are gone: the next ones ask for their place.
@@ -255,7 +243,7 @@ impl Stage<'_> {
     ) -> Result<Row, String> {
         let sent = record::read(&self.folder.file(&format!("{}.sent", topic.name)))?;
         let received = record::read(&self.folder.file(&format!("{}.received", topic.name)))?;
-        let judged = judge(&sent, &received, stalls, limit, topic.entrance.cast_signed());
+        let judged = judge(&sent, &received, stalls, limit);
         if !scene.babbling.has(index) {
             return Ok(Row::Measured { topic: index, limit, judged });
         }
@@ -303,18 +291,6 @@ impl Stage<'_> {
         }
         Program::start(&format!("publisher of {}", topic.name), command, self.folder)
     }
-}
-
-/// When the machine disturbed what is measured. Stalls are of the time of day, and what they left behind at the port to the subscriber is
-/// of a clock that runs alike and is behind by `ahead`. The links make up for a stall in as long again, at another rate than theirs; and a
-/// probe that has run says that others can run, not that they have, nor that no stall followed that it does not see.
-fn disturbances(stalls: &[Stall], left: &[[u64; 2]], ahead: i64, unseen: i64) -> Vec<Stall> {
-    let doubled = stalls
-        .iter()
-        .map(|stall| Stall { to: stall.to.saturating_mul(2).saturating_sub(stall.from), ..*stall });
-    let at = |time: u64| time.cast_signed().saturating_add(ahead);
-    let left = left.iter().map(|[from, to]| Stall { from: at(*from), to: at(*to) });
-    doubled.chain(left).map(|stall| Stall { to: stall.to.saturating_add(unseen), ..stall }).collect()
 }
 
 /// The separation with which something that takes so long on the wire is sent half as often again as the link carries.

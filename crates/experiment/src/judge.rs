@@ -2,18 +2,10 @@
 use std::collections::HashMap;
 
 use crate::record::Record;
+use crate::stalls::Stalls;
 
 /// Misses that are told one by one.
 const TOLD: usize = 3;
-/// What is more than one part in so many of a sample's time disturbs it.
-const TENTH: i64 = 10;
-
-/// A time in which a core of the machine stood still: from when a probe had to run to when it ran, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Stall {
-    pub(crate) from: i64,
-    pub(crate) to: i64,
-}
 
 /// A sample that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +45,7 @@ pub(crate) struct Miss {
 pub(crate) struct Judged {
     /// Samples that were written.
     pub(crate) sent: u64,
-    /// Of these, samples whose time met a stall of the machine, or that are lost behind one that a stall met on its way to the gate.
+    /// Of these, samples whose time met a stall of the machine.
     pub(crate) disturbed: u64,
     /// Misses of samples that no stall met.
     pub(crate) misses: Misses,
@@ -76,17 +68,8 @@ pub(crate) struct Judged {
 }
 
 /// Judges the samples of a topic by a limit in nanoseconds. A sample that came twice counts when it came first. A sample that did not come
-/// was under way for the limit. A stall disturbs what it meets; short ones disturb it if together they are more than a tenth of its time.
-///
-/// Gates hold messages apart: one that a stall held up on its way to the gate, which takes `entrance` at most, is followed too closely by
-/// the next, which is lost for that. So the sample behind it, if it is lost, counts as disturbed, too.
-pub(crate) fn judge(
-    sent: &[Record],
-    received: &[Record],
-    stalls: &Stalls,
-    limit: i64,
-    entrance: i64,
-) -> Judged {
+/// was under way for the limit. A stall disturbs what it meets.
+pub(crate) fn judge(sent: &[Record], received: &[Record], stalls: &Stalls, limit: i64) -> Judged {
     let mut arrivals: HashMap<u64, i64> = HashMap::with_capacity(received.len());
     for record in received {
         let first = arrivals.entry(record.number).or_insert(record.at);
@@ -106,12 +89,9 @@ pub(crate) fn judge(
         points: Vec::with_capacity(received.len()),
         gone: Vec::new(),
     };
-    let mut before = false;
     for record in sent {
         let arrival = arrivals.get(&record.number).copied();
-        let met = stalls.meet(record.at, arrival.unwrap_or(record.at.saturating_add(limit)));
-        let disturbed = met || (before && arrival.is_none());
-        before = entrance > 0 && stalls.meet(record.at, record.at.saturating_add(entrance));
+        let disturbed = stalls.meet(record.at, arrival.unwrap_or(record.at.saturating_add(limit)));
         judged.disturbed += u64::from(disturbed);
         let misses = if disturbed { &mut judged.excused } else { &mut judged.misses };
         let at = record.at.saturating_sub(start);
@@ -151,54 +131,6 @@ fn percentile(sorted: &[i64], hundredths: usize) -> Option<i64> {
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
-/// The stalls of a phase.
-#[derive(Default)]
-pub(crate) struct Stalls {
-    /// In order, those that touch each other put together: each disturbs what it meets.
-    long: Vec<Stall>,
-    /// In order of their beginning, of all cores: many of them disturb, one does not.
-    short: Vec<Stall>,
-    /// The longest of those, in nanoseconds.
-    longest: i64,
-}
-
-impl Stalls {
-    pub(crate) fn new(stalls: &[Stall], mut short: Vec<Stall>) -> Self {
-        let mut sorted = stalls.to_vec();
-        sorted.sort_unstable_by_key(|stall| stall.from);
-        let mut merged: Vec<Stall> = Vec::with_capacity(sorted.len());
-        for stall in sorted {
-            match merged.last_mut() {
-                Some(last) if stall.from <= last.to => last.to = last.to.max(stall.to),
-                _ => merged.push(stall),
-            }
-        }
-        short.sort_unstable_by_key(|stall| stall.from);
-        let longest = short.iter().map(|stall| stall.to.saturating_sub(stall.from)).max().unwrap_or(0);
-        Self { long: merged, short, longest }
-    }
-
-    /// True if a stall and the time from `from` to `to`, both included, have an instant in common, or short ones have more than a tenth of it.
-    fn meet(&self, from: i64, to: i64) -> bool {
-        let first = self.long.partition_point(|stall| stall.to < from);
-        let met = self.long.get(first).is_some_and(|stall| stall.from <= to);
-        met || self.short_between(from, to).saturating_mul(TENTH) > to.saturating_sub(from)
-    }
-
-    /// Nanoseconds of short stalls between two times, those of all cores together.
-    fn short_between(&self, from: i64, to: i64) -> i64 {
-        let first = self.short.partition_point(|stall| stall.from < from.saturating_sub(self.longest));
-        let near = self.short.iter().skip(first).take_while(|stall| stall.from < to);
-        near.map(|stall| stall.to.min(to).saturating_sub(stall.from.max(from)).max(0)).sum()
-    }
-
-    /// The end of the last stall that ended before `at`.
-    fn end_before(&self, at: i64) -> Option<i64> {
-        let first = self.long.partition_point(|stall| stall.to < at);
-        first.checked_sub(1).and_then(|last| self.long.get(last)).map(|stall| stall.to)
-    }
-}
-
 impl Judged {
     /// Samples that no stall met, in parts of a thousand; all if there are none.
     pub(crate) fn undisturbed_permille(&self) -> u64 {
@@ -221,11 +153,12 @@ impl Judged {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::stalls::Stall;
 
     const MS: i64 = 1_000_000;
 
-    fn long(stalls: &[Stall]) -> Stalls {
-        Stalls::new(stalls, Vec::new())
+    fn stalls(stalls: &[Stall]) -> Stalls {
+        Stalls::new(stalls.to_vec())
     }
 
     /// Samples each 10 ms from 1 s on; each with its latency, `None` if it is lost.
@@ -244,7 +177,7 @@ mod tests {
     #[test]
     fn a_sample_on_its_bound_is_in_time_and_one_nanosecond_later_is_not() {
         let (sent, received) = samples(&[Some(5 * MS), Some(5 * MS + 1), Some(1), None]);
-        let judged = judge(&sent, &received, &long(&[]), 5 * MS, 0);
+        let judged = judge(&sent, &received, &stalls(&[]), 5 * MS);
         assert_eq!(judged.misses, Misses { late: 1, lost: 1 });
         assert_eq!(judged.excused, Misses::default());
         assert_eq!((judged.sent, judged.disturbed, judged.points.len()), (4, 0, 3));
@@ -260,71 +193,44 @@ mod tests {
     fn a_stall_disturbs_what_shares_an_instant_with_it() {
         let (sent, received) = samples(&[Some(2 * MS); 3]);
         let (start, end) = (sent[1].at, received[1].at);
-        let disturbed = |from, to, entrance| {
-            let judged = judge(&sent, &received, &long(&[Stall { from, to }]), 5 * MS, entrance);
+        let disturbed = |from, to| {
+            let judged = judge(&sent, &received, &stalls(&[Stall { from, to }]), 5 * MS);
             judged.points.iter().map(|point| point.disturbed).collect::<Vec<bool>>()
         };
         let second = [false, true, false];
-        assert_eq!(disturbed(end, end + MS, 0), second);
-        assert_eq!(disturbed(end + 1, end + MS, 0), [false; 3]);
-        assert_eq!(disturbed(start - MS, start, 0), second);
-        assert_eq!(disturbed(start - MS, start - 1, 0), [false; 3]);
-        assert_eq!(disturbed(start + 1, start + 2, 0), second);
-        assert_eq!(disturbed(0, 5_000 * MS, 0), [true; 3]);
-        // What held it up before the gate is no excuse for the one behind it, if that came; if it is lost it is.
-        assert_eq!(disturbed(start + MS, end, MS), second);
-        let excused = |from, to, entrance| {
-            judge(&sent, &received[..2], &long(&[Stall { from, to }]), 5 * MS, entrance).excused.lost
-        };
-        assert_eq!(excused(start + MS, end, MS), 1);
-        assert_eq!(excused(start + MS + 1, end, MS), 0);
-        assert_eq!(excused(end + 1, end + MS, 3 * MS), 1);
-    }
-
-    #[test]
-    fn short_stalls_disturb_if_they_are_more_than_a_tenth_of_the_time() {
-        let (sent, received) = samples(&[Some(2 * MS); 3]);
-        let (start, end) = (sent[1].at, received[1].at);
-        let at = |from: i64, length: i64| Stall { from, to: from + length };
-        let disturbed = |short: &[Stall]| {
-            let judged = judge(&sent, &received, &Stalls::new(&[], short.to_vec()), 5 * MS, 0);
-            judged.points.iter().map(|point| point.disturbed).collect::<Vec<bool>>()
-        };
-        let (second, none) = ([false, true, false], [false; 3]);
-        assert_eq!(disturbed(&[at(start, MS / 10), at(end - MS / 10, MS / 10)]), none);
-        assert_eq!(disturbed(&[at(start, MS / 10), at(end - MS / 10, MS / 10), at(start + MS, 1)]), second);
-        // Of both cores at once, in any order.
-        assert_eq!(disturbed(&[at(start + MS, MS / 10 + 1), at(start + MS, MS / 10)]), second);
-        // Only what is within the time counts.
-        assert_eq!(disturbed(&[at(start - MS / 10, MS / 5), at(end - MS / 10, MS / 5)]), none);
-        assert_eq!(disturbed(&[at(start - MS / 10, MS / 5 + 1), at(end - MS / 10, MS / 5)]), second);
+        assert_eq!(disturbed(end, end + MS), second);
+        assert_eq!(disturbed(end + 1, end + MS), [false; 3]);
+        assert_eq!(disturbed(start - MS, start), second);
+        assert_eq!(disturbed(start - MS, start - 1), [false; 3]);
+        assert_eq!(disturbed(start + 1, start + 2), second);
+        assert_eq!(disturbed(0, 5_000 * MS), [true; 3]);
     }
 
     #[test]
     fn what_a_stall_met_is_told_apart_and_is_no_miss() {
         let (sent, received) = samples(&[Some(90 * MS), Some(4 * MS), None, None, Some(4 * MS)]);
         // The first sample's whole time counts, and the third's is its limit.
-        let stalls = [
+        let met = [
             Stall { from: sent[4].at - 6 * MS, to: sent[4].at - 4 * MS },
             Stall { from: sent[2].at + 5 * MS, to: sent[2].at + 6 * MS },
         ];
-        let judged = judge(&sent, &received, &long(&stalls), 5 * MS, 0);
+        let judged = judge(&sent, &received, &stalls(&met), 5 * MS);
         assert_eq!(judged.disturbed, 3);
         assert_eq!(judged.misses, Misses::default());
         assert_eq!(judged.excused, Misses { late: 1, lost: 2 });
         assert_eq!((judged.greatest, judged.greatest_disturbed), (Some(4 * MS), Some(90 * MS)));
         assert_eq!(judged.undisturbed_permille(), 400);
         let limit_just_missed = [Stall { from: sent[2].at + 5 * MS + 1, to: sent[2].at + 6 * MS }];
-        assert_eq!(judge(&sent[2..3], &[], &long(&limit_just_missed), 5 * MS, 0).misses.lost, 1);
+        assert_eq!(judge(&sent[2..3], &[], &stalls(&limit_just_missed), 5 * MS).misses.lost, 1);
     }
 
     #[test]
     fn percentiles_are_by_nearest_rank() {
         let latencies: Vec<Option<i64>> = (1..=200).rev().map(Some).collect();
         let (sent, received) = samples(&latencies);
-        let judged = judge(&sent, &received, &long(&[]), 1_000, 0);
+        let judged = judge(&sent, &received, &stalls(&[]), 1_000);
         assert_eq!((judged.median, judged.percentile_99, judged.greatest), (Some(100), Some(198), Some(200)));
-        let nothing = judge(&sent, &[], &long(&[]), 1_000, 0);
+        let nothing = judge(&sent, &[], &stalls(&[]), 1_000);
         assert_eq!((nothing.median, nothing.misses.lost), (None, 200));
     }
 
@@ -333,7 +239,7 @@ mod tests {
         let (sent, mut received) = samples(&[Some(2), Some(3)]);
         received.push(Record { number: 0, at: sent[0].at + 1 });
         received.push(Record { number: 99, at: 0 });
-        let judged = judge(&sent, &received, &long(&[]), 1_000, 0);
+        let judged = judge(&sent, &received, &stalls(&[]), 1_000);
         assert_eq!(judged.points.iter().map(|point| point.latency).collect::<Vec<_>>(), [1, 3]);
     }
 }

@@ -20,6 +20,7 @@ mod run;
 mod sample;
 mod setting;
 mod simulated;
+pub mod stalls;
 mod subscriber;
 mod text;
 

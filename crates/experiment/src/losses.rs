@@ -17,8 +17,6 @@ pub(crate) struct Counted {
     limited: u64,
     /// Frames that found no room in a queue of the port to the subscriber.
     queues: u64,
-    /// When that port was disturbed by stalls: from and to, in nanoseconds of the monotonic clock.
-    pub(crate) disturbed: Vec<[u64; 2]>,
     /// Datagrams that the subscriber's host had no room for, or that were broken.
     sockets: u64,
 }
@@ -47,7 +45,6 @@ impl Counted {
         if let Some(topic) = topics.first() {
             if let Some(port) = lab.port(SWITCH, topic.port).map_err(failed)? {
                 counted.queues = port.queues.iter().map(|queue| queue.dropped).sum();
-                counted.disturbed = port.disturbed;
             }
             let table = lab.on(&topic.subscriber, || std::fs::read_to_string("/proc/thread-self/net/snmp"));
             counted.sockets = datagrams_without_room(&table.map_err(failed)?.unwrap_or_default());

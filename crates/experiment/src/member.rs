@@ -3,9 +3,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dds::config::{Config, Interfaces};
 use dds::{DomainParticipant, DomainParticipantFactory, Error, NO_STATUS, QosKind};
+use nix::sys::mman::{MlockAllFlags, mlockall};
 
-/// Real-time priority of threads that publish: below those of the switch, of the links and of the probes for stalls.
+/// Real-time priority of what publishers do besides: below those of the switch, of the links and of the probes for stalls.
 pub(crate) const PUBLISHING: u8 = 50;
+/// That of a send call, between those of the switch and of the links: links make up for what the switch is late by, and not for a call that
+/// waits for the switch.
+const SENDING: u8 = 65;
 /// That of threads that subscribe: what they do comes after the reception, and must not delay the switch.
 pub(crate) const SUBSCRIBING: u8 = 30;
 /// The interface of a host of the lab.
@@ -45,5 +49,7 @@ pub(crate) fn join(name: &str, priority: u8) -> Result<DomainParticipant, Error>
 pub(crate) fn run_at_once() -> bool {
     // Where it is not permitted a sleep ends up to 50 us late: samples are sent a little less often.
     let _ = nix::sys::prctl::set_timerslack(1);
-    udp::thread::set_real_time(PUBLISHING).is_ok()
+    // The first sample is not to wait for memory that has not been touched, either.
+    let _ = mlockall(MlockAllFlags::all());
+    udp::thread::set_real_time(SENDING).is_ok()
 }

@@ -197,8 +197,9 @@ impl Phase {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::judge::{Stall, Stalls, judge};
+    use crate::judge::judge;
     use crate::record::Record;
+    use crate::stalls::{Stall, Stalls};
 
     const MS: i64 = 1_000_000;
 
@@ -215,7 +216,7 @@ pub(crate) mod tests {
             .map(|(sent, latency)| Record { number: sent.number, at: sent.at + latency * MS })
             .collect();
         let stall = Stall { from: -1, to: (disturbed - 1) * 10 * MS };
-        let judged = judge(&sent, &received, &Stalls::new(&[stall], Vec::new()), 5 * MS, 0);
+        let judged = judge(&sent, &received, &Stalls::new(vec![stall]), 5 * MS);
         let topic = Topic {
             name: "video".to_owned(),
             publisher: "camera".to_owned(),
@@ -224,7 +225,6 @@ pub(crate) mod tests {
             separation: 7_500_000,
             emission: 0,
             slack: 0,
-            entrance: 0,
             limit: 5_000_000,
             planned: Ok(5_000_000),
             rate: 100_000_000,

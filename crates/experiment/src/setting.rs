@@ -26,8 +26,6 @@ pub(crate) struct Topic {
     pub(crate) emission: u64,
     /// How much longer than that the gate waits for the rest of a sample.
     pub(crate) slack: u64,
-    /// The most time from a send call until the whole sample is at the gate of the switch, by the plan; 0 if it plans none.
-    pub(crate) entrance: u64,
     /// The latency that the subscriber asks for.
     pub(crate) limit: u64,
     /// What the plan says: the bound, or why there is none.
@@ -72,9 +70,6 @@ impl Setting {
                 separation: asked.flow.separation / PICOSECONDS,
                 emission: asked.flow.emission / PICOSECONDS,
                 slack: asked.flow.slack / PICOSECONDS,
-                entrance: (asked.flow.emission
-                    + planned.hops.first().map_or(0, |hop| hop.bound_ps.unwrap_or(hop.share_ps)))
-                .div_ceil(PICOSECONDS),
                 limit: limit / PICOSECONDS,
                 // A picosecond less would be claimed than promised: rounded up.
                 planned: bound

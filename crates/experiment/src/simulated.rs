@@ -7,11 +7,12 @@ use frames::{
 };
 use plan::Network as Planned;
 
-use crate::judge::{Stalls, judge};
+use crate::judge::judge;
 use crate::live::Told;
 use crate::record::Record;
 use crate::report::{Phase, Refusal, Report, Row};
 use crate::setting::{FILE, NETWORK, Setting};
+use crate::stalls::Stalls;
 use crate::text;
 
 /// Simulated time of a phase: the simulator releases at most 65,536 frames of a flow, and a babbler's link carries 8,127 a second.
@@ -105,7 +106,7 @@ fn phase(scene: &Scene, setting: &Setting, planned: &Network) -> Result<Phase, S
         rows.push(Row::Measured {
             topic: index,
             limit,
-            judged: judge(&sent, &received, &Stalls::default(), limit, 0),
+            judged: judge(&sent, &received, &Stalls::default(), limit),
         });
     }
     let seconds = Duration::from_secs(SECONDS).as_secs_f64();

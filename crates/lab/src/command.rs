@@ -107,6 +107,9 @@ enum GateVerb {
         /// Where program and maps stay when the agent ends
         #[arg(long, value_name = "FOLDER", default_value = "/sys/fs/bpf/punctual")]
         pins: PathBuf,
+        /// Frames have behind them when they came, as those of a lab's emulated links
+        #[arg(long, hide = true)]
+        stamped: bool,
     },
 }
 
@@ -139,8 +142,7 @@ pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Wri
 
 /// Does what `gate` is asked for; the result is the exit code.
 pub fn run_gate(arguments: &GateArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
-    let GateVerb::Serve { listen, ports, object, pins } = &arguments.verb;
-    code(serve(*listen, ports, object.as_deref(), pins, out).map(|()| DONE).map_err(failed), told)
+    code(serve(&arguments.verb, out).map(|()| DONE).map_err(failed), told)
 }
 
 type Done = Result<u8, (u8, Error)>;
@@ -258,23 +260,23 @@ fn age(seconds: u64) -> String {
     }
 }
 
-fn serve(
-    listen: SocketAddr,
-    ports: &[(u32, String)],
-    object: Option<&Path>,
-    pins: &Path,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
+fn serve(verb: &GateVerb, out: &mut dyn Write) -> Result<(), Error> {
+    let GateVerb::Serve { listen, ports, object, pins, stamped } = verb;
     crate::tools::check_rights()?;
     // A folder in no such file system becomes one.
     if !crate::gate::holds_pins(pins) {
         crate::gate::mount_pins(pins)?;
     }
-    let compiled = pins_object(object)?;
-    let served =
-        Served { listen, ports: ports.to_vec(), object: compiled.path().to_owned(), pins: pins.to_owned() };
+    let compiled = pins_object(object.as_deref())?;
+    let served = Served {
+        listen: *listen,
+        ports: ports.clone(),
+        object: compiled.path().to_owned(),
+        pins: pins.clone(),
+        stamped: *stamped,
+    };
     let agent = Agent::new(&served)?;
-    agent.serve(listen, || ready(out))
+    agent.serve(*listen, || ready(out))
 }
 
 fn links(description: &Path, socket: &Path, out: &mut dyn Write) -> Result<(), Error> {

@@ -356,6 +356,9 @@ impl Building<'_> {
             for port in &switch.host_ports {
                 command.arg("--port").arg(format!("{port}=p{port}"));
             }
+            if self.options.carrying == Carrying::Emulated {
+                command.arg("--stamped");
+            }
             let log = Files::of(self.place.path(), switch).log("gate");
             self.serve(command, &log)?;
         }

@@ -281,16 +281,24 @@ impl Layout {
                 let wire = link.wire.as_ref()?;
                 let end = |side: usize| {
                     let (end, interface) = (link.ends.get(side)?, wire.interfaces.get(side)?);
+                    let gated = wire.queues && self.gated(end) && link.ends.get(1 - side)?.host;
                     Some(EndDescription {
                         interface: interface.clone(),
                         port: [end.namespace.clone(), end.interface.clone()],
                         queues: wire.queues.then(|| end.queues.clone()),
+                        switch: !end.host,
+                        stamps: gated,
                     })
                 };
                 Some(LinkDescription { ends: [end(0)?, end(1)?], delay: wire.delay, loss: wire.loss })
             })
             .collect();
         (!links.is_empty()).then_some(Description { links, core })
+    }
+
+    /// Whether it is a port of a switch that has gates.
+    fn gated(&self, end: &End) -> bool {
+        self.switches.iter().any(|switch| switch.gated && switch.namespace == end.namespace)
     }
 
     /// The host where the control channels end.

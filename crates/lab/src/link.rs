@@ -22,6 +22,9 @@ const OFFLOADS: &str = "tx off rx off tso off gso off gro off tx-udp-segmentatio
 /// With emulated links, at the hosts: the link does what a card would, see [`crate::train`].
 const CARD: &str = "tx on sg on tx-udp-segmentation on";
 
+/// What the interfaces of emulated links carry behind an Ethernet header: a full frame, and when it came.
+const STAMPED: u32 = 1_504;
+
 /// Makes all namespaces.
 pub(crate) fn namespaces(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     let names = layout.namespaces();
@@ -101,8 +104,9 @@ pub(crate) fn links(tools: &Tools, layout: &Layout) -> Result<(), Error> {
     }
     let carried = layout.links.iter().filter_map(|link| link.wire.as_ref()).flat_map(|wire| &wire.interfaces);
     // Nobody says anything there by himself.
-    let lines: String =
-        carried.map(|interface| format!("link set dev {interface} arp off promisc on up\n")).collect();
+    let lines: String = carried
+        .map(|interface| format!("link set dev {interface} mtu {STAMPED} arp off promisc on up\n"))
+        .collect();
     if !lines.is_empty() {
         tools.batch("ip", Some(&wires), &lines)?;
     }

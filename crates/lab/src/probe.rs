@@ -108,28 +108,6 @@ pub fn realtime() -> u64 {
     now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// A probe on each core but one that says at once what it has seen, for as long as the process lives.
-///
-/// # Errors
-/// Which cores there are cannot be found out, or a thread cannot be started.
-pub(crate) fn tell(
-    late: Duration,
-    but: Option<usize>,
-    told: impl Fn(Stall) + Clone + Send + 'static,
-) -> Result<(), crate::Error> {
-    let cores = udp::thread::cores().map_err(|error| crate::Error::new(error.to_string(), ""))?;
-    for core in cores.into_iter().filter(|core| Some(*core) != but) {
-        let told = told.clone();
-        let thread = thread::Builder::new().name(format!("probe {core}")).spawn(move || {
-            // Without the priority it tells of delays that others cause, too.
-            let _ = (set_cores(&[core]), set_real_time(PRIORITY));
-            watch(core, late, told, || false);
-        });
-        thread.map_err(crate::Error::system("a probe"))?;
-    }
-    Ok(())
-}
-
 fn watch(core: usize, late: Duration, mut seen: impl FnMut(Stall), ended: impl Fn() -> bool) {
     let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
     let period = u64::try_from(PERIOD.as_nanos()).unwrap_or(u64::MAX);

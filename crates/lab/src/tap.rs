@@ -67,10 +67,14 @@ impl Tap {
         Ok(Some(u64::try_from(time).unwrap_or(u64::MAX)))
     }
 
-    /// Sends a whole frame.
-    pub(crate) fn put(&self, frame: &[u8]) -> std::io::Result<usize> {
+    /// Sends a whole frame, to a gate with the stamp that it takes off: when the last bit came, in nanoseconds of the monotonic clock.
+    pub(crate) fn put(&self, frame: &[u8], came: Option<u64>) -> std::io::Result<usize> {
         // Nothing is left for a card to do.
-        self.socket.send_vectored(&[IoSlice::new(&[0; FACTS]), IoSlice::new(frame)])
+        let facts = IoSlice::new(&[0; FACTS]);
+        let Some(came) = came else { return self.socket.send_vectored(&[facts, IoSlice::new(frame)]) };
+        // The lower half is enough for a gate that has a clock itself.
+        let stamp = u32::try_from(came & u64::from(u32::MAX)).unwrap_or(0).to_ne_bytes();
+        self.socket.send_vectored(&[facts, IoSlice::new(frame), IoSlice::new(&stamp)])
     }
 
     /// From now on nothing waits: what is not there is not taken, and what has no room is not sent.

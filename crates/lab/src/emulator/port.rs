@@ -1,11 +1,8 @@
 //! An egress port with its link: queues in strict priority, served one frame after the other at the rate of the link.
 //!
-//! Times are those of a clock that the caller keeps. What happens between two calls is worked out as it would have happened
-//! at the time: a frame that was served late is no reason for the next one to be later.
-//!
-//! A port whose link had nothing to carry while those stood still who feed it makes up for that: a real switch would not have stood
-//! still, and what it would have sent meanwhile comes in a heap. If that had to wait in a busy port it would take many times the
-//! stall until it is gone.
+//! Times are the caller's. What happens between two calls is worked out as it would have happened at the time: a frame that was served late
+//! is no reason for the next one to be later. One that is heard of late takes the place that it would have had before those of lower
+//! queues: what of them is on the link waits, and what has left already is taken for waiting, so that it takes its time later.
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +17,9 @@ const AROUND: u64 = 24;
 const CODEPOINTS: usize = 64;
 /// Nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
+
+/// Frames that have left and may have to be taken for waiting, at most.
+const PAST: usize = 64;
 
 /// A frame, from destination address to payload.
 pub(crate) type Frame = Vec<u8>;
@@ -47,18 +47,36 @@ pub(crate) struct Port {
     places: [usize; CODEPOINTS],
     /// When the link has sent the last frame.
     free: u64,
-    /// The frame on the link, and when its last bit has left.
-    leaving: Option<(u64, usize, Frame)>,
-    /// Time of a stall that the link may still make up for, and until when.
-    idle: u64,
-    idle_until: u64,
+    leaving: Option<Leaving>,
+    /// What has left before, the last one last.
+    past: VecDeque<Leaving>,
 }
 
-/// A queue of frames, with the times when they came.
+/// A frame in a queue.
+#[derive(Debug)]
+struct Waits {
+    came: u64,
+    octets: u64,
+    /// `None` if it has left already, before others that came earlier and were heard of later.
+    frame: Option<Frame>,
+}
+
+/// The frame on the link, or one that has left.
+#[derive(Debug)]
+struct Leaving {
+    queue: usize,
+    waited: Waits,
+    /// When the link became free before, when its first bit left, and when its last one has.
+    free: u64,
+    began: u64,
+    due: u64,
+}
+
+/// A queue of frames.
 #[derive(Debug)]
 struct Waiting {
     room: usize,
-    frames: VecDeque<(u64, Frame)>,
+    frames: VecDeque<Waits>,
     count: QueueCount,
 }
 
@@ -82,59 +100,60 @@ impl Port {
             places,
             free: 0,
             leaving: None,
-            idle: 0,
-            idle_until: 0,
+            past: VecDeque::with_capacity(PAST),
         }
     }
 
-    /// Those who feed it stood still until `now`, for `time`. What the link did not carry meanwhile it may carry at twice its rate, for as
-    /// long again.
-    pub(crate) fn fed_late(&mut self, now: u64, time: u64) {
-        self.begin(now);
-        let from = now.saturating_sub(time).max(self.free);
-        self.idle = if self.leaving.is_some() { 0 } else { now.saturating_sub(from) };
-        self.idle_until = now.saturating_add(time);
-    }
-
-    /// A frame has come, at `came`, which is not before the last one. What is given back has found no room: this frame, or the one
-    /// that it took the place of.
+    /// A frame has come, at `came`, and is heard of now. What is given back has found no room: this frame, or the one that it took
+    /// the place of.
     pub(crate) fn accept(&mut self, came: u64, frame: Frame) -> Option<Frame> {
         // What the link had begun by then is not in a queue any more.
         self.begin(came);
-        let place = codepoint(&frame).and_then(|dscp| self.places.get(usize::from(dscp))).copied();
-        let Some(queue) = self.queues.get_mut(place.unwrap_or(0)) else { return Some(frame) };
+        let place =
+            codepoint(&frame).and_then(|dscp| self.places.get(usize::from(dscp))).copied().unwrap_or(0);
+        self.take_back(place, came);
+        let Some(queue) = self.queues.get_mut(place) else { return Some(frame) };
+        // Frames of a queue do not overtake each other.
+        let came = queue.frames.back().map_or(came, |last| came.max(last.came));
+        let waits = |frame: Frame| Waits { came, octets: frame.len() as u64, frame: Some(frame) };
         if queue.frames.len() < queue.room {
-            queue.frames.push_back((came, frame));
+            queue.frames.push_back(waits(frame));
             return None;
         }
         queue.count.dropped += 1;
         let Some(_) = queue.frames.front().filter(|_| self.head_drop) else { return Some(frame) };
-        queue.frames.push_back((came, frame));
-        queue.frames.pop_front().map(|(_, oldest)| oldest)
+        queue.frames.push_back(waits(frame));
+        let oldest = queue.frames.pop_front().and_then(|oldest| oldest.frame);
+        // What has left is not lost.
+        queue.count.dropped -= u64::from(oldest.is_none());
+        oldest
     }
 
     /// When something is to be done next: the frame on the link has left, or another one can begin.
     pub(crate) fn due(&mut self, now: u64) -> Option<u64> {
         self.begin(now);
         let waits = self.queues.iter().any(|queue| !queue.frames.is_empty());
-        self.leaving.as_ref().map(|(due, ..)| *due).or_else(|| waits.then_some(self.free))
+        self.leaving.as_ref().map(|leaving| leaving.due).or_else(|| waits.then_some(self.free))
     }
 
     /// The next frame that has left by now, or leaves within `early` from now, and when that is.
     pub(crate) fn next(&mut self, now: u64, early: u64) -> Option<(u64, Frame)> {
-        self.begin(now);
-        let (due, queue, frame) = self.leaving.take_if(|(due, ..)| *due <= now.saturating_add(early))?;
-        self.free = due;
-        if let Some(queue) = self.queues.get_mut(queue) {
-            queue.count.sent += 1;
+        loop {
+            self.begin(now);
+            let mut left = self.leaving.take_if(|leaving| leaving.due <= now.saturating_add(early))?;
+            self.free = left.due;
+            let (due, queue, frame) = (left.due, left.queue, left.waited.frame.take());
+            if self.past.len() == PAST {
+                self.past.pop_front();
+            }
+            self.past.push_back(left);
+            if let Some(frame) = frame {
+                if let Some(queue) = self.queues.get_mut(queue) {
+                    queue.count.sent += 1;
+                }
+                return Some((due, frame));
+            }
         }
-        Some((due, frame))
-    }
-
-    /// Since when the link has had nothing to carry; `None` if something is on it or waits.
-    pub(crate) fn idle_since(&self) -> Option<u64> {
-        let waits = self.queues.iter().any(|queue| !queue.frames.is_empty());
-        (self.leaving.is_none() && !waits).then_some(self.free)
     }
 
     pub(crate) fn counts(&self) -> Vec<QueueCount> {
@@ -147,18 +166,43 @@ impl Port {
         if self.leaving.is_some() || self.free > now {
             return;
         }
-        let first = self.queues.iter().filter_map(|queue| queue.frames.front().map(|(came, _)| *came)).min();
+        let first = self.queues.iter().filter_map(|queue| queue.frames.front().map(|waits| waits.came)).min();
         let Some(first) = first else { return };
-        let start = first.max(self.free);
-        let there = |queue: &Waiting| queue.frames.front().is_some_and(|(came, _)| *came <= start);
-        let Some(highest) = self.queues.iter().rposition(there) else { return };
-        let taken = self.queues.get_mut(highest).and_then(|queue| queue.frames.pop_front());
-        if let Some((_, frame)) = taken {
-            let bits = (SHORTEST.max(frame.len() as u64) + AROUND) * 8;
+        let began = first.max(self.free);
+        let there = |queue: &Waiting| queue.frames.front().is_some_and(|waits| waits.came <= began);
+        let Some(queue) = self.queues.iter().rposition(there) else { return };
+        let taken = self.queues.get_mut(queue).and_then(|queue| queue.frames.pop_front());
+        if let Some(waited) = taken {
+            let bits = (SHORTEST.max(waited.octets) + AROUND) * 8;
             let time = (bits * SECOND).div_ceil(self.rate);
-            let saved = if start < self.idle_until { self.idle.min(time / 2) } else { 0 };
-            self.idle -= saved;
-            self.leaving = Some((start + time - saved, highest, frame));
+            self.leaving = Some(Leaving { queue, waited, free: self.free, began, due: began + time });
+        }
+    }
+
+    /// A frame for this queue came at `came`: those of lower queues that began after that would have waited for it, and what followed them
+    /// would have been later, too.
+    fn take_back(&mut self, place: usize, came: u64) {
+        let after = self.past.partition_point(|past| past.began <= came);
+        let lower = self.past.iter().skip(after).position(|past| past.queue < place);
+        let on_link =
+            self.leaving.as_ref().is_some_and(|leaving| leaving.queue < place && leaving.began > came);
+        if lower.is_none() && !on_link {
+            return;
+        }
+        let first = lower.map_or(self.past.len(), |lower| after + lower);
+        if let Some(leaving) = self.leaving.take() {
+            self.put_back(leaving);
+        }
+        while self.past.len() > first {
+            let Some(last) = self.past.pop_back() else { return };
+            self.put_back(last);
+        }
+    }
+
+    fn put_back(&mut self, leaving: Leaving) {
+        self.free = leaving.free;
+        if let Some(queue) = self.queues.get_mut(leaving.queue) {
+            queue.frames.push_front(leaving.waited);
         }
     }
 }
@@ -200,17 +244,16 @@ mod tests {
     #[test]
     fn frames_leave_one_after_the_other_at_the_rate_of_the_link() {
         let mut port = port(9, false);
-        assert_eq!((port.due(5), port.idle_since()), (None, Some(0)));
+        assert_eq!(port.due(5), None);
         for number in 0..3 {
             assert_eq!(port.accept(1_000, frame(LOW, number)), None);
         }
-        assert_eq!((port.due(1_000), port.idle_since()), (Some(1_000 + FRAME), None));
+        assert_eq!(port.due(1_000), Some(1_000 + FRAME));
         assert_eq!(left(&mut port, 1_000 + FRAME - 1), []);
         assert_eq!(left(&mut port, 1_000 + FRAME), [(1_000 + FRAME, 0)]);
         assert!(port.next(1_000 + 2 * FRAME - 100, 99).is_none());
         // Whoever comes late finds what should have left at its time.
         assert_eq!(left(&mut port, 90_000), [(1_000 + 2 * FRAME, 1), (1_000 + 3 * FRAME, 2)]);
-        assert_eq!(port.idle_since(), Some(1_000 + 3 * FRAME));
         // An idle link begins when a frame comes, and the shortest one takes the time of 84 octets.
         assert_eq!(port.accept(100_000, vec![0; 20]), None);
         assert_eq!(port.due(100_000), Some(100_000 + 84 * 80));
@@ -242,6 +285,95 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_that_is_heard_of_late_takes_the_place_that_it_would_have_had() {
+        let mut port = port(9, false);
+        for number in 0..2 {
+            assert_eq!(port.accept(1_000, frame(LOW, number)), None);
+        }
+        assert_eq!(left(&mut port, 1_000 + FRAME), [(1_000 + FRAME, 0)]);
+        // The second one is on the link by now, and would have waited; one on the link at the time goes on.
+        assert_eq!(port.due(2_000 + FRAME), Some(1_000 + 2 * FRAME));
+        assert_eq!(port.accept(FRAME, frame(HIGH, 2)), None);
+        assert_eq!(port.accept(1_500 + 2 * FRAME, frame(HIGH, 3)), None);
+        assert_eq!(left(&mut port, 1_000 + 2 * FRAME), [(1_000 + 2 * FRAME, 2)]);
+        let times = [(1_000 + 3 * FRAME, 1), (1_000 + 4 * FRAME, 3)];
+        assert_eq!(left(&mut port, 99 * FRAME), times);
+        // On an idle link it is sent when it would have been; what is lower has no other place.
+        assert_eq!(port.accept(50 * FRAME, frame(HIGH, 4)), None);
+        assert_eq!(left(&mut port, 51 * FRAME), [(51 * FRAME, 4)]);
+        assert_eq!(port.accept(45 * FRAME, frame(LOW, 5)), None);
+        assert_eq!(left(&mut port, 99 * FRAME), [(52 * FRAME, 5)]);
+        // Those of a queue keep their order.
+        for (came, number) in [(80 * FRAME, 6), (70 * FRAME, 7)] {
+            assert_eq!(port.accept(came, frame(HIGH, number)), None);
+        }
+        assert_eq!(left(&mut port, 99 * FRAME), [(81 * FRAME, 6), (82 * FRAME, 7)]);
+    }
+
+    #[test]
+    fn what_has_left_before_one_that_was_held_up_takes_its_time_later() {
+        let mut port = port(2, true);
+        for number in 0..2 {
+            assert_eq!(port.accept(0, frame(LOW, number)), None);
+        }
+        assert_eq!(left(&mut port, 2 * FRAME), [(FRAME, 0), (2 * FRAME, 1)]);
+        // It would have been second, and the next one third had it come in time.
+        assert_eq!(port.accept(FRAME / 2, frame(HIGH, 2)), None);
+        assert_eq!(port.accept(2 * FRAME, frame(LOW, 3)), None);
+        assert_eq!(left(&mut port, 99 * FRAME), [(2 * FRAME, 2), (4 * FRAME, 3)]);
+        assert_eq!(port.counts()[0], QueueCount { dscp: LOW, sent: 3, dropped: 0 });
+        // One that has left is no loss to a queue without room.
+        for number in 4..7 {
+            assert_eq!(port.accept(100 * FRAME, frame(LOW, number)), None);
+        }
+        assert_eq!(left(&mut port, 102 * FRAME), [(101 * FRAME, 4), (102 * FRAME, 5)]);
+        assert_eq!(port.accept(100 * FRAME, frame(HIGH, 7)), None);
+        assert_eq!(port.accept(102 * FRAME, frame(LOW, 8)), None);
+        assert_eq!(port.counts()[0].dropped, 0);
+        assert_eq!(left(&mut port, 999 * FRAME).len(), 3);
+    }
+
+    #[test]
+    fn whoever_is_held_up_leaves_when_it_would_have_or_when_it_is_heard_of() {
+        let mut random = 5_u64;
+        let mut below = |end: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 11) % end
+        };
+        for _ in 0..300 {
+            let (mut ideal, mut real) = (port(999, false), port(999, false));
+            let (mut came, mut heard) = (0, 0);
+            // When each frame is heard of, and when it has left.
+            let (mut hearing, mut leaving) = (Vec::new(), Vec::new());
+            for number in 0..60 {
+                came += below(2 * FRAME);
+                let asked = heard;
+                // A switch that keeps the order of frames and now and then stands still.
+                heard = (came + if below(4) == 0 { below(9 * FRAME) } else { 0 }).max(heard);
+                let dscp = if below(2) == 0 { LOW } else { HIGH };
+                assert_eq!(ideal.accept(came, frame(dscp, number)), None);
+                for now in (asked..heard).step_by(977) {
+                    leaving
+                        .extend(std::iter::from_fn(|| real.next(now, 0)).map(|(_, frame)| (frame[0], now)));
+                }
+                assert_eq!(real.accept(came, frame(dscp, number)), None);
+                hearing.push(heard);
+            }
+            for now in (heard..heard + 99 * FRAME).step_by(977) {
+                leaving.extend(std::iter::from_fn(|| real.next(now, 0)).map(|(_, frame)| (frame[0], now)));
+            }
+            assert_eq!(leaving.len(), hearing.len());
+            for (due, number) in left(&mut ideal, u64::MAX) {
+                let (_, at) = leaving.iter().find(|(left, _)| *left == number).unwrap();
+                assert!(*at < due.max(hearing[usize::from(number)]) + 977, "{number}");
+            }
+            assert_eq!(real.counts(), ideal.counts());
+        }
+    }
+
+    #[test]
     fn a_full_queue_drops_its_newest_or_its_oldest() {
         for (head_drop, lost, kept) in [(false, 3, [1, 2]), (true, 1, [2, 3])] {
             let mut port = port(2, head_drop);
@@ -257,27 +389,6 @@ mod tests {
         }
         // A queue without room takes nothing.
         assert!(port(0, true).accept(0, frame(LOW, 1)).is_some());
-    }
-
-    #[test]
-    fn a_link_makes_up_for_what_it_did_not_carry_while_those_who_feed_it_stood_still() {
-        // It was busy for half of the stall, until 10,000.
-        let mut port = port(99, false);
-        assert_eq!(port.accept(0, frame(LOW, 0)), None);
-        assert_eq!(left(&mut port, FRAME), [(FRAME, 0)]);
-        port.fed_late(2 * FRAME, 2 * FRAME);
-        for number in 1..5 {
-            assert_eq!(port.accept(2 * FRAME, frame(LOW, number)), None);
-        }
-        let half = FRAME / 2;
-        let times = [(5, 1), (6, 2), (8, 3), (10, 4)].map(|(halves, number)| (halves * half, number));
-        assert_eq!(left(&mut port, 99 * FRAME), times);
-        // It does so for as long again as the stall was, and not at all if it was busy.
-        port.fed_late(200 * FRAME, 2 * FRAME);
-        assert_eq!(port.accept(202 * FRAME, frame(LOW, 0)), None);
-        port.fed_late(202 * FRAME + 1, FRAME);
-        assert_eq!(port.accept(202 * FRAME + 1, frame(LOW, 1)), None);
-        assert_eq!(left(&mut port, 999 * FRAME), [(203 * FRAME, 0), (204 * FRAME, 1)]);
     }
 
     #[test]

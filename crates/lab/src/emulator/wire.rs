@@ -35,9 +35,9 @@ impl Wire {
         self.frames.front().map(|(due, _)| *due)
     }
 
-    /// A frame that is at the other end by now.
-    pub(crate) fn next(&mut self, now: u64) -> Option<Frame> {
-        self.frames.pop_front_if(|(due, _)| *due <= now).map(|(_, frame)| frame)
+    /// A frame that is at the other end by now, and when it is.
+    pub(crate) fn next(&mut self, now: u64) -> Option<(u64, Frame)> {
+        self.frames.pop_front_if(|(due, _)| *due <= now)
     }
 
     /// xorshift64: the same frames are lost each time.
@@ -62,9 +62,9 @@ mod tests {
         assert_eq!(wire.accept(7 + DELAY / 2, b"two".to_vec()), None);
         assert_eq!(wire.due(), Some(7 + DELAY));
         assert_eq!(wire.next(7 + DELAY - 1), None);
-        assert_eq!(wire.next(7 + DELAY), Some(b"one".to_vec()));
+        assert_eq!(wire.next(7 + DELAY), Some((7 + DELAY, b"one".to_vec())));
         assert_eq!(wire.next(7 + DELAY), None);
-        assert_eq!(wire.next(7 + DELAY * 2), Some(b"two".to_vec()));
+        assert_eq!(wire.next(7 + DELAY * 2), Some((7 + DELAY + DELAY / 2, b"two".to_vec())));
         assert_eq!(wire.due(), None);
     }
 

@@ -38,6 +38,8 @@ pub struct Served {
     pub object: PathBuf,
     /// Where program and maps are pinned: a folder in a file system of type bpf.
     pub pins: PathBuf,
+    /// Whether links put behind each frame when it came: those of a lab that a program emulates.
+    pub stamped: bool,
 }
 
 /// An agent with its gates.
@@ -56,7 +58,7 @@ impl Agent {
     /// There is no such interface, or what the kernel says.
     pub fn new(served: &Served) -> Result<Self, Error> {
         crate::place::folder(&served.pins)?;
-        let mut program = Program::load(&served.object, &served.pins, false)?;
+        let mut program = Program::load(&served.object, &served.pins, false, served.stamped)?;
         let mut ports = BTreeMap::new();
         for (number, interface) in &served.ports {
             let index = if_nametoindex(interface.as_str()).map_err(|error| {

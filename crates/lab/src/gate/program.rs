@@ -60,15 +60,16 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// Loads the compiled program. Maps that are pinned in the folder are used as they are, and new ones are pinned there.
+    /// Loads the compiled program. Maps that are pinned in the folder are used as they are, and new ones are pinned there. If frames are
+    /// `stamped`, each has four octets behind it, the lower half of the monotonic clock at which it came, which are taken off.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn load(object: &Path, pins: &Path, log: bool) -> Result<Self, Error> {
+    pub fn load(object: &Path, pins: &Path, log: bool, stamped: bool) -> Result<Self, Error> {
         let octets = fs::read(object).map_err(Error::system(object.display()))?;
-        let switch = u32::from(log);
+        let (switch, stamps) = (u32::from(log), u32::from(stamped));
         let mut loader = EbpfLoader::new();
-        loader.map_pin_path(pins).set_global("log_on", &switch, true);
+        loader.map_pin_path(pins).set_global("log_on", &switch, true).set_global("stamped", &stamps, true);
         loader.set_max_entries("judgements", if log { LOG } else { NO_LOG });
         let mut ebpf = loader.load(&octets).map_err(refused("load"))?;
         let mut take = |name: &str| {

@@ -264,7 +264,7 @@ fn replay(pair: &Pair, key: &Key, contract: Contract, places: &[&str]) -> ([u64;
     let object = pair.folder.0.join("gate.o");
     compile_to(&object).unwrap();
     let mut program = pair.inside(&pair.far(), || {
-        let mut program = Program::load(&object, &pair.pins(), true).unwrap();
+        let mut program = Program::load(&object, &pair.pins(), true, false).unwrap();
         let index = nix::net::if_::if_nametoindex("p1").unwrap();
         program.attach(index, &pair.pins().join("port-1")).unwrap();
         program.limit(index, 1_000).unwrap();
