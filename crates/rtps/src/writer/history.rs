@@ -7,8 +7,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use wire::message::{Header, PayloadKind};
 use wire::message::encode::{self, DataHeader, HEARTBEAT_LEN, INFO_TIMESTAMP_LEN};
+use wire::message::{Header, PayloadKind};
 use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
 
 use crate::Payload;

@@ -3,10 +3,10 @@
 use wire::message::encode::HEARTBEAT_LEN;
 use wire::{Duration, Now, SequenceNumber, Timestamp};
 
-use super::{Writer, assemble};
 use super::history::DATAGRAM_COST;
 use super::send::fits;
 use super::single::awaits;
+use super::{Writer, assemble};
 use crate::Payload;
 use crate::path::Path;
 use crate::transmit::Transmit;
@@ -42,11 +42,7 @@ impl<P: Payload> Writer<P> {
         let cost = len as u64 + DATAGRAM_COST;
         // For a moment there would be both.
         let has_room = self.history.held_bytes().saturating_add(capacity) <= self.config.byte_limit;
-        if held != self.last
-            || !has_room
-            || !fits(proxy, len)
-            || !proxy.has_window_over(offset, cost)
-        {
+        if held != self.last || !has_room || !fits(proxy, len) || !proxy.has_window(offset, 0, cost) {
             return None;
         }
         let id = self.history.write_over(number, source, payload)?;

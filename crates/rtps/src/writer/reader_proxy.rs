@@ -152,12 +152,6 @@ impl ReaderProxy {
         under_way == 0 || under_way.saturating_add(cost) <= self.window
     }
 
-    /// As [`ReaderProxy::has_window`] after [`ReaderProxy::skip_removed`].
-    #[inline]
-    pub(crate) fn has_window_over(&self, offset: u64, cost: u64) -> bool {
-        (self.acked == self.sent && self.sent_fragment == 0) || self.has_window(offset, 0, cost)
-    }
-
     /// `offset` is that of the next change to send to it. If everything before is acknowledged, nothing is under way: what lies
     /// between was removed before it left.
     pub(crate) fn skip_removed(&mut self, offset: u64) {
