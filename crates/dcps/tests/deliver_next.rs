@@ -138,6 +138,8 @@ impl<T: wire::cdr::DdsType> Side<T> {
             DropReason::Filtered,
             DropReason::Expired,
             DropReason::Lost,
+            DropReason::OutOfOrder,
+            DropReason::Ownership,
         ] {
             seen += &format!(" {:?}", cache.dropped(reason));
         }
@@ -176,12 +178,15 @@ impl<S: Sink> Sink for Counting<'_, S> {
 /// What happens to both.
 enum Event<'a> {
     Datagram(Single<'a>),
+    Heartbeat(Heartbeat),
     Gap(Gap),
     Match(u64, bool, bool),
     Unmatch(u64),
     Access(bool, usize),
     Carry,
     Release,
+    /// Of TIME_BASED_FILTER.
+    Change(u64),
     Time,
 }
 
@@ -193,7 +198,7 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
     };
     let mut clock = 1_000_000_000;
     let (qos, holds) = (qos(&mut random), random.chance(50));
-    let mut sides = [Side::<T>::new(qos.clone(), holds), Side::new(qos, holds)];
+    let mut sides = [Side::<T>::new(qos.clone(), holds), Side::new(qos.clone(), holds)];
     let (mut last, mut count) = ([0_i64; 2], 0_i32);
     let path = Path {
         link: std::num::NonZeroU32::new(1),
@@ -202,16 +207,18 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
     let mut plain = 0;
     for step in 0..150 {
         let (a, b) = (random.below(1 << 32), random.below(1 << 32));
-        let from = u64::from(a % 20 == 0);
+        let from = u64::from(a % 8 == 0);
         let place = from as usize;
         let mut payload = Vec::new();
         let sample = make(if a % 10 < 8 { 1 } else { 2 }, vec![b as u8; (b % 16 * (b / 16 % 20)) as usize]);
         sample.encode_payload(Encoding::XCDR1, &mut payload).unwrap();
         let event = match random.below(100) {
             _ if step == 0 => Event::Match(0, true, false),
-            0..70 => {
-                // Mostly the next one.
+            0..50 => {
+                // Mostly the next one, or one that is missing.
+                let next = sides[0].rtps.next_expected(writer(from)).map_or(i64::MAX, |next| next.0);
                 let number = match b % 20 {
+                    2..14 if next <= last[place] => next,
                     0 => last[place] + 1 + (a % 3) as i64,
                     1 => 1.max(last[place] - (a % 3) as i64),
                     _ => last[place] + 1,
@@ -232,7 +239,7 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                 };
                 let source = Source {
                     prefix: writer(from).prefix,
-                    timestamp: (b % 13 != 0).then(|| now(clock - b % 1_000).wall),
+                    timestamp: (b % 13 != 0).then(|| now(clock - b % 20_000).wall),
                     vendor: if a % 9 == 0 { VendorId([1, 2]) } else { VendorId::PUNCTUAL },
                 };
                 let data = Data {
@@ -247,20 +254,35 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                 };
                 Event::Datagram(Single { source, data, heartbeat: (b % 17 != 0).then_some(heartbeat) })
             }
-            70..72 => Event::Gap(Gap {
+            50..52 => Event::Gap(Gap {
                 reader_id: READER.entity_id,
                 writer_id: writer(from).entity_id,
                 start: SequenceNumber(last[place] + 1),
                 list: SequenceNumberSet::empty(SequenceNumber(last[place] + 2)),
             }),
-            72 => Event::Match(from, b % 8 != 0, b % 5 == 0),
-            73 if a % 3 == 0 => Event::Unmatch(from),
-            74..90 => Event::Access(a % 8 != 0, (b % 4) as usize),
+            92 => {
+                count += 1;
+                let end = [last[place], last[place] + 4, 1, last[place] + 100_000][(b / 4 % 4) as usize];
+                Event::Heartbeat(Heartbeat {
+                    reader_id: if b % 3 == 0 { EntityId::UNKNOWN } else { READER.entity_id },
+                    writer_id: writer(from).entity_id,
+                    first: SequenceNumber(1.max(end - [0, 1, 3, 90_000][(b / 16 % 4) as usize])),
+                    last: SequenceNumber(end),
+                    count,
+                    is_final: b % 5 != 0,
+                    liveliness: false,
+                })
+            }
+            72 => Event::Match(b / 2 % 2, b % 8 != 0, b % 5 == 0),
+            73 => Event::Unmatch(b / 2 % 2),
+            52..72 | 74..90 => Event::Access(a % 8 != 0, (b % 4) as usize),
             90 => Event::Release,
+            93 if a % 2 == 0 => Event::Change(b % 3),
             91 => Event::Carry,
             _ => Event::Time,
         };
         let at = now(clock);
+        let source = Source { prefix: writer(from).prefix, timestamp: None, vendor: VendorId::PUNCTUAL };
         let told = [0, 1].map(|index| {
             let side = &mut sides[index];
             let mut did = String::new();
@@ -277,9 +299,10 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                         }
                     }
                 }
+                Event::Heartbeat(heartbeat) => {
+                    side.rtps.on_heartbeat(at, &source, heartbeat, &mut side.cache.sink(at));
+                }
                 Event::Gap(gap) => {
-                    let source =
-                        Source { prefix: writer(from).prefix, timestamp: None, vendor: VendorId::PUNCTUAL };
                     side.rtps.on_gap(at, &source, gap, &mut side.cache.sink(at));
                 }
                 Event::Match(from, reliable, ages) => {
@@ -315,15 +338,24 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                     did = format!("{octets:?}");
                 }
                 Event::Release => side.rtps.release(at),
+                Event::Change(millis) => {
+                    let mut changed = qos.clone();
+                    changed.endpoint.time_based_filter = Duration::from_millis(*millis as i64 / 2);
+                    did = format!("{:?}", side.cache.set_qos(at, changed));
+                }
                 Event::Time => {}
             }
             did + &side.seen(at)
         });
         assert_eq!(told[0], told[1], "seed {seed}, step {step}");
-        if matches!(event, Event::Unmatch(_)) {
-            last[place] = 0;
+        if let Event::Unmatch(from) = event {
+            last[from as usize] = 0;
         }
-        clock += if matches!(event, Event::Time) { b % 12_000_000 } else { a % 3_000 };
+        clock += match event {
+            Event::Time if b % 8 == 0 => 700_000_000,
+            Event::Time => b % 12_000_000,
+            _ => a % 3_000,
+        };
     }
     plain
 }
@@ -335,5 +367,5 @@ fn taking_the_next_sample_in_one_go_is_taking_it() {
         taken[0] += play(seed, |id, data| Keyed { id, data });
         taken[1] += play(seed.wrapping_mul(3), |id, data| Plain { id, data });
     }
-    assert!(taken.iter().all(|taken| *taken > 500), "it hardly ever did: {taken:?}");
+    assert!(taken.iter().all(|taken| *taken > 1_000), "it hardly ever did: {taken:?}");
 }

@@ -184,11 +184,10 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
     let qos = qos(&mut random);
     let mut sides = [Side::new(now, qos.clone()), Side::new(now, qos.clone())];
     let instances = if random.chance(50) { 1 } else { 3 };
-    let mut count = 0;
     let first = matched(&mut random, 0);
     // Almost all of the time there is one reader, which is up to date.
     sides.iter_mut().for_each(|side| side.writer.match_subscription(now, first.clone()));
-    for step in 0..150 {
+    for step in 1..=150 {
         let what = random.below(100);
         let (a, b, c) = (random.below(1 << 32), random.below(1 << 32), random.chance(30));
         let mut told = Vec::new();
@@ -203,7 +202,6 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
         let sample = make((a % instances) as u32, vec![b as u8; len as usize]);
         let mut payload = Vec::new();
         sample.encode_payload(Encoding::XCDR1, &mut payload).unwrap();
-        count += 1;
         let mut polls = what >= 60 || a % 20 != 3;
         for (index, side) in sides.iter_mut().enumerate() {
             let before = side.over;
@@ -229,7 +227,7 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                         reader_id: guid.entity_id,
                         writer_id: WRITER.entity_id,
                         set,
-                        count,
+                        count: step,
                         is_final: a % 7 != 0,
                     };
                     writer.rtps_mut().on_acknack(now, guid.prefix, &acknack);

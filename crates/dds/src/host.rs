@@ -80,8 +80,8 @@ pub trait Host: Send + Sync + 'static {
     /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel or one in its place. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
 
-    /// Writes a datagram of the endpoints into the shared memory that `link` leads to, if that takes no call of the system: whoever calls may hold the
-    /// lock of an endpoint.
+    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait: whoever
+    /// calls holds the lock of an endpoint, so that neither the engine nor anything that locks one may be called.
     fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
         let _ = (link, datagram);
         Copied::No
