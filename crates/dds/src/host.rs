@@ -30,6 +30,17 @@ pub enum Sent {
     Full,
 }
 
+/// What has become of octets that were to be written into shared memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copied {
+    /// They lie there, and whoever reads them looks.
+    Done,
+    /// They lie there, and whoever reads them sleeps, or is about to: [`Host::ring`] is to follow.
+    Unheard,
+    /// They have to go by [`Host::send`].
+    No,
+}
+
 /// A socket that one writer sends from, and nothing else: what the network was set up for is recognised by its port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowSocket {
@@ -68,6 +79,18 @@ pub trait Host: Send + Sync + 'static {
     /// Sends a datagram, or a train of them, along one path, in the class that it names or that its flow has. A path with a flow leaves from
     /// the socket of that flow, one with a link through that shared memory if it can, any other from the socket of the channel or one in its place. Never blocks.
     fn send(&self, channel: Channel, path: &Path, datagram: &Transmit<Bytes>) -> Sent;
+
+    /// Copies a datagram of the endpoints into the shared memory that `link` leads to, if that takes no system call and no wait: whoever
+    /// calls holds the lock of an endpoint, so that neither the engine nor anything that locks one may be called.
+    fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
+        let _ = (link, datagram);
+        Copied::No
+    }
+
+    /// Wakes whoever reads what [`Host::copy`] has written.
+    fn ring(&self, link: NonZeroU32) {
+        let _ = link;
+    }
 
     /// Memory of `len` octets that other processes of the host can copy a sample out of; `None` if there is none, or none is left. What
     /// lies in it is sent along any path all the same.

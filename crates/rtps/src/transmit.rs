@@ -140,6 +140,11 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.slices().for_each(|slice| out.extend_from_slice(slice));
     }
 
+    /// True if it holds nothing.
+    pub const fn is_clear(&self) -> bool {
+        self.paths.is_empty() && self.parts.is_empty() && self.values.is_empty()
+    }
+
     /// Lets go of all that it holds; buffers keep their capacity.
     pub fn clear(&mut self) {
         self.paths.clear();

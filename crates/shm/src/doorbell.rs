@@ -94,6 +94,13 @@ impl Bell {
         Ok(Self { map: Map::new(file, LEN, true).map_err(system("mmap"))? })
     }
 
+    /// True if its owner sleeps or is about to, unless it has seen what was written before this.
+    pub fn is_wanted(&self) -> bool {
+        // Either the sleeper sees what was written before, or it is seen here that it sleeps.
+        fence(SeqCst);
+        self.map.half(AT_SLEEPS).is_some_and(|sleeps| sleeps.load(Relaxed) != 0)
+    }
+
     /// Wakes its owner if it sleeps: no system call if not.
     pub fn ring(&self) {
         ring(&self.map);

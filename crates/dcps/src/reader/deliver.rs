@@ -37,6 +37,17 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
         self.reader.deliver(self.now, sample, self.buffer)
     }
 
+    #[inline]
+    fn deliver_next(
+        &mut self,
+        writer: Guid,
+        number: SequenceNumber,
+        source: Option<Timestamp>,
+        octets: &[u8],
+    ) -> bool {
+        self.reader.deliver_next(self.now, writer, number, source, octets, self.buffer)
+    }
+
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64) {
         let reader = &mut *self.reader;
         let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));

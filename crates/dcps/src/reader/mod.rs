@@ -10,6 +10,7 @@ mod bounds;
 mod cache;
 mod deliver;
 mod drops;
+mod next;
 mod payload;
 mod time;
 mod writers;

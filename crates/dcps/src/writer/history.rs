@@ -99,6 +99,31 @@ impl History {
         }
     }
 
+    /// The number of the only change that is held, if that is data of an instance that nothing is due for, now or later.
+    #[inline]
+    pub(super) fn only(&self, slot: Slot) -> Option<SequenceNumber> {
+        let instance = &self.table.get(slot)?.state;
+        let [held] = instance.changes.as_slices().0 else { return None };
+        let is_timeless = held.expires == NO_TIME
+            && instance.deadline_at == Instant::NEVER
+            && instance.expires == NO_TIME
+            && instance.forget_at == Instant::NEVER;
+        (self.held == 1 && held.is_data && is_timeless && self.log.len() == 1).then_some(held.number)
+    }
+
+    /// The only change, as [`History::only`] says, was written over by this one.
+    #[inline]
+    pub(super) fn renew(&mut self, slot: Slot, number: SequenceNumber) {
+        if let Some(newest) = self.log.back_mut() {
+            newest.0 = number;
+        }
+        let Some(instance) = self.table.state_mut(slot) else { return };
+        (instance.registered, instance.disposed) = (true, false);
+        if let Some(held) = instance.changes.back_mut() {
+            held.number = number;
+        }
+    }
+
     fn tidy_log(&mut self) {
         let table = &self.table;
         self.log.retain(|(number, slot)| {

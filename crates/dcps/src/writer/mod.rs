@@ -5,6 +5,7 @@
 mod change;
 mod history;
 mod in_place;
+mod over;
 mod refusal;
 mod time;
 

@@ -23,7 +23,7 @@ mod threads;
 mod timer;
 
 use std::net::SocketAddr;
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
@@ -37,7 +37,7 @@ use wire::{GuidPrefix, Instant, Now};
 
 use crate::bytes::Bytes;
 use crate::config::Config;
-use crate::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
+use crate::host::{Addresses, Channel, Copied, Engine, FlowSocket, Host, Sent};
 use crate::thread::{this_thread, unique};
 use flows::Flows;
 use inside::{Duty, Inside};
@@ -459,6 +459,16 @@ impl Host for Driver {
             self.meet(to.address, sender.as_ref());
         }
         self.sent_along(result, false).unwrap_or(Sent::Done)
+    }
+
+    fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
+        self.links.as_ref().map_or(Copied::No, |links| links.copy(link, datagram))
+    }
+
+    fn ring(&self, link: NonZeroU32) {
+        if let Some(links) = &self.links {
+            links.ring(link);
+        }
     }
 
     fn tells_of_rest(&self) -> bool {

@@ -1,7 +1,7 @@
 //! A participant between its host and its API: discovery, readers and writers, each behind a lock of its own.
 //!
-//! Order of locks: that of an entity's QoS, discovery's, an endpoint's; never two endpoints'; none across a call of the host that sends,
-//! none in a callback. Discovery and endpoints share no lock on the way of a sample.
+//! Order of locks: that of an entity's QoS, discovery's, an endpoint's; never two endpoints'; none across a call of the host that sends
+//! (`Host::copy` is none: it only copies), none in a callback. Discovery and endpoints share no lock on the way of a sample.
 mod apply;
 mod assurance;
 pub(crate) mod builtin;

@@ -106,10 +106,7 @@ impl ReaderState {
             cache.set_origin(from, waited);
         }
         let mut sink = cache.sink(now).in_buffer(buffer);
-        rtps.on_data(now, &single.source, &single.data, &mut sink);
-        if let Some(heartbeat) = &single.heartbeat {
-            rtps.on_heartbeat(now, &single.source, heartbeat, &mut sink);
-        }
+        rtps.on_single(now, single, &mut sink);
     }
 
     /// A submessage for this reader, whose payload may stand for a sample that is no octets.

@@ -12,7 +12,7 @@ use wire::{Duration, Instant, Now, SequenceNumber, Timestamp};
 
 use super::Node;
 use super::work::Work;
-use super::writer::{WriterCell, WriterState};
+use super::writer::{Over, WriterCell, WriterState};
 use crate::bytes::{Bytes, Memory};
 
 /// How a sample becomes octets.
@@ -42,7 +42,8 @@ impl Node {
         sample: &impl Encode,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
-        self.change(cell, |state, now| {
+        let mut over = None;
+        let number = self.change(cell, |state, now| {
             let WriterState { machine, scratch, key, pool, .. } = state;
             let representation = machine.representation();
             key.clear();
@@ -51,6 +52,14 @@ impl Node {
             if size <= machine.rtps().config().copy_limit {
                 scratch.clear();
                 sample.encode(representation, scratch)?;
+                // An acknowledgement that waits goes along with a datagram that has still to leave.
+                if !self.held.is_any() {
+                    over = cell.write_over(self.host(), state, now, options);
+                    if let Some(over) = &over {
+                        return Ok(over.number);
+                    }
+                }
+                let WriterState { machine, scratch, key, .. } = state;
                 return machine.write_keyed(now, key, Body::Copy(scratch), options);
             }
             let bytes = match self.host().lend(size) {
@@ -63,7 +72,16 @@ impl Node {
                 None => pool.fill(|buffer| sample.encode(representation, buffer))?,
             };
             machine.write_keyed(now, key, Body::Shared(bytes), options)
-        })
+        })?;
+        if let Some(Over { rings, sends, .. }) = over {
+            if let Some(link) = rings {
+                self.host().ring(link);
+            }
+            if sends {
+                self.command(|work| self.send_of(cell, None, work.now(self.host()), work));
+            }
+        }
+        Ok(number)
     }
 
     /// Writes octets that are a serialized sample already.

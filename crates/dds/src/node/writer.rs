@@ -3,19 +3,20 @@
 //! The token is held from poll to send, the lock is not. A thread that finds the token taken leaves its sample to the holder. Nobody waits
 //! for the token with the lock held: whoever writes tries it.
 use std::collections::VecDeque;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dcps::TypeSupport;
-use dcps::writer::DataWriter;
+use dcps::writer::{DataWriter, WriteOptions};
 use rtps::{Path, Payload, Transmit, Value};
 use wire::admission::OfferedAssurance;
-use wire::{Guid, Instant, Now};
+use wire::{Guid, Instant, Now, SequenceNumber};
 
 use super::timers::Alarm;
 use super::watch::Watch;
 use crate::bytes::{Bytes, Pool};
-use crate::host::{Channel, Host, Sent};
+use crate::host::{Channel, Copied, Host, Sent};
 use crate::lock::{lock, try_lock};
 
 /// The machine of a writer, whatever its type.
@@ -102,6 +103,15 @@ pub(crate) struct Looked {
     pub(crate) stuck: bool,
 }
 
+/// What [`WriterCell::write_over`] has done.
+pub(super) struct Over {
+    pub(super) number: SequenceNumber,
+    /// [`Host::ring`] is to follow.
+    pub(super) rings: Option<NonZeroU32>,
+    /// [`WriterCell::send`] is to follow.
+    pub(super) sends: bool,
+}
+
 impl WriterCell {
     pub(crate) fn new(machine: Machine, offered: Option<OfferedAssurance>, watch: Arc<Watch>) -> Self {
         Self {
@@ -178,6 +188,39 @@ impl WriterCell {
                 return looked;
             }
         }
+    }
+
+    /// Writes an encoded sample over the only one that is held, straight into the shared memory that leads to the only reader, with the
+    /// lock of the writer held. `None` wherever that is not so simple; then nothing has changed.
+    pub(super) fn write_over(
+        &self,
+        host: &dyn Host,
+        state: &mut WriterState,
+        now: Now,
+        options: &WriteOptions,
+    ) -> Option<Over> {
+        let WriterState { machine, scratch, key, .. } = state;
+        let link = machine.link_over(options)?;
+        // What others have polled is sent before.
+        let mut token = try_lock(&self.token)?;
+        let out = &mut *token;
+        if out.stuck.is_some() || !out.own.is_empty() || self.left.load(Ordering::SeqCst) {
+            return None;
+        }
+        // It may hold the slab of the datagram before.
+        if !out.transmit.is_clear() {
+            out.transmit.clear();
+        }
+        let number = machine.write_over(now, key, scratch, options)?;
+        let copied = machine.rtps().written_over().map_or(Copied::No, |datagram| host.copy(link, datagram));
+        if copied == Copied::No {
+            machine.rtps().put_over(&mut out.transmit);
+            out.stuck = Some(0);
+        }
+        drop(token);
+        // Left between the first look and the end of holding?
+        let sends = copied == Copied::No || self.left.load(Ordering::SeqCst);
+        Some(Over { number, rings: (copied == Copied::Unheard).then_some(link), sends })
     }
 
     fn send_all(

@@ -1,10 +1,12 @@
 //! Participants on virtual hosts that take nothing from the heap once they are warm: what is counted is the middleware's.
+#![allow(dead_code, reason = "each test uses a part of this module")]
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dds::host::{Addresses, Channel, Engine, Host, Sent};
+use dds::host::{Addresses, Channel, Copied, Engine, Host, Sent};
 use dds::{Bytes, DomainParticipant, DomainParticipantFactory, QosKind};
 use rtps::discovery::DiscoveryConfig;
 use rtps::{Path, Transmit};
@@ -19,13 +21,24 @@ struct Cable {
     clock: AtomicU64,
     under_way: Mutex<VecDeque<Datagram>>,
     spare: Mutex<Vec<Vec<u8>>>,
+    /// What becomes of what is to be copied into shared memory.
+    copies: AtomicU8,
+    copied: AtomicU64,
+    rung: AtomicU64,
 }
+
+/// Values of `copies`: it lies there; it lies there and the other side sleeps; it cannot go there.
+pub(crate) const DONE: u8 = 0;
+pub(crate) const UNHEARD: u8 = 1;
+pub(crate) const NO: u8 = 2;
 
 struct QuietHost {
     cable: Arc<Cable>,
     metatraffic: SocketAddr,
     user: SocketAddr,
     wake_at: AtomicU64,
+    /// Whom each link leads to, by its number less one.
+    links: Mutex<Vec<SocketAddr>>,
     engine: Mutex<Option<Arc<dyn Engine>>>,
 }
 
@@ -43,6 +56,24 @@ impl Host for QuietHost {
         datagram.copy_to(&mut octets);
         self.cable.under_way.lock().unwrap().push_back((from, path.destination, octets));
         Sent::Done
+    }
+
+    fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
+        let answer = self.cable.copies.load(Ordering::SeqCst);
+        if answer == NO {
+            return Copied::No;
+        }
+        let to = self.links.lock().unwrap()[link.get() as usize - 1];
+        let mut octets = self.cable.spare.lock().unwrap().pop().unwrap_or_default();
+        octets.clear();
+        octets.extend_from_slice(datagram);
+        self.cable.under_way.lock().unwrap().push_back((self.user, to, octets));
+        self.cable.copied.fetch_add(1, Ordering::SeqCst);
+        if answer == UNHEARD { Copied::Unheard } else { Copied::Done }
+    }
+
+    fn ring(&self, _: NonZeroU32) {
+        self.cable.rung.fetch_add(1, Ordering::SeqCst);
     }
 
     fn tells_of_rest(&self) -> bool {
@@ -93,6 +124,7 @@ impl Domain {
             metatraffic: address(7410),
             user: address(7411),
             wake_at: AtomicU64::new(u64::MAX),
+            links: Mutex::default(),
             engine: Mutex::new(None),
         });
         let interface = rtps::Interface {
@@ -122,6 +154,28 @@ impl Domain {
         let factory = DomainParticipantFactory::get_instance();
         self.hosts.push(Arc::clone(&host));
         factory.create_participant_on(host, start, settings, &addresses, QosKind::Default).unwrap()
+    }
+
+    /// There is shared memory between the participants, each way.
+    pub(crate) fn link(&self) {
+        for (index, host) in self.hosts.iter().enumerate() {
+            *host.links.lock().unwrap() = self.hosts.iter().map(|other| other.user).collect();
+            let engine = host.engine.lock().unwrap().clone().unwrap();
+            for other in (0..self.hosts.len()).filter(|other| *other != index) {
+                let prefix = GuidPrefix([u8::try_from(other + 1).unwrap(); 12]);
+                engine.on_link(prefix, NonZeroU32::new(u32::try_from(other + 1).unwrap()));
+            }
+        }
+    }
+
+    /// What becomes of what is to be copied into shared memory from now on.
+    pub(crate) fn set_copies(&self, copies: u8) {
+        self.cable.copies.store(copies, Ordering::SeqCst);
+    }
+
+    /// How often something was copied into it, and how often somebody was woken for that.
+    pub(crate) fn copied(&self) -> (u64, u64) {
+        (self.cable.copied.load(Ordering::SeqCst), self.cable.rung.load(Ordering::SeqCst))
     }
 
     /// Lets time pass: every datagram is delivered at once, every wake-up comes when it was asked for.

@@ -7,6 +7,7 @@ mod answer;
 mod hold;
 mod order;
 mod reassembly;
+mod single;
 mod writer_proxy;
 
 use alloc::collections::VecDeque;
@@ -146,6 +147,19 @@ pub enum Accept {
 pub trait Sink {
     /// Takes the next sample of a writer, or refuses it.
     fn deliver(&mut self, sample: &mut Sample<'_>) -> Accept;
+    /// As [`Sink::deliver`], of a sample without inline QoS that lies in the datagram that is being read. False if that is not so simple,
+    /// as always by default; then nothing has changed but what was due, and [`Sink::deliver`] is to follow.
+    #[inline]
+    fn deliver_next(
+        &mut self,
+        writer: Guid,
+        number: SequenceNumber,
+        source: Option<Timestamp>,
+        octets: &[u8],
+    ) -> bool {
+        let _ = (writer, number, source, octets);
+        false
+    }
     /// `count` samples from `first` on will never come.
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64);
 }

@@ -94,6 +94,12 @@ impl Order {
         self.waiting.is_empty() && self.gaps.is_empty()
     }
 
+    /// True if it is the turn of this number, and nothing is known of what is ahead.
+    #[inline]
+    pub(super) fn is_next(&self, number: SequenceNumber) -> bool {
+        self.next == number && self.is_plain()
+    }
+
     /// `number` was delivered without waiting.
     pub(super) fn delivered(&mut self, number: SequenceNumber) {
         self.next = number.next();

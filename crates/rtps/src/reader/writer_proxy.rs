@@ -38,26 +38,26 @@ pub(super) struct WriterProxy {
     pub(super) guid: Guid,
     pub(super) reliable: bool,
     pub(super) path: Option<Path>,
-    order: Order,
+    pub(super) order: Order,
     /// A position in the writer's changes is known: numbers that are skipped from now on are lost.
-    started: bool,
-    assemblies: Vec<Assembly>,
+    pub(super) started: bool,
+    pub(super) assemblies: Vec<Assembly>,
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
     /// Where it stood before a HEARTBEAT skipped numbers, until a sample behind them has come.
-    skipped_from: Option<SequenceNumber>,
+    pub(super) skipped_from: Option<SequenceNumber>,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
-    jump: Option<SequenceNumber>,
+    pub(super) jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
-    ahead: Option<(Instant, SequenceNumber, Instant)>,
-    heartbeats: Count,
+    pub(super) ahead: Option<(Instant, SequenceNumber, Instant)>,
+    pub(super) heartbeats: Count,
     heartbeat_frags: Count,
     /// The sink is full: the change whose turn it is waits.
     pub(super) blocked: bool,
     /// A HEARTBEAT has come.
     pub(super) heard: bool,
     /// The last change that the writer held at the match, once it has said so.
-    history_until: Option<SequenceNumber>,
+    pub(super) history_until: Option<SequenceNumber>,
     hello_wait: Duration,
     /// When an ACKNACK is due.
     pub(super) answer_at: Instant,
@@ -385,7 +385,7 @@ impl WriterProxy {
     }
 
     /// The writer has asked for something and was not answered yet.
-    const fn is_asked(&self) -> bool {
+    pub(super) const fn is_asked(&self) -> bool {
         self.answer || self.asked_for_fragments.is_some()
     }
 

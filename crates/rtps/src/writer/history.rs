@@ -7,8 +7,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use wire::message::PayloadKind;
 use wire::message::encode::{self, DataHeader, HEARTBEAT_LEN, INFO_TIMESTAMP_LEN};
+use wire::message::{Header, PayloadKind};
 use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
 
 use crate::Payload;
@@ -304,6 +304,68 @@ impl<P: Payload> History<P> {
         Ok(true)
     }
 
+    /// What all changes so far cost a receive buffer.
+    pub(crate) const fn end(&self) -> u64 {
+        self.end_offset
+    }
+
+    /// Octets of a datagram with one sample of `len` octets, without inline QoS and HEARTBEAT.
+    pub(crate) const fn len_over(&self, len: usize) -> usize {
+        Header::LEN + INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN + len.next_multiple_of(4)
+    }
+
+    /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that.
+    pub(crate) fn capacity_over(&self, len: usize) -> Option<usize> {
+        let entry = Entry { kind: PayloadKind::Data, inline_qos: None, timestamp: None };
+        let capacity = self.new_capacity(&entry, len, 0);
+        let (_, _, slab) = self.newest()?;
+        let is_alone = self.records.len() == 1 && self.slabs.len() == 1 && self.larges.is_empty();
+        (is_alone && slab.bytes.capacity() == capacity).then_some(capacity)
+    }
+
+    /// Writes a sample in the place of the only change, if nobody else holds its slab, and gives the number of that.
+    pub(crate) fn write_over(
+        &mut self,
+        number: SequenceNumber,
+        timestamp: Timestamp,
+        payload: &[u8],
+    ) -> Option<u64> {
+        let (record, slab) = (self.records.back_mut()?, self.slabs.back_mut()?.as_mut()?);
+        let bytes = Arc::get_mut(&mut slab.bytes)?;
+        let timestamp = Some(timestamp);
+        bytes.truncate(Header::LEN);
+        encode::info_timestamp(bytes, timestamp);
+        let header = DataHeader {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: self.writer_id,
+            sequence_number: number,
+            inline_qos: None,
+            kind: PayloadKind::Data,
+        };
+        let data = encode::begin_data(bytes, &header);
+        let start = bytes.len();
+        bytes.extend_from_slice(payload);
+        encode::finish_data(bytes, data);
+        (slab.end, slab.last, slab.timestamp) = (bytes.len(), number, timestamp);
+        slab.live_bytes = slab.end - data + INFO_TIMESTAMP_LEN;
+        // Positions inside a datagram fit 32 bits.
+        *record = Record {
+            number,
+            timestamp,
+            kind: PayloadKind::Data,
+            offset: self.end_offset,
+            place: Place::Slab {
+                slab: self.first_slab,
+                data: data as u32..slab.end as u32,
+                payload: start as u32..(start + payload.len()) as u32,
+                own_timestamp: true,
+            },
+        };
+        let cost = (slab.end - Header::LEN) as u64 + DATAGRAM_COST;
+        self.end_offset = self.end_offset.saturating_add(cost);
+        Some(self.first_slab)
+    }
+
     /// Appends a change by its handle. `fragment_size` is 0 if it fits a datagram whole.
     pub(crate) fn append_large(
         &mut self,
@@ -383,7 +445,7 @@ impl<P: Payload> History<P> {
     }
 
     fn fixed_len() -> usize {
-        wire::message::Header::LEN + HEARTBEAT_LEN
+        Header::LEN + HEARTBEAT_LEN
     }
 
     fn rewrite(&mut self, position: usize, wanted: usize) {

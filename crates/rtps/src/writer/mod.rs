@@ -6,6 +6,7 @@
 mod acknowledge;
 mod assemble;
 mod history;
+mod over;
 mod pace;
 mod reader_proxy;
 mod send;

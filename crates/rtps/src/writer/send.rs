@@ -69,6 +69,16 @@ impl<P: Payload> Writer<P> {
     pub(crate) fn heartbeat(&mut self, sent: SequenceNumber, is_final: bool) -> Heartbeat {
         let first =
             self.history.at_or_after(SequenceNumber::ZERO).map_or(self.last.next(), |record| record.number);
+        self.heartbeat_from(first, sent, is_final)
+    }
+
+    /// As [`Writer::heartbeat`], where `first` is the first change that is held.
+    pub(super) fn heartbeat_from(
+        &mut self,
+        first: SequenceNumber,
+        sent: SequenceNumber,
+        is_final: bool,
+    ) -> Heartbeat {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         if !is_final {
             self.counters.asks += 1;
@@ -358,7 +368,7 @@ impl<P: Payload> Writer<P> {
         proxy.told && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
     }
 
-    fn advance(&mut self, number: SequenceNumber, fragment: u32) {
+    pub(super) fn advance(&mut self, number: SequenceNumber, fragment: u32) {
         for proxy in self.readers.iter_mut().filter(|proxy| proxy.chosen) {
             proxy.sent = number;
             proxy.sent_fragment = fragment;
@@ -390,7 +400,7 @@ impl<P: Payload> Writer<P> {
     /// As [`Writer::asks`], for the HEARTBEAT that goes with a fresh change: it asks after half a heartbeat period too, and a question
     /// of its own, by time, is left for when nothing fresh has left for a period. Whoever answers a change with a change so gets by
     /// without datagrams that only ask or only acknowledge.
-    fn asks_along(&mut self, now: Instant) -> bool {
+    pub(super) fn asks_along(&mut self, now: Instant) -> bool {
         let asks = self.asks() || now >= self.ask_at;
         if asks {
             self.unasked = 0;

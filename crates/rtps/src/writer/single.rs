@@ -42,7 +42,8 @@ impl<P: Payload> Writer<P> {
 }
 
 /// True if a reader is to get the change `number` next, and nothing else.
-fn awaits(proxy: &ReaderProxy, number: SequenceNumber) -> bool {
+#[inline]
+pub(super) fn awaits(proxy: &ReaderProxy, number: SequenceNumber) -> bool {
     proxy.told
         && (proxy.sent, proxy.sent_fragment) == (number, 0)
         && !proxy.gap_due

@@ -14,6 +14,7 @@ use wire::GuidPrefix;
 use super::buffers::Buffers;
 use super::places;
 use crate::bytes::Bytes;
+use crate::host::Copied;
 
 /// A process that reads nothing for so long while its ring is full is not waited for: what is sent to it meanwhile is lost.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -152,6 +153,19 @@ impl Link {
         way
     }
 
+    /// Writes a datagram into the ring, if it goes there at once.
+    pub(super) fn copy(&self, datagram: &[u8]) -> Copied {
+        if !self.is_open() || !self.outlet().copy(datagram) {
+            return Copied::No;
+        }
+        if self.bell.is_wanted() { Copied::Unheard } else { Copied::Done }
+    }
+
+    /// Wakes the other side if it sleeps.
+    pub(super) fn ring(&self) {
+        self.bell.ring();
+    }
+
     pub(super) fn is_ready(&self) -> bool {
         self.look.is_ready()
     }
@@ -222,9 +236,7 @@ impl Outlet {
         };
         match copied {
             Ok(copied) => {
-                self.full = None;
-                self.sent.datagrams += 1;
-                self.sent.copied += copied as u64;
+                self.count(copied);
                 return Way::Taken;
             }
             Err(Refused::Full) => {}
@@ -245,6 +257,23 @@ impl Outlet {
                 Way::Full
             }
         }
+    }
+
+    /// Writes a datagram; false if that is not so simple.
+    fn copy(&mut self, datagram: &[u8]) -> bool {
+        self.let_go();
+        let copied = self.producer.send(datagram.len(), std::iter::once(datagram)).is_ok();
+        if copied {
+            self.count(datagram.len());
+        }
+        copied
+    }
+
+    /// A datagram lies in the ring, of which so many octets were copied.
+    fn count(&mut self, copied: usize) {
+        self.full = None;
+        self.sent.datagrams += 1;
+        self.sent.copied += copied as u64;
     }
 
     /// Writes where the samples lie, and what lies nowhere else; gives how many octets that are.

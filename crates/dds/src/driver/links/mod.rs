@@ -26,6 +26,7 @@ use wire::discovery::{ParticipantData, SharedMemory};
 use crate::bytes::Bytes;
 use crate::config::SharedMemoryConfig;
 use crate::driver::system;
+use crate::host::Copied;
 use buffers::Buffers;
 use encounter::{Caller, Wish};
 use link::Link;
@@ -140,6 +141,21 @@ impl Links {
             _ => {}
         }
         way
+    }
+
+    /// Writes a datagram into the ring of a link, if it goes there at once.
+    pub(super) fn copy(&self, number: NonZeroU32, datagram: &[u8]) -> Copied {
+        let table = self.read();
+        let place = table.binary_search_by_key(&number, |link| link.number);
+        let link = place.ok().and_then(|place| table.get(place));
+        link.map_or(Copied::No, |link| link.copy(datagram))
+    }
+
+    /// Wakes the other side of a link if it sleeps.
+    pub(super) fn ring(&self, number: NonZeroU32) {
+        if let Some(link) = self.find(number) {
+            link.ring();
+        }
     }
 
     /// Copies the next datagram that lies in a ring out: into the front of `buffer`, or, a large one, into one that can be kept.
