@@ -327,6 +327,79 @@ fn replay(pair: &Pair, key: &Key, contract: Contract, places: &[&str]) -> ([u64;
     (seen, program)
 }
 
+/// A datagram of 64 octets from 10.9.0.1:6000 to 10.9.0.2:5000 as a whole frame; sums are not looked at.
+fn datagram() -> Vec<u8> {
+    let mut frame = vec![2; 12];
+    frame.extend([8, 0, 0x45, 0, 0, 92, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
+    frame.extend([6_000_u16, 5_000, 72, 0].iter().flat_map(|number| number.to_be_bytes()));
+    frame.resize(106, 7);
+    frame
+}
+
+/// Sends these as they are out of `eth0`.
+fn say_raw(frames: &[Vec<u8>]) {
+    use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
+    use std::os::fd::AsRawFd as _;
+    let own = nix::ifaddrs::getifaddrs().unwrap().find(|found| found.interface_name == "eth0").unwrap();
+    let own: LinkAddr = *own.address.unwrap().as_link_addr().unwrap();
+    let raw = socket(AddressFamily::Packet, SockType::Raw, SockFlag::empty(), SockProtocol::EthAll).unwrap();
+    bind(raw.as_raw_fd(), &own).unwrap();
+    for frame in frames {
+        assert_eq!(nix::unistd::write(&raw, frame).unwrap(), frame.len());
+    }
+}
+
+#[test]
+fn what_an_emulated_link_hands_over_is_judged_by_when_it_came() {
+    let Some(_turn) = turn() else { return };
+    let pair = Pair::new();
+    let object = pair.folder.0.join("gate.o");
+    compile_to(&object).unwrap();
+    let key = Key {
+        source: Ipv4Addr::new(10, 9, 0, 1),
+        source_port: 6_000,
+        destination: Ipv4Addr::new(10, 9, 0, 2),
+        destination_port: 5_000,
+    };
+    let (mut program, index, tap) = pair.inside(&pair.far(), || {
+        let mut program = Program::load(&object, &pair.pins(), true, true).unwrap();
+        let index = nix::net::if_::if_nametoindex("p1").unwrap();
+        program.attach(index, &pair.pins().join("port-1")).unwrap();
+        program.limit(index, 1_000).unwrap();
+        program.set(index, &key, &each_two()).unwrap();
+        (program, index, lab::tap::Tap::open("p1").unwrap())
+    });
+    let now = lab::probe::monotonic();
+    let began = now - 20_000_000;
+    // The last one says nothing that can be true, and counts as having come when it is heard of.
+    let came = [began, began + 2_000_000, began + 3_000_000, began + 6_000_000, now - 3_000_000_000];
+    let mut frames = vec![vec![1; 16]];
+    for at in came {
+        let stamp = u32::try_from(at & u64::from(u32::MAX)).unwrap().to_ne_bytes();
+        frames.push([datagram(), stamp.to_vec()].concat());
+    }
+    pair.inside(&pair.near(), || say_raw(&frames));
+    let judged: Vec<_> = std::iter::from_fn(|| program.judgement()).collect();
+    let verdicts: Vec<u32> = judged.iter().map(|entry| entry.verdict).collect();
+    assert_eq!(verdicts, [0, 0, 2, 0, 0]);
+    let times: Vec<u64> = judged.iter().map(|entry| entry.time).collect();
+    assert_eq!(times[..4], came[..4]);
+    assert!(times[4] >= now);
+    assert!(judged.iter().all(|entry| entry.octets == SMALL));
+    assert_eq!(program.others(index).broken, 1);
+    // The stamp goes no further.
+    let (mut heard, mut frame, mut passed) = (lab::train::Heard::default(), Vec::new(), 0);
+    while tap.next(&mut heard, Duration::from_millis(300)).unwrap().is_some() {
+        while heard.next(&mut frame) {
+            if frame.get(36..38) == Some(&5_000_u16.to_be_bytes()) {
+                assert_eq!(frame[42..], datagram()[42..]);
+                passed += 1;
+            }
+        }
+    }
+    assert_eq!(passed, 4);
+}
+
 #[test]
 fn the_program_decides_as_the_rule_does() {
     let Some(_turn) = turn() else { return };
