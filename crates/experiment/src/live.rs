@@ -56,7 +56,8 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     let awake = Awake::new();
     let mut report = Report {
         place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
-             100 Mb/s, which a program emulates frame by frame."
+             100 Mb/s, which a program emulates frame by frame; where the switch holds a frame up for longer than one of hardware would, the link behind \
+             it makes up for that as far as it can."
             .to_owned(),
         machine: machine(),
         topics: setting.topics.clone(),

@@ -15,7 +15,7 @@ const STOOD_STILL: u64 = 300_000;
 pub struct Stall {
     /// When a probe on it should have run.
     pub from: i64,
-    /// When it ran in time again.
+    /// When it ran in time again, and what it had held up was gone.
     pub to: i64,
 }
 
@@ -42,7 +42,8 @@ impl Stalls {
             let (Some(first), Some(last)) = (of_one.first(), of_one.last()) else { continue };
             if late > STOOD_STILL {
                 let at = |time: u64| time.cast_signed().saturating_add(ahead);
-                stalls.push(Stall { from: at(first.from), to: at(last.to) });
+                // What it held up comes in a heap after it, and is in the way of others for as long again.
+                stalls.push(Stall { from: at(first.from), to: at(last.to.saturating_add(late)) });
                 longest = late.max(longest);
             }
         }
@@ -91,7 +92,7 @@ mod tests {
     fn a_core_that_was_late_for_long_stood_still() {
         assert_eq!(of(&[(0, 1_000, STOOD_STILL)]), (vec![], 0));
         let more = STOOD_STILL + 1;
-        assert_eq!(of(&[(0, 1_000, more)]), (vec![(1_007, 1_007 + more.cast_signed())], more));
+        assert_eq!(of(&[(0, 1_000, more)]), (vec![(1_007, 1_007 + 2 * more.cast_signed())], more));
     }
 
     #[test]
@@ -99,7 +100,7 @@ mod tests {
         let third = STOOD_STILL / 3;
         let wakes =
             |core: usize, between: u64| [0, 1, 2].map(|number| (core, number * (third + between), third + 1));
-        let one = (7, 7 + (3 * third + 2 * BETWEEN + 1).cast_signed());
+        let one = (7, 7 + (6 * third + 2 * BETWEEN + 4).cast_signed());
         assert_eq!(of(&wakes(0, BETWEEN)), (vec![one], 3 * third + 3));
         assert_eq!(of(&wakes(0, BETWEEN + 2)).0, []);
         // Each core for itself, in any order; what is at the same time is one disturbance.
