@@ -1,12 +1,14 @@
 //! A reader that takes the next sample in one go where it may holds, says and answers what one does that never does, whatever comes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at once")]
+mod play;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dcps::CdrTypeSupport;
 use dcps::qos::DataReaderQos;
 use dcps::reader::{DataReader, DropReason, MatchedPublication, Request};
-use derive::DdsType;
+use play::{Keyed, Plain, Random};
 use rtps::familiar::Single;
 use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink, Source};
 use rtps::{Path, Transmit};
@@ -17,36 +19,6 @@ use wire::{
     Duration, EntityId, EntityKind, Guid, GuidPrefix, Now, SequenceNumber, SequenceNumberSet, Timestamp,
     VendorId,
 };
-
-#[derive(DdsType, Debug, PartialEq, Clone)]
-struct Keyed {
-    #[dds(key)]
-    id: u32,
-    data: Vec<u8>,
-}
-
-#[derive(DdsType, Debug, PartialEq, Clone)]
-struct Plain {
-    id: u32,
-    data: Vec<u8>,
-}
-
-/// A small generator of random numbers: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
 
 const READER: Guid = Guid::new(GuidPrefix([9; 12]), EntityId::user(1, EntityKind::ReaderWithKey));
 

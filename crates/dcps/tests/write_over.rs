@@ -1,5 +1,7 @@
 //! A writer that writes over its only sample where it may sends and says what one does that never does, in every order of calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at once")]
+mod play;
+
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use std::sync::Arc;
 use dcps::CdrTypeSupport;
 use dcps::qos::DataWriterQos;
 use dcps::writer::{DataWriter, InstanceOf, WriteOptions};
-use derive::DdsType;
+use play::{Keyed, Plain, Random};
 use rtps::writer::{Body, MatchedReader, WriterConfig};
 use rtps::{Path, Transmit};
 use wire::cdr::Encoding;
@@ -17,37 +19,7 @@ use wire::{
     Duration, EntityId, EntityKind, Guid, GuidPrefix, Now, SequenceNumber, SequenceNumberSet, Timestamp,
 };
 
-#[derive(DdsType, Debug, PartialEq, Clone)]
-struct Keyed {
-    #[dds(key)]
-    id: u32,
-    data: Vec<u8>,
-}
-
-#[derive(DdsType, Debug, PartialEq, Clone)]
-struct Plain {
-    id: u32,
-    data: Vec<u8>,
-}
-
 type Writer<T> = DataWriter<CdrTypeSupport<T>, Arc<[u8]>>;
-
-/// A small generator of random numbers: splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
 
 const WRITER: Guid = Guid::new(GuidPrefix([1; 12]), EntityId::user(1, EntityKind::WriterWithKey));
 
