@@ -16,7 +16,7 @@ use gate::protocol::{Answer, Request};
 use gate::{Contract, Key, Kind, class};
 use lab::awake::Awake;
 use lab::layout::Carrying;
-use lab::probe::{Probes, monotonic, realtime};
+use lab::probe::{Probes, both_clocks, realtime};
 use lab::tap::Tap;
 use lab::train::Heard;
 use lab::{Lab, Options};
@@ -101,7 +101,8 @@ fn measure() -> Result<bool, Failure> {
     println!("measuring {} s", SECONDS.as_secs());
     let _awake = Awake::new();
     let probes = Probes::start(Duration::from_nanos(LATE))?;
-    let ahead = i64::try_from(realtime().saturating_sub(monotonic()))?;
+    let (now, wall) = both_clocks();
+    let ahead = i64::try_from(wall.saturating_sub(now))?;
     let sending: Vec<JoinHandle<Times>> =
         senders.into_iter().map(|sender| thread::spawn(move || sender.send())).collect();
     let sent: Vec<Times> = sending.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
@@ -371,7 +372,7 @@ fn listen(tap: &Tap, stamped: bool, stop: &AtomicBool) -> Times {
 
 /// When a frame came by the stamp behind it, which is the lower half of the monotonic clock.
 fn link_time(frame: &[u8]) -> Option<u64> {
-    let (now, wall) = (monotonic(), realtime());
+    let (now, wall) = both_clocks();
     let stamp = u32::from_ne_bytes(*frame.last_chunk()?);
     // It may be a little ahead: links hand frames over before their time.
     let behind = u32::try_from(now & u64::from(u32::MAX)).ok()?.wrapping_sub(stamp).cast_signed();

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use gate::Contract;
 use gate::protocol::ContractState;
 use lab::Lab;
-use lab::probe::{Probes, monotonic};
+use lab::probe::{Probes, both_clocks};
 use serde_json::Value;
 
 use crate::flood::{AROUND, PACKET};
 use crate::judge::judge;
 use crate::losses::Counted;
-use crate::member::wall;
 use crate::program::{Folder, INTERRUPTED, Program, Stopped, own};
 use crate::record;
 use crate::report::{Phase, Row};
@@ -132,7 +131,8 @@ impl Stage<'_> {
         let probes = Probes::start(Duration::from_nanos(LATE)).map_err(|error| error.to_string())?;
         real_time &= probes.real_time();
         // Probes and the kernel's stamps have different clocks; both run alike.
-        let ahead = wall().saturating_sub(monotonic().cast_signed());
+        let (now, wall) = both_clocks();
+        let ahead = wall.cast_signed().saturating_sub(now.cast_signed());
         let before = Counted::now(self.lab, self.topics)?;
         for publisher in &mut publishers {
             publisher.order(&format!("go {}", self.seconds))?;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::Queues;
 use crate::error::Error;
-use crate::probe::{monotonic, realtime};
+use crate::probe::{both_clocks, monotonic};
 use crate::tap::Tap;
 use crate::train::Heard;
 pub use port::QueueCount;
@@ -181,7 +181,7 @@ fn carry(sockets: &[Tap], ways: &mut [Way], listener: &UnixListener) -> Result<(
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(Error::new(format!("ppoll: {error}"), "")),
         }
-        let (now, wall) = (monotonic(), realtime());
+        let (now, wall) = both_clocks();
         for way in &mut *ways {
             let (Some(from), Some(event)) = (sockets.get(way.from), events.get(way.from)) else { continue };
             if event.any() != Some(true) {

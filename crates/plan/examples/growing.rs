@@ -1,6 +1,6 @@
 //! Prints how much work files of many shapes are, at a size and at four times that size, as a table.
 //!
-//! `cargo run --release --package punctual-plan --example growth -- 2500`
+//! `cargo run --release --package punctual-plan --example growing -- 2500`
 #![allow(clippy::unwrap_used, reason = "an example that makes its own files")]
 
 #[path = "../tests/shapes/mod.rs"]
