@@ -31,6 +31,8 @@ const LONGEST: usize = 2_048;
 const PRIORITY: u8 = 70;
 /// Frames that are read from one interface before others are sent.
 const AT_ONCE: usize = 8;
+/// Frames that are cut off a train before what is due is handed over.
+const BETWEEN: usize = 4;
 /// A frame whose stamp is older than this, in nanoseconds, has none: the machine's time was changed.
 const LONGEST_WAIT: u64 = 100_000_000;
 /// A frame is handed over so much before its last bit would have left, in nanoseconds: until somebody at the other end hears of it
@@ -182,22 +184,27 @@ fn carry(sockets: &[Tap], ways: &mut [Way], listener: &UnixListener) -> Result<(
             Err(error) => return Err(Error::new(format!("ppoll: {error}"), "")),
         }
         let (now, wall) = both_clocks();
-        for way in &mut *ways {
-            let (Some(from), Some(event)) = (sockets.get(way.from), events.get(way.from)) else { continue };
+        for index in 0..ways.len() {
+            let Some(from) = ways.get(index).map(|way| way.from) else { continue };
+            let (Some(socket), Some(event)) = (sockets.get(from), events.get(from)) else { continue };
             if event.any() != Some(true) {
                 continue;
             }
             let mut frames = 0;
             while frames < AT_ONCE {
                 // An interface that is down says so once.
-                let Ok(Some(stamp)) = from.take(&mut heard) else { break };
-                // When the kernel saw it, and not when this thread got to it; an odd stamp is none.
-                let waited = wall.saturating_sub(stamp);
-                let waited = if serves && waited < LONGEST_WAIT { waited } else { 0 };
+                let Ok(Some(stamp)) = socket.take(&mut heard) else { break };
+                let came = if serves { came(stamp, now, wall) } else { now };
                 let mut frame = spare.pop().unwrap_or_else(|| Vec::with_capacity(LONGEST));
                 while heard.next(&mut frame) {
                     frames += 1;
-                    spare.extend(way.accept(now.saturating_sub(waited), frame, &transits));
+                    if let Some(way) = ways.get_mut(index) {
+                        spare.extend(way.accept(came, frame, &transits));
+                    }
+                    // A train takes long to cut; what is due meanwhile does not wait for that.
+                    if frames % BETWEEN == 0 {
+                        hand_over(sockets, ways, &mut transits, &mut spare);
+                    }
                     frame = spare.pop().unwrap_or_else(|| Vec::with_capacity(LONGEST));
                 }
                 spare.push(frame);
@@ -205,19 +212,32 @@ fn carry(sockets: &[Tap], ways: &mut [Way], listener: &UnixListener) -> Result<(
                 frames += 1;
             }
         }
-        for way in &mut *ways {
-            let Some(to) = sockets.get(way.to) else { continue };
-            while let Some((at, frame)) = way.next(now, &mut spare) {
-                if way.switches[1] && serves {
-                    transits.enters(&frame, at);
-                }
-                // What the other end has no room for is lost.
-                let _ = to.put(&frame, way.stamps.then_some(at));
-                spare.push(frame);
-            }
-        }
+        hand_over(sockets, ways, &mut transits, &mut spare);
         if events.last().and_then(PollFd::any) == Some(true) {
             tell(listener, ways);
+        }
+    }
+}
+
+/// When the kernel saw a frame, and not when this thread got to it, by the monotonic clock, which was `now` when that of the stamp was
+/// `wall`. An odd stamp is none.
+fn came(stamp: u64, now: u64, wall: u64) -> u64 {
+    let ahead = stamp.wrapping_sub(wall).cast_signed();
+    if ahead.unsigned_abs() < LONGEST_WAIT { now.saturating_add_signed(ahead) } else { now }
+}
+
+/// Hands over what is at its other end by now.
+fn hand_over(sockets: &[Tap], ways: &mut [Way], transits: &mut Transits, spare: &mut Vec<Frame>) {
+    let now = monotonic();
+    for way in ways {
+        let Some(to) = sockets.get(way.to) else { continue };
+        while let Some((at, frame)) = way.next(now, spare) {
+            if way.switches[1] && way.port.is_some() {
+                transits.enters(&frame, at);
+            }
+            // What the other end has no room for is lost.
+            let _ = to.put(&frame, way.stamps.then_some(at));
+            spare.push(frame);
         }
     }
 }
@@ -246,4 +266,26 @@ fn open(interface: &str) -> Result<Tap, Error> {
     let tap = Tap::open(interface)?;
     tap.never_wait().map_err(Error::system(interface))?;
     Ok(tap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_came_when_its_stamp_says_also_since_the_clocks_were_looked_at() {
+        let (now, wall) = (5_000_000_000, 1_700_000_000_000_000_000_u64);
+        for (since, expected) in [
+            (-40_000, now - 40_000),
+            (0, now),
+            (70_000, now + 70_000),
+            (1 - LONGEST_WAIT.cast_signed(), now + 1 - LONGEST_WAIT),
+            // The machine's time was changed, or there is no stamp.
+            (-LONGEST_WAIT.cast_signed(), now),
+            (LONGEST_WAIT.cast_signed(), now),
+            (-wall.cast_signed(), now),
+        ] {
+            assert_eq!(came(wall.saturating_add_signed(since), now, wall), expected, "{since}");
+        }
+    }
 }
