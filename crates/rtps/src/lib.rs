@@ -19,6 +19,7 @@ pub mod reader;
 pub mod receiver;
 pub mod route;
 mod slab;
+pub mod sorted;
 pub mod spare;
 pub mod transmit;
 mod value;
@@ -32,6 +33,9 @@ pub use transmit::{Piece, Transmit};
 pub use value::Value;
 
 /// A handle of the octets of a large sample. The machines pass it on and never look inside.
+///
+/// Large functions that are generic over it say `#[inline(never)]`: the compiler then makes them once for a program, and otherwise
+/// once for each crate that uses them.
 pub trait Payload: AsRef<[u8]> + Clone {
     /// A handle of a copy of these octets.
     fn copied_from(bytes: &[u8]) -> Self;

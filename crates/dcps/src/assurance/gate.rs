@@ -1,12 +1,13 @@
 //! All pairs of a participant that wait for a verdict, or have one.
 mod settle;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
+use rtps::sorted::SortedMap;
 use wire::admission::{MOST_TEXT, Request, Socket, Stage, State, Verdict};
 use wire::discovery::EndpointData;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
@@ -40,7 +41,7 @@ pub struct GateCounters {
 pub struct Gate {
     prefix: GuidPrefix,
     patience: Duration,
-    pairs: BTreeMap<(EntityId, Guid), Pair>,
+    pairs: SortedMap<(EntityId, Guid), Pair>,
     /// The largest epoch that was heard.
     epoch: u64,
     /// Goes on over all pairs, so that no request has the serial of an earlier one.
@@ -62,7 +63,7 @@ impl Gate {
         Self {
             prefix,
             patience,
-            pairs: BTreeMap::new(),
+            pairs: SortedMap::new(),
             epoch: 0,
             serial: 0,
             early: VecDeque::new(),

@@ -362,7 +362,7 @@ impl<T: TypeSupport> DataReader<T> {
             .ok_or(Refusal::Dropped(DropReason::KeyCollision))?;
         self.cache.bytes = self.cache.bytes.saturating_add(cost);
         if let Some(hash) = xcdr1_hash {
-            self.xcdr1.entry(hash).or_insert(slot);
+            self.xcdr1.get_or_insert_with(hash, || slot);
         }
         Ok(slot)
     }

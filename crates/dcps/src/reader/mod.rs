@@ -15,11 +15,11 @@ mod payload;
 mod time;
 mod writers;
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use rtps::discovery::Mismatch;
+use rtps::sorted::SortedMap;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
 use wire::{Duration, Guid, Now};
@@ -55,9 +55,9 @@ pub struct DataReader<T> {
     publications: Vec<Publication>,
     cache: Cache,
     /// Instances by the hash of their key in XCDR version 1, where it is another one than in version 2.
-    xcdr1: BTreeMap<KeyHash, Slot>,
+    xcdr1: SortedMap<KeyHash, Slot>,
     /// Instances by the wrong hash that a writer uses for them.
-    aliases: BTreeMap<(Guid, KeyHash), Slot>,
+    aliases: SortedMap<(Guid, KeyHash), Slot>,
     /// The canonical key that is being looked at.
     key: Vec<u8>,
     changed: Changes,
@@ -89,8 +89,8 @@ impl<T: TypeSupport> DataReader<T> {
             types,
             publications: Vec::new(),
             cache: Cache::new(limits.bytes, by_source),
-            xcdr1: BTreeMap::new(),
-            aliases: BTreeMap::new(),
+            xcdr1: SortedMap::new(),
+            aliases: SortedMap::new(),
             key: Vec::new(),
             changed: Changes::NONE,
             deadline_missed: DeadlineMissed::default(),

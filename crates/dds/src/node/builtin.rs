@@ -1,11 +1,11 @@
 //! Feeds the readers of the built-in topics from what discovery knows. Nothing is sent for them.
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use dcps::reader::{DataReader, MatchedPublication};
 use dcps::{Error, InstanceHandle, TypeSupport};
 use rtps::discovery::Discovery;
 use rtps::reader::{Reader, ReaderConfig, Sample, SamplePayload, Sink};
+use rtps::sorted::{SortedMap, SortedSet};
 use wire::cdr::Representation;
 use wire::discovery::{EndpointData, EndpointRole, ParticipantData};
 use wire::parameter::{InlineQos, StatusInfo};
@@ -29,9 +29,9 @@ pub(crate) struct BuiltinReaders {
 struct Told {
     /// What discovery knew of endpoints then.
     revision: Option<u64>,
-    participants: BTreeMap<GuidPrefix, Arc<ParticipantData>>,
-    endpoints: BTreeMap<Guid, Arc<EndpointData>>,
-    topics: BTreeMap<InstanceHandle, Topic>,
+    participants: SortedMap<GuidPrefix, Arc<ParticipantData>>,
+    endpoints: SortedMap<Guid, Arc<EndpointData>>,
+    topics: SortedMap<InstanceHandle, Topic>,
     last: SequenceNumber,
     payload: Vec<u8>,
 }
@@ -40,7 +40,7 @@ struct Told {
 struct Topic {
     /// The endpoint that it is told of by, and all of them.
     example: Arc<EndpointData>,
-    endpoints: BTreeSet<Guid>,
+    endpoints: SortedSet<Guid>,
 }
 
 /// Makes the reader of a built-in topic, which gets all that it gets from `source`.
@@ -118,8 +118,9 @@ impl BuiltinReaders {
         let is_gone = |prefix: &GuidPrefix| {
             discovery.participant(*prefix).is_none() || discovery.is_participant_ignored(*prefix)
         };
-        let gone: Vec<_> = told.participants.extract_if(.., |prefix, _| is_gone(prefix)).collect();
-        for (_, data) in gone {
+        let gone: Vec<_> = told.participants.keys().filter(|prefix| is_gone(prefix)).copied().collect();
+        for prefix in gone {
+            let Some(data) = told.participants.remove(&prefix) else { continue };
             self.tell_end(told, BuiltinTopic::Participant, now, work, |out| data.encode_key(out));
         }
     }
@@ -128,8 +129,9 @@ impl BuiltinReaders {
         let ours = discovery.prefix();
         let is_shown = |data: &Arc<EndpointData>| data.guid.prefix != ours && !discovery.is_ignored(data);
         let is_gone = |guid: &Guid| discovery.endpoint(*guid).is_none_or(|data| !is_shown(data));
-        let gone: Vec<_> = told.endpoints.extract_if(.., |guid, _| is_gone(guid)).collect();
-        for (_, data) in gone {
+        let gone: Vec<_> = told.endpoints.keys().filter(|guid| is_gone(guid)).copied().collect();
+        for guid in gone {
+            let Some(data) = told.endpoints.remove(&guid) else { continue };
             self.tell_end(told, topic_of(&data), now, work, |out| data.encode_key(out));
             self.leave_topic(told, &data, now, work);
         }
@@ -149,9 +151,9 @@ impl BuiltinReaders {
 
     fn join_topic(&self, told: &mut Told, data: &Arc<EndpointData>, now: Now, work: &mut Work) {
         let Some(handle) = topic_handle(data) else { return };
-        let topic = told.topics.entry(handle);
-        let is_new = matches!(topic, std::collections::btree_map::Entry::Vacant(_));
-        let topic = topic.or_insert_with(|| Topic { example: Arc::clone(data), endpoints: BTreeSet::new() });
+        let is_new = !told.topics.contains_key(&handle);
+        let first = || Topic { example: Arc::clone(data), endpoints: SortedSet::new() };
+        let topic = told.topics.get_or_insert_with(handle, first);
         topic.endpoints.insert(data.guid);
         if is_new || topic.example.guid == data.guid {
             topic.example = Arc::clone(data);

@@ -1,7 +1,7 @@
 //! A map that is copied to be changed: most of a copy is shared with the former one, so that the cost of a change hardly grows with it.
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rtps::sorted::SortedMap;
 use wire::{EntityId, Guid};
 
 /// Parts that are copied by themselves.
@@ -28,7 +28,7 @@ impl Part for Guid {
 
 /// See the module.
 #[derive(Clone)]
-pub(crate) struct Table<K, V>([Option<Arc<BTreeMap<K, V>>>; PARTS]);
+pub(crate) struct Table<K, V>([Option<Arc<SortedMap<K, V>>>; PARTS]);
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
@@ -44,7 +44,7 @@ impl<K: Part + Ord + Clone, V: Clone> Table<K, V> {
     /// What is there, after `default` was put there if nothing was.
     pub(crate) fn get_or_insert(&mut self, key: K, default: V) -> Option<&mut V> {
         let part = self.0.get_mut(key.part() % PARTS)?.get_or_insert_default();
-        Some(Arc::make_mut(part).entry(key).or_insert(default))
+        Some(Arc::make_mut(part).get_or_insert_with(key, || default))
     }
 
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {

@@ -1,5 +1,4 @@
 //! Local and remote endpoints, and which of them are matched.
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -19,13 +18,14 @@ use super::participants::Ledger;
 use super::rejection::Rejection;
 use crate::network::Network;
 use crate::path::Path;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// What matching needs of the rest of discovery.
 pub(super) struct Surroundings<'a> {
     pub(super) now: Instant,
     pub(super) ledger: &'a Ledger,
     pub(super) network: &'a Network,
-    pub(super) links: &'a BTreeMap<GuidPrefix, NonZeroU32>,
+    pub(super) links: &'a SortedMap<GuidPrefix, NonZeroU32>,
     pub(super) multicast_data: bool,
     pub(super) leases: &'a mut Leases,
     pub(super) events: &'a mut Events,
@@ -46,8 +46,8 @@ struct Entry {
 /// The endpoints of one topic.
 #[derive(Debug, Default)]
 struct Topic {
-    local: BTreeSet<EntityId>,
-    all: BTreeSet<Guid>,
+    local: SortedSet<EntityId>,
+    all: SortedSet<Guid>,
 }
 
 /// What the remote endpoints of one participant amount to.
@@ -61,15 +61,15 @@ struct Usage {
 pub(super) struct Endpoints {
     prefix: GuidPrefix,
     /// Local and remote ones.
-    all: BTreeMap<Guid, Entry>,
+    all: SortedMap<Guid, Entry>,
     /// Grows with every change of `all`.
     revision: u64,
-    topics: BTreeMap<String, Topic>,
-    usage: BTreeMap<GuidPrefix, Usage>,
+    topics: SortedMap<String, Topic>,
+    usage: SortedMap<GuidPrefix, Usage>,
     /// A local endpoint and its matched counterpart; if that is local too, the pair is here both ways.
-    matched: BTreeSet<(EntityId, Guid)>,
+    matched: SortedSet<(EntityId, Guid)>,
     /// A local endpoint and one of the same topic that it does not match.
-    unmatched: BTreeSet<(EntityId, Guid)>,
+    unmatched: SortedSet<(EntityId, Guid)>,
     ignored: Ignored,
 }
 
@@ -77,12 +77,12 @@ impl Endpoints {
     pub(super) fn new(prefix: GuidPrefix) -> Self {
         Self {
             prefix,
-            all: BTreeMap::new(),
+            all: SortedMap::new(),
             revision: 0,
-            topics: BTreeMap::new(),
-            usage: BTreeMap::new(),
-            matched: BTreeSet::new(),
-            unmatched: BTreeSet::new(),
+            topics: SortedMap::new(),
+            usage: SortedMap::new(),
+            matched: SortedSet::new(),
+            unmatched: SortedSet::new(),
             ignored: Ignored::default(),
         }
     }
@@ -138,7 +138,8 @@ impl Endpoints {
     /// Ignores something from now on, and unmatches what is matched with it. Peers are not told.
     pub(super) fn ignore(&mut self, what: Ignore, around: &mut Surroundings<'_>) {
         self.ignored.add(what);
-        let pairs: Vec<(EntityId, Guid)> = self.matched.iter().chain(&self.unmatched).copied().collect();
+        let pairs: Vec<(EntityId, Guid)> =
+            self.matched.iter().chain(self.unmatched.iter()).copied().collect();
         for (local, other) in pairs {
             let own = self.get(Guid::new(self.prefix, local));
             let is_ignored =
@@ -164,7 +165,7 @@ impl Endpoints {
     pub(super) fn put_local(&mut self, data: EndpointData, around: &mut Surroundings<'_>) {
         let (guid, data) = (data.guid, Arc::new(data));
         self.leave_topic_if_other(&data, around);
-        let topic = self.topics.entry(data.topic_name.clone()).or_default();
+        let topic = self.topics.get_or_insert_with(data.topic_name.clone(), Topic::default);
         topic.local.insert(guid.entity_id);
         topic.all.insert(guid);
         let others: Vec<Guid> = topic.all.iter().copied().filter(|other| *other != guid).collect();
@@ -192,7 +193,7 @@ impl Endpoints {
             return Ok(());
         }
         let (fewer, less) = before.map_or((0, 0), |before| (1, before.octets));
-        let usage = self.usage.entry(guid.prefix).or_default();
+        let usage = self.usage.get_or_insert_with(guid.prefix, Usage::default);
         let endpoints = usage.endpoints.saturating_sub(fewer).saturating_add(1);
         let sum = usage.octets.saturating_sub(less).saturating_add(octets);
         if endpoints > limits.endpoints || sum > limits.endpoint_octets {
@@ -201,7 +202,7 @@ impl Endpoints {
         *usage = Usage { endpoints, octets: sum };
         let data = Arc::new(data);
         self.leave_topic_if_other(&data, around);
-        let topic = self.topics.entry(data.topic_name.clone()).or_default();
+        let topic = self.topics.get_or_insert_with(data.topic_name.clone(), Topic::default);
         topic.all.insert(guid);
         let locals: Vec<EntityId> = topic.local.iter().copied().collect();
         self.all.insert(guid, Entry { data, octets });
@@ -243,7 +244,7 @@ impl Endpoints {
     pub(super) fn reroute(&self, prefix: GuidPrefix, around: &mut Surroundings<'_>) {
         for data in self.of(prefix) {
             let Some(topic) = self.topics.get(&data.topic_name) else { continue };
-            for local in &topic.local {
+            for local in topic.local.iter() {
                 if self.is_matched(*local, data.guid) {
                     around.announce_match(*local, data, self.prefix);
                 }

@@ -2,9 +2,10 @@
 //!
 //! Goodbyes come to the address of discovery, samples to that of the endpoints: two sockets, and what was sent last may be read
 //! first. A writer that writes and leaves at once would lose its last samples that way, so its matches outlive its goodbye.
-use alloc::collections::{BTreeMap, BTreeSet};
 
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
+
+use crate::sorted::{SortedMap, SortedSet};
 
 /// How much longer a writer is kept: time for a thread to read what had arrived before.
 const MOMENT: Duration = Duration::from_millis(50);
@@ -12,8 +13,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// Who is on the way out, each once.
 #[derive(Debug, Default)]
 pub(super) struct Farewells {
-    until: BTreeMap<Guid, Instant>,
-    order: BTreeSet<(Instant, Guid)>,
+    until: SortedMap<Guid, Instant>,
+    order: SortedSet<(Instant, Guid)>,
 }
 
 /// Who goes.
@@ -38,7 +39,7 @@ impl Farewells {
     /// It goes a moment after its first goodbye.
     pub(super) fn add(&mut self, now: Instant, leaver: Leaver) {
         let guid = leaver.guid();
-        let until = *self.until.entry(guid).or_insert(now.after(MOMENT));
+        let until = *self.until.get_or_insert_with(guid, || now.after(MOMENT));
         self.order.insert((until, guid));
     }
 
@@ -56,9 +57,9 @@ impl Farewells {
     /// The participant is gone, and its writers with it.
     pub(super) fn remove_participant(&mut self, prefix: GuidPrefix) {
         let all = Guid::new(prefix, EntityId([0; 4]))..=Guid::new(prefix, EntityId([0xff; 4]));
-        while let Some((guid, until)) =
-            self.until.range(all.clone()).next().map(|(guid, until)| (*guid, *until))
-        {
+        loop {
+            let next = self.until.range(all.clone()).next().map(|(guid, until)| (*guid, *until));
+            let Some((guid, until)) = next else { break };
             self.until.remove(&guid);
             self.order.remove(&(until, guid));
         }

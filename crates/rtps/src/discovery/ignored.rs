@@ -1,9 +1,10 @@
 //! What the application wants to know nothing of (DDS 1.4, 2.2.2.2.1.14 to 2.2.2.2.1.17).
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 
 use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix};
+
+use crate::sorted::SortedSet;
 
 /// Something to be ignored, for good.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,9 +20,9 @@ pub enum Ignore {
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Ignored {
-    participants: BTreeSet<GuidPrefix>,
-    endpoints: BTreeSet<Guid>,
-    topics: BTreeSet<String>,
+    participants: SortedSet<GuidPrefix>,
+    endpoints: SortedSet<Guid>,
+    topics: SortedSet<String>,
 }
 
 impl Ignored {

@@ -1,9 +1,10 @@
 //! LIVELINESS: of matched writers, and of our own (DDS 1.4, 2.2.3.11; RTPS 2.5, 8.4.13).
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use wire::qos::{Liveliness, LivelinessKind};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
+
+use crate::sorted::{SortedMap, SortedSet};
 
 /// Matched writers with a finite lease.
 ///
@@ -11,13 +12,13 @@ use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 /// other kinds), so that those keep one time per participant.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    writers: BTreeMap<Guid, Lease>,
+    writers: SortedMap<Guid, Lease>,
     /// When leases are looked at next; each writer that is alive is in it once, with its `check_at`.
-    checks: BTreeSet<(Instant, Guid)>,
+    checks: SortedSet<(Instant, Guid)>,
     /// The last sign of life of a participant, per kind.
-    participants: BTreeMap<(GuidPrefix, LivelinessKind), Sign>,
+    participants: SortedMap<(GuidPrefix, LivelinessKind), Sign>,
     /// Writers whose lease has ended.
-    silent: BTreeSet<(GuidPrefix, LivelinessKind, EntityId)>,
+    silent: SortedSet<(GuidPrefix, LivelinessKind, EntityId)>,
 }
 
 #[derive(Debug)]
@@ -45,7 +46,8 @@ impl Leases {
         if duration.is_infinite() {
             return;
         }
-        self.participants.entry((writer.prefix, kind)).or_insert(Sign { at: now, writers: 0 }).writers += 1;
+        let unheard = || Sign { at: now, writers: 0 };
+        self.participants.get_or_insert_with((writer.prefix, kind), unheard).writers += 1;
         let check_at = now.after(duration);
         self.writers.insert(writer, Lease { kind, duration, asserted: now, check_at });
         self.checks.insert((check_at, writer));
@@ -98,9 +100,9 @@ impl Leases {
         sign.at = now;
         let mut again = Vec::new();
         let from = (prefix, kind, EntityId([0; 4]));
-        while let Some(key) =
-            self.silent.range(from..).next().copied().filter(|key| (key.0, key.1) == (prefix, kind))
-        {
+        loop {
+            let next = self.silent.range(from..).next().copied();
+            let Some(key) = next.filter(|key| (key.0, key.1) == (prefix, kind)) else { break };
             self.silent.remove(&key);
             self.revive(now, key, &mut again);
         }

@@ -21,7 +21,6 @@ mod rejection;
 mod sedp;
 mod spdp;
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -34,6 +33,7 @@ use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, V
 
 use crate::Payload;
 use crate::network::Network;
+use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::WriteError;
 
@@ -98,7 +98,7 @@ pub struct Discovery<P> {
     events: Events,
     rejections: Rejections,
     /// The shared memory that leads to a participant.
-    links: BTreeMap<GuidPrefix, NonZeroU32>,
+    links: SortedMap<GuidPrefix, NonZeroU32>,
     /// Reused between calls.
     received: Vec<Received>,
 }
@@ -123,7 +123,7 @@ impl<P: Payload> Discovery<P> {
             manual: Assertions::new(LivelinessKind::ManualByParticipant),
             events: Events::default(),
             rejections: Rejections::default(),
-            links: BTreeMap::new(),
+            links: SortedMap::new(),
             received: Vec::new(),
             config,
         })

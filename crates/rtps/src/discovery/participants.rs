@@ -9,7 +9,6 @@
 //! - What comes in the name of a validated participant counts if it comes from an address that was validated for it or is in
 //!   its announced locators. From another address it is a stranger's message, and validated alike.
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -21,6 +20,7 @@ use super::config::Limits;
 use super::rejection::Rejection;
 use crate::network::Network;
 use crate::path::Path;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// How long a stranger is remembered.
 const STRANGER_LEASE: Duration = Duration::from_secs(10);
@@ -126,12 +126,12 @@ pub(super) enum Standing {
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    validated: BTreeMap<GuidPrefix, RemoteParticipant>,
+    validated: SortedMap<GuidPrefix, RemoteParticipant>,
     /// When leases are looked at next; each participant is in it once, with its `check_at`.
-    leases: BTreeSet<(Instant, GuidPrefix)>,
-    strangers: BTreeMap<(GuidPrefix, IpAddr), Stranger>,
+    leases: SortedSet<(Instant, GuidPrefix)>,
+    strangers: SortedMap<(GuidPrefix, IpAddr), Stranger>,
     /// Strangers by the order in which they were last heard.
-    order: BTreeMap<u64, (GuidPrefix, IpAddr)>,
+    order: SortedMap<u64, (GuidPrefix, IpAddr)>,
     next_stamp: u64,
     stranger_octets: u64,
 }
@@ -267,13 +267,13 @@ impl Ledger {
 
     pub(super) fn next_timeout(&self) -> Instant {
         let lease = self.leases.first().map_or(Instant::NEVER, |(at, _)| *at);
-        let stranger = self.order.first_key_value().and_then(|(_, key)| self.strangers.get(key));
+        let stranger = self.order.first().and_then(|(_, key)| self.strangers.get(key));
         lease.min(stranger.map_or(Instant::NEVER, |stranger| stranger.until))
     }
 
     /// A validated participant whose lease has ended: the same until it is removed. Strangers whose time is over are forgotten.
     pub(super) fn expired(&mut self, now: Instant) -> Option<GuidPrefix> {
-        while let Some((stamp, key)) = self.order.first_key_value() {
+        while let Some((stamp, key)) = self.order.first() {
             let (stamp, key) = (*stamp, *key);
             match self.strangers.get(&key) {
                 Some(stranger) if stranger.until > now => break,
@@ -363,7 +363,7 @@ impl Ledger {
         while self.strangers.len() >= limits.strangers
             || self.stranger_octets.saturating_add(octets) > limits.stranger_octets
         {
-            let Some(oldest) = self.order.first_key_value().map(|(_, key)| *key) else { break };
+            let Some(oldest) = self.order.first().map(|(_, key)| *key) else { break };
             self.forget_stranger(oldest);
             evicted = Some(Rejection::Evicted);
         }

@@ -1,7 +1,7 @@
 //! SEDP and liveliness messages: the reliable built-in endpoints, their matching, and reading what they deliver
 //! (RTPS 2.5, 8.5.4 and 8.4.13).
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
@@ -17,6 +17,7 @@ use crate::path::Path;
 use crate::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink};
 use crate::receiver::{Context, ToReader, ToWriter};
 use crate::route;
+use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
 
@@ -104,9 +105,9 @@ pub(super) struct Sedp<P> {
     prefix: GuidPrefix,
     pairs: [Pair<P>; 3],
     /// The newest change of each local endpoint.
-    announced: BTreeMap<EntityId, SequenceNumber>,
+    announced: SortedMap<EntityId, SequenceNumber>,
     /// The newest message of each liveliness kind.
-    messages: BTreeMap<[u8; 4], SequenceNumber>,
+    messages: SortedMap<[u8; 4], SequenceNumber>,
     /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
     keep_goodbyes_until: Instant,
@@ -134,8 +135,8 @@ impl<P: Payload> Sedp<P> {
         Self {
             prefix: config.prefix,
             pairs: Topic::ALL.map(pair),
-            announced: BTreeMap::new(),
-            messages: BTreeMap::new(),
+            announced: SortedMap::new(),
+            messages: SortedMap::new(),
             goodbyes: VecDeque::new(),
             keep_goodbyes_until: Instant::START,
             scratch: Vec::new(),

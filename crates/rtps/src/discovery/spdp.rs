@@ -1,6 +1,5 @@
 //! SPDP: our own announcements and the reading of those of others (RTPS 2.5, 8.5.3).
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
@@ -14,6 +13,7 @@ use super::config::DiscoveryConfig;
 use super::participants::Ledger;
 use super::rejection::Rejection;
 use crate::network::Network;
+use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
 
 /// Shortest time between two rounds of announcements.
@@ -99,9 +99,9 @@ pub(super) struct Announcer {
     round: Round,
     random: u64,
     /// Validated participants to be told out of turn.
-    directed: BTreeSet<GuidPrefix>,
+    directed: SortedSet<GuidPrefix>,
     /// Strangers to be answered, if what may be sent to them suffices.
-    answers: BTreeSet<(GuidPrefix, IpAddr)>,
+    answers: SortedSet<(GuidPrefix, IpAddr)>,
 }
 
 impl Announcer {
@@ -117,8 +117,8 @@ impl Announcer {
             last_groups: None,
             round: Round::Over,
             random: config.seed,
-            directed: BTreeSet::new(),
-            answers: BTreeSet::new(),
+            directed: SortedSet::new(),
+            answers: SortedSet::new(),
         };
         new.say(data, network);
         new

@@ -3,7 +3,6 @@
 //! Of two participants the one with the smaller nonce connects. Each gives the other a segment that only itself can write, its
 //! doorbell, and its chunks, which only itself can write either. Segment and chunks hold the nonce that their participant announced in
 //! discovery, and the kernel says whose process it is: a link is used when all are as they were announced. The connection lasts as long as the link; the kernel ends it with either process.
-use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rtps::sorted::SortedMap;
 use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, ready};
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
@@ -112,7 +112,7 @@ enum State {
 pub(super) struct Encounters<'a> {
     links: &'a Links,
     tell: &'a dyn Fn(GuidPrefix, Option<NonZeroU32>),
-    known: BTreeMap<GuidPrefix, Known>,
+    known: SortedMap<GuidPrefix, Known>,
     conversations: Vec<Conversation>,
     next_number: u32,
 }
@@ -125,7 +125,7 @@ impl Links {
         let mut encounters = Encounters {
             links: self,
             tell,
-            known: BTreeMap::new(),
+            known: SortedMap::new(),
             conversations: Vec::new(),
             next_number: 0,
         };

@@ -10,7 +10,6 @@ mod identity;
 mod link;
 mod places;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -19,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use dcps::{Error, ReturnCode};
 use rtps::Transmit;
+use rtps::sorted::SortedMap;
 use shm::{ChunkMut, Chunks, Doorbell, Meeting, Nonsense};
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
@@ -61,7 +61,7 @@ pub(super) struct Links {
     /// Where to listen, until the thread that meets others has it.
     meeting: Mutex<Option<Meeting>>,
     /// Why there is no link with a participant that could have one.
-    reasons: Mutex<BTreeMap<GuidPrefix, String>>,
+    reasons: Mutex<SortedMap<GuidPrefix, String>>,
     lost: AtomicU64,
 }
 
@@ -312,7 +312,7 @@ impl Links {
         }
     }
 
-    fn reasons(&self) -> MutexGuard<'_, BTreeMap<GuidPrefix, String>> {
+    fn reasons(&self) -> MutexGuard<'_, SortedMap<GuidPrefix, String>> {
         self.reasons.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
