@@ -182,6 +182,7 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         self.class = class;
     }
 
+    #[inline(never)]
     pub(crate) fn add_path(&mut self, path: Path) {
         if !self.paths.contains(&path) {
             self.paths.push(path);

@@ -63,8 +63,9 @@ pub fn interfaces() -> Result<Vec<Interface>, InterfaceError> {
             Some(position) => position,
             None => {
                 let Some(interface) = interface(name, entry.flags, socket.as_fd()) else { continue };
-                found.push(interface);
-                found.len() - 1
+                let place = found.partition_point(|other| other.index <= interface.index);
+                found.insert(place, interface);
+                place
             }
         };
         if let (Some(address), Some(interface)) = (address(&entry), found.get_mut(position))
@@ -74,7 +75,6 @@ pub fn interfaces() -> Result<Vec<Interface>, InterfaceError> {
             interface.addresses.push(address);
         }
     }
-    found.sort_by_key(|interface| interface.index);
     Ok(found)
 }
 

@@ -37,15 +37,18 @@ pub(super) struct Group {
 /// Chooses. Without any usable interface there is nothing in the choice but lines that say why.
 pub(super) fn choose(found: &[Interface], config: &NetworkConfig) -> Choice {
     let mut choice = Choice { ambiguous: overlap(found), ..Choice::default() };
+    // Loopback last.
     let mut used: Vec<(&Interface, Vec<(IpAddr, u8)>)> = Vec::new();
     for interface in found {
         match usable(interface, config) {
-            Ok(addresses) => used.push((interface, addresses)),
+            Ok(addresses) => {
+                let place = used.partition_point(|(other, _)| other.loopback <= interface.loopback);
+                used.insert(place, (interface, addresses));
+            }
             Err(why) => choice.lines.push(format!("interface {}: not used: {why}", interface.name)),
         }
     }
     choice.lines.extend(missing(found, config));
-    used.sort_by_key(|(interface, _)| interface.loopback);
     // Multicast works on the loopback interface of Linux also where the system does not say so. Peers of other makers rely on
     // what it says, so that it is used in that case only if there is no other way.
     let beyond = used.iter().any(|(interface, _)| interface.multicast && !interface.loopback);

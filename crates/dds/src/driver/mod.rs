@@ -213,18 +213,18 @@ impl Driver {
         let all = || {
             for (name, assignment) in receivers {
                 let (driver, engine) = (Arc::clone(self), Arc::clone(&engine));
-                starter.start(name, true, move || driver.read(assignment, engine))?;
+                starter.start(name, true, Box::new(move || driver.read(assignment, engine)))?;
             }
             if let Some(links) = &self.links {
                 let (driver, own, rings) = (Arc::clone(self), Arc::clone(&engine), Arc::clone(links));
-                starter.start("rings", true, move || driver.read_rings(rings, own))?;
+                starter.start("rings", true, Box::new(move || driver.read_rings(rings, own)))?;
                 let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
-                starter.start("links", false, move || driver.meet_others(&*own))?;
+                starter.start("links", false, Box::new(move || driver.meet_others(&*own)))?;
             }
             let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
-            starter.start("timer", true, move || driver.keep_time(&*own))?;
+            starter.start("timer", true, Box::new(move || driver.keep_time(&*own)))?;
             let driver = Arc::clone(self);
-            starter.start("watch", false, move || driver.watch(watch, &*engine))
+            starter.start("watch", false, Box::new(move || driver.watch(watch, &*engine)))
         };
         let result = all();
         let (threads, lines) = starter.finish();

@@ -1,22 +1,59 @@
 //! Starting a thread the way the configuration says, and telling what was granted.
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use rtps::sorted::SortedSet;
 use udp::thread::Scheduling;
 
 use crate::config::ThreadConfig;
+use crate::lock::lock;
+
+/// What threads say of how they run.
+#[derive(Default)]
+struct Heard {
+    said: Mutex<Said>,
+    /// One speaker fewer.
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct Said {
+    speakers: usize,
+    lines: SortedSet<String>,
+}
+
+/// A thread that may say how it runs, until this is dropped.
+struct Speaker(Arc<Heard>);
+
+impl Speaker {
+    fn new(heard: &Arc<Heard>) -> Self {
+        lock(&heard.said).speakers += 1;
+        Self(Arc::clone(heard))
+    }
+
+    fn say(&self, line: String) {
+        lock(&self.0.said).lines.insert(line);
+    }
+}
+
+impl Drop for Speaker {
+    fn drop(&mut self) {
+        lock(&self.0.said).speakers -= 1;
+        self.0.done.notify_all();
+    }
+}
 
 /// Starts threads, and hears from each how it runs.
 pub(super) struct Starter<'a> {
     config: &'a ThreadConfig,
-    heard: (Sender<String>, Receiver<String>),
+    heard: Arc<Heard>,
     started: Vec<JoinHandle<()>>,
 }
 
 impl<'a> Starter<'a> {
     pub(super) fn new(config: &'a ThreadConfig) -> Self {
-        Self { config, heard: channel(), started: Vec::new() }
+        Self { config, heard: Arc::default(), started: Vec::new() }
     }
 
     /// Starts one. `prompt`: it gets the priority and the cores that were asked for.
@@ -24,17 +61,16 @@ impl<'a> Starter<'a> {
         &mut self,
         role: &str,
         prompt: bool,
-        run: impl FnOnce() + Send + 'static,
+        run: Box<dyn FnOnce() + Send>,
     ) -> io::Result<()> {
         let name = format!("{}-{role}", self.config.name_prefix);
-        let tell = self.heard.0.clone();
+        let speaker = Speaker::new(&self.heard);
         let (priority, cores) =
             if prompt { (self.config.priority, self.config.cores.clone()) } else { (None, Vec::new()) };
         let told = name.clone();
         let thread = Builder::new().name(name).spawn(move || {
-            // Who started it may be gone; then nobody wants to know.
-            let _ = tell.send(format!("thread {told}: {}", settle(priority, &cores)));
-            drop(tell);
+            speaker.say(format!("thread {told}: {}", settle(priority, &cores)));
+            drop(speaker);
             run();
         })?;
         self.started.push(thread);
@@ -43,11 +79,9 @@ impl<'a> Starter<'a> {
 
     /// The threads, and a line about each, after all of them have begun.
     pub(super) fn finish(self) -> (Vec<JoinHandle<()>>, Vec<String>) {
-        let (tell, heard) = self.heard;
-        drop(tell);
-        let mut lines: Vec<String> = heard.iter().collect();
-        lines.sort();
-        (self.started, lines)
+        let said = self.heard.done.wait_while(lock(&self.heard.said), |said| said.speakers > 0);
+        let said = said.unwrap_or_else(PoisonError::into_inner);
+        (self.started, said.lines.iter().cloned().collect())
     }
 }
 

@@ -106,6 +106,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
     }
 
     /// Adds a whole change.
+    #[inline(never)]
     pub(crate) fn change(&mut self, history: &History<P>, record: &Record) -> Added {
         let Some((source, inline_qos)) = history.payload(record) else { return Added::Whole };
         if let Source::Handle(payload) = source
@@ -214,6 +215,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
 
     /// Adds fragment `index` (from 0); true if it is the last. Beyond the last it adds that one: the reader counts in the smaller
     /// fragments that its path had before, and learns from any fragment that they are larger now.
+    #[inline(never)]
     pub(crate) fn fragment(&mut self, history: &History<P>, record: &Record, index: u32) -> bool {
         let Some((size, count)) = fragments_of(history, record, self.limit as u32) else { return true };
         let Some((source, inline_qos)) = history.payload(record) else { return true };
@@ -287,6 +289,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
 ///
 /// A reader gets every fragment of a change in one size: that of the time when it was written, or, for a reader with a
 /// smaller path, the size of that path.
+#[inline(never)]
 pub(crate) fn fragments_of<P: Payload>(
     history: &History<P>,
     record: &Record,

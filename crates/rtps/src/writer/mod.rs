@@ -562,6 +562,7 @@ impl<P: Payload> Writer<P> {
         if len > limit { Err(WriteError::AboveContract { len, limit }) } else { Ok(()) }
     }
 
+    #[inline(never)]
     fn make_room(&mut self, needed: usize) -> Result<(), WriteError> {
         let limit = self.config.byte_limit;
         if self.history.held_bytes().saturating_add(needed) > limit {

@@ -15,6 +15,7 @@ impl<P: Payload> Writer<P> {
     /// Fills `out` with the next datagram that may leave at `now`; false if there is none. Timers that are due are served too.
     ///
     /// Repairs and answers come first, then fresh changes, then readers that lag, then heartbeats that ask.
+    #[inline(never)]
     pub fn poll_transmit(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
         let now = now.monotonic;
         out.clear();
@@ -109,6 +110,7 @@ impl<P: Payload> Writer<P> {
 
     /// Answers to one reader: the GAP before its first change, and a heartbeat. One that has to learn where its history ends gets
     /// a heartbeat for that before: the other says how far it was served, so that it asks for nothing that is to be sent anyway.
+    #[inline(never)]
     fn poll_directed(&mut self, out: &mut Transmit<P>) -> bool {
         let Some(index) = self.readers.iter().position(|proxy| proxy.gap_due || proxy.heartbeat_due) else {
             return false;
@@ -232,6 +234,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// The next fresh datagram, if there is one; `None` if a step was made and the question has to be asked again.
+    #[inline(never)]
     fn next_fresh(&mut self, now: Instant, out: &mut Transmit<P>) -> Option<bool> {
         if self.fresh > self.last {
             self.flush = false;
@@ -331,6 +334,7 @@ impl<P: Payload> Writer<P> {
 
     /// Chooses the readers in step whose paths and windows have room for a datagram of `len` octets, and adds their paths;
     /// false if there is none. With `local` those of the same process only, or only the others.
+    #[inline(never)]
     fn choose_recipients(
         &mut self,
         offset: u64,
@@ -420,6 +424,7 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().any(|proxy| proxy.chosen && proxy.reliable)
     }
 
+    #[inline(never)]
     fn send_gap(&mut self, end: SequenceNumber, out: &mut Transmit<P>) {
         let heartbeat = self.heartbeat(end, true);
         let guid = self.config.guid;
@@ -453,6 +458,7 @@ impl<P: Payload> Writer<P> {
     }
 
     /// With `local` it goes to readers of the same process alone.
+    #[inline(never)]
     fn send_large(&mut self, now: Instant, number: SequenceNumber, local: bool, out: &mut Transmit<P>) {
         let limit = self.readers.iter().filter(|proxy| proxy.chosen).map(ReaderProxy::max_datagram).min();
         let limit = limit.unwrap_or(self.datagram).min(self.config.max_datagram);
@@ -493,6 +499,7 @@ impl<P: Payload> Writer<P> {
 
     /// A large sample along flows: all of it that one send call takes, as datagrams of equal size. A HEARTBEAT must not make the last of
     /// them larger than the others; one that asks goes by itself then, and not along the flow.
+    #[inline(never)]
     fn send_message(&mut self, now: Instant, number: SequenceNumber, out: &mut Transmit<P>) {
         let limit = self.config.max_datagram;
         let fragments = self.history.get(number).map(|record| fragments_of(&self.history, record, limit));

@@ -140,6 +140,7 @@ impl EndpointData {
     /// # Errors
     /// The payload is no PL_CDR parameter list, lacks the endpoint's guid, topic name or type name, contradicts itself about
     /// its role or participant, or has a parameter that must be refused.
+    #[inline(never)]
     pub fn decode(payload: &[u8], role: EndpointRole) -> Result<Self, DiscoveryError> {
         let mut data = Self::new(Guid::UNKNOWN, String::new(), String::new(), role.default_qos());
         let (mut topic_name, mut type_name, mut participant) = (None, None, None);

@@ -50,6 +50,7 @@ pub(crate) fn text(fields: &mut Cursor<'_>, max: usize) -> Result<String, Parame
     core::str::from_utf8(text).map(String::from).map_err(|_| ParameterReason::TextNotUtf8)
 }
 
+#[inline(never)]
 pub(crate) fn put_duration(out: &mut Vec<u8>, duration: Duration) {
     let (secs, fraction) = duration.to_wire();
     out.extend_from_slice(&secs.to_le_bytes());
@@ -62,6 +63,7 @@ pub(crate) fn put_sequence_number(out: &mut Vec<u8>, number: SequenceNumber) {
     out.extend_from_slice(&low.to_le_bytes());
 }
 
+#[inline(never)]
 pub(crate) fn put_locator(out: &mut Vec<u8>, locator: &Locator) {
     out.extend_from_slice(&locator.kind.to_le_bytes());
     out.extend_from_slice(&locator.port.to_le_bytes());
@@ -78,6 +80,7 @@ pub(crate) fn put_octets(out: &mut Vec<u8>, octets: &[u8]) {
     out.extend_from_slice(octets);
 }
 
+#[inline(never)]
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_len(out, text.len().saturating_add(1));
     out.extend_from_slice(text.as_bytes());

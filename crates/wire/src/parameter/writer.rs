@@ -17,16 +17,30 @@ impl<'a> ParameterWriter<'a> {
 
     /// Appends one parameter, padded with zeros to a multiple of four octets. A value of more than 65,532 octets does not
     /// fit into a parameter: it is left out.
+    #[inline(never)]
     pub fn octets(&mut self, pid: u16, value: &[u8]) {
         self.with(pid, |out| out.extend_from_slice(value));
     }
 
     /// Appends one parameter whose value is what `write` appends.
     pub(crate) fn with(&mut self, pid: u16, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.begin(pid);
+        write(self.out);
+        self.end(start);
+    }
+
+    /// Appends the header of a parameter, and says where it is.
+    #[inline(never)]
+    fn begin(&mut self, pid: u16) -> usize {
         let start = self.out.len();
         let [low, high] = pid.to_le_bytes();
         self.out.extend_from_slice(&[low, high, 0, 0]);
-        write(self.out);
+        start
+    }
+
+    /// Pads the parameter that begins at `start`, and puts down its length.
+    #[inline(never)]
+    fn end(&mut self, start: usize) {
         let written = self.out.len().saturating_sub(start).saturating_sub(4);
         let Ok(len) = u16::try_from(written.next_multiple_of(4)) else {
             self.out.truncate(start);
