@@ -105,15 +105,17 @@ impl<T: wire::cdr::DdsType> Side<T> {
         sample.encode_payload(Encoding::XCDR1, &mut payload).unwrap();
         // Whoever sends clears it before it writes over.
         self.transmit.clear();
+        let might = self.writer.may_write_over();
         let over = if may { self.writer.write_over(now, &key, &payload, options) } else { None };
-        let Some(number) = over else {
+        let Some((number, link)) = over else {
             let written = self.writer.write_keyed(now, &key, Body::Copy(&payload), options);
             return format!("{written:?}");
         };
         self.over += 1;
-        assert!(self.writer.link_over(options).is_some());
+        assert!(might, "nobody would have asked");
         let octets = self.writer.rtps().written_over().unwrap().to_vec();
         let path = *self.writer.rtps().only_path().unwrap();
+        assert_eq!(path.link, Some(link));
         let mut transmit = Transmit::new();
         self.writer.rtps().put_over(&mut transmit);
         let mut same = Vec::new();

@@ -181,6 +181,27 @@ impl Producer {
         Ok(())
     }
 
+    /// Writes a message that lies in one piece, as [`Producer::send`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`]; nothing was written then.
+    #[inline]
+    pub fn copy(&mut self, octets: &[u8]) -> Result<(), Refused> {
+        let mut loan = self.loan(octets.len())?;
+        let (first, rest) = octets.split_at(octets.len().min(FIRST));
+        if let Some(to) = loan.get_mut(first.len()..) {
+            to.copy_from_slice(rest);
+        }
+        loan.clear_next();
+        if let Some(to) = loan.get_mut(..first.len()) {
+            to.copy_from_slice(first);
+        }
+        loan.tell();
+        self.fetch_ahead();
+        Ok(())
+    }
+
     /// Takes the lines that the next message will be written to from whichever cache has them, unless the consumer has not read them yet.
     fn fetch_ahead(&self) {
         if !self.has_room((1 + AHEAD) * LINE) {

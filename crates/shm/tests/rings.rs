@@ -22,6 +22,9 @@ fn ends() -> [(Producer, Consumer); 2] {
 }
 
 fn send(producer: &mut Producer, octets: &[u8]) -> Result<(), Refused> {
+    if octets.len().is_multiple_of(2) {
+        return producer.copy(octets);
+    }
     let (front, back) = octets.split_at(octets.len() / 3);
     producer.send(octets.len(), [front, back].into_iter())
 }

@@ -409,3 +409,51 @@ fn a_payload_flag_without_payload_means_no_payload() {
     let bytes = hand_made(&data(0x15, &[1, 2, 3, 4]));
     assert!(matches!(read(&bytes)[..], [Submessage::Other { kind: 0x15, .. }]));
 }
+
+#[test]
+fn a_sample_is_written_over_another_of_the_same_length_as_if_it_were_the_first() {
+    let datagram = |number: i64, payload: &[u8], with_heartbeat: bool| {
+        let sequence_number = SequenceNumber(number);
+        let (timestamp, writer_id) = (Timestamp::from_nanos(number * 999_937), WRITER);
+        let header = encode::DataHeader {
+            reader_id: EntityId::UNKNOWN,
+            writer_id,
+            sequence_number,
+            inline_qos: None,
+            kind: PayloadKind::Data,
+        };
+        let heartbeat = Heartbeat {
+            reader_id: EntityId::UNKNOWN,
+            writer_id,
+            first: SequenceNumber(number / 2),
+            last: sequence_number,
+            count: number as i32,
+            is_final: number % 2 == 0,
+            liveliness: false,
+        };
+        let mut out = Vec::new();
+        encode::header(&mut out, PREFIX);
+        encode::info_timestamp(&mut out, Some(timestamp));
+        encode::data(&mut out, &header, payload);
+        if with_heartbeat {
+            encode::heartbeat(&mut out, &heartbeat);
+        }
+        (out, timestamp, sequence_number, heartbeat)
+    };
+    for len in [4, 8, 76, 1_000] {
+        let before = datagram(7, &vec![1; len], true).0;
+        for number in [8, 9, 1 << 40] {
+            let (mut over, payload) = (before.clone(), vec![number as u8; len]);
+            let (wanted, timestamp, number, heartbeat) = datagram(number, &payload, true);
+            assert!(encode::data_over(&mut over, timestamp, number, &payload, &heartbeat));
+            assert_eq!(over, wanted);
+            for other in [len - 4, len + 4, len - 1] {
+                let mut over = before.clone();
+                assert!(!encode::data_over(&mut over, timestamp, number, &vec![2; other], &heartbeat));
+                assert_eq!(over, before);
+            }
+            let mut alone = datagram(7, &payload, false).0;
+            assert!(!encode::data_over(&mut alone, timestamp, number, &payload, &heartbeat));
+        }
+    }
+}

@@ -10,9 +10,25 @@ use super::{DataWriter, WriteOptions};
 use crate::type_support::TypeSupport;
 
 impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
-    /// The shared memory that leads to the only reader, where [`DataWriter::write_over`] may do.
+    /// True if [`DataWriter::write_over`] may do: whoever asks this of every sample wants to know it at once.
     #[inline]
-    pub fn link_over(&self, options: &WriteOptions) -> Option<NonZeroU32> {
+    pub fn may_write_over(&self) -> bool {
+        self.limits.depth == Some(1)
+            && self.history.held() == 1
+            && self.rtps.only_path().is_some_and(|path| path.link.is_some())
+    }
+
+    /// As [`DataWriter::write_keyed`], and polled: the one datagram that is to be sent is
+    /// [`Writer::written_over`](rtps::writer::Writer::written_over), and it leaves through the shared memory that is given beside its number.
+    /// `None` wherever that is not so simple; then nothing has changed but what was due.
+    #[inline]
+    pub fn write_over(
+        &mut self,
+        now: Now,
+        key: &[u8],
+        payload: &[u8],
+        options: &WriteOptions,
+    ) -> Option<(SequenceNumber, NonZeroU32)> {
         let endpoint = &self.qos.endpoint;
         let is_plain = self.limits.depth == Some(1)
             && self.history.held() == 1
@@ -22,20 +38,10 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
             && endpoint.lifespan.is_infinite()
             && endpoint.deadline.is_infinite()
             && endpoint.liveliness.kind == LivelinessKind::Automatic;
-        if is_plain { self.rtps.only_path()?.link } else { None }
-    }
-
-    /// As [`DataWriter::write_keyed`], and polled: the one datagram that is to be sent is
-    /// [`Writer::written_over`](rtps::writer::Writer::written_over). `None` wherever that is not so simple, as always where
-    /// [`DataWriter::link_over`] gives none; then nothing has changed but what was due.
-    pub fn write_over(
-        &mut self,
-        now: Now,
-        key: &[u8],
-        payload: &[u8],
-        options: &WriteOptions,
-    ) -> Option<SequenceNumber> {
-        self.link_over(options)?;
+        if !is_plain {
+            return None;
+        }
+        let link = self.rtps.only_path()?.link?;
         self.catch_up(now);
         let slot = self.history.table.by_key(key)?;
         if self.history.only(slot)? != self.rtps.last() {
@@ -43,6 +49,6 @@ impl<T: TypeSupport, P: Payload> DataWriter<T, P> {
         }
         let number = self.rtps.write_over(now, options.source_timestamp.unwrap_or(now.wall), payload)?;
         self.history.renew(slot, number);
-        Some(number)
+        Some((number, link))
     }
 }

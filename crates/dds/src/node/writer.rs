@@ -200,7 +200,9 @@ impl WriterCell {
         options: &WriteOptions,
     ) -> Option<Over> {
         let WriterState { machine, scratch, key, .. } = state;
-        let link = machine.link_over(options)?;
+        if !machine.may_write_over() {
+            return None;
+        }
         // What others have polled is sent before.
         let mut token = try_lock(&self.token)?;
         let out = &mut *token;
@@ -211,7 +213,7 @@ impl WriterCell {
         if !out.transmit.is_clear() {
             out.transmit.clear();
         }
-        let number = machine.write_over(now, key, scratch, options)?;
+        let (number, link) = machine.write_over(now, key, scratch, options)?;
         let copied = machine.rtps().written_over().map_or(Copied::No, |datagram| host.copy(link, datagram));
         if copied == Copied::No {
             machine.rtps().put_over(&mut out.transmit);

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use wire::message::encode::{self, DataHeader, HEARTBEAT_LEN, INFO_TIMESTAMP_LEN};
-use wire::message::{Header, PayloadKind};
+use wire::message::{Header, Heartbeat, PayloadKind};
 use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
 
 use crate::Payload;
@@ -16,6 +16,9 @@ use crate::slab::{SlabPool, capacity_for};
 
 /// What a datagram costs a receive buffer beside its octets: the kernel charges its own bookkeeping too.
 pub(crate) const DATAGRAM_COST: u64 = 768;
+
+/// Where the first DATA of a datagram begins, if its time is told before it.
+const DATA_AT: usize = Header::LEN + INFO_TIMESTAMP_LEN;
 
 /// A change that is still held.
 #[derive(Debug)]
@@ -222,11 +225,7 @@ impl<P: Payload> History<P> {
     }
 
     /// Puts a HEARTBEAT behind the data of a slab, and says so, if nobody else holds the slab yet. Without one (`None`) it removes an older one.
-    pub(crate) fn finish(
-        &mut self,
-        id: u64,
-        heartbeat: Option<&wire::message::Heartbeat>,
-    ) -> Option<(&Slab, bool)> {
+    pub(crate) fn finish(&mut self, id: u64, heartbeat: Option<&Heartbeat>) -> Option<(&Slab, bool)> {
         let slab = self.slabs.get_mut(index(id, self.first_slab)?)?.as_mut()?;
         let bytes = Arc::get_mut(&mut slab.bytes);
         let inside = bytes.is_some();
@@ -314,56 +313,73 @@ impl<P: Payload> History<P> {
         Header::LEN + INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN + len.next_multiple_of(4)
     }
 
-    /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that.
+    /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that: there is only one
+    /// change, in a slab that nobody else holds.
+    #[inline]
     pub(crate) fn capacity_over(&self, len: usize) -> Option<usize> {
         let entry = Entry { kind: PayloadKind::Data, inline_qos: None, timestamp: None };
-        let capacity = self.new_capacity(&entry, len, 0);
         let (_, _, slab) = self.newest()?;
-        let is_alone = self.records.len() == 1 && self.slabs.len() == 1 && self.larges.is_empty();
-        (is_alone && slab.bytes.capacity() == capacity).then_some(capacity)
+        let is_alone = self.records.len() == 1
+            && self.slabs.len() == 1
+            && self.larges.is_empty()
+            && Arc::strong_count(&slab.bytes) == 1;
+        let capacity = slab.bytes.capacity();
+        (is_alone && capacity == self.new_capacity(&entry, len, 0)).then_some(capacity)
     }
 
-    /// Writes a sample in the place of the only change, if nobody else holds its slab, and gives the number of that.
+    /// Writes a sample in the place of the only change, see [`History::capacity_over`], and the HEARTBEAT behind it.
+    #[inline]
     pub(crate) fn write_over(
         &mut self,
         number: SequenceNumber,
         timestamp: Timestamp,
         payload: &[u8],
-    ) -> Option<u64> {
-        let (record, slab) = (self.records.back_mut()?, self.slabs.back_mut()?.as_mut()?);
-        let bytes = Arc::get_mut(&mut slab.bytes)?;
-        let timestamp = Some(timestamp);
-        bytes.truncate(Header::LEN);
-        encode::info_timestamp(bytes, timestamp);
-        let header = DataHeader {
-            reader_id: EntityId::UNKNOWN,
-            writer_id: self.writer_id,
-            sequence_number: number,
-            inline_qos: None,
-            kind: PayloadKind::Data,
+        heartbeat: &Heartbeat,
+    ) {
+        let (Some(record), Some(Some(slab))) = (self.records.back_mut(), self.slabs.back_mut()) else {
+            return;
         };
-        let data = encode::begin_data(bytes, &header);
-        let start = bytes.len();
-        bytes.extend_from_slice(payload);
-        encode::finish_data(bytes, data);
-        (slab.end, slab.last, slab.timestamp) = (bytes.len(), number, timestamp);
-        slab.live_bytes = slab.end - data + INFO_TIMESTAMP_LEN;
+        let bytes = Arc::make_mut(&mut slab.bytes);
+        let before = DATA_AT + encode::DATA_HEADER_LEN;
+        let begins = match &record.place {
+            Place::Slab { data, payload, .. } => (data.start as usize, payload.start as usize),
+            Place::Large(_) | Place::Removed => return,
+        };
+        let is_alike = record.kind == PayloadKind::Data
+            && begins == (DATA_AT, before)
+            && slab.end == before + payload.len()
+            && encode::data_over(bytes, timestamp, number, payload, heartbeat);
+        if !is_alike {
+            bytes.truncate(Header::LEN);
+            encode::info_timestamp(bytes, Some(timestamp));
+            let header = DataHeader {
+                reader_id: EntityId::UNKNOWN,
+                writer_id: self.writer_id,
+                sequence_number: number,
+                inline_qos: None,
+                kind: PayloadKind::Data,
+            };
+            encode::data(bytes, &header, payload);
+            encode::heartbeat(bytes, heartbeat);
+        }
+        slab.end = bytes.len() - HEARTBEAT_LEN;
+        (slab.last, slab.timestamp) = (number, Some(timestamp));
+        slab.live_bytes = slab.end - Header::LEN;
         // Positions inside a datagram fit 32 bits.
         *record = Record {
             number,
-            timestamp,
+            timestamp: slab.timestamp,
             kind: PayloadKind::Data,
             offset: self.end_offset,
             place: Place::Slab {
                 slab: self.first_slab,
-                data: data as u32..slab.end as u32,
-                payload: start as u32..(start + payload.len()) as u32,
+                data: DATA_AT as u32..slab.end as u32,
+                payload: before as u32..(before + payload.len()) as u32,
                 own_timestamp: true,
             },
         };
         let cost = (slab.end - Header::LEN) as u64 + DATAGRAM_COST;
         self.end_offset = self.end_offset.saturating_add(cost);
-        Some(self.first_slab)
     }
 
     /// Appends a change by its handle. `fragment_size` is 0 if it fits a datagram whole.

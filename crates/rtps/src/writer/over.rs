@@ -45,7 +45,6 @@ impl<P: Payload> Writer<P> {
         if held != self.last || !has_room || !fits(proxy, len) || !proxy.has_window(offset, 0, cost) {
             return None;
         }
-        let id = self.history.write_over(number, source, payload)?;
         let now = now.monotonic;
         self.pace.returned(now);
         self.last = number;
@@ -58,7 +57,7 @@ impl<P: Payload> Writer<P> {
         self.unasked = self.unasked.saturating_add(cost);
         let asks = self.asks_along(now);
         let heartbeat = self.heartbeat_from(number, number.next(), !asks);
-        self.history.finish(id, Some(&heartbeat));
+        self.history.write_over(number, source, payload, &heartbeat);
         self.advance(number.next(), 0);
         self.flush = false;
         self.ready = false;

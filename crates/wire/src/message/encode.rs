@@ -180,12 +180,45 @@ pub fn data_frag_header(out: &mut Vec<u8>, header: &DataFragHeader<'_>, payload_
     out.extend_from_slice(inline_qos);
 }
 
+/// Writes over what [`header`], [`info_timestamp`], [`data`] without inline QoS and [`heartbeat`] have written what they would write of another
+/// sample of the same writer. False if the payload is not as long as the one before, or not a multiple of four; then nothing is written.
+#[inline]
+pub fn data_over(
+    datagram: &mut [u8],
+    timestamp: Timestamp,
+    number: SequenceNumber,
+    payload: &[u8],
+    heartbeat: &Heartbeat,
+) -> bool {
+    const BEFORE: usize = Header::LEN + INFO_TIMESTAMP_LEN + DATA_HEADER_LEN;
+    let Some((before, rest)) = datagram.split_first_chunk_mut::<BEFORE>() else { return false };
+    let Some((over, behind)) = rest.split_at_mut_checked(payload.len()) else { return false };
+    let Ok(behind) = <&mut [u8; HEARTBEAT_LEN]>::try_from(behind) else { return false };
+    if !payload.len().is_multiple_of(4) {
+        return false;
+    }
+    let (secs, fraction) = timestamp.to_wire();
+    let (high, low) = number.to_words();
+    let time: [u8; 8] = words([secs, fraction]);
+    let number: [u8; 8] = words([high.cast_unsigned(), low]);
+    before[Header::LEN + 4..][..8].copy_from_slice(&time);
+    before[BEFORE - 8..].copy_from_slice(&number);
+    over.copy_from_slice(payload);
+    *behind = heartbeat_octets(heartbeat);
+    true
+}
+
 /// Appends HEARTBEAT.
 #[inline]
 pub fn heartbeat(out: &mut Vec<u8>, heartbeat: &Heartbeat) {
+    out.extend_from_slice(&heartbeat_octets(heartbeat));
+}
+
+#[inline]
+fn heartbeat_octets(heartbeat: &Heartbeat) -> [u8; HEARTBEAT_LEN] {
     let liveliness = if heartbeat.liveliness { LIVELINESS } else { 0 };
     let (first, last) = (heartbeat.first.to_words(), heartbeat.last.to_words());
-    let octets: [u8; HEARTBEAT_LEN] = words([
+    words([
         start(kind::HEARTBEAT, final_flag(heartbeat.is_final) | liveliness, HEARTBEAT_LEN - 4),
         id(heartbeat.reader_id),
         id(heartbeat.writer_id),
@@ -194,8 +227,7 @@ pub fn heartbeat(out: &mut Vec<u8>, heartbeat: &Heartbeat) {
         last.0.cast_unsigned(),
         last.1,
         heartbeat.count.cast_unsigned(),
-    ]);
-    out.extend_from_slice(&octets);
+    ])
 }
 
 /// Appends HEARTBEAT_FRAG.

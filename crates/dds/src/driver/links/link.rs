@@ -262,7 +262,7 @@ impl Outlet {
     /// Writes a datagram; false if that is not so simple.
     fn copy(&mut self, datagram: &[u8]) -> bool {
         self.let_go();
-        let copied = self.producer.send(datagram.len(), std::iter::once(datagram)).is_ok();
+        let copied = self.producer.copy(datagram).is_ok();
         if copied {
             self.count(datagram.len());
         }
