@@ -1,13 +1,13 @@
-//! A reader that takes the next sample in one go where it may holds, says and answers what one does that never does, whatever comes.
+//! A reader that takes the next sample in one go where it may, and hands the only one out without ranking, holds, says and answers what one does that never does, whatever comes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at once")]
 mod play;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use dcps::CdrTypeSupport;
 use dcps::qos::DataReaderQos;
 use dcps::reader::{DataReader, DropReason, MatchedPublication, Request};
+use dcps::{CdrTypeSupport, States};
 use play::{Keyed, Plain, Random};
 use rtps::familiar::Single;
 use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink, Source};
@@ -294,9 +294,14 @@ fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u
                 }
                 Event::Access(take, max) => {
                     let mut out = Vec::new();
-                    let request =
-                        Request { take: *take, max: if *max == 3 { 100 } else { *max }, ..Request::TAKE };
-                    let taken = side.cache.access(at, &request, &mut out);
+                    let max = if *max == 3 { 100 } else { *max };
+                    let states = if a % 3 == 0 { States::ANY } else { States::NOT_READ };
+                    let request = Request { take: *take, max, states, ..Request::TAKE };
+                    let taken = if index == 0 {
+                        side.cache.access(at, &request, &mut out)
+                    } else {
+                        side.cache.access_where(at, &request, |_, _| true, &mut out)
+                    };
                     did = format!("{taken:?} {out:?}");
                     out.into_iter()
                         .filter_map(|sample| sample.payload)

@@ -216,6 +216,12 @@ impl Cache {
         self.ready.head
     }
 
+    /// The only instance with samples, unless queues are to be made smaller.
+    #[inline]
+    pub(super) fn only_ready(&self) -> Option<Slot> {
+        self.ready.head.filter(|_| self.ready.head == self.ready.tail && self.queues <= self.idle_queues)
+    }
+
     /// The next instance with samples.
     pub(super) fn next_ready(&self, slot: Slot) -> Option<Slot> {
         let state = &self.table.get(slot)?.state;
@@ -288,6 +294,17 @@ impl Cache {
         }
         drop(instance.samples.pop_front());
         self.account_gone(cost, payload.is_some());
+        payload
+    }
+
+    /// Takes the last sample of [`Cache::only_ready`] out for the application, and settles that, which is alive.
+    #[inline]
+    pub(super) fn take_last(&mut self, slot: Slot) -> Option<Payload> {
+        let payload = self.take(slot, 0);
+        self.ready = Ends::default();
+        if let Some(instance) = self.table.state_mut(slot) {
+            instance.list = List::None;
+        }
         payload
     }
 

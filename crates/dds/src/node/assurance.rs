@@ -135,7 +135,7 @@ impl Node {
             }
         });
         // Not by `Node::set_callback`: no thread is kept for it, so that threads that wait go on receiving by themselves.
-        watch.set_callback(|| (StatusMask::DATA_AVAILABLE, Some(callback)));
+        drop(watch.set_callback(|| (StatusMask::DATA_AVAILABLE, Some(callback))));
         let cell = self.make_reader(qos, Box::new(CdrTypeSupport::<T>::new()), watch)?;
         self.announce_reader(&cell, subject(topic, type_name), work)?;
         let _ = place.set(cell);

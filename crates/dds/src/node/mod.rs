@@ -208,10 +208,13 @@ impl Node {
     /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
     /// called from.
     pub(crate) fn set_callback(&self, watch: &Watch, find: impl FnOnce() -> (StatusMask, Option<Callback>)) {
+        let former;
         {
             let mut listening = lock(&self.listening);
             let before = *listening;
-            match watch.set_callback(find) {
+            let is_there;
+            (former, is_there) = watch.set_callback(find);
+            match (former.is_some(), is_there) {
                 (false, true) => *listening = before.saturating_add(1),
                 (true, false) => *listening = before.saturating_sub(1),
                 _ => {}
@@ -221,6 +224,7 @@ impl Node {
             }
         }
         watch.wait_for_call();
+        drop(former);
     }
 
     /// Announces other USER_DATA.

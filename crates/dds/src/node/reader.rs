@@ -1,6 +1,6 @@
 //! A reader behind its lock: the RTPS reader and the cache that it delivers to.
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use dcps::TypeSupport;
@@ -34,6 +34,8 @@ pub(crate) struct ReaderCell {
     pub(crate) alarm: Arc<Alarm>,
     pub(crate) watch: Arc<Watch>,
     state: Mutex<ReaderState>,
+    /// The application was told of its data since it was locked last.
+    told: AtomicBool,
     /// Threads in wait_for_historical_data.
     history_waiters: AtomicUsize,
 }
@@ -57,6 +59,7 @@ impl ReaderCell {
             alarm: Alarm::new(),
             watch,
             state: Mutex::new(ReaderState { rtps, cache, deleted: false }),
+            told: AtomicBool::new(false),
             history_waiters: AtomicUsize::new(0),
         }
     }
@@ -74,8 +77,21 @@ impl ReaderCell {
         result
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, ReaderState> {
-        lock(&self.state)
+        let mut state = lock(&self.state);
+        if self.told.load(Ordering::Acquire) {
+            // What was told before that counts as told; what comes from here on does not.
+            self.told.store(false, Ordering::Relaxed);
+            state.cache.settle_data_available();
+        }
+        state
+    }
+
+    /// The application is told of its data: DATA_AVAILABLE is not set for whoever locks it next. A lock for that alone would be on the
+    /// way of each sample.
+    pub(crate) fn settle_data_available(&self) {
+        self.told.store(true, Ordering::Release);
     }
 }
 

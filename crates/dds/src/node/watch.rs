@@ -79,9 +79,13 @@ impl Watch {
         self.caller.load(Relaxed) == this_thread()
     }
 
-    /// Sets what `find` gives: the callback, and what it wants. Says whether there was one before, and is one now. A call of the former
-    /// one may still be in progress: see [`Watch::wait_for_call`].
-    pub(super) fn set_callback(&self, find: impl FnOnce() -> (StatusMask, Option<Callback>)) -> (bool, bool) {
+    /// Sets what `find` gives: the callback, and what it wants. Gives the one before, and whether there is one now. A call of the former
+    /// one may still be in progress: see [`Watch::wait_for_call`]. Its end may be that of a listener, and of entities: no lock may be held.
+    #[must_use = "it ends when nothing is locked"]
+    pub(super) fn set_callback(
+        &self,
+        find: impl FnOnce() -> (StatusMask, Option<Callback>),
+    ) -> (Option<Callback>, bool) {
         let former;
         let is_there;
         {
@@ -93,14 +97,20 @@ impl Watch {
             former = std::mem::replace(&mut *callback, found);
             self.changes.fetch_add(1, SeqCst);
         }
-        (former.is_some(), is_there)
+        (former, is_there)
     }
 
-    /// Waits for a call in progress, unless that is where this is called from.
+    /// Waits for a call in progress, unless that is where this is called from; then nothing is kept of a former callback.
     pub(super) fn wait_for_call(&self) {
         if !self.is_calling() {
-            drop(lock(&self.turn));
+            let former = self.former(&mut lock(&self.turn));
+            drop(former);
         }
+    }
+
+    /// The callback that was called last, if it is not that any more.
+    fn former(&self, turn: &mut Turn) -> Option<Callback> {
+        if self.changes.load(SeqCst) == turn.changes { None } else { turn.callback.take() }
     }
 
     /// Statuses have changed, and no endpoint is locked.
@@ -179,6 +189,7 @@ impl Watch {
     /// Calls the callback for these statuses and those that are due.
     fn take_turn(&self, mut turn: MutexGuard<'_, Turn>, statuses: StatusMask) {
         let left = if self.due.load(SeqCst) == 0 { 0 } else { self.due.swap(0, SeqCst) };
+        let before = self.former(&mut turn);
         if self.changes.load(SeqCst) != turn.changes {
             let callback = lock(&self.callback);
             *turn = Turn { changes: self.changes.load(SeqCst), callback: callback.clone() };
@@ -189,7 +200,9 @@ impl Watch {
             let _ = catch_unwind(AssertUnwindSafe(|| callback(StatusMask(statuses.0 | left))));
             self.caller.store(0, Relaxed);
         }
+        let former = self.former(&mut turn);
         drop(turn);
+        drop((before, former));
         // Whoever found the turn taken has said before what is due.
         fence(SeqCst);
     }

@@ -6,8 +6,8 @@ use dcps::status::StatusMask;
 use dcps::{Error, ReturnCode, TypeSupport};
 
 use super::listener::AnyDataReaderListener;
-use super::raw::RawDataReader;
-use super::subscriber::{Subscriber, SubscriberEntity};
+use super::raw::{Handle, RawDataReader};
+use super::subscriber::SubscriberEntity;
 use crate::builtin::BuiltinTopic;
 use crate::entity::{Listening, StatusSource, not_enabled};
 use crate::host::Host;
@@ -29,6 +29,8 @@ pub(crate) struct ReaderEntity {
     qos: Mutex<DataReaderQos>,
     types: Mutex<Option<Box<dyn TypeSupport + Send>>>,
     listening: Listening<dyn AnyDataReaderListener>,
+    /// The first handle, as long as somebody has it.
+    pub(super) handle: OnceLock<Weak<Handle>>,
 }
 
 impl ReaderEntity {
@@ -49,6 +51,7 @@ impl ReaderEntity {
             qos: Mutex::new(qos),
             types: Mutex::new(Some(types)),
             listening: Listening::default(),
+            handle: OnceLock::new(),
         }))
     }
 
@@ -71,6 +74,7 @@ impl ReaderEntity {
             qos: Mutex::new(qos),
             types: Mutex::default(),
             listening: Listening::default(),
+            handle: OnceLock::new(),
         }))
     }
 
@@ -149,10 +153,12 @@ impl ReaderEntity {
             if wanted == StatusMask::NONE {
                 return (wanted, None);
             }
-            let entity = Arc::downgrade(self);
+            let (entity, handle) = (Arc::downgrade(self), self.handle.get().cloned());
+            // Who changes it calls this again.
+            let listener = self.listening.listener_for(StatusMask::DATA_AVAILABLE);
             let callback: Callback = Arc::new(move |due| {
-                if let Some(entity) = entity.upgrade() {
-                    entity.dispatch(due);
+                if let Some(reader) = RawDataReader::again(handle.as_ref(), &entity) {
+                    reader.dispatch(due, listener.as_deref());
                 }
             });
             let mut wanted = wanted;
@@ -162,31 +168,30 @@ impl ReaderEntity {
             (wanted, Some(callback))
         });
     }
+}
 
+impl RawDataReader {
     /// Each status goes to the first listener that is for it: the reader's, the subscriber's, the participant's (DDS 1.4, 2.2.4.2.3).
-    fn dispatch(self: Arc<Self>, due: StatusMask) {
-        let Some(subscriber) = Subscriber::of(&self.subscriber) else { return };
-        let reader = RawDataReader::of(self, subscriber);
+    /// That of the reader for its data is `listener`.
+    fn dispatch(self, due: StatusMask, listener: Option<&dyn AnyDataReaderListener>) {
         if due != StatusMask::DATA_AVAILABLE {
-            reader.dispatch_changes(due);
+            self.dispatch_changes(due);
         }
         if !due.intersects(StatusMask::DATA_AVAILABLE) {
             return;
         }
         // A part of the data may have been taken.
-        match reader.entity().listening.listener_for(StatusMask::DATA_AVAILABLE) {
+        match listener {
             Some(listener) => {
-                reader.settle_data_available();
-                listener.on_data_available_of(reader);
+                self.settle_data_available();
+                listener.on_data_available_of(self);
             }
-            None => reader.get_subscriber().entity().call(StatusMask::DATA_AVAILABLE, |listener| {
-                call(listener, &reader, StatusMask::DATA_AVAILABLE);
+            None => self.get_subscriber().entity().call(StatusMask::DATA_AVAILABLE, |listener| {
+                call(listener, &self, StatusMask::DATA_AVAILABLE);
             }),
         }
     }
-}
 
-impl RawDataReader {
     /// Calls for statuses other than that there are data. What was read meanwhile is no change any more.
     #[cold]
     fn dispatch_changes(&self, due: StatusMask) {

@@ -1,5 +1,5 @@
 //! The untyped DataReader: everything that does not depend on the type of samples (DDS 1.4, 2.2.2.5.3).
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use dcps::assurance::PairAssurance;
 use dcps::qos::DataReaderQos;
@@ -27,28 +27,43 @@ use crate::topic::Topic;
 
 /// A reader of serialized samples. Clones are the same reader.
 #[derive(Clone)]
-pub struct RawDataReader {
+pub struct RawDataReader(Arc<Handle>);
+
+/// What keeps a reader, its subscriber and its participant: one count for all three.
+pub(super) struct Handle {
     entity: Arc<ReaderEntity>,
     subscriber: Subscriber,
 }
 
 impl RawDataReader {
-    pub(super) const fn of(entity: Arc<ReaderEntity>, subscriber: Subscriber) -> Self {
-        Self { entity, subscriber }
+    pub(super) fn of(entity: Arc<ReaderEntity>, subscriber: Subscriber) -> Self {
+        let handle = Arc::new(Handle { entity, subscriber });
+        handle.entity.handle.get_or_init(|| Arc::downgrade(&handle));
+        Self(handle)
     }
 
-    pub(crate) const fn entity(&self) -> &Arc<ReaderEntity> {
-        &self.entity
+    /// A handle of a reader whose subscriber and participant are still there: `handle` if that is one.
+    pub(super) fn again(handle: Option<&Weak<Handle>>, entity: &Weak<ReaderEntity>) -> Option<Self> {
+        if let Some(handle) = handle.and_then(Weak::upgrade) {
+            return Some(Self(handle));
+        }
+        let entity = entity.upgrade()?;
+        let subscriber = Subscriber::of(&entity.subscriber)?;
+        Some(Self(Arc::new(Handle { entity, subscriber })))
+    }
+
+    pub(crate) fn entity(&self) -> &Arc<ReaderEntity> {
+        &self.0.entity
     }
 
     /// The subscriber.
-    pub const fn get_subscriber(&self) -> &Subscriber {
-        &self.subscriber
+    pub fn get_subscriber(&self) -> &Subscriber {
+        &self.0.subscriber
     }
 
     /// The topic.
     pub fn get_topicdescription(&self) -> Topic {
-        Topic::new(Arc::clone(&self.entity.topic), self.subscriber.get_participant().clone())
+        Topic::new(Arc::clone(&self.0.entity.topic), self.0.subscriber.get_participant().clone())
     }
 
     /// The same reader for samples of a type.
@@ -65,7 +80,7 @@ impl RawDataReader {
     /// # Errors
     /// `NotEnabled`.
     pub fn guid(&self) -> Result<Guid, Error> {
-        Ok(self.entity.cell("guid")?.guid)
+        Ok(self.0.entity.cell("guid")?.guid)
     }
 
     /// Reads or takes serialized samples: appends them to `out` and says how many.
@@ -73,7 +88,7 @@ impl RawDataReader {
     /// # Errors
     /// `BadParameter` if an instance is asked for that is not known; `NotEnabled`; `AlreadyDeleted`.
     pub fn access_serialized(&self, request: &Request, out: &mut Vec<Octets>) -> Result<usize, Error> {
-        self.access_where(request, |_, _| true, out)
+        self.access_by(|cache, now| cache.access(now, request, out))
     }
 
     /// As [`RawDataReader::access_serialized`], but only samples for which `matches` says true.
@@ -86,30 +101,38 @@ impl RawDataReader {
         matches: impl FnMut(&SampleInfo, Option<&Payload>) -> bool,
         out: &mut Vec<Octets>,
     ) -> Result<usize, Error> {
-        let cell = self.entity.cell("read or take")?;
+        self.access_by(|cache, now| cache.access_where(now, request, matches, out))
+    }
+
+    #[inline]
+    fn access_by(
+        &self,
+        access: impl FnOnce(&mut Cache, Now) -> Result<usize, Error>,
+    ) -> Result<usize, Error> {
+        let cell = self.0.entity.cell("read or take")?;
         let mut state = cell.lock();
         if state.deleted {
             return Err(deleted("read or take"));
         }
         let now = self.time_for(&state.cache);
-        let count = state.cache.access_where(now, request, matches, out)?;
+        let count = access(&mut state.cache, now)?;
         let resumes = state.cache.has_room_again();
         let are_left = state.cache.samples() > 0;
         drop(state);
         if count > 0 && are_left {
             // Others may wait for samples that were read, or instances that are not new any more.
-            self.entity.watch.wake_waiters();
+            self.0.entity.watch.wake_waiters();
         }
         if resumes {
             // There is room again for what the protocol holds back.
-            self.entity.node.touch_reader(cell);
+            self.0.entity.node.touch_reader(cell);
         }
         Ok(count)
     }
 
     /// Gives memory of samples back, so that it is used again.
     pub fn recycle(&self, samples: impl IntoIterator<Item = Octets>) {
-        if let Some(cell) = self.entity.enabled() {
+        if let Some(cell) = self.0.entity.enabled() {
             let mut state = cell.lock();
             for Octets { payload, key, .. } in samples {
                 payload.into_iter().chain(key).for_each(|payload| state.cache.recycle(payload));
@@ -124,7 +147,7 @@ impl RawDataReader {
 
     /// True if there are samples in these states of whose octets `matches` is true; it is asked while the reader is locked.
     pub fn has_samples_where(&self, states: States, matches: impl FnMut(Option<&Payload>) -> bool) -> bool {
-        let cell = self.entity.enabled();
+        let cell = self.0.entity.enabled();
         cell.is_some_and(|cell| {
             let state = cell.lock();
             state.cache.has_samples_where(self.time_for(&state.cache), states, matches)
@@ -133,13 +156,13 @@ impl RawDataReader {
 
     /// A look at the clocks costs as much as the rest of taking a small sample.
     fn time_for(&self, cache: &Cache) -> Now {
-        if cache.ages() { self.entity.node.host().now() } else { Now::default() }
+        if cache.ages() { self.0.entity.node.host().now() } else { Now::default() }
     }
 
     /// A sample that was handed out turned out to be none of the type: it is counted as malformed.
     pub(super) fn count_undecodable(&self, sample: &SampleInfo) {
-        if let Some(cell) = self.entity.enabled() {
-            let now = self.entity.node.host().now();
+        if let Some(cell) = self.0.entity.enabled() {
+            let now = self.0.entity.node.host().now();
             cell.lock().cache.not_decoded(now, sample);
         }
     }
@@ -149,7 +172,7 @@ impl RawDataReader {
     /// # Errors
     /// `BadParameter` if the octets are no sample of the type, `NotEnabled`.
     pub fn lookup_serialized(&self, octets: &[u8], is_key: bool) -> Result<Option<InstanceHandle>, Error> {
-        self.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
+        self.0.entity.cell("lookup_instance")?.lock().cache.lookup_instance(octets, is_key)
     }
 
     /// Appends the serialized key of an instance in XCDR version 2, encapsulation header included.
@@ -157,26 +180,26 @@ impl RawDataReader {
     /// # Errors
     /// `BadParameter` if the instance is not known, `PreconditionNotMet` if the type has no key, `NotEnabled`.
     pub fn serialized_key(&self, instance: InstanceHandle, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.entity.cell("get_key_value")?.lock().cache.key_value(instance, Representation::Xcdr2, out)
+        self.0.entity.cell("get_key_value")?.lock().cache.key_value(instance, Representation::Xcdr2, out)
     }
 
     /// ASSURANCE_CHANGED.
     pub fn get_assurance_changed_status(&self) -> AssuranceChanged {
-        let cell = self.entity.enabled();
+        let cell = self.0.entity.enabled();
         cell.map_or_else(Default::default, |cell| cell.lock().cache.read_assurance_changed())
     }
 
     /// BOUND_EXCEEDED.
     pub fn get_bound_exceeded_status(&self) -> BoundExceeded {
-        let cell = self.entity.enabled();
+        let cell = self.0.entity.enabled();
         cell.map_or_else(Default::default, |cell| cell.lock().cache.bound_exceeded())
     }
 
     /// The writers of the topic with what was decided about each, if the reader has ASSURANCE, those that are not matched too. Writers of
     /// the reader's own participant are not among them: between them there is no network.
     pub fn assurance(&self) -> Vec<PairAssurance> {
-        let cell = self.entity.enabled();
-        cell.map_or_else(Vec::new, |cell| self.entity.node.assurance_of(cell.guid.entity_id))
+        let cell = self.0.entity.enabled();
+        cell.map_or_else(Vec::new, |cell| self.0.entity.node.assurance_of(cell.guid.entity_id))
     }
 
     /// The condition that there are samples in these states.
@@ -186,12 +209,12 @@ impl RawDataReader {
 
     /// The condition that a status of this reader has changed.
     pub fn get_statuscondition(&self) -> StatusCondition {
-        StatusCondition::new(Arc::clone(&self.entity) as _)
+        StatusCondition::new(Arc::clone(&self.0.entity) as _)
     }
 
     /// The statuses that changed since they were last read.
     pub fn get_status_changes(&self) -> StatusMask {
-        self.entity.status_changes()
+        self.0.entity.status_changes()
     }
 
     /// Waits until a matched writer's history has come: for DURABILITY of TRANSIENT_LOCAL, until at least one writer is matched, and
@@ -201,10 +224,10 @@ impl RawDataReader {
     /// # Errors
     /// `Timeout`, also if no writer was matched in time; `NotEnabled`, `AlreadyDeleted`.
     pub fn wait_for_historical_data(&self, max_wait: Duration) -> Result<(), Error> {
-        let cell = self.entity.cell("wait_for_historical_data")?;
+        let cell = self.0.entity.cell("wait_for_historical_data")?;
         // A built-in topic's data are there as soon as they are known.
         let is_volatile = self.get_qos().endpoint.durability < Durability::TransientLocal;
-        if is_volatile || self.subscriber.entity().is_builtin {
+        if is_volatile || self.0.subscriber.entity().is_builtin {
             return Ok(());
         }
         let waits = WaitSet::new();
@@ -231,7 +254,7 @@ impl RawDataReader {
 
     /// Its QoS, without what its subscriber and its topic add.
     pub fn get_qos(&self) -> DataReaderQos {
-        self.entity.qos()
+        self.0.entity.qos()
     }
 
     /// Changes the QoS.
@@ -240,14 +263,14 @@ impl RawDataReader {
     /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
     /// built-in topic.
     pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
-        self.subscriber.entity().refuse_builtin("set_qos")?;
-        self.entity.set_qos(qos.or_else(|| self.subscriber.get_default_datareader_qos()))
+        self.0.subscriber.entity().refuse_builtin("set_qos")?;
+        self.0.entity.set_qos(qos.or_else(|| self.0.subscriber.get_default_datareader_qos()))
     }
 
     /// Sets or takes away the listener. Waits for a call in progress.
     pub fn set_raw_listener(&self, listener: Option<Arc<dyn AnyDataReaderListener>>, mask: StatusMask) {
-        self.entity.set_listener(listener, mask);
-        self.entity.refresh();
+        self.0.entity.set_listener(listener, mask);
+        self.0.entity.refresh();
     }
 
     /// Enables the reader: it is announced, and receives.
@@ -255,15 +278,15 @@ impl RawDataReader {
     /// # Errors
     /// `PreconditionNotMet` if its subscriber is not enabled; `OutOfResources` if it cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
-        if !self.subscriber.entity().is_enabled() {
+        if !self.0.subscriber.entity().is_enabled() {
             return Err(factory_not_enabled("enable a reader"));
         }
-        self.entity.enable()
+        self.0.entity.enable()
     }
 
     pub(super) fn settle_data_available(&self) {
-        if let Some(cell) = self.entity.enabled() {
-            cell.lock().cache.settle_data_available();
+        if let Some(cell) = self.0.entity.enabled() {
+            cell.settle_data_available();
         }
     }
 
@@ -298,12 +321,13 @@ impl RawDataReader {
     }
 
     fn status<S: Default>(&self, read: impl FnOnce(&mut Cache) -> S) -> S {
-        self.entity.enabled().map_or_else(S::default, |cell| read(&mut cell.lock().cache))
+        self.0.entity.enabled().map_or_else(S::default, |cell| read(&mut cell.lock().cache))
     }
 
     /// The matched writers.
     pub fn get_matched_publications(&self) -> Vec<InstanceHandle> {
-        self.entity
+        self.0
+            .entity
             .enabled()
             .map_or_else(Vec::new, |cell| cell.lock().rtps.writers().map(InstanceHandle::from).collect())
     }
@@ -315,7 +339,7 @@ impl RawDataReader {
     pub fn get_matched_publication_data(&self, handle: InstanceHandle) -> Result<Arc<EndpointData>, Error> {
         let matched = self.get_matched_publications().contains(&handle);
         let guid = Guid::from_bytes(handle.to_bytes());
-        let found = matched.then(|| self.entity.node.lock_discovery().endpoint(guid).cloned()).flatten();
+        let found = matched.then(|| self.0.entity.node.lock_discovery().endpoint(guid).cloned()).flatten();
         found.ok_or_else(|| {
             Error::new(
                 ReturnCode::BadParameter,
@@ -336,7 +360,7 @@ impl RawDataReader {
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.
     pub fn held(&self) -> Result<Held, Error> {
-        let state = self.entity.cell("held")?.lock();
+        let state = self.0.entity.cell("held")?.lock();
         if state.deleted {
             return Err(deleted("held"));
         }
@@ -354,7 +378,7 @@ impl RawDataReader {
     /// # Errors
     /// `NotEnabled`, `AlreadyDeleted`.
     pub fn counters(&self) -> Result<ReaderCounters, Error> {
-        let state = self.entity.cell("counters")?.lock();
+        let state = self.0.entity.cell("counters")?.lock();
         if state.deleted { Err(deleted("counters")) } else { Ok(*state.rtps.counters()) }
     }
 }

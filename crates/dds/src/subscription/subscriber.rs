@@ -247,6 +247,7 @@ impl Subscriber {
         entity.set_listener(listener, mask);
         // Known first, then listened to, then enabled: nothing that another thread changes meanwhile is missed.
         self.entity.readers.add(&entity, "create_datareader")?;
+        let reader = RawDataReader::of(Arc::clone(&entity), self.clone());
         entity.refresh();
         if self.entity.enables_children()
             && let Err(error) = entity.enable()
@@ -254,7 +255,7 @@ impl Subscriber {
             self.entity.delete(&entity);
             return Err(error);
         }
-        Ok(RawDataReader::of(entity, self.clone()))
+        Ok(reader)
     }
 
     /// Deletes a reader. Handles of it that are left say so.

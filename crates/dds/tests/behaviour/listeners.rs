@@ -389,3 +389,67 @@ fn readers_are_notified_from_within_on_data_on_readers() {
     assert_eq!(log.read(), ["2 with data", "data available", "data available"]);
     assert_eq!((values(&one), values(&other)), (vec![1], vec![1]));
 }
+
+/// Takes what comes, and takes itself away at a value that is less than zero.
+struct Guest {
+    _told: Arc<()>,
+}
+
+impl DataReaderListener<Reading> for Guest {
+    fn on_data_available(&self, reader: &DataReader<Reading>) {
+        if values(reader).into_iter().any(|value| value < 0) {
+            reader.set_listener(None, NO_STATUS);
+        }
+    }
+}
+
+#[test]
+fn a_listener_that_was_taken_away_is_kept_by_nobody() {
+    let (mut desk, here, there) = two();
+    let writer = writer(&here, |_| {});
+    let reader = reader(&there, |_| {});
+    let guest = Arc::new(());
+    let come = || reader.set_listener(Some(Arc::new(Guest { _told: Arc::clone(&guest) })), DATA);
+    come();
+    settle(&mut desk);
+    writer.write(&reading(1, 1)).unwrap();
+    desk.run(millis(1));
+    assert_eq!(Arc::strong_count(&guest), 2);
+    come();
+    assert_eq!(Arc::strong_count(&guest), 2, "the one before was called, and is gone");
+    writer.write(&reading(1, -1)).unwrap();
+    desk.run(millis(1));
+    assert_eq!(Arc::strong_count(&guest), 1, "it has gone by itself");
+    come();
+    reader.set_listener(None, NO_STATUS);
+    assert_eq!(Arc::strong_count(&guest), 1);
+}
+
+/// Writes down whether its status is set, and takes nothing.
+struct Onlooker(Log);
+
+impl DataReaderListener<Reading> for Onlooker {
+    fn on_data_available(&self, reader: &DataReader<Reading>) {
+        self.0.write(format!("{}", reader.get_status_changes().intersects(DATA)));
+    }
+}
+
+#[test]
+fn data_that_a_listener_was_told_of_are_no_change_any_more() {
+    let (mut desk, here, there) = two();
+    let log = Log::default();
+    let writer = writer(&here, |_| {});
+    let reader = reader(&there, |_| {});
+    reader.set_listener(Some(Arc::new(Onlooker(log.clone()))), DATA);
+    settle(&mut desk);
+    for value in [1, 2] {
+        writer.write(&reading(1, value)).unwrap();
+        desk.run(millis(1));
+        assert!(!reader.get_status_changes().intersects(DATA));
+    }
+    assert_eq!(log.read(), ["false", "false"]);
+    reader.set_listener(None, NO_STATUS);
+    writer.write(&reading(1, 3)).unwrap();
+    desk.run(millis(1));
+    assert!(reader.get_status_changes().intersects(DATA), "nobody was told");
+}
