@@ -87,3 +87,85 @@ impl<P: Payload> Writer<P> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    use wire::message::encode::{self, DataHeader};
+    use wire::message::{Heartbeat, PayloadKind};
+    use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
+
+    use crate::writer::history::{Entry, History};
+
+    const PREFIX: GuidPrefix = GuidPrefix([7; 12]);
+    const WRITER: EntityId = EntityId([0, 0, 1, 2]);
+
+    fn heartbeat(number: SequenceNumber) -> Heartbeat {
+        let (first, last) = (number, number);
+        let reader_id = EntityId::UNKNOWN;
+        Heartbeat { reader_id, writer_id: WRITER, first, last, count: 5, is_final: true, liveliness: false }
+    }
+
+    /// What lies there from the beginning.
+    fn datagram(number: SequenceNumber, time: Timestamp, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode::header(&mut out, PREFIX);
+        encode::info_timestamp(&mut out, Some(time));
+        let header = DataHeader {
+            reader_id: EntityId::UNKNOWN,
+            writer_id: WRITER,
+            sequence_number: number,
+            inline_qos: None,
+            kind: PayloadKind::Data,
+        };
+        encode::data(&mut out, &header, payload);
+        encode::heartbeat(&mut out, &heartbeat(number));
+        out
+    }
+
+    #[test]
+    fn whatever_is_written_over_nothing_of_it_is_left() {
+        let (first, second) = (SequenceNumber::FIRST, SequenceNumber::FIRST.next());
+        let time = Timestamp::from_nanos(1_700_000_000_000_000_000);
+        let kinds = [PayloadKind::Data, PayloadKind::Key];
+        let lens = [4, 8, 9, 12, 36, 40, 44, 72];
+        for (kind, inline, old_time, told) in kinds.into_iter().flat_map(|kind| {
+            [0, 4, 8, 32].into_iter().flat_map(move |inline| {
+                [None, Some(Timestamp::default())]
+                    .into_iter()
+                    .flat_map(move |time| [false, true].map(|told| (kind, inline, time, told)))
+            })
+        }) {
+            for (old, new) in lens.into_iter().flat_map(|old| lens.map(|new| (old, new))) {
+                let mut history = History::<Arc<[u8]>>::new(PREFIX, WRITER, 1 << 20);
+                let inline_qos = vec![1; inline];
+                let inline_qos = (inline > 0).then_some(inline_qos.as_slice());
+                let entry = Entry { kind, inline_qos, timestamp: old_time };
+                let fill = |out: &mut Vec<u8>| -> Result<(), ()> {
+                    out.extend_from_slice(&vec![0xff; old]);
+                    Ok(())
+                };
+                assert_eq!(history.append(first, &entry, old, 0, fill), Ok(true));
+                let id = history.newest().map(|(_, id, _)| id);
+                if told {
+                    id.and_then(|id| history.finish(id, Some(&heartbeat(first))));
+                }
+                let payload = vec![3; new];
+                history.write_over(second, time, &payload, &heartbeat(second));
+                let found = history.newest().map(|(record, id, slab)| {
+                    (record.number, record.timestamp, record.kind, id, slab.bytes.as_slice().to_vec())
+                });
+                let wanted = datagram(second, time, &payload);
+                let what = (kind, inline, old_time, told, old, new);
+                assert_eq!(
+                    found,
+                    id.map(|id| (second, Some(time), PayloadKind::Data, id, wanted)),
+                    "{what:?}"
+                );
+            }
+        }
+    }
+}

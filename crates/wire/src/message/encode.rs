@@ -181,7 +181,7 @@ pub fn data_frag_header(out: &mut Vec<u8>, header: &DataFragHeader<'_>, payload_
 }
 
 /// Writes over what [`header`], [`info_timestamp`], [`data`] without inline QoS and [`heartbeat`] have written what they would write of another
-/// sample of the same writer. False if the payload is not as long as the one before, or not a multiple of four; then nothing is written.
+/// sample of the same writer. False if the payload is not as long as the one before with its padding; then nothing is written.
 #[inline]
 pub fn data_over(
     datagram: &mut [u8],
@@ -194,9 +194,6 @@ pub fn data_over(
     let Some((before, rest)) = datagram.split_first_chunk_mut::<BEFORE>() else { return false };
     let Some((over, behind)) = rest.split_at_mut_checked(payload.len()) else { return false };
     let Ok(behind) = <&mut [u8; HEARTBEAT_LEN]>::try_from(behind) else { return false };
-    if !payload.len().is_multiple_of(4) {
-        return false;
-    }
     let (secs, fraction) = timestamp.to_wire();
     let (high, low) = number.to_words();
     let time: [u8; 8] = words([secs, fraction]);
