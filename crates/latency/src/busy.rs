@@ -130,7 +130,15 @@ impl Search<'_, '_> {
         let last = self.work(self.own.before(end)?)?;
         let start_of_first = self.higher.done(first, from, true, self.effort)?;
         self.worst = self.worst.max(start_of_first.saturating_sub(start));
+        if last == first {
+            // Nothing comes after the start.
+            return Some(start_of_first);
+        }
         let start_of_last = self.higher.done(last, start_of_first, true, self.effort)?;
+        if start_of_last.saturating_sub(start) <= self.worst {
+            // Not even who comes first and leaves last waits longer.
+            return Some(start_of_last);
+        }
         // With all that comes before the last one starts, the wait is an affine function: largest at one of the ends.
         let at_end = self.higher.done_with(last, start_of_last)?;
         let at_start = self.higher.done_with(first, start_of_last)?;

@@ -1,17 +1,11 @@
 //! Arrivals in units of the port's own time: how long the link needs for what has come within a closed window.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use crate::port::{Arrival, Contender, Control};
+use crate::stair::{Stair, Sums};
 use crate::units::{scale_up, time_of};
-
-/// Messages: `work` at 0 and whenever `x + jitter` is a multiple of `period`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stair {
-    work: u64,
-    period: u64,
-    jitter: u64,
-}
 
 /// What a link lets through in a window: a frame at once, and its rate; the window is longer by `variation`.
 #[derive(Clone, Copy, Debug)]
@@ -21,11 +15,10 @@ struct Cap {
     variation: u64,
 }
 
-/// Flows that come by one link, or from memory.
+/// Flows that come by one link, or from memory; their messages are among the stairs.
 #[derive(Debug, Default)]
 struct Group {
     cap: Option<Cap>,
-    stairs: Vec<Stair>,
     burst: u64,
     rate: u64,
 }
@@ -36,6 +29,8 @@ pub(crate) struct Aggregate {
     /// Bits per second of the port.
     rate: u64,
     groups: Vec<Group>,
+    /// The messages of each group.
+    messages: RefCell<Sums>,
     /// Token buckets that nothing caps: they are solved in closed form.
     free_burst: u64,
     free_rate: u64,
@@ -50,29 +45,10 @@ enum End {
     Without,
 }
 
-impl Stair {
-    fn at(&self, x: u64, end: End) -> Option<u64> {
-        let x = match end {
-            End::With => x,
-            // Jumps are at whole picoseconds.
-            End::Without if x == 0 => return Some(0),
-            End::Without => x - 1,
-        };
-        let since = x.checked_add(self.jitter)?;
-        // Most windows are shorter than the period, and a comparison is much faster than a division.
-        if since < self.period {
-            return Some(self.work);
-        }
-        self.work.checked_mul((since / self.period).checked_add(1)?)
-    }
-}
-
 impl Group {
-    fn at(&self, x: u64, end: End, port_rate: u64) -> Option<u64> {
-        let mut sum = self.burst.checked_add(scale_up(x, self.rate, port_rate)?)?;
-        for stair in &self.stairs {
-            sum = sum.checked_add(stair.at(x, end)?)?;
-        }
+    /// With what has come of its messages.
+    fn at(&self, x: u64, messages: u64, port_rate: u64) -> Option<u64> {
+        let sum = self.burst.checked_add(scale_up(x, self.rate, port_rate)?)?.checked_add(messages)?;
         match self.cap {
             None => Some(sum),
             Some(cap) => {
@@ -82,19 +58,23 @@ impl Group {
         }
     }
 
-    /// Where the cap and the sum of the flows cross after `x`, if nothing jumps: rounded down.
-    fn crossing(&self, x: u64, port_rate: u64) -> Option<u64> {
+    /// Where the cap and the sum of the flows cross if nothing jumps after these messages have come: rounded
+    /// down.
+    fn crossing(&self, messages: u64, port_rate: u64) -> Option<u64> {
         let cap = self.cap?;
         let slope = i128::from(cap.rate) - i128::from(self.rate);
         if slope == 0 {
             return None;
         }
-        let mut jumped = self.burst;
-        for stair in &self.stairs {
-            jumped = jumped.checked_add(stair.at(x, End::With)?)?;
-        }
+        let jumped = self.burst.checked_add(messages)?;
         let above = (i128::from(jumped) - i128::from(cap.frame)).checked_mul(i128::from(port_rate))?;
         let above = above.checked_sub(i128::from(cap.variation).checked_mul(i128::from(cap.rate))?)?;
+        // Most fit in 64 bits, whose division is much faster.
+        if let (Ok(above), Ok(slope)) = (i64::try_from(above), i64::try_from(slope))
+            && let Some(crossing) = above.checked_div(slope)
+        {
+            return u64::try_from(crossing).ok();
+        }
         u64::try_from(above.checked_div(slope)?).ok()
     }
 }
@@ -109,6 +89,7 @@ impl Aggregate {
         capped: bool,
     ) -> Option<Self> {
         let mut groups: Vec<Group> = Vec::new();
+        let mut messages = Sums::default();
         // With many links they are not looked through for each flow.
         let mut places: BTreeMap<Option<u32>, usize> = BTreeMap::new();
         for contender in contenders {
@@ -116,6 +97,7 @@ impl Aggregate {
             let link = ingress.map(|ingress| ingress.link);
             let at = *places.entry(link).or_insert_with(|| {
                 groups.push(Group::default());
+                messages.add_group();
                 groups.len() - 1
             });
             let group = groups.get_mut(at)?;
@@ -133,7 +115,7 @@ impl Aggregate {
                     if separation == 0 {
                         return None;
                     }
-                    group.stairs.push(Stair { work: time_of(bits, rate)?, period: separation, jitter });
+                    messages.add(at, Stair { work: time_of(bits, rate)?, period: separation, jitter })?;
                 }
                 Arrival::Bucket { burst, rate: bucket_rate } => {
                     group.burst = group.burst.checked_add(time_of(burst, rate)?)?;
@@ -149,7 +131,7 @@ impl Aggregate {
             free_burst = free_burst.checked_add(core::mem::take(&mut group.burst))?;
             free_rate = free_rate.checked_add(core::mem::take(&mut group.rate))?;
         }
-        Some(Self { rate, groups, free_burst, free_rate })
+        Some(Self { rate, groups, messages: RefCell::new(messages), free_burst, free_rate })
     }
 
     /// What has come in the closed window `[0, x]`.
@@ -167,8 +149,7 @@ impl Aggregate {
     /// there is no answer.
     pub(crate) fn done(&self, work: u64, from: u64, closed: bool, effort: &mut u32) -> Option<u64> {
         let mut time = self.solve(work, 0)?.max(from);
-        let stairs = self.groups.iter().map(|group| group.stairs.len()).sum::<usize>();
-        let cost = u32::try_from(1 + stairs / 32).ok()?;
+        let cost = u32::try_from(1 + self.messages.borrow().len() / 32).ok()?;
         loop {
             *effort = effort.checked_sub(cost)?;
             let end = if closed { End::With } else { End::Without };
@@ -188,25 +169,32 @@ impl Aggregate {
     /// The instants in `(0, end)` where something jumps, in order; each takes one from `effort`.
     pub(crate) fn jumps(&self, end: u64, effort: &mut u32) -> Option<Vec<u64>> {
         let mut jumps = Vec::new();
-        for stair in self.groups.iter().flat_map(|group| &group.stairs) {
-            let mut next = stair.period - stair.jitter % stair.period;
+        for stair in self.messages.borrow().stairs() {
+            let mut next = stair.first_jump();
             while next < end {
                 *effort = effort.checked_sub(1)?;
                 jumps.push(next);
                 next = next.checked_add(stair.period)?;
             }
         }
-        jumps.sort_unstable();
+        // Each flow's own are in order: this sort makes use of that.
+        jumps.sort();
         jumps.dedup();
         Some(jumps)
     }
 
     /// Where caps and sums cross strictly between `start` and `end`, rounded down and up, in order.
     pub(crate) fn crossings(&self, start: u64, end: u64) -> Vec<u64> {
+        if self.groups.iter().all(|group| group.cap.is_none()) {
+            return Vec::new();
+        }
+        let mut messages = self.messages.borrow_mut();
+        let Some(messages) = messages.at(start) else { return Vec::new() };
         let mut crossings: Vec<u64> = self
             .groups
             .iter()
-            .filter_map(|group| group.crossing(start, self.rate))
+            .zip(messages)
+            .filter_map(|(group, messages)| group.crossing(*messages, self.rate))
             .flat_map(|x| [x, x.saturating_add(1)])
             .filter(|x| start < *x && *x < end)
             .collect();
@@ -228,7 +216,19 @@ impl Aggregate {
     }
 
     fn grouped(&self, x: u64, end: End) -> Option<u64> {
-        self.groups.iter().try_fold(0_u64, |sum, group| sum.checked_add(group.at(x, end, self.rate)?))
+        let mut messages = self.messages.borrow_mut();
+        let come = match end {
+            End::With => messages.at(x)?,
+            // Jumps are at whole picoseconds; before the first instant there was none.
+            End::Without if x == 0 => &[],
+            End::Without => messages.at(x - 1)?,
+        };
+        let mut sum = 0_u64;
+        for (index, group) in self.groups.iter().enumerate() {
+            let messages = come.get(index).copied().unwrap_or(0);
+            sum = sum.checked_add(group.at(x, messages, self.rate)?)?;
+        }
+        Some(sum)
     }
 }
 

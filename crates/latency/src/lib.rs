@@ -43,6 +43,7 @@ mod register;
 pub mod reserve;
 pub mod routes;
 pub mod split;
+mod stair;
 mod sums;
 pub mod switch;
 pub mod units;

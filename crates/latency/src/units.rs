@@ -18,6 +18,10 @@ pub fn scale_up(value: u64, numerator: u64, denominator: u64) -> Option<u64> {
     if denominator == 0 {
         return None;
     }
+    // Links as fast as the port and flows without a bucket are the most: they need no division, which is slow.
+    if numerator == denominator || numerator == 0 {
+        return Some(if numerator == 0 { 0 } else { value });
+    }
     // Most products fit in 64 bits, whose division is much faster.
     if let Some(product) = value.checked_mul(numerator) {
         return Some(product.div_ceil(denominator));

@@ -115,7 +115,7 @@ fn where_there_is_no_class_the_reason_is_told() {
     assert_eq!(codepoints(&mut world, 5, Packet { ports: (1, 7_400 + 7 * 250), ..announcement(5) }), [48]);
 }
 
-/// Gates that discovery takes are not there for flows; a plan of the same network says the same (`crates/plan/tests/plans.rs`).
+/// Gates that discovery takes are not there for flows; a plan of the same network says the same (`crates/plan/tests/behaviour/plans.rs`).
 #[test]
 fn discovery_takes_its_gates() {
     let admitted = |count: u32, control: Option<Control>| {

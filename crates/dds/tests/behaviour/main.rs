@@ -7,13 +7,17 @@ mod desk;
 mod loft;
 
 mod access;
+mod bad_use;
 mod builtin;
 mod changes;
 mod conditions;
 mod delivery;
 mod entities;
+mod exchange;
 mod fixture;
+mod listener_once;
 mod listeners;
 mod presence;
+mod round_trips;
 mod shared;
 mod threads;

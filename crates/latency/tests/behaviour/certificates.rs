@@ -1,0 +1,151 @@
+//! Certificates pass the exact checker, and changed ones do not.
+
+use crate::networks::{random_network, table_two};
+use crate::random::Random;
+use latency::certificate::Certificate;
+use latency::check::{Fault, check};
+use latency::ledger::Ledger;
+use latency::network::Policing;
+use latency::policing::{Counts, Enforcement};
+use latency::port::Arrival;
+use latency::split::Split;
+
+fn table_two_ledger() -> Ledger {
+    let (ports, flows) = table_two();
+    let mut ledger = Ledger::new(ports, Split::Load);
+    for (id, flow) in (1..).zip(flows) {
+        let plan = ledger.plan(id, &flow).unwrap();
+        assert!(ledger.commit(plan));
+    }
+    ledger
+}
+
+#[test]
+fn claims_of_table_two_are_exact() {
+    let ledger = table_two_ledger();
+    for id in 1..=3 {
+        let good = ledger.certificate(id).unwrap();
+        assert_eq!(check(&good, ledger.ports()), Ok(()), "flow {id}");
+        for hop in 0..2 {
+            for claim in 0..good.ports[hop].claims.len() {
+                let mut less = good.clone();
+                less.ports[hop].claims[claim].delay -= 1;
+                let fault = check(&less, ledger.ports()).unwrap_err();
+                assert!(
+                    matches!(fault, Fault::Delay { .. }),
+                    "flow {id}, hop {hop}, claim {claim}: {fault:?}"
+                );
+                let mut less = good.clone();
+                less.ports[hop].claims[claim].pause -= 1;
+                let fault = check(&less, ledger.ports()).unwrap_err();
+                assert!(
+                    matches!(fault, Fault::Pause { .. }),
+                    "flow {id}, hop {hop}, claim {claim}: {fault:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn certificates_of_random_networks_pass() {
+    let (mut passed, mut exact) = (0, 0);
+    for seed in tiers::current().seeds("property.cases").step_by(4) {
+        let (ledger, flows) = random_network(&mut Random(seed));
+        for id in flows.keys() {
+            let good = ledger.certificate(*id).unwrap();
+            assert_eq!(check(&good, ledger.ports()), Ok(()), "seed {seed}, flow {id}");
+            passed += 1;
+            // A claim below what a synchronous start already gives must not pass: take a frame off.
+            let mut less = good.clone();
+            let claim = less.ports[0].claims.first_mut().unwrap();
+            claim.delay -= (claim.delay / 50).min(1_000_000);
+            exact += usize::from(check(&less, ledger.ports()).is_err());
+        }
+    }
+    assert!(passed > 100 && exact * 10 > passed * 9, "{exact} of {passed}");
+}
+
+#[test]
+fn other_changes_are_found() {
+    let ledger = table_two_ledger();
+    let fault = |change: &dyn Fn(&mut Certificate)| {
+        let mut certificate = ledger.certificate(2).unwrap();
+        change(&mut certificate);
+        check(&certificate, ledger.ports()).unwrap_err()
+    };
+    assert_eq!(fault(&|c| c.flow.subscribers[0].limit -= 1_000_000_000), Fault::Limit { subscriber: 0 });
+    assert_eq!(fault(&|c| c.ports[1].server.best_effort -= 1), Fault::Server { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].server.rate += 1), Fault::Server { hop: 1 });
+    assert_eq!(fault(&|c| c.flow.jitter += 1_000_000), Fault::Offered { hop: 0 });
+    assert_eq!(fault(&|c| c.ports[1].shares[1] -= 1), Fault::Offered { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].shares[0] = 0), Fault::Share { hop: 1 });
+    assert!(matches!(fault(&|c| _ = c.ports[1].claims.pop()), Fault::Share { hop: 1 }));
+    assert_eq!(fault(&|c| _ = c.ports.pop()), Fault::Shape);
+    assert_eq!(fault(&|c| c.ports[1].port = 0), Fault::Shape);
+    assert_eq!(fault(&|c| c.ports[1].flows[1] = 7), Fault::Shape);
+    let more = |c: &mut Certificate| {
+        if let Arrival::Messages { bits, .. } = &mut c.ports[1].contenders[0].arrival {
+            *bits += 1;
+        }
+    };
+    assert!(matches!(fault(&more), Fault::Delay { hop: 1, .. } | Fault::Pause { hop: 1, .. }));
+}
+
+/// Numbers that would overflow are refused before anything is computed from them.
+#[test]
+fn hostile_numbers_do_no_harm() {
+    let ledger = table_two_ledger();
+    let fault = |change: &dyn Fn(&mut Certificate)| {
+        let mut certificate = ledger.certificate(2).unwrap();
+        change(&mut certificate);
+        check(&certificate, ledger.ports()).unwrap_err()
+    };
+    let other = |arrival| move |c: &mut Certificate| c.ports[1].contenders[0].arrival = arrival;
+    for arrival in [
+        Arrival::Messages { bits: u64::MAX, separation: 1 << 30, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 0, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 1, jitter: 0 },
+        Arrival::Messages { bits: 1, separation: 1 << 30, jitter: u64::MAX },
+        Arrival::Bucket { burst: u64::MAX, rate: 1 },
+        Arrival::Bucket { burst: 1, rate: u64::MAX },
+    ] {
+        assert_eq!(fault(&other(arrival)), Fault::TooLarge { hop: 1 }, "{arrival:?}");
+    }
+    assert_eq!(fault(&|c| c.ports[1].claims[0].pause = u64::MAX), Fault::TooLarge { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].claims[0].delay = u64::MAX), Fault::TooLarge { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[1].server.best_effort = u64::MAX), Fault::TooLarge { hop: 1 });
+    let largest = |c: &mut Certificate| {
+        c.ports[1].contenders[0].arrival =
+            Arrival::Messages { bits: 1 << 40, separation: 1 << 20, jitter: 1 << 53 };
+        c.ports[1].claims.iter_mut().for_each(|claim| claim.pause = 1 << 53);
+    };
+    assert!(matches!(fault(&largest), Fault::Pause { hop: 1, .. } | Fault::TooLarge { hop: 1 }));
+}
+
+/// The evidence for a flow behind a meter that counts frames holds, and not with what would be right for one that counts
+/// all of the wire.
+#[test]
+fn what_a_meter_does_not_count_has_to_be_in_the_evidence() {
+    let (ports, flows) = table_two();
+    let mut ledger = Ledger::new(ports, Split::Load);
+    let mut flow = flows[2].clone();
+    flow.policing = Policing::Meter { rate_step: 1_000, burst_step: 1_000, counts: Counts::Frame };
+    let plan = ledger.plan(1, &flow).unwrap();
+    assert!(ledger.commit(plan));
+    let good = ledger.certificate(1).unwrap();
+    assert_eq!(check(&good, ledger.ports()), Ok(()));
+    let Enforcement::Meter(meter) = ledger.flow(1).unwrap().enforcement else { panic!() };
+    let bucket = |certificate: &mut Certificate, times: u64| {
+        let Arrival::Bucket { burst, rate } = &mut certificate.ports[1].contenders[0].arrival else {
+            panic!()
+        };
+        assert!(*burst >= 2 * meter.burst && *rate == 2 * meter.rate);
+        (*burst, *rate) = (*burst * times / 2, *rate * times / 2);
+    };
+    let (mut half, mut same) = (good.clone(), good.clone());
+    bucket(&mut half, 1);
+    bucket(&mut same, 2);
+    assert_eq!(check(&same, ledger.ports()), Ok(()));
+    assert_eq!(check(&half, ledger.ports()), Err(Fault::Offered { hop: 1 }));
+}

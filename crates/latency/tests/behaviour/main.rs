@@ -1,0 +1,17 @@
+//! Bounds and decisions, on drawn and on random networks.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at once")]
+
+#[path = "../networks/mod.rs"]
+mod networks;
+#[path = "../random/mod.rs"]
+mod random;
+
+mod admission;
+mod certificates;
+mod choices;
+mod level_assignment;
+mod one_port;
+mod path;
+mod policing;
+mod reconfiguration;
+mod restore;

@@ -1,0 +1,328 @@
+//! Attacks on discovery, one class each: what a stranger on the network can make us send, believe or forget.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use crate::domain::{
+    Forged, Random, World, address, announced, config, data, matched, meta, prefix, rejected, sedp_writer,
+    user_writer, validate,
+};
+use rtps::discovery::{DiscoveryConfig, Event, LossReason, Rejection};
+use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
+use wire::message::PayloadKind;
+use wire::message::encode;
+use wire::parameter::StatusInfo;
+use wire::qos::{EndpointQos, Liveliness, LivelinessKind};
+use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator};
+
+#[test]
+fn a14_no_address_gets_more_octets_than_came_from_it() {
+    let mut answered = 0;
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let user_data = vec![7; random.below(600) as usize];
+        let mut world = World::new(0);
+        world.add(DiscoveryConfig { user_data, ..config(1) });
+        let mut from_address: BTreeMap<IpAddr, u64> = BTreeMap::new();
+        for _ in 0..random.below(60) + 1 {
+            let victim = address(100 + random.below(4) as u8);
+            let third = address(200 + random.below(4) as u8);
+            let source = SocketAddr::new(victim, 1 + random.below(65_535) as u16);
+            let known = GuidPrefix([random.below(5) as u8 + 1; 12]);
+            let name = if random.below(2) == 0 { known } else { random.prefix() };
+            let mut record = announced(name, 0);
+            record.metatraffic_unicast = vec![
+                Locator::udp(SocketAddr::new(third, 53)),
+                Locator::udp(SocketAddr::new(victim, 1 + random.below(65_535) as u16)),
+                Locator::udp(SocketAddr::new(address(255), 7410)),
+                Locator::udp("127.0.0.1:7410".parse().unwrap()),
+                Locator::udp("239.1.2.3:7410".parse().unwrap()),
+            ];
+            record.user_data = vec![1; random.below(900) as usize];
+            let mut forged = Forged::from(name);
+            if random.below(4) == 0 {
+                forged = forged.to(GuidPrefix([0; 12]));
+            }
+            for _ in 0..random.below(3) + 1 {
+                forged = forged.announcement(&record);
+            }
+            if random.below(3) == 0 {
+                forged = forged.heartbeat(EntityId::SEDP_PUBLICATIONS_WRITER, 5, 1);
+            }
+            *from_address.entry(victim).or_default() += forged.0.len() as u64;
+            world.hand(0, source, &forged.0);
+            world.run_ms(random.below(50) as i64);
+        }
+        world.run_ms(12_000);
+        let mut to_address: BTreeMap<IpAddr, u64> = BTreeMap::new();
+        for (_, datagram) in &world.sent {
+            if !datagram.to.ip().is_multicast() {
+                *to_address.entry(datagram.to.ip()).or_default() += datagram.bytes.len() as u64;
+            }
+        }
+        for (ip, octets) in to_address {
+            let came = from_address.get(&ip).copied().unwrap_or(0);
+            assert!(octets <= came, "seed {seed}: {octets} octets to {ip}, {came} from it");
+            answered += 1;
+        }
+    }
+    assert!(answered > 100, "{answered} addresses were answered");
+}
+
+#[test]
+fn a14_a_stranger_is_answered_and_not_more() {
+    let mut world = World::new(1);
+    let stranger = announced(prefix(9), 9);
+    for _ in 0..20 {
+        world.hand(0, meta(9), &Forged::from(prefix(9)).announcement(&stranger).0);
+        world.run_ms(100);
+    }
+    // It is answered, so that it can show that it hears us, but nothing else is sent to it: no heartbeat, no endpoints.
+    let answers: Vec<_> = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(9)).collect();
+    assert!((5..=20).contains(&answers.len()), "{}", answers.len());
+    let first = &answers[0].1.bytes;
+    assert!(answers.iter().all(|(_, datagram)| datagram.bytes.len() == first.len()));
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 1));
+}
+
+#[test]
+fn a14_the_groups_hear_at_most_ten_announcements_per_second_whoever_asks() {
+    let mut world = World::new(1);
+    let mut random = Random(14);
+    world.run_ms(5_000);
+    let before = world.sent.len();
+    for host in 0..2_000 {
+        let mut record = announced(random.prefix(), (host % 200) as u8 + 20);
+        // Too little to be answered for.
+        record.metatraffic_unicast.clear();
+        record.default_unicast.clear();
+        world.hand(0, meta((host % 200) as u8 + 20), &Forged::from(record.prefix).announcement(&record).0);
+        world.run_ms(1);
+    }
+    let to_group = world.sent[before..].iter().filter(|(_, datagram)| datagram.to.ip().is_multicast());
+    let count = to_group.count();
+    assert!((10..=22).contains(&count), "{count} announcements in 2 s");
+}
+
+#[test]
+fn a16_a_goodbye_from_another_address_has_no_effect() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    let goodbye = Forged::from(prefix(1)).goodbye(&announced(prefix(1), 1)).0;
+    for host in 3..=50 {
+        world.hand(1, meta(host), &goodbye);
+    }
+    assert_eq!(rejected(&world, 1, Rejection::UnknownAddress), 48);
+    assert!(world.knows(1, 0) && world.is_matched(1, reader, w));
+    assert!(world.nodes[1].drain().is_empty());
+    world.write(0, writer, "still here");
+    world.run_ms(100);
+    assert_eq!(world.texts(1, reader), ["still here"]);
+}
+
+#[test]
+fn a16_a_participant_speaks_for_itself_alone() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    let foe = announced(prefix(9), 9);
+    world.hand(1, meta(9), &Forged::from(foe.prefix).to(prefix(2)).announcement(&foe).0);
+    // The goodbye of another participant, and the disposal of its writer, in the foe's own name.
+    world.hand(1, meta(9), &Forged::from(foe.prefix).goodbye(&announced(prefix(1), 1)).0);
+    let mut theirs = user_writer(prefix(1), 1);
+    theirs.guid = w;
+    world.hand(1, meta(9), &Forged::from(foe.prefix).endpoint_gone(&theirs, 1).0);
+    world.hand(1, meta(9), &Forged::from(foe.prefix).endpoint(&theirs, 2).0);
+    assert_eq!(rejected(&world, 1, Rejection::ForeignRecord), 3);
+    assert!(world.knows(1, 0) && world.is_matched(1, reader, w));
+}
+
+#[test]
+fn a16_a_forged_disposal_of_an_endpoint_from_another_address_has_no_effect() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    let mut theirs = user_writer(prefix(1), 1);
+    theirs.guid = w;
+    for number in 1..100 {
+        world.hand(1, meta(9), &Forged::from(prefix(1)).endpoint_gone(&theirs, number).0);
+    }
+    assert!(world.is_matched(1, reader, w));
+    assert_eq!(rejected(&world, 1, Rejection::UnknownAddress), 99);
+}
+
+#[test]
+fn a16_after_a_goodbye_forged_with_the_right_address_the_participant_is_found_again() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    world.hand(1, meta(1), &Forged::from(prefix(1)).goodbye(&announced(prefix(1), 1)).0);
+    let lost = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };
+    world.run_ms(50);
+    assert!(world.nodes[1].drain().contains(&lost));
+    let r = world.nodes[1].guid(reader);
+    world.run_until(3_100, |world| world.is_matched(1, reader, w) && world.is_matched(0, writer, r));
+    world.write(0, writer, "back");
+    world.run_ms(1_500);
+    assert_eq!(world.texts(1, reader), ["back"]);
+}
+
+#[test]
+fn a17_a_second_announcement_from_elsewhere_moves_nothing() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let mut hijack = announced(prefix(2), 66);
+    hijack.builtin_endpoints.0 = 0;
+    for _ in 0..50 {
+        world.hand(0, meta(66), &Forged::from(prefix(2)).announcement(&hijack).0);
+        world.run_ms(20);
+    }
+    assert!(world.nodes[0].drain().is_empty());
+    let known = world.nodes[0].participant.discovery().participant(prefix(2)).unwrap();
+    assert_eq!(known.data().metatraffic_unicast, [Locator::udp(meta(2))]);
+    world.write(0, writer, "to the right one");
+    world.run_ms(100);
+    assert_eq!(world.texts(1, reader), ["to the right one"]);
+    // It is answered like any stranger, for no more than it sent, and gets nothing else.
+    let per_announcement = Forged::from(prefix(2)).announcement(&hijack).0.len() as u64;
+    assert!(world.octets_to(address(66)) <= 50 * per_announcement);
+    assert!(world.sent.iter().all(|(_, datagram)| datagram.to != data(66)));
+}
+
+#[test]
+fn a18_liveliness_is_asserted_by_the_participant_itself() {
+    let lease_duration = Duration::from_millis(300);
+    let kind = LivelinessKind::ManualByParticipant;
+    let qos = EndpointQos { liveliness: Liveliness { kind, lease_duration }, ..EndpointQos::writer() };
+    let (mut world, writer, _) = matched(qos);
+    let w = world.nodes[0].guid(writer);
+    assert!(!world.nodes[1].participant.discovery().is_alive(w));
+    let foe = announced(prefix(9), 9);
+    world.hand(1, meta(9), &Forged::from(foe.prefix).to(prefix(2)).announcement(&foe).0);
+    let mut payload = Vec::new();
+    let kind = ParticipantMessage::MANUAL;
+    ParticipantMessage { prefix: prefix(1), kind, data: Vec::new() }.encode(&mut payload);
+    let id = EntityId::PARTICIPANT_MESSAGE_WRITER;
+    for number in 1..20 {
+        // In its own name about another, and in the other's name from its own address.
+        let own = Forged::from(foe.prefix).data(id, number, PayloadKind::Data, StatusInfo::ALIVE, &payload);
+        world.hand(1, meta(9), &own.0);
+        let forged = Forged::from(prefix(1)).data(id, number, PayloadKind::Data, StatusInfo::ALIVE, &payload);
+        world.hand(1, meta(9), &forged.0);
+    }
+    assert!(!world.nodes[1].participant.discovery().is_alive(w));
+    assert_eq!(rejected(&world, 1, Rejection::ForeignRecord), 19);
+    assert_eq!(rejected(&world, 1, Rejection::UnknownAddress), 19);
+    let now = world.now;
+    world.nodes[0].participant.assert_liveliness(now);
+    world.run_ms(1);
+    assert!(world.nodes[1].participant.discovery().is_alive(w));
+}
+
+#[test]
+fn a21_info_source_makes_nobody_another() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    let mut theirs = user_writer(prefix(1), 1);
+    theirs.guid = w;
+    let mut forged = Forged::from(prefix(9)).to(prefix(2));
+    let mut source = wire::message::Header::ours(prefix(1));
+    encode::info_source(&mut forged.0, &source);
+    let forged = forged.goodbye(&announced(prefix(1), 1)).endpoint_gone(&theirs, 1).0;
+    world.hand(1, meta(9), &forged);
+    assert!(world.knows(1, 0) && world.is_matched(1, reader, w));
+    assert_eq!(rejected(&world, 1, Rejection::UnknownAddress), 2);
+    // An announcement that is relayed does not show that its participant hears us.
+    source.prefix = prefix(8);
+    let mut relayed = Forged::from(prefix(9)).to(prefix(2));
+    encode::info_source(&mut relayed.0, &source);
+    world.hand(1, meta(9), &relayed.announcement(&announced(prefix(8), 8)).0);
+    assert_eq!(world.nodes[1].participant.discovery().participant_counts(), (1, 1));
+}
+
+#[test]
+fn a21_what_is_addressed_to_another_participant_is_not_read() {
+    let mut world = World::new(1);
+    let record = announced(prefix(9), 9);
+    world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(5)).announcement(&record).0);
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 0));
+}
+
+#[test]
+fn a02_a_record_that_must_be_understood_and_is_not_is_refused_alone() {
+    let mut world = World::new(1);
+    let foe = validate(&mut world, 2);
+    let endpoint = user_writer(foe.prefix, 1);
+    let mut payload = Vec::new();
+    endpoint.encode(&mut payload);
+    // A parameter of the standard's space with the must-understand bit, right after the encapsulation header.
+    payload.splice(4..4, [0x99, 0x40, 4, 0, 0, 0, 0, 0]);
+    let id = sedp_writer(endpoint.guid.entity_id);
+    let bytes = Forged::from(foe.prefix).data(id, 1, PayloadKind::Data, StatusInfo::ALIVE, &payload).0;
+    world.hand(0, meta(2), &bytes);
+    assert_eq!(rejected(&world, 0, Rejection::Malformed), 1);
+    world.hand(0, meta(2), &Forged::from(foe.prefix).endpoint(&user_writer(foe.prefix, 2), 2).0);
+    let known: Vec<_> = world.nodes[0].participant.discovery().endpoints().collect();
+    assert!(known.len() == 1 && known[0].guid.entity_id == EntityId::user(2, EntityKind::WriterWithKey));
+}
+
+#[test]
+fn a12_a_lease_that_is_no_time_is_refused() {
+    let mut world = World::new(1);
+    for lease_duration in [Duration::ZERO, Duration::from_nanos(-1), Duration::from_nanos(i64::MIN)] {
+        let record = ParticipantData { lease_duration, ..announced(prefix(9), 9) };
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&record).0);
+    }
+    assert_eq!(rejected(&world, 0, Rejection::Lease), 3);
+    let endless = ParticipantData { lease_duration: Duration::INFINITE, ..announced(prefix(9), 9) };
+    world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&endless).0);
+    world.run_ms(600_000);
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (1, 0));
+}
+
+#[test]
+fn endpoints_of_strangers_and_of_vendors_are_ignored() {
+    let mut world = World::new(1);
+    let stranger = announced(prefix(9), 9);
+    world.hand(0, meta(9), &Forged::from(prefix(9)).endpoint(&user_writer(prefix(9), 1), 1).0);
+    assert_eq!(rejected(&world, 0, Rejection::UnknownParticipant), 1);
+    world.hand(0, meta(9), &Forged::from(prefix(9)).announcement(&stranger).0);
+    world.hand(0, meta(9), &Forged::from(prefix(9)).endpoint(&user_writer(prefix(9), 1), 1).0);
+    assert_eq!(rejected(&world, 0, Rejection::NotValidated), 1);
+    let foe = validate(&mut world, 2);
+    let vendor =
+        EndpointData { guid: Guid::new(foe.prefix, EntityId([0, 0, 1, 0x42])), ..user_writer(foe.prefix, 1) };
+    world.hand(0, meta(2), &Forged::from(foe.prefix).endpoint(&vendor, 1).0);
+    assert_eq!(rejected(&world, 0, Rejection::EndpointKind), 1);
+    assert_eq!(world.nodes[0].participant.discovery().endpoints().count(), 0);
+}
+
+#[test]
+fn impossible_source_addresses_are_dropped() {
+    let mut world = World::new(1);
+    let record = announced(prefix(9), 9);
+    let bytes = Forged::from(prefix(9)).to(prefix(1)).announcement(&record).0;
+    for from in ["239.255.0.1:7400", "0.0.0.0:7400", "255.255.255.255:7400", "10.0.0.9:0", "[::]:7400"] {
+        world.hand(0, from.parse().unwrap(), &bytes);
+    }
+    assert_eq!(rejected(&world, 0, Rejection::SourceAddress), 5);
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 0));
+}
+
+#[test]
+fn reasons_of_rejection_are_told_once_per_second() {
+    let mut world = World::new(1);
+    world.nodes[0].events.clear();
+    for _ in 0..50 {
+        let record = ParticipantData { domain_id: Some(9), ..announced(prefix(9), 9) };
+        world.hand(0, meta(9), &Forged::from(prefix(9)).announcement(&record).0);
+        world.run_ms(100);
+    }
+    world.run_ms(1_000);
+    let told: Vec<u64> = world.nodes[0]
+        .drain()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Rejected { reason: Rejection::OtherDomain, count } => Some(count),
+            _ => None,
+        })
+        .collect();
+    assert!((5..=6).contains(&told.len()), "{told:?}");
+    assert_eq!(told.last(), Some(&50));
+}

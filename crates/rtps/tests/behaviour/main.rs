@@ -1,0 +1,24 @@
+//! The protocol, seen from outside: in virtual time, with bytes that peers sent or could send.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at once")]
+
+#[path = "../domain/mod.rs"]
+mod domain;
+#[path = "../pair/mod.rs"]
+mod pair;
+
+mod attacks;
+mod attacks_discovery;
+mod captured;
+mod convergence;
+mod discovery;
+mod endless;
+mod familiar;
+mod framing;
+mod history;
+mod hold;
+mod liveliness;
+mod participant;
+mod reader;
+mod reliability;
+mod sorted;
+mod stuck;

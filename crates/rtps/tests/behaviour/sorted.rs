@@ -1,0 +1,89 @@
+//! The sorted map and set say what those of the standard library say, whatever is done to both.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::pair::Random;
+use rtps::sorted::{SortedMap, SortedSet};
+
+/// One map of each kind, and one set.
+#[derive(Default)]
+struct Both {
+    ours: SortedMap<u64, u64>,
+    theirs: BTreeMap<u64, u64>,
+    our_set: SortedSet<u64>,
+    their_set: BTreeSet<u64>,
+}
+
+impl Both {
+    /// One change, with keys below `keys`; few of them take something out while it `grows`.
+    fn change(&mut self, random: &mut Random, keys: u64, grows: bool) {
+        let (key, value) = (random.below(keys), random.below(1_000));
+        match random.below(10) {
+            0 => assert_eq!(self.ours.pop_first(), self.theirs.pop_first()),
+            1 => {
+                let theirs = *self.theirs.entry(key).or_insert(value);
+                assert_eq!(*self.ours.get_or_insert_with(key, || value), theirs);
+            }
+            2 => {
+                let (ours, theirs) = (self.ours.get_mut(&key), self.theirs.get_mut(&key));
+                assert_eq!(ours, theirs);
+                ours.into_iter().chain(theirs).for_each(|old| *old = value);
+            }
+            3 => assert_eq!(self.our_set.pop_first(), self.their_set.pop_first()),
+            choice if (choice < 9) == grows => {
+                assert_eq!(self.ours.insert(key, value), self.theirs.insert(key, value));
+                assert_eq!(self.our_set.insert(key), self.their_set.insert(key));
+            }
+            _ => {
+                assert_eq!(self.ours.remove(&key), self.theirs.remove(&key));
+                assert_eq!(self.our_set.remove(&key), self.their_set.remove(&key));
+            }
+        }
+    }
+
+    /// One look at each.
+    fn look(&self, random: &mut Random, keys: u64) {
+        let (one, other) = (random.below(keys), random.below(keys));
+        let (low, high) = (one.min(other), one.max(other) + 1);
+        assert_eq!(self.ours.get(&one), self.theirs.get(&one));
+        assert_eq!(self.ours.contains_key(&one), self.theirs.contains_key(&one));
+        assert_eq!(self.our_set.contains(&one), self.their_set.contains(&one));
+        assert_eq!((self.ours.len(), self.our_set.len()), (self.theirs.len(), self.their_set.len()));
+        assert_eq!(
+            (self.ours.is_empty(), self.our_set.is_empty()),
+            (self.theirs.is_empty(), self.their_set.is_empty())
+        );
+        assert_eq!(
+            (self.ours.first(), self.our_set.first()),
+            (self.theirs.first_key_value(), self.their_set.first())
+        );
+        let bounds = [Bound::Unbounded, Bound::Included(low), Bound::Excluded(low)];
+        let ends = [Bound::Unbounded, Bound::Included(high), Bound::Excluded(high)];
+        let range = (bounds[random.below(3) as usize], ends[random.below(3) as usize]);
+        assert!(self.ours.range(range).eq(self.theirs.range(range)), "{range:?}");
+        assert!(self.our_set.range(range).eq(self.their_set.range(range)), "{range:?}");
+    }
+}
+
+#[test]
+fn they_are_like_those_of_the_standard_library() {
+    for seed in tiers::current().seeds("property.cases") {
+        println!("seed {seed}");
+        let mut random = Random(seed);
+        let keys = [8, 100, 3_000][random.below(3) as usize];
+        let mut both = Both::default();
+        for _ in 0..6 {
+            let grows = random.below(2) == 0;
+            for _ in 0..random.below(keys * 2) {
+                both.change(&mut random, keys, grows);
+            }
+            both.look(&mut random, keys);
+            assert!(both.ours.iter().eq(&both.theirs) && both.our_set.iter().eq(&both.their_set));
+            assert!(both.ours.keys().eq(both.theirs.keys()) && both.ours.values().eq(both.theirs.values()));
+        }
+        both.ours.clear();
+        both.our_set.clear();
+        assert!(both.ours.is_empty() && both.our_set.is_empty() && both.ours.first().is_none());
+    }
+}
