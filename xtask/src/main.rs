@@ -10,6 +10,7 @@ mod report;
 mod sample;
 mod source;
 mod stops;
+mod suite;
 mod tidy;
 mod tree;
 
@@ -35,7 +36,8 @@ Developer commands of Punctual.
     clippy     cargo clippy, warnings are errors
     docs       cargo doc, warnings are errors
 
-  cargo xtask test [ARGS]    cargo test on the workspace (ARGS go to it), with the sum of all tests at the end;
+  cargo xtask test           all tests, those that only compute beside those that wait, with their sum at the end
+  cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
 ";
 
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(true)
         }
-        Some("test") => cargo::test(&tree::root(), arguments.get(1..).unwrap_or_default()),
+        Some("test") => suite::run(&tree::root(), arguments.get(1..).unwrap_or_default()),
         Some(_) => checks(&arguments),
     };
     match result {

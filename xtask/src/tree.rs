@@ -71,11 +71,7 @@ impl Tree {
                 files.insert(path, contents);
             }
         }
-        let mut cargo = Command::new(crate::cargo::program());
-        cargo.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
-        let metadata: Value = serde_json::from_slice(&output(&mut cargo)?)
-            .map_err(|error| format!("cargo metadata wrote something else than JSON: {error}"))?;
-        let (crates, third_party) = packages(&metadata, root)?;
+        let (crates, third_party) = packages(&metadata(root)?, root)?;
         Ok(Self { files, crates, third_party })
     }
 
@@ -104,6 +100,14 @@ impl Tree {
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own).to_path_buf()
+}
+
+/// What `cargo metadata` says of the workspace, its dependencies included.
+pub(crate) fn metadata(root: &Path) -> Result<Value, String> {
+    let mut cargo = Command::new(crate::cargo::program());
+    cargo.current_dir(root).args(["metadata", "--format-version", "1", "--locked"]);
+    serde_json::from_slice(&output(&mut cargo)?)
+        .map_err(|error| format!("cargo metadata wrote something else than JSON: {error}"))
 }
 
 fn output(command: &mut Command) -> Result<Vec<u8>, String> {

@@ -1,0 +1,240 @@
+//! All tests, those that only compute beside those that mostly wait, and their sum.
+//!
+//! Labs, other vendors' programs and commands wait for most of their time. Meanwhile the processors compute what needs no clock, with a
+//! priority that takes nothing from anything else.
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::cargo::program;
+use crate::tree::metadata;
+
+/// Judges how much of the time the machine stalled: nothing beside it.
+const ALONE: [&str; 1] = ["midas"];
+/// Only compute, and for long: no clock but a simulated one, no socket.
+const COMPUTING: [&str; 5] = ["cdr_property", "network", "seeds", "soundness", "targets"];
+/// Runs a command with the policy of Linux for what only takes what nobody else wants.
+const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
+
+/// The sum of the summary lines that `cargo test` prints, one for each test program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sum {
+    programs: u64,
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Sum {
+    /// Adds a line of output if it is a summary line.
+    pub(crate) fn add(&mut self, line: &str) {
+        let Some((_, counts)) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". "))
+        else {
+            return;
+        };
+        let count = |word: &str| -> u64 {
+            let part = counts.split(';').find_map(|part| part.trim().strip_suffix(word));
+            part.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+        };
+        self.programs += 1;
+        self.passed += count("passed");
+        self.failed += count("failed");
+        self.ignored += count("ignored");
+    }
+
+    /// Why the run does not count as passed, if it does not.
+    pub(crate) fn verdict(&self, cargo_succeeded: bool) -> Result<(), String> {
+        if self.failed > 0 {
+            return Err(format!("{} tests failed", self.failed));
+        }
+        if !cargo_succeeded {
+            return Err("cargo test failed outside the tests: see above".to_owned());
+        }
+        if self.passed == 0 {
+            return Err("no test ran".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Which test programs run when.
+#[derive(PartialEq, Eq, Debug)]
+struct Lanes {
+    alone: Vec<String>,
+    computing: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Lanes {
+    /// The lanes of the workspace that `cargo metadata` tells of.
+    fn of(metadata: &Value) -> Result<Self, String> {
+        let own = metadata["packages"].as_array().into_iter().flatten();
+        let own = own.filter(|package| package["source"].is_null());
+        let targets = own.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        let tests = targets.filter(|target| target["kind"][0] == "test");
+        let mut others: BTreeSet<&str> = tests.filter_map(|target| target["name"].as_str()).collect();
+        let mut take = |lane: &[&str]| -> Result<Vec<String>, String> {
+            let missing = lane.iter().find(|name| !others.remove(**name));
+            missing.map_or_else(
+                || Ok(lane.iter().map(|name| (*name).to_owned()).collect()),
+                |name| Err(format!("no test program `{name}`: correct the lists in xtask/src/suite.rs")),
+            )
+        };
+        let (alone, computing) = (take(&ALONE)?, take(&COMPUTING)?);
+        Ok(Self { alone, computing, others: others.into_iter().map(str::to_owned).collect() })
+    }
+}
+
+/// A running command, and the lines that it prints, also those to the standard error.
+struct Running {
+    child: Child,
+    lines: Receiver<std::io::Result<Vec<u8>>>,
+}
+
+impl Running {
+    fn start(root: &Path, words: &[&str]) -> Result<Self, String> {
+        let failed = |error| format!("`{}` cannot be run: {error}", words.join(" "));
+        let (name, arguments) = words.split_first().ok_or("no command")?;
+        // One pipe for both, so that the lines stay in order.
+        let (reader, writer) = std::io::pipe().map_err(failed)?;
+        let twin = writer.try_clone().map_err(failed)?;
+        let mut command = Command::new(name);
+        command.current_dir(root).args(arguments).stdout(writer).stderr(twin);
+        let child = command.spawn().map_err(failed)?;
+        let (give, lines) = channel();
+        // Ends with the pipe: the command, which keeps our ends of it open, is gone by then.
+        std::thread::spawn(move || BufReader::new(reader).split(b'\n').try_for_each(|line| give.send(line)));
+        Ok(Self { child, lines })
+    }
+
+    /// Passes on what it prints until it ends, those lines first that it has printed already; true if it succeeded.
+    fn finish(mut self, out: &mut impl Write, sum: &mut Sum) -> Result<bool, String> {
+        for line in self.lines {
+            let line = line.map_err(|error| format!("cannot read what the tests print: {error}"))?;
+            out.write_all(&line)
+                .and_then(|()| out.write_all(b"\n"))
+                .map_err(|error| format!("cannot write: {error}"))?;
+            sum.add(&String::from_utf8_lossy(&line));
+        }
+        let status = self.child.wait().map_err(|error| format!("the tests cannot be waited for: {error}"))?;
+        Ok(status.success())
+    }
+}
+
+/// Runs the tests of the workspace, passes their output on, and prints the sum as the last line; true if all passed. With arguments it is one
+/// `cargo test`, to which they go.
+pub(crate) fn run(root: &Path, extra: &[String]) -> Result<bool, String> {
+    let start = Instant::now();
+    let (mut sum, mut out) = (Sum::default(), std::io::stdout());
+    let succeeded = if extra.is_empty() {
+        in_lanes(root, &mut out, &mut sum)?
+    } else {
+        test(root, &[], extra)?.finish(&mut out, &mut sum)?
+    };
+    let verdict = sum.verdict(succeeded);
+    if let Err(reason) = &verdict {
+        println!("FAIL: {reason}");
+    }
+    let Sum { programs, passed, failed, ignored } = sum;
+    let took = start.elapsed().as_secs();
+    println!("{passed} passed, {failed} failed, {ignored} ignored in {programs} test programs, {took} s");
+    Ok(verdict.is_ok())
+}
+
+fn in_lanes(root: &Path, out: &mut impl Write, sum: &mut Sum) -> Result<bool, String> {
+    let words = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+    let named = |names: Vec<String>| names.into_iter().flat_map(|name| ["--test".to_owned(), name]);
+    let Lanes { alone, computing, others } = Lanes::of(&metadata(root)?)?;
+    if !test(root, &[], &words(&["--no-run"]))?.finish(out, sum)? {
+        return Ok(false);
+    }
+    let alone = test(root, &[], &named(alone).collect::<Vec<_>>())?.finish(out, sum)?;
+    let meanwhile = test(root, &IDLE, &named(computing).collect::<Vec<_>>())?;
+    let others = [words(&["--lib", "--bins"]), named(others).collect()].concat();
+    let others = test(root, &[], &others)?.finish(out, sum)?;
+    writeln!(out, "=== computed meanwhile").map_err(|error| format!("cannot write: {error}"))?;
+    let meanwhile = meanwhile.finish(out, sum)?;
+    let documents = test(root, &[], &words(&["--doc"]))?.finish(out, sum)?;
+    Ok(alone && others && meanwhile && documents)
+}
+
+/// Starts `cargo test` on the workspace, by another command if there is one.
+fn test(root: &Path, by: &[&str], arguments: &[String]) -> Result<Running, String> {
+    let cargo = program();
+    let always = [cargo.as_str(), "test", "--workspace", "--locked", "--no-fail-fast"];
+    let arguments = arguments.iter().map(String::as_str);
+    Running::start(root, &by.iter().copied().chain(always).chain(arguments).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(lines: &[&str]) -> Sum {
+        let mut sum = Sum::default();
+        for line in lines {
+            sum.add(line);
+        }
+        sum
+    }
+
+    fn with_tests(names: &[&str]) -> Value {
+        let target = |kind: &str, name: &str| serde_json::json!({ "kind": [kind], "name": name });
+        let tests = names.iter().map(|name| target("test", name));
+        let targets: Vec<Value> = tests.chain([target("lib", "latency")]).collect();
+        serde_json::json!({ "packages": [{ "targets": targets }, { "source": "elsewhere", "targets": [target("test", "theirs")] }] })
+    }
+
+    #[test]
+    fn each_test_program_is_in_one_lane() {
+        let names = [&ALONE[..], &COMPUTING, &["labs", "why"]].concat();
+        let lanes = Lanes::of(&with_tests(&names)).unwrap();
+        assert_eq!(lanes.alone, ALONE);
+        assert_eq!(lanes.computing, COMPUTING);
+        assert_eq!(lanes.others, ["labs", "why"]);
+    }
+
+    #[test]
+    fn a_listed_test_program_that_is_gone_is_named() {
+        let error = Lanes::of(&with_tests(&ALONE)).unwrap_err();
+        assert!(error.contains("`cdr_property`"), "{error}");
+    }
+
+    #[test]
+    fn all_that_a_command_prints_is_added_and_its_end_is_told() {
+        let run = |script: &str| {
+            let (mut sum, mut out) = (Sum::default(), Vec::new());
+            let ended =
+                Running::start(Path::new("."), &["sh", "-c", script]).unwrap().finish(&mut out, &mut sum);
+            (ended, sum, String::from_utf8(out).unwrap())
+        };
+        let (ended, sum, said) = run(&format!("echo '{GOOD}'; echo '{BAD}' >&2; exit 1"));
+        assert_eq!(said, format!("{GOOD}\n{BAD}\n"));
+        assert_eq!((ended, sum), (Ok(false), Sum { programs: 2, passed: 21, failed: 2, ignored: 1 }));
+        assert_eq!(run("true").0, Ok(true));
+    }
+
+    const GOOD: &str =
+        "test result: ok. 17 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s";
+    const BAD: &str =
+        "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+
+    #[test]
+    fn summary_lines_are_added() {
+        let sum = sum(&["running 17 tests", GOOD, "test a ... ok", BAD]);
+        assert_eq!(sum, Sum { programs: 2, passed: 21, failed: 2, ignored: 1 });
+    }
+
+    #[test]
+    fn failures_a_failed_build_and_no_tests_at_all_are_not_passed() {
+        assert_eq!(sum(&[GOOD]).verdict(true), Ok(()));
+        assert!(sum(&[GOOD, BAD]).verdict(false).unwrap_err().contains("2 tests failed"));
+        assert!(sum(&[GOOD]).verdict(false).is_err());
+        assert!(sum(&[]).verdict(true).unwrap_err().contains("no test ran"));
+    }
+}
