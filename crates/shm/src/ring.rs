@@ -3,8 +3,8 @@
 //! Positions count octets since the beginning; a position's place is its remainder by the capacity. A message is a *head* of eight
 //! octets and its octets, in one piece, and takes a multiple of 64 octets. The head tells kind and length, and is written last;
 //! before that the head of the message to come is cleared, so that the consumer finds 0 where nothing was written yet, and needs to
-//! look at one place only. Where a message does not fit before the end of the ring, a head of another kind sends the consumer to
-//! the beginning.
+//! look at one place only. Where a message does not fit before the end of the ring, or where all was read and a part of the ring suffices, a
+//! head of another kind sends the consumer to the beginning.
 //!
 //! A consumer that looks again and again has the line of the head in its cache, and each write to it has to fetch it from there. So a small
 //! message is written into that line at once and last, and the lines behind it are fetched before they are needed, while nobody waits.
@@ -29,6 +29,8 @@ const FIRST: usize = LINE - HEAD;
 const AHEAD: usize = 4;
 /// Lines of a message that are fetched as soon as its head is seen.
 const FETCHED: usize = 3;
+/// The largest message is this part of the ring.
+const LARGEST: usize = 8;
 /// A head's kind, in its upper half; the lower is the length.
 const MESSAGE: u64 = 1;
 const TO_BEGINNING: u64 = 2;
@@ -61,6 +63,8 @@ pub struct Producer {
     written: u64,
     /// How far the consumer has read, as far as was looked.
     consumed: u64,
+    /// At this place it is asked whether to begin again.
+    turn_at: usize,
 }
 
 /// Reads messages.
@@ -97,14 +101,16 @@ pub struct Message<'a> {
 /// Joins a segment of ours with one of the other side: a ring each way.
 pub fn join(own: Segment, other: Window) -> (Producer, Consumer) {
     let (own, other) = (Arc::new(own), Arc::new(other));
-    let producer = Producer { own: Arc::clone(&own), other: Arc::clone(&other), written: 0, consumed: 0 };
+    let turn_at = near(own.capacity);
+    let producer =
+        Producer { own: Arc::clone(&own), other: Arc::clone(&other), written: 0, consumed: 0, turn_at };
     (producer, Consumer { own, look: Look { other, read: Arc::default() } })
 }
 
 impl Producer {
-    /// Most octets of a message: an eighth of the ring, so that some always fit.
+    /// Most octets of a message, so that some always fit.
     pub fn largest(&self) -> usize {
-        self.own.capacity / 8 - HEAD
+        self.own.capacity / LARGEST - HEAD
     }
 
     /// True if the consumer has read everything, as it says.
@@ -135,7 +141,7 @@ impl Producer {
         let span = span(len);
         let place = place(self.written, capacity);
         let left = capacity - place;
-        let skipped = if span > left { left } else { 0 };
+        let skipped = if span > left || self.turns_back(place)? { left } else { 0 };
         // The head of the message to come has to be cleared, too.
         self.make_room(skipped + span + LINE)?;
         if skipped > 0 {
@@ -211,6 +217,21 @@ impl Producer {
             // Nothing that counts lies there.
             clear_head(&self.own, place(self.written.wrapping_add((line * LINE) as u64), self.own.capacity));
         }
+    }
+
+    /// True if the next message begins the ring again before its end.
+    fn turns_back(&mut self, place: usize) -> Result<bool, Refused> {
+        let near = near(self.own.capacity);
+        // It has come round.
+        if place + near < self.turn_at {
+            self.turn_at = near;
+        }
+        if place < self.turn_at {
+            return Ok(false);
+        }
+        self.look()?;
+        self.turn_at = place + near;
+        Ok(self.consumed == self.written)
     }
 
     fn make_room(&mut self, needed: usize) -> Result<(), Refused> {
@@ -395,6 +416,13 @@ impl Message<'_> {
 /// Octets that a message takes.
 const fn span(len: usize) -> usize {
     (HEAD + len).next_multiple_of(LINE)
+}
+
+/// From this place on the ring is begun again if all was read. So it stays in the caches and takes no more memory than that, as long as the
+/// consumer keeps up: a page that is touched for the first time costs each side some microseconds. What is skipped is held until the consumer
+/// skips it, too, and the largest message fits into the rest.
+const fn near(capacity: usize) -> usize {
+    capacity / LARGEST + LINE
 }
 
 /// Capacities are powers of two.

@@ -75,6 +75,28 @@ fn messages_of_all_lengths_arrive_in_order() {
     assert!(times_full > 0);
 }
 
+/// Sends small messages, of which so many are left unread, until the ring could have come round some times; the furthest place.
+fn furthest(unread: usize) -> usize {
+    let [(mut producer, _), (_, mut consumer)] = ends();
+    let (mut buffer, mut furthest) = (vec![0; producer.largest()], 0);
+    for number in 0..4_000 {
+        send(&mut producer, &octets(number, 100)).unwrap();
+        furthest = furthest.max(producer.written() as usize % MIN_CAPACITY);
+        if let Some(number) = number.checked_sub(unread as u64) {
+            let len = consumer.receive(&mut buffer).unwrap().unwrap();
+            assert_eq!(buffer[..len], octets(number, 100));
+        }
+    }
+    furthest
+}
+
+#[test]
+fn a_ring_whose_messages_are_read_at_once_is_begun_again_before_its_end() {
+    // The largest message fits, and few more.
+    assert!((MIN_CAPACITY / 8..MIN_CAPACITY / 6).contains(&furthest(0)), "{}", furthest(0));
+    assert!(furthest(1) > MIN_CAPACITY - 256, "{}", furthest(1));
+}
+
 #[test]
 fn what_is_fetched_for_the_next_message_is_not_taken_from_those_that_lie_there() {
     for len in 0..400 {
