@@ -210,14 +210,18 @@ impl ResourceManager {
                     let hops = moved.hops.iter_mut().filter(|hop| hop.link == change.port);
                     hops.for_each(|hop| hop.level = change.to);
                 }
-                self.moved(change.flow);
+                self.moved(now, change.flow);
             }
             self.in_force(now, number);
         }
     }
 
-    /// The verdicts of a flow that has moved say where it is now.
-    fn moved(&mut self, number: u64) {
+    /// The verdicts of a flow that has moved say where it is now, and so does what was stored of it meanwhile.
+    fn moved(&mut self, now: Duration, number: u64) {
+        let Some(grant) = self.grants.get_mut(&number) else { return };
+        if let Some(lost) = grant.lost_pair.take() {
+            self.store_without(now, number, lost);
+        }
         let Some(grant) = self.grants.get(&number) else { return };
         for pair in grant.pairs.clone() {
             let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.grants.get(&number)) else {

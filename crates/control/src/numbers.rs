@@ -41,6 +41,15 @@ impl ResourceManager {
         }
     }
 
+    /// Whether nobody has this meter, if a stored grant needs one. One that was released is given to others, whether its former grant could be
+    /// taken out of the store or not.
+    pub(crate) fn is_meter_free(&self, hops: &[GrantedHop], meter: Option<u32>) -> bool {
+        meter.is_none_or(|meter| {
+            let state = self.first_switch(hops).and_then(|switch| self.switches.get(switch));
+            meter > 0 && state.is_some_and(|state| !state.meters.contains(&meter))
+        })
+    }
+
     /// Whether stored hops have groups where they fork, and nowhere else, that nobody has.
     pub(crate) fn are_groups_free(&self, hops: &[GrantedHop]) -> bool {
         let forks = |index: usize| hops.iter().filter(|hop| hop.parent == Some(index)).count() > 1;

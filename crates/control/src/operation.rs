@@ -9,7 +9,7 @@ use core::time::Duration;
 use openflow::flow::FlowCommand;
 use wire::admission::State;
 
-use crate::action::{Action, Done, GateChange, SwitchContent, Token};
+use crate::action::{Action, Done, GateChange, StoreChange, SwitchContent, Token};
 use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Phase, Site, Step, Task, Timer};
 
@@ -130,7 +130,10 @@ impl ResourceManager {
         !operation.steps.is_empty()
     }
 
-    fn begin(&mut self, now: Duration, number: u64, task: Task) {
+    fn begin(&mut self, now: Duration, number: u64, mut task: Task) {
+        if let Task::Store { change: StoreChange::Put(grant), .. } = &mut task {
+            self.renew_pairs(grant);
+        }
         let preparing = self.operations.get(&number).is_some_and(|operation| {
             matches!(operation.kind, Kind::Prepare { .. } | Kind::PrepareGates { .. })
         });
@@ -334,6 +337,14 @@ impl ResourceManager {
                 operation.kind,
                 Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. } | Kind::Store
             )
+        })
+    }
+
+    /// Whether a grant changes its levels, which counts when the operation has ended.
+    pub(crate) fn is_moving(&self, number: u64) -> bool {
+        self.operations.values().any(|operation| match &operation.kind {
+            Kind::Admit { plan, .. } => plan.moves.iter().any(|change| change.flow == number),
+            _ => false,
         })
     }
 

@@ -119,6 +119,11 @@ impl ResourceManager {
 
     /// What is stored of a grant does not know a pair any more.
     pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
+        if self.is_moving(number)
+            && let Some(grant) = self.grants.get_mut(&number)
+        {
+            grant.lost_pair = Some(pair);
+        }
         let change = StoreChange::Put(Box::new(self.stored_grant(number)));
         let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
         self.start(now, Kind::Join { number, pair, serial: 0 }, alloc::vec![store]);

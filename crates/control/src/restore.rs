@@ -173,6 +173,10 @@ impl ResourceManager {
             return None;
         };
         let meter = granted.meter.map(|_| stored.meter);
+        if !self.is_meter_free(&granted.hops, meter) {
+            self.ledger.remove(number);
+            return None;
+        }
         let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
         let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
         self.take_numbers(&granted);

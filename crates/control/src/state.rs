@@ -129,7 +129,7 @@ pub(crate) struct Granted {
     pub(crate) release_waits: bool,
     /// A change of this tree has failed a moment ago: no branch is cut off until that is over.
     pub(crate) prune_waits: bool,
-    /// A pair that another grant has taken from it on its way in: what is stored may know it.
+    /// A pair that it has lost on its way in, or while it moves to other levels: what is stored may know it, or not where it is.
     pub(crate) lost_pair: Option<Pair>,
     /// Why it cannot stay once it is in force.
     pub(crate) doomed: Option<String>,

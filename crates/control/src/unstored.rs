@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::action::StoreChange;
+use crate::grant::Grant;
 use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Step, Task, Timer};
 
@@ -21,6 +22,13 @@ impl ResourceManager {
     pub(crate) fn store_later(&mut self, now: Duration, change: StoreChange) {
         self.timers.insert((now.saturating_add(self.config.grace), Timer::Store));
         self.unstored.insert(change.number(), change);
+    }
+
+    /// Pairs may have come and gone since it was planned what is to be stored of their grant.
+    pub(crate) fn renew_pairs(&self, stored: &mut Grant) {
+        if let Some(grant) = self.grants.get(&stored.number) {
+            stored.pairs = self.to_store(grant).pairs;
+        }
     }
 
     /// A change is on its way to the store, or there: what was to be stored of its grant before is out of date.

@@ -181,3 +181,29 @@ fn who_joins_a_flow_that_is_replaced_is_promised_what_comes() {
         assert!(shares <= promised[0], "{report:?}");
     }
 }
+
+/// A flow with two readers has to change its level for another flow; how much of that has happened when one of the readers leaves.
+fn leaves_while_its_flow_moves(steps: usize) {
+    let mut world = World::up(one_switch());
+    let (one, other) = ((guid(1, 1), guid(9, 1)), (guid(1, 1), guid(9, 2)));
+    for reader in [one, other] {
+        world.ask(request(reader, 1, 0, 3, (5000, 6000), at_once(1_004, 20 * MS), 2 * MS));
+    }
+    world.settle();
+    let before = world.store[&1].hops.clone();
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(48_004, 20 * MS), 8 * MS));
+    (0..steps).for_each(|_| world.answer(0));
+    world.withdraw(other);
+    world.settle();
+    world.pass(Duration::from_secs(1));
+    assert_eq!((world.state(one), world.state(pair(2))), (Some(State::Admitted), Some(State::Admitted)));
+    let grant = &world.store[&1];
+    let readers: Vec<_> = grant.pairs.iter().map(|pair| pair.reader).collect();
+    assert_eq!(readers, [one.1.to_bytes()], "after {steps} steps");
+    assert_ne!(grant.hops, before, "after {steps} steps: it is stored where it has moved to");
+}
+
+#[test]
+fn a_reader_that_leaves_while_its_flow_moves_is_not_stored_any_more() {
+    (0..24).for_each(leaves_while_its_flow_moves);
+}

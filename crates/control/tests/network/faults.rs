@@ -5,7 +5,7 @@ use control::SwitchRefusal;
 use wire::admission::State;
 
 use crate::cases::{MS, at_once, one_switch, pair};
-use crate::networks::{GATES, network, open_vswitch};
+use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::world::{World, packet_of, request};
 
 fn lease() -> Duration {
@@ -183,6 +183,29 @@ fn a_new_manager_takes_up_what_was_granted() {
     world.pass(grace() + Duration::from_secs(1));
     assert_eq!(world.store.len(), 1);
     assert_eq!(world.manager.report().switches[0].flows, 1);
+}
+
+#[test]
+fn of_two_stored_grants_with_the_same_meter_the_later_one_is_in_force() {
+    let mut world = World::up(network(&open_vswitch(METERS), 1, &[0, 0, 0], &[]));
+    world.ask(request(pair(1), 1, 0, 2, (5000, 6000), at_once(1_004, 5 * MS), 8 * MS));
+    world.settle();
+    world.store_fails = true;
+    world.withdraw(pair(1));
+    world.pass(Duration::from_secs(1));
+    world.store_fails = false;
+    let asked = request(pair(2), 1, 1, 2, (5000, 6000), at_once(1_004, 5 * MS), 8 * MS);
+    world.ask(asked.clone());
+    world.settle();
+    let meters: Vec<u32> = world.store.values().map(|grant| grant.meter).collect();
+    assert_eq!(meters, [1, 1], "the one that is over could not be taken out of the store");
+    world.restart();
+    world.connect_all();
+    world.ask(asked.clone());
+    world.pass(2 * grace());
+    assert_eq!((world.state(pair(2)), world.store.len()), (Some(State::Admitted), 1));
+    let arrived = world.send(1, packet_of(&asked, 1, 2, world.verdicts[&pair(2)].dscp));
+    assert!(arrived.len() == 1 && arrived[0].1.dscp != 0, "{arrived:?}");
 }
 
 #[test]
