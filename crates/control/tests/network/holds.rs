@@ -188,6 +188,7 @@ impl Play {
         stored.sort_unstable();
         let served: Vec<_> = served.into_iter().map(|pair| (pair.0.to_bytes(), pair.1.to_bytes())).collect();
         assert_eq!(stored, served, "stored grants and admitted pairs");
+        self.stored_where_they_are(&report);
         let of_flows = |flow: &&FlowMod| flow.table.0 == 0 && flow.priority == 60_000;
         let rules: usize =
             self.world.switches.iter().map(|switch| switch.flows.iter().filter(of_flows).count()).sum();
@@ -205,6 +206,32 @@ impl Play {
             let wanted = if reserved > 0 { gate::class::CONTROL } else { gate::class::BEST_EFFORT };
             for (_, _, trace) in self.world.send(host, announcement(host)) {
                 assert!(trace.iter().skip(1).all(|(_, dscp)| *dscp == wanted), "{trace:?}");
+            }
+        }
+    }
+
+    /// What is stored of a flow says at which levels it is.
+    fn stored_where_they_are(&self, report: &control::report::Report) {
+        let network = &self.world.network;
+        for grant in self.world.store.values() {
+            let levels: BTreeMap<String, u8> = (0..network.links.len())
+                .flat_map(|index| {
+                    let link = &network.links[index];
+                    let ends = (network.node_name(link.from), network.node_name(link.to), link.number);
+                    let hop = grant.hops.iter().find(|hop| (&*hop.from, &*hop.to, hop.number) == ends);
+                    hop.map(|hop| (network.port_name(index), hop.level))
+                })
+                .collect();
+            for pair in &grant.pairs {
+                let digits = |octets: [u8; 16]| -> String {
+                    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+                };
+                let (writer, reader) = (digits(pair.writer), digits(pair.reader));
+                let found =
+                    report.pairs.iter().find(|pair| (&pair.writer, &pair.reader) == (&writer, &reader));
+                for hop in &found.expect("the pair is reported").hops {
+                    assert_eq!(levels.get(&hop.port), Some(&hop.level), "{}: {grant:?}", hop.port);
+                }
             }
         }
     }
