@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use udp::{Dscp, Received, Report, SocketOptions};
 
-use crate::namespace::alone;
+use crate::namespace::{alone, close};
 use crate::{NOTHING, V4, V6, bound, next, octets, pattern, to};
 
 #[test]
@@ -47,7 +47,7 @@ fn a_peer_that_comes_back_gets_the_next_datagram() {
             let there = bound(address, SocketOptions::default());
             let peer: SocketAddr = there.local();
             let sender = here.sender().connected(peer).unwrap();
-            drop(there);
+            close(there);
             // The kernel refuses every second call, because nobody was there for the datagram before.
             for _ in 0..5 {
                 sender.send(b"to nobody", &to(peer)).unwrap();

@@ -3,7 +3,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use udp::{Destination, MembershipFailure, Received, Socket, SocketOptions};
 
-use crate::namespace::{alone, ip, veth};
+use crate::namespace::{alone, close, ip, veth};
 use crate::{NOTHING, bound, octets, to, until_received};
 
 /// Family, group, another group, any port of any address.
@@ -33,6 +33,7 @@ fn cable() -> [u32; 2] {
     probe.join(GROUP.ip(), right).unwrap();
     let out = Destination { interface: left, ..to(GROUP) };
     until_received(&probe.sender(), &out, &probe.receiver());
+    close(probe);
     [left, right]
 }
 

@@ -1,6 +1,7 @@
 //! A network namespace for a test, with loopback up and multicast on it. It belongs to one thread and ends with it.
 use std::fs;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
@@ -86,8 +87,20 @@ pub(crate) fn wait_until_asleep(thread: nix::unistd::Pid) {
     }
 }
 
+/// Closes a socket for good: its port is free when this returns. Just to drop it is not enough if another test of this process
+/// is starting a child: until that one has become its program it has a copy of every socket.
+pub(crate) fn close(socket: udp::Socket) {
+    let _no_child = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(socket);
+}
+
+/// Held while this process has a child.
+static CHILDREN: Mutex<()> = Mutex::new(());
+
 fn run(program: &str, arguments: &str) {
+    let one_at_a_time = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     let output = Command::new(program).args(arguments.split(' ')).output().unwrap();
+    drop(one_at_a_time);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments}: {said}");
 }

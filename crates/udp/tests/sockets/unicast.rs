@@ -3,7 +3,7 @@ use std::time::SystemTime;
 
 use udp::{BindError, Destination, MAX_DATAGRAM, Received, Report, SendFailure, Socket, SocketOptions, Wait};
 
-use crate::namespace::{alone, connected, ip, veth};
+use crate::namespace::{alone, close, connected, ip, veth};
 use crate::{NOTHING, V4, V6, bound, next, octets, pattern, to, until_received};
 
 #[test]
@@ -119,7 +119,7 @@ fn a_taken_port_is_told() {
         assert!(matches!(error, BindError::Taken(_)), "{error}");
         // IPv6 is apart: one socket of each family may have the port.
         bound("[::]:7410", SocketOptions::default());
-        drop(first);
+        close(first);
         bound("0.0.0.0:7410", SocketOptions::default());
         let error = Socket::unicast("192.0.2.1:0".parse().unwrap(), &SocketOptions::default()).unwrap_err();
         assert!(matches!(error, BindError::NotLocal(_)), "{error}");
