@@ -123,4 +123,17 @@ mod tests {
             assert!(topic.wire_time() < bound && bound <= topic.limit, "{}: {bound}", topic.name);
         }
     }
+    #[test]
+    fn the_busy_network_has_the_same_flows_and_promises_all() {
+        let text = include_str!("../networks/busy.toml");
+        let busy = Network::parse("busy.toml", text, |_| Err(String::new())).unwrap();
+        let usual = Setting::new().unwrap().network;
+        let flows = |network: &Network| -> Vec<_> {
+            let shape =
+                |asked: &plan::Asked| (asked.name.clone(), asked.flow.largest_message, asked.flow.separation);
+            network.flows().iter().map(shape).collect()
+        };
+        assert_eq!(flows(&busy), flows(&usual));
+        assert!(busy.plan().flows.iter().all(|flow| flow.admitted));
+    }
 }
