@@ -136,21 +136,7 @@ impl<'t, P: Payload> Datagram<'t, P> {
                 self.timestamp(record.timestamp);
                 let len = payload.size();
                 let padding = len.wrapping_neg() % 4;
-                let header = DataHeader {
-                    reader_id: self.reader_id,
-                    writer_id: self.writer_id,
-                    sequence_number: record.number,
-                    inline_qos: (!inline_qos.is_empty()).then_some(inline_qos),
-                    kind: record.kind,
-                };
-                self.out.scratch(|bytes| {
-                    let start = encode::begin_data(bytes, &header);
-                    let body = bytes.len().saturating_sub(start + 4) + len + padding;
-                    // The limit of a datagram keeps this below 65,536.
-                    if let Some(field) = bytes.get_mut(start + 2..start + 4) {
-                        field.copy_from_slice(&(body as u16).to_le_bytes());
-                    }
-                });
+                self.begin_data(record, inline_qos, len + padding);
                 self.out.payload(payload.clone(), 0..len);
                 self.pad(padding);
             }
@@ -169,6 +155,15 @@ impl<'t, P: Payload> Datagram<'t, P> {
             return Added::Full;
         }
         self.timestamp(record.timestamp);
+        self.begin_data(record, inline_qos, PLACEHOLDER);
+        self.out.value(payload.clone());
+        self.empty = false;
+        self.len = self.out.len();
+        Added::Whole
+    }
+
+    /// Adds what stands before the payload of a DATA submessage, padding included of so many octets.
+    fn begin_data(&mut self, record: &Record, inline_qos: &[u8], payload: usize) {
         let header = DataHeader {
             reader_id: self.reader_id,
             writer_id: self.writer_id,
@@ -178,16 +173,12 @@ impl<'t, P: Payload> Datagram<'t, P> {
         };
         self.out.scratch(|bytes| {
             let start = encode::begin_data(bytes, &header);
-            let body = bytes.len().saturating_sub(start + 4) + PLACEHOLDER;
-            // Inline QoS is far below 65,536 octets.
+            let body = bytes.len().saturating_sub(start + 4) + payload;
+            // The limit of a datagram, and that of inline QoS, keep this below 65,536.
             if let Some(field) = bytes.get_mut(start + 2..start + 4) {
                 field.copy_from_slice(&(body as u16).to_le_bytes());
             }
         });
-        self.out.value(payload.clone());
-        self.empty = false;
-        self.len = self.out.len();
-        Added::Whole
     }
 
     /// Adds a DATA submessage of a slab, with what stands before it from `start` on. In a slab it is for every reader; what is sent
