@@ -45,6 +45,10 @@ struct task {
 #define SILENCE (300 * MILLISECOND)
 #define LAST 5
 
+/* What every octet of a sample is behind the first eight, which are its number where that has no place of its own. */
+#define FILLING 0x5a
+#define NUMBER 8
+
 static atomic_bool ends;
 
 static inline uint64_t now(void) {
@@ -271,13 +275,27 @@ struct counter {
   size_t size;
 };
 
-static inline void counter_add(struct counter *counter, uint64_t number, size_t size) {
+/* Whether a sample is as it was written. */
+static inline bool is_whole(const unsigned char *data, size_t size) {
+  uint64_t filled, word, wrong = 0;
+  size_t at = NUMBER;
+  memset(&filled, FILLING, sizeof filled);
+  for (; at + sizeof word <= size; at += sizeof word) {
+    memcpy(&word, data + at, sizeof word);
+    wrong |= word ^ filled;
+  }
+  for (; at < size; at++) wrong |= data[at] ^ FILLING;
+  return wrong == 0;
+}
+
+/* One more, with these octets. All of them are looked at, so that what it costs to have them here is measured. */
+static inline void counter_add(struct counter *counter, uint64_t number, const unsigned char *data, size_t size) {
   if (counter->first == 0) {
     counter->first = now();
     counter->processor = processor();
   }
   counter->count++;
-  counter->wrong += size != counter->size;
+  counter->wrong += size != counter->size || !is_whole(data, size);
   if (number > counter->greatest) counter->greatest = number;
   if (counter->count % 64 == 0) counter->last = now();
 }

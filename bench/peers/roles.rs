@@ -1,4 +1,5 @@
 //! What drivers in Rust do in each role, for a middleware that says how it writes and reads. Whoever reads does so on the main thread.
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ const EARLY: Duration = Duration::from_millis(1);
 /// A sample that was taken.
 pub(crate) trait Sample {
     fn number(&self) -> u64;
-    /// Octets of its data.
-    fn size(&self) -> usize;
+    /// Its data.
+    fn data(&self) -> Cow<'_, [u8]>;
 }
 
 pub(crate) trait Reader {
@@ -113,7 +114,7 @@ fn run<P: Peer>(task: &Task) -> Result<(), Wrong> {
             ready();
             until_silent(&ends, || {
                 reader.turn(&mut |sample| {
-                    counter.add(sample.number(), sample.size());
+                    counter.add(sample.number(), &sample.data());
                     Ok(())
                 })?;
                 counter.idle();

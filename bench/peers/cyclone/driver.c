@@ -71,7 +71,7 @@ static void sample(Message *message) {
     case PONG:
       if (dds_write(writer, message) != DDS_RETCODE_OK) fail("write: no room for an answer");
       break;
-    case SUB: counter_add(&counter, message->number, message->data._length); break;
+    case SUB: counter_add(&counter, message->number, message->data._buffer, message->data._length); break;
     case FIRST:
       if (!shouted) say("result {\"kind\":\"first\"}");
       shouted = true;
@@ -159,7 +159,7 @@ int main(int count, char **words) {
   watch_input();
   out.data._buffer = malloc(task.size);
   if (!out.data._buffer) fail("no memory");
-  memset(out.data._buffer, 0x5a, task.size);
+  memset(out.data._buffer, FILLING, task.size);
   out.data._length = out.data._maximum = (uint32_t)task.size;
   counter.size = task.size;
   trips_new(&trips, &task);

@@ -145,7 +145,7 @@ static void sample() {
     case PONG:
       if (!writer->write(&in)) fail("write: no room for an answer");
       break;
-    case SUB: counter_add(&counter, in.number, in.data.size()); break;
+    case SUB: counter_add(&counter, in.number, in.data.data(), in.data.size()); break;
     case FIRST:
       if (!shouted) say("result {\"kind\":\"first\"}");
       shouted = true;
@@ -221,7 +221,7 @@ int main(int count, char** words) {
   if (task.wake == SPIN) cannot("Fast DDS has no reader that spins");
   if (task.batched) cannot("Fast DDS does not batch without a flow controller");
   watch_input();
-  out.data.assign(task.size, 0x5a);
+  out.data.assign(task.size, FILLING);
   counter.size = task.size;
   trips_new(&trips, &task);
   fast::DomainParticipantQos qos = fast::PARTICIPANT_QOS_DEFAULT;

@@ -107,7 +107,7 @@ static bool write_place(uint64_t number) {
     __builtin_ia32_pause();
   }
   unsigned char *place = shared->ring.data[at % PLACES];
-  memset(place, 0x5a, task.size);
+  memset(place, FILLING, task.size);
   memcpy(place, &number, sizeof number);
   atomic_store_explicit(&shared->ring.written, at + 1, memory_order_release);
   return true;
@@ -124,7 +124,7 @@ static void sub(void) {
       memcpy(&number, place, sizeof number);
       memcpy(own, place, task.size);
       atomic_store_explicit(&shared->ring.taken, ++at, memory_order_release);
-      counter_add(&counter, number, task.size);
+      counter_add(&counter, number, own, task.size);
     }
     counter_idle(&counter);
     __builtin_ia32_pause();
@@ -140,7 +140,7 @@ int main(int count, char **words) {
   watch_input();
   own = malloc(task.size);
   if (!own) fail("no memory");
-  memset(own, 0x5a, task.size);
+  memset(own, FILLING, task.size);
   map(task.role == PONG || task.role == SUB || task.role == EARLY);
   switch (task.role) {
     case PING: ping(); break;

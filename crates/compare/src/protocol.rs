@@ -28,7 +28,7 @@ pub(crate) enum Said {
     RoundTrips { count: u64, stalls: u64, times: Times, used: Used },
     /// Samples that were written, and the time until all of them were acknowledged.
     Written { count: u64, refused: u64, time: u64, used: Used },
-    /// Samples that were taken, the time from the first to the last in nanoseconds; `wrong` had another size.
+    /// Samples that were taken, the time from the first to the last in nanoseconds; `wrong` were not as they had been written.
     Taken { count: u64, greatest: u64, wrong: u64, time: u64, used: Used },
     /// The side that answers has ended.
     Answered { used: Used },

@@ -74,6 +74,16 @@ impl Map {
         let _ = at;
     }
 
+    /// Takes memory for the first `len` octets now, and not when they are touched for the first time, as far as the system can do that.
+    pub(crate) fn take_memory(&self, len: usize) {
+        if !self.holds(0, len) {
+            return;
+        }
+        let advice = if self.writable { libc::MADV_POPULATE_WRITE } else { libc::MADV_POPULATE_READ };
+        // SAFETY: inside of the mapping, of which no octet is changed. Whatever it says, the octets can be used as before.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), len, advice) };
+    }
+
     /// The octets of a writable mapping at `at`; `None` if they are not all inside, or may not be written.
     ///
     /// # Safety

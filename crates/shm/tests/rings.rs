@@ -1,7 +1,9 @@
 //! Messages arrive once, whole and in order, however they lie in the ring; and nothing of it takes memory from the heap.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::collections::VecDeque;
+use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -224,4 +226,22 @@ fn nothing_is_taken_from_the_heap() {
         }
     });
     assert_eq!(usage.count, 0);
+}
+
+#[test]
+fn memory_of_the_part_in_use_can_be_taken_before_it_is_used() {
+    let [one, other] = [1, 2].map(|nonce| Segment::new(nonce, MIN_CAPACITY).unwrap());
+    let files = [&one, &other].map(|segment| File::from(segment.file().try_clone_to_owned().unwrap()));
+    let taken = || files.each_ref().map(|file| file.metadata().unwrap().blocks() * 512);
+    let before = taken();
+    let window = Window::open(other.file(), 2).unwrap();
+    let (mut producer, _consumer) = join(one, window);
+    producer.take_memory();
+    let after = taken();
+    for (before, after) in before.iter().zip(after) {
+        let part = MIN_CAPACITY as u64 / 8;
+        assert!(before + part <= after && after < MIN_CAPACITY as u64, "{before} {after}");
+    }
+    producer.copy(&[7; 100]).unwrap();
+    assert_eq!(taken(), after);
 }

@@ -3,6 +3,7 @@
 mod measure;
 mod roles;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use dust_dds::domain::domain_participant::DomainParticipant;
@@ -21,7 +22,7 @@ use dust_dds::subscription::data_reader::DataReader;
 use dust_dds::topic_definition::topic::Topic;
 use dust_dds::wait_set::{Condition, WaitSet};
 
-use measure::{Role, Task, Wake, Wrong};
+use measure::{FILLING, Role, Task, Wake, Wrong};
 use roles::LOOK;
 
 #[derive(DdsType, Clone)]
@@ -95,7 +96,7 @@ impl roles::Peer for Peer {
         let writer = publisher
             .create_datawriter(&self.topic(topic)?, QosKind::Specific(qos), NO_LISTENER, NO_STATUS)
             .map_err(said)?;
-        Ok(Writer { writer, message: Message { number: 0, data: vec![0x5a; self.size] } })
+        Ok(Writer { writer, message: Message { number: 0, data: vec![FILLING; self.size] } })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -178,7 +179,7 @@ impl roles::Sample for Message {
         u64::from(self.number)
     }
 
-    fn size(&self) -> usize {
-        self.data.len()
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.data)
     }
 }

@@ -3,6 +3,7 @@
 mod measure;
 mod roles;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use iceoryx2::port::backpressure_strategy::BackpressureStrategy;
@@ -14,7 +15,7 @@ use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::event::PortFactory as Events;
 use iceoryx2::service::port_factory::publish_subscribe::PortFactory as Samples;
 
-use measure::{Role, Task, Wake, Wrong};
+use measure::{FILLING, Role, Task, Wake, Wrong};
 use roles::LOOK;
 
 /// What it leaves after a process was killed goes with this folder.
@@ -78,7 +79,7 @@ impl roles::Peer for Peer {
             .backpressure_strategy(BackpressureStrategy::RetryUntilDelivered)
             .create()?;
         let notifier = self.events(topic)?.map(|events| events.notifier_builder().create()).transpose()?;
-        Ok(Writer { publisher, samples, notifier, data: vec![0x5a; self.size] })
+        Ok(Writer { publisher, samples, notifier, data: vec![FILLING; self.size] })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -139,8 +140,8 @@ impl roles::Sample for Sample {
         self.0.payload().first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
     }
 
-    fn size(&self) -> usize {
-        self.0.payload().len()
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.0.payload())
     }
 }
 

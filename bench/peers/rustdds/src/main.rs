@@ -3,6 +3,7 @@
 mod measure;
 mod roles;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use mio::{Events, Interest, Poll, Token};
@@ -14,7 +15,7 @@ use rustdds::{
 };
 use serde::{Deserialize, Serialize};
 
-use measure::{MEETING, Role, Task, Wake, Wrong};
+use measure::{FILLING, MEETING, Role, Task, Wake, Wrong};
 use roles::LOOK;
 
 #[derive(Serialize, Deserialize, Clone)]
@@ -73,7 +74,7 @@ impl roles::Peer for Peer {
     fn writer(&self, topic: &str) -> Result<Writer, Wrong> {
         let publisher = self.participant.create_publisher(&self.qos)?;
         let writer = publisher.create_datawriter_no_key_cdr(&self.topic(topic)?, Some(self.qos.clone()))?;
-        Ok(Writer { writer, message: Message { number: 0, data: vec![0x5a; self.size] } })
+        Ok(Writer { writer, message: Message { number: 0, data: vec![FILLING; self.size] } })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -145,7 +146,7 @@ impl roles::Sample for Message {
         u64::from(self.number)
     }
 
-    fn size(&self) -> usize {
-        self.data.len()
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.data)
     }
 }

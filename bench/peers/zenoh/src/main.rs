@@ -3,6 +3,7 @@
 mod measure;
 mod roles;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use zenoh::bytes::ZBytes;
@@ -11,7 +12,7 @@ use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
 use zenoh::{Config, Session, Wait as _};
 
-use measure::{Role, Task, Wake, Wrong};
+use measure::{FILLING, Role, Task, Wake, Wrong};
 use roles::LOOK;
 
 const ADDRESS: &str = r#"["tcp/127.0.0.1:7447"]"#;
@@ -61,7 +62,7 @@ impl roles::Peer for Peer {
             .congestion_control(CongestionControl::Block)
             .express(!self.batched)
             .wait()?;
-        Ok(Writer { publisher, data: vec![0x5a; self.size] })
+        Ok(Writer { publisher, data: vec![FILLING; self.size] })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -108,8 +109,8 @@ impl roles::Sample for Sample {
         self.0.to_bytes().first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
     }
 
-    fn size(&self) -> usize {
-        self.0.len()
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.0.to_bytes()
     }
 }
 

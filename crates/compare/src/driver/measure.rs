@@ -57,6 +57,9 @@ pub(crate) struct Task {
     pub(crate) batched: bool,
 }
 
+/// What every octet of a sample is behind the first eight, which are its number where that has no place of its own.
+pub(crate) const FILLING: u8 = 0x5a;
+const NUMBER: usize = 8;
 /// Longest time to find the other side.
 pub(crate) const MEETING: Duration = Duration::from_secs(10);
 /// From the match to the first sample: what discovery has under way is over then.
@@ -348,13 +351,13 @@ impl Counter {
         Self { count: 0, told: 0, greatest: 0, wrong: 0, size: task.size, first: None, last: Instant::now() }
     }
 
-    /// One more, with so many octets.
-    pub(crate) fn add(&mut self, number: u64, size: usize) {
+    /// One more, with these octets. All of them are looked at, so that what it costs to have them here is measured.
+    pub(crate) fn add(&mut self, number: u64, data: &[u8]) {
         if self.first.is_none() {
             self.first = Some((Instant::now(), processor()));
         }
         self.count += 1;
-        self.wrong += u64::from(size != self.size);
+        self.wrong += u64::from(data.len() != self.size || !is_whole(data));
         self.greatest = self.greatest.max(number);
         // As above; the end of a burst is seen by `idle`.
         if self.count.is_multiple_of(64) {
@@ -391,6 +394,12 @@ impl Counter {
     }
 }
 
+/// Whether a sample is as it was written.
+fn is_whole(data: &[u8]) -> bool {
+    data.get(NUMBER..)
+        .is_some_and(|filled| filled.iter().fold(0, |wrong, octet| wrong | (octet ^ FILLING)) == 0)
+}
+
 /// Waits for the end of a driver that counts: until it is wished for and nothing comes any more. `count` says how many came.
 pub(crate) fn until_silent(
     ends: &AtomicBool,
@@ -419,4 +428,28 @@ pub(crate) fn answered() {
         processor(),
         memory()
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_that_is_not_as_it_was_written_is_counted() {
+        let task = Task::parse(&["sub".into(), "size=100".into()]).unwrap_or_else(|wrong| panic!("{wrong}"));
+        let mut counter = Counter::new(&task);
+        let mut data = vec![FILLING; 100];
+        data[..NUMBER].fill(7);
+        counter.add(7, &data);
+        assert_eq!((counter.count, counter.greatest, counter.wrong), (1, 7, 0));
+        for at in NUMBER..100 {
+            data[at] ^= 1;
+            counter.add(8, &data);
+            data[at] ^= 1;
+        }
+        assert_eq!(counter.wrong, 92);
+        counter.add(9, &data[..99]);
+        counter.add(9, &[]);
+        assert_eq!((counter.count, counter.wrong), (95, 94));
+    }
 }

@@ -1,4 +1,5 @@
 //! The drivers of this program: what a process does that is measured. Drivers of other middleware are in the folder `bench/peers`.
+mod loaned;
 mod measure;
 mod ours;
 mod raw;

@@ -12,15 +12,16 @@ use dds::{
     Duration, NO_STATUS, QosKind, ReturnCode, States, StatusMask, Topic, WaitSet,
 };
 
+use super::loaned::{self, Octets};
 use super::measure::{
-    CALM, Counter, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, end_of_input, first,
-    publish, ready, until_silent,
+    CALM, Counter, FILLING, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, end_of_input,
+    first, publish, ready, until_silent,
 };
 
 /// The same type as all others have.
 #[derive(DdsType, Clone, Default, Debug)]
 #[dds(final)]
-struct Message {
+pub(super) struct Message {
     number: u32,
     data: Vec<u8>,
 }
@@ -35,9 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 const EARLY: std::time::Duration = std::time::Duration::from_millis(1);
 /// Most samples that are taken at once.
-const AT_ONCE: usize = 256;
-/// Samples of the greatest size that a history holds, at least.
-const SAMPLES: usize = 16;
+pub(super) const AT_ONCE: usize = 256;
+/// Samples of the size in question that a history holds, at least: as many as other drivers have room for.
+const SAMPLES: usize = 256;
 
 /// Does what it is asked.
 pub(crate) fn run(task: &Task) -> Result<(), Wrong> {
@@ -126,10 +127,26 @@ impl Place {
 }
 
 /// What is done with each sample that is taken.
-trait Take: Send + 'static {
-    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong>;
+pub(super) trait Take: Send + 'static {
+    /// Takes samples, [`AT_ONCE`] at most, and says how many; `sample` is memory for one.
+    fn take(&mut self, reader: &DataReader<Message>, sample: &mut Message) -> Result<usize, Wrong>;
     /// All that was there was taken.
     fn idle(&mut self) {}
+}
+
+/// Takes samples, and does something with each.
+fn each(
+    reader: &DataReader<Message>,
+    sample: &mut Message,
+    mut act: impl FnMut(&mut Message) -> Result<(), Wrong>,
+) -> Result<usize, Wrong> {
+    let mut wrong = None;
+    let taken = reader.take_each(AT_ONCE, sample, |sample, info| {
+        if info.valid_data && wrong.is_none() {
+            wrong = act(sample).err();
+        }
+    })?;
+    wrong.map_or(Ok(taken), Err)
 }
 
 /// Takes what has come, from a listener or from the main thread.
@@ -142,18 +159,10 @@ impl<A: Take> Taker<A> {
 
     fn take(&self, reader: &DataReader<Message>) -> Result<(), Wrong> {
         let (act, sample) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut wrong = None;
-        let mut taken = AT_ONCE;
         // Who finds fewer is told of the next ones.
-        while taken == AT_ONCE && wrong.is_none() {
-            taken = reader.take_each(AT_ONCE, sample, |sample, info| {
-                if info.valid_data && wrong.is_none() {
-                    wrong = act.sample(sample).err();
-                }
-            })?;
-        }
+        while act.take(reader, sample)? == AT_ONCE {}
         act.idle();
-        wrong.map_or(Ok(()), Err)
+        Ok(())
     }
 }
 
@@ -240,11 +249,11 @@ impl Back {
 }
 
 impl Take for Back {
-    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
-        match self.trips.back(u64::from(sample.number)) {
+    fn take(&mut self, reader: &DataReader<Message>, sample: &mut Message) -> Result<usize, Wrong> {
+        each(reader, sample, |sample| match self.trips.back(u64::from(sample.number)) {
             Some(next) => self.write(next),
             None => Ok(()),
-        }
+        })
     }
 }
 
@@ -252,7 +261,7 @@ fn ping(task: &Task) -> Result<(), Wrong> {
     let place = Place::new(task)?;
     let writer = place.writer("PING")?;
     let trips = RoundTrips::new(task);
-    let message = Message { number: 0, data: vec![0x5a; task.size] };
+    let message = Message { number: 0, data: vec![FILLING; task.size] };
     let back = Back { trips: trips.clone(), writer: writer.clone(), message };
     let (taker, mut taking) = arrange(&place, task, "PONG", back)?;
     let ends = end_of_input();
@@ -279,9 +288,11 @@ fn ping(task: &Task) -> Result<(), Wrong> {
 struct Echo(DataWriter<Message>);
 
 impl Take for Echo {
-    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
-        self.0.write(sample)?;
-        Ok(())
+    fn take(&mut self, reader: &DataReader<Message>, sample: &mut Message) -> Result<usize, Wrong> {
+        each(reader, sample, |sample| {
+            self.0.write(sample)?;
+            Ok(())
+        })
     }
 }
 
@@ -307,9 +318,12 @@ fn write(task: &Task) -> Result<(), Wrong> {
     let writer = place.writer("LOAD")?;
     let ends = end_of_input();
     meet(&place, || !writer.get_matched_subscriptions().is_empty())?;
-    let mut message = Message { number: 0, data: vec![0x5a; task.size] };
+    let mut message = Message { number: 0, data: vec![FILLING; task.size] };
     let write = |count| {
         message.number = u32::try_from(count)?;
+        if task.memory {
+            return loaned::write(&writer, message.number, &message.data);
+        }
         match writer.write(&message) {
             Ok(_) => Ok(true),
             Err(error) if error.code == ReturnCode::Timeout => Ok(false),
@@ -324,9 +338,11 @@ fn write(task: &Task) -> Result<(), Wrong> {
 }
 
 impl Take for Counter {
-    fn sample(&mut self, sample: &mut Message) -> Result<(), Wrong> {
-        self.add(u64::from(sample.number), sample.data.len());
-        Ok(())
+    fn take(&mut self, reader: &DataReader<Message>, sample: &mut Message) -> Result<usize, Wrong> {
+        each(reader, sample, |sample| {
+            self.add(u64::from(sample.number), &sample.data);
+            Ok(())
+        })
     }
 
     fn idle(&mut self) {
@@ -335,15 +351,24 @@ impl Take for Counter {
 }
 
 fn read(task: &Task) -> Result<(), Wrong> {
+    let counter = Counter::new(task);
+    if task.memory {
+        count(task, Octets::new(counter), |octets| &octets.counter)
+    } else {
+        count(task, counter, |counter| counter)
+    }
+}
+
+fn count<A: Take>(task: &Task, act: A, counter: impl Fn(&A) -> &Counter) -> Result<(), Wrong> {
     let place = Place::new(task)?;
-    let (taker, mut taking) = arrange(&place, task, "LOAD", Counter::new(task))?;
+    let (taker, mut taking) = arrange(&place, task, "LOAD", act)?;
     let ends = end_of_input();
     ready();
     until_silent(&ends, || {
         taking.turn(&taker)?;
-        Ok(taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.count())
+        Ok(counter(&taker.0.lock().unwrap_or_else(PoisonError::into_inner).0).count())
     })?;
-    taker.0.lock().unwrap_or_else(PoisonError::into_inner).0.say();
+    counter(&taker.0.lock().unwrap_or_else(PoisonError::into_inner).0).say();
     Ok(())
 }
 
@@ -351,7 +376,7 @@ fn early(task: &Task) -> Result<(), Wrong> {
     let place = Place::new(task)?;
     let writer = place.writer("LOAD")?;
     let ends: Arc<AtomicBool> = end_of_input();
-    let mut message = Message { number: 0, data: vec![0x5a; task.size] };
+    let mut message = Message { number: 0, data: vec![FILLING; task.size] };
     ready();
     while !ends.load(Ordering::Acquire) {
         writer.write(&message)?;
@@ -365,11 +390,13 @@ fn early(task: &Task) -> Result<(), Wrong> {
 struct Shout(bool);
 
 impl Take for Shout {
-    fn sample(&mut self, _: &mut Message) -> Result<(), Wrong> {
-        if !std::mem::replace(&mut self.0, true) {
-            first();
-        }
-        Ok(())
+    fn take(&mut self, reader: &DataReader<Message>, sample: &mut Message) -> Result<usize, Wrong> {
+        each(reader, sample, |_| {
+            if !std::mem::replace(&mut self.0, true) {
+                first();
+            }
+            Ok(())
+        })
     }
 }
 

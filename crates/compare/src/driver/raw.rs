@@ -12,8 +12,8 @@ use nix::sys::socket::{
 };
 
 use super::measure::{
-    Counter, Role, RoundTrips, Task, Wake, Wrong, answered, at_end, cannot, end_of_input, first, publish,
-    ready, until_silent,
+    Counter, FILLING, Role, RoundTrips, Task, Wake, Wrong, answered, at_end, cannot, end_of_input, first,
+    publish, ready, until_silent,
 };
 
 /// How datagrams leave and are read.
@@ -122,7 +122,7 @@ fn ping(task: &Task) -> Result<(), Wrong> {
     socket.set_nonblocking(task.wake == Wake::Spin)?;
     let ends = end_of_input();
     let trips = RoundTrips::new(task);
-    let mut data = vec![0x5a; task.size];
+    let mut data = vec![FILLING; task.size];
     let mut next = Some(trips.begin());
     while let Some(now) = next {
         number(&mut data, now);
@@ -154,7 +154,7 @@ fn pong(task: &Task) -> Result<(), Wrong> {
 }
 
 fn write_one(task: &Task, socket: &UdpSocket) -> Result<(), Wrong> {
-    let mut data = vec![0x5a; task.size];
+    let mut data = vec![FILLING; task.size];
     let write = |count| {
         number(&mut data, count);
         full(socket.send(&data).map(|_| ()))
@@ -176,7 +176,7 @@ fn full(sent: std::io::Result<()>) -> Result<bool, Wrong> {
 fn write_many(task: &Task, socket: &UdpSocket) -> Result<(), Wrong> {
     let mut headers = MultiHeaders::<()>::preallocate(MANY, None);
     let mut waiting = Vec::with_capacity(MANY);
-    let mut data = vec![vec![0x5a; task.size]; MANY];
+    let mut data = vec![vec![FILLING; task.size]; MANY];
     let fd = socket.as_raw_fd();
     let write = |count| {
         waiting.push(count);
@@ -202,7 +202,7 @@ fn write_many(task: &Task, socket: &UdpSocket) -> Result<(), Wrong> {
 fn write_trains(task: &Task, socket: &UdpSocket) -> Result<(), Wrong> {
     let segments = (TRAIN / task.size).min(SEGMENTS);
     let segment = u16::try_from(task.size)?;
-    let mut train = vec![0x5a; task.size * segments];
+    let mut train = vec![FILLING; task.size * segments];
     let mut filled = 0;
     let fd = socket.as_raw_fd();
     let write = |count| {
@@ -246,7 +246,7 @@ fn read_one(socket: &UdpSocket, task: &Task, ends: &AtomicBool, counter: &mut Co
     until_silent(ends, || {
         loop {
             match socket.recv(&mut data) {
-                Ok(octets) => counter.add(number_of(&data), octets),
+                Ok(octets) => counter.add(number_of(&data), data.get(..octets).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             }
@@ -275,7 +275,7 @@ fn read_many(socket: &UdpSocket, task: &Task, ends: &AtomicBool, counter: &mut C
                 Err(error) => return Err(error.into()),
             };
             for (octets, data) in sizes.iter().zip(&data) {
-                counter.add(number_of(data), *octets);
+                counter.add(number_of(data), data.get(..*octets).unwrap_or_default());
             }
         }
         counter.idle();
@@ -303,7 +303,7 @@ fn read_trains(socket: &UdpSocket, ends: &AtomicBool, counter: &mut Counter) -> 
                     Err(error) => return Err(error.into()),
                 };
             for sample in data.get(..octets).unwrap_or_default().chunks(segment.max(1)) {
-                counter.add(number_of(sample), sample.len());
+                counter.add(number_of(sample), sample);
             }
         }
         counter.idle();
@@ -317,7 +317,7 @@ fn early() -> Result<(), Wrong> {
     let ends = end_of_input();
     ready();
     while !ends.load(Ordering::Acquire) {
-        match socket.send(&[0x5a; 64]) {
+        match socket.send(&[FILLING; 64]) {
             Err(error) if error.kind() != ErrorKind::ConnectionRefused => return Err(error.into()),
             _ => std::thread::sleep(EARLY),
         }

@@ -349,7 +349,12 @@ impl Encounters<'_> {
         self.next_number = self.next_number.wrapping_add(1);
         let Some(number) = NonZeroU32::new(self.next_number) else { return };
         let Given { window, bell, chunks } = given;
-        self.links.add(Arc::new(Link::new(number, prefix, join(segment, window), bell, chunks)));
+        let ends = join(segment, window);
+        if !self.links.config.spin.is_zero() {
+            // Who looks all the time does so for microseconds.
+            ends.0.take_memory();
+        }
+        self.links.add(Arc::new(Link::new(number, prefix, ends, bell, chunks)));
         self.links.reasons().remove(&prefix);
         if let Some(conversation) = self.conversations.get_mut(place) {
             conversation.state = State::Linked { prefix, number };
