@@ -63,7 +63,7 @@ pub(crate) const RECIPES: [Recipe; 7] = [
     },
     Recipe {
         name: "fastdds",
-        about: "eProsima Fast DDS, from Debian, UDP",
+        about: "eProsima Fast DDS, from Debian",
         scope: Scope::All,
         files: in_c!("fastdds": "build" "driver.cpp"),
     },
