@@ -69,7 +69,7 @@ pub(crate) const RECIPES: [Recipe; 7] = [
     },
     Recipe { name: "rustdds", about: "RustDDS 0.15.1", scope: Scope::All, files: in_rust!("rustdds") },
     Recipe { name: "dust_dds", about: "Dust DDS 0.16.0", scope: Scope::All, files: in_rust!("dust_dds") },
-    Recipe { name: "zenoh", about: "zenoh 1.10.2, TCP", scope: Scope::All, files: in_rust!("zenoh") },
+    Recipe { name: "zenoh", about: "zenoh 1.10.2", scope: Scope::All, files: in_rust!("zenoh") },
     Recipe { name: "iceoryx2", about: "iceoryx2 0.10.0", scope: Scope::Memory, files: in_rust!("iceoryx2") },
 ];
 

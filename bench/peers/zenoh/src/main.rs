@@ -1,4 +1,5 @@
-//! zenoh as a driver: two peers with a TCP connection, whose address both know, so that a start has no scouting in it.
+//! zenoh as a driver: two peers with a TCP connection, whose address both know, so that a start has no scouting in it. Through shared memory
+//! the connection has only the places of samples, which are loaned and written in place.
 #[allow(dead_code, reason = "drivers use different parts of it")]
 mod measure;
 mod roles;
@@ -10,11 +11,14 @@ use zenoh::bytes::ZBytes;
 use zenoh::handlers::FifoChannelHandler;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
+use zenoh::shm::{BlockOn, GarbageCollect, PosixShmProviderBackend, ShmProvider, ShmProviderBuilder};
 use zenoh::{Config, Session, Wait as _};
 
 use measure::{FILLING, Role, Task, Wake, Wrong};
 use roles::LOOK;
 
+/// Samples that wait for a reader in shared memory, at most.
+const WAITING: usize = 256;
 const ADDRESS: &str = r#"["tcp/127.0.0.1:7447"]"#;
 
 fn main() -> ExitCode {
@@ -25,6 +29,7 @@ struct Peer {
     session: Session,
     size: usize,
     batched: bool,
+    memory: bool,
 }
 
 impl roles::Peer for Peer {
@@ -33,7 +38,6 @@ impl roles::Peer for Peer {
 
     fn refusal(task: &Task) -> Option<&'static str> {
         match (task.wake, task.role) {
-            _ if task.memory => Some("this driver uses zenoh's TCP alone"),
             (Wake::Spin, _) => Some("zenoh has no reader that spins"),
             (Wake::Listener, Role::Ping | Role::Pong) => {
                 Some("this driver uses channels, not callbacks: see the row of WaitSets")
@@ -45,6 +49,7 @@ impl roles::Peer for Peer {
     fn new(task: &Task) -> Result<Self, Wrong> {
         let mut config = Config::default();
         config.insert_json5("scouting/multicast/enabled", "false")?;
+        config.insert_json5("transport/shared_memory/enabled", if task.memory { "true" } else { "false" })?;
         // The side that is started first listens.
         if matches!(task.role, Role::Pong | Role::Sub | Role::Early) {
             config.insert_json5("listen/endpoints", ADDRESS)?;
@@ -52,7 +57,7 @@ impl roles::Peer for Peer {
             config.insert_json5("listen/endpoints", "[]")?;
             config.insert_json5("connect/endpoints", ADDRESS)?;
         }
-        Ok(Self { session: zenoh::open(config).wait()?, size: task.size, batched: task.batched })
+        Ok(Self { session: zenoh::open(config).wait()?, size: task.size, batched: task.batched, memory: task.memory })
     }
 
     fn writer(&self, topic: &str) -> Result<Writer, Wrong> {
@@ -62,7 +67,10 @@ impl roles::Peer for Peer {
             .congestion_control(CongestionControl::Block)
             .express(!self.batched)
             .wait()?;
-        Ok(Writer { publisher, data: vec![FILLING; self.size] })
+        let places = self.size.saturating_mul(WAITING).next_power_of_two();
+        let memory =
+            self.memory.then(|| ShmProviderBuilder::default_backend(places).wait()).transpose()?;
+        Ok(Writer { publisher, memory, data: vec![FILLING; self.size] })
     }
 
     fn reader(&self, topic: &str) -> Result<Reader, Wrong> {
@@ -72,6 +80,7 @@ impl roles::Peer for Peer {
 
 struct Writer {
     publisher: Publisher<'static>,
+    memory: Option<ShmProvider<PosixShmProviderBackend>>,
     data: Vec<u8>,
 }
 
@@ -86,7 +95,13 @@ impl roles::Writer for Writer {
         if let Some(place) = self.data.first_chunk_mut() {
             *place = number.to_le_bytes();
         }
-        self.publisher.put(self.data.as_slice()).wait()?;
+        let Some(memory) = &self.memory else {
+            self.publisher.put(self.data.as_slice()).wait()?;
+            return Ok(true);
+        };
+        let mut sample = memory.alloc(self.data.len()).with_policy::<BlockOn<GarbageCollect>>().wait()?;
+        sample.copy_from_slice(&self.data);
+        self.publisher.put(sample).wait()?;
         Ok(true)
     }
 
