@@ -215,7 +215,9 @@ fn measure(
         (Kind::Rate, Said::Written { count: written, used, .. }) => match other.result(SPARE, stopped)? {
             Said::Taken { count, greatest, wrong, time, used: reader } => {
                 if wrong > 0 {
-                    return Err(Why::Failed(format!("{wrong} samples of {count} were not as they had been written")));
+                    return Err(Why::Failed(format!(
+                        "{wrong} samples of {count} were not as they had been written"
+                    )));
                 }
                 if count < 2 || time == 0 || count > written || greatest >= written.max(1) {
                     return Err(Why::Failed(format!(
