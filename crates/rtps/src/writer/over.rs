@@ -3,8 +3,8 @@
 use wire::message::encode::HEARTBEAT_LEN;
 use wire::{Duration, Now, SequenceNumber, Timestamp};
 
+use super::fresh::fits;
 use super::history::DATAGRAM_COST;
-use super::send::fits;
 use super::single::awaits;
 use super::{Writer, assemble};
 use crate::Payload;

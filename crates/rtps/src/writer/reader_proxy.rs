@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 use wire::message::AckNack;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
-use super::MatchedReader;
 use super::history::DATAGRAM_COST;
 use crate::count::Count;
 use crate::path::Path;
@@ -13,6 +12,23 @@ use crate::path::Path;
 pub(crate) const REPAIR_INTERVAL: Duration = Duration::from_millis(10);
 /// Samples whose missing fragments are remembered at a time.
 const FRAGMENTED_REQUESTS: usize = 8;
+
+/// A reader that a writer is matched with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MatchedReader {
+    /// The reader's name.
+    pub guid: Guid,
+    /// It acknowledges and asks for what is missing.
+    pub reliable: bool,
+    /// It wants the changes that are held already (TRANSIENT_LOCAL on both sides).
+    pub wants_history: bool,
+    /// Fresh changes go along each of these.
+    pub paths: Vec<Path>,
+    /// Repairs and what else is for it alone go here, if fresh changes go to a group or along a flow; otherwise along `paths`.
+    pub direct: Option<Path>,
+    /// Octets that its socket can hold, if it said so.
+    pub receive_buffer: Option<u32>,
+}
 
 #[derive(Debug)]
 pub(crate) struct ReaderProxy {

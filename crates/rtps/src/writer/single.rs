@@ -3,9 +3,9 @@ use wire::message::encode::HEARTBEAT_LEN;
 use wire::{Instant, SequenceNumber};
 
 use super::Writer;
+use super::fresh::fits;
 use super::history::DATAGRAM_COST;
 use super::reader_proxy::ReaderProxy;
-use super::send::fits;
 use crate::Payload;
 use crate::transmit::Transmit;
 

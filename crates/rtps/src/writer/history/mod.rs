@@ -2,100 +2,26 @@
 //!
 //! A slab is one datagram in the making: message header, then INFO_TS and DATA submessages. It is filled by the
 //! writer alone, closed when it leaves or when somebody refers to it, and shared from then on.
+mod over;
+mod record;
+
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use wire::message::encode::{self, DataHeader, HEARTBEAT_LEN, INFO_TIMESTAMP_LEN};
-use wire::message::{Header, Heartbeat, PayloadKind};
-use wire::{EntityId, GuidPrefix, SequenceNumber, Timestamp};
+use wire::message::{Header, Heartbeat};
+use wire::{EntityId, GuidPrefix, SequenceNumber};
 
 use crate::Payload;
 use crate::slab::{SlabPool, capacity_for};
+pub(crate) use record::{Entry, Large, Place, Record, Slab, Source};
 
 /// What a datagram costs a receive buffer beside its octets: the kernel charges its own bookkeeping too.
 pub(crate) const DATAGRAM_COST: u64 = 768;
 
 /// Where the first DATA of a datagram begins, if its time is told before it.
 const DATA_AT: usize = Header::LEN + INFO_TIMESTAMP_LEN;
-
-/// A change that is still held.
-#[derive(Debug)]
-pub(crate) struct Record {
-    pub(crate) number: SequenceNumber,
-    pub(crate) timestamp: Option<Timestamp>,
-    pub(crate) kind: PayloadKind,
-    /// What all changes before this one cost a receive buffer, in octets.
-    pub(crate) offset: u64,
-    pub(crate) place: Place,
-}
-
-impl Record {
-    /// The slab that it is in, if it is in one.
-    pub(crate) const fn slab(&self) -> Option<u64> {
-        match self.place {
-            Place::Slab { slab, .. } => Some(slab),
-            Place::Large(_) | Place::Removed => None,
-        }
-    }
-}
-
-/// Where the octets of a change are.
-#[derive(Debug, Clone)]
-pub(crate) enum Place {
-    /// Removed; the entry goes with the next sweep.
-    Removed,
-    /// A DATA submessage at `data` in a slab, its payload at `payload` inside it.
-    Slab { slab: u64, data: Range<u32>, payload: Range<u32>, own_timestamp: bool },
-    /// A large sample by its handle's number.
-    Large(u64),
-}
-
-/// A large sample.
-#[derive(Debug)]
-pub(crate) struct Large<P> {
-    pub(crate) payload: P,
-    pub(crate) inline_qos: Vec<u8>,
-    /// Octets of a fragment, or 0 if the sample fits a datagram whole.
-    pub(crate) fragment_size: u32,
-}
-
-#[derive(Debug)]
-pub(crate) struct Slab {
-    pub(crate) bytes: Arc<Vec<u8>>,
-    /// Octets of header, INFO_TS and DATA; a HEARTBEAT may follow.
-    pub(crate) end: usize,
-    pub(crate) last: SequenceNumber,
-    /// The timestamp that holds at `end`.
-    timestamp: Option<Timestamp>,
-    live: u32,
-    live_bytes: usize,
-}
-
-/// Where a payload can be taken from.
-#[derive(Debug)]
-pub(crate) enum Source<'a, P> {
-    Slab(&'a Arc<Vec<u8>>, Range<usize>),
-    Handle(&'a P),
-}
-
-impl<P: Payload> Source<'_, P> {
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Slab(_, range) => range.len(),
-            Self::Handle(payload) => payload.size(),
-        }
-    }
-}
-
-/// What a write brings, apart from its payload.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry<'a> {
-    pub(crate) kind: PayloadKind,
-    pub(crate) inline_qos: Option<&'a [u8]>,
-    pub(crate) timestamp: Option<Timestamp>,
-}
 
 #[derive(Debug)]
 pub(crate) struct History<P> {
@@ -306,80 +232,6 @@ impl<P: Payload> History<P> {
     /// What all changes so far cost a receive buffer.
     pub(crate) const fn end(&self) -> u64 {
         self.end_offset
-    }
-
-    /// Octets of a datagram with one sample of `len` octets, without inline QoS and HEARTBEAT.
-    pub(crate) const fn len_over(&self, len: usize) -> usize {
-        Header::LEN + INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN + len.next_multiple_of(4)
-    }
-
-    /// The capacity of a slab of its own for a sample of `len` octets, if [`History::write_over`] may have one of just that: there is only one
-    /// change, in a slab that nobody else holds.
-    #[inline]
-    pub(crate) fn capacity_over(&self, len: usize) -> Option<usize> {
-        let entry = Entry { kind: PayloadKind::Data, inline_qos: None, timestamp: None };
-        let (_, _, slab) = self.newest()?;
-        let is_alone = self.records.len() == 1
-            && self.slabs.len() == 1
-            && self.larges.is_empty()
-            && Arc::strong_count(&slab.bytes) == 1;
-        let capacity = slab.bytes.capacity();
-        (is_alone && capacity == self.new_capacity(&entry, len, 0)).then_some(capacity)
-    }
-
-    /// Writes a sample in the place of the only change, see [`History::capacity_over`], and the HEARTBEAT behind it.
-    #[inline]
-    pub(crate) fn write_over(
-        &mut self,
-        number: SequenceNumber,
-        timestamp: Timestamp,
-        payload: &[u8],
-        heartbeat: &Heartbeat,
-    ) {
-        let (Some(record), Some(Some(slab))) = (self.records.back_mut(), self.slabs.back_mut()) else {
-            return;
-        };
-        let bytes = Arc::make_mut(&mut slab.bytes);
-        let before = DATA_AT + encode::DATA_HEADER_LEN;
-        let begins = match &record.place {
-            Place::Slab { data, payload, .. } => (data.start as usize, payload.start as usize),
-            Place::Large(_) | Place::Removed => return,
-        };
-        let is_alike = record.kind == PayloadKind::Data
-            && begins == (DATA_AT, before)
-            && slab.end == before + payload.len()
-            && encode::data_over(bytes, timestamp, number, payload, heartbeat);
-        if !is_alike {
-            bytes.truncate(Header::LEN);
-            encode::info_timestamp(bytes, Some(timestamp));
-            let header = DataHeader {
-                reader_id: EntityId::UNKNOWN,
-                writer_id: self.writer_id,
-                sequence_number: number,
-                inline_qos: None,
-                kind: PayloadKind::Data,
-            };
-            encode::data(bytes, &header, payload);
-            encode::heartbeat(bytes, heartbeat);
-        }
-        slab.end = bytes.len() - HEARTBEAT_LEN;
-        (slab.last, slab.timestamp) = (number, Some(timestamp));
-        slab.live_bytes = slab.end - Header::LEN;
-        // Positions inside a datagram fit 32 bits.
-        *record = Record {
-            number,
-            timestamp: slab.timestamp,
-            kind: PayloadKind::Data,
-            offset: self.end_offset,
-            place: Place::Slab {
-                slab: self.first_slab,
-                data: DATA_AT as u32..slab.end as u32,
-                payload: before as u32..(before + payload.len()) as u32,
-                own_timestamp: true,
-            },
-        };
-        let cost = (slab.end - Header::LEN) as u64 + DATAGRAM_COST;
-        self.end_offset = self.end_offset.saturating_add(cost);
     }
 
     /// Appends a change by its handle. `fragment_size` is 0 if it fits a datagram whole.
