@@ -8,6 +8,7 @@ mod loans;
 mod namespace;
 mod player;
 mod samples;
+mod scene;
 mod strangers;
 
 use std::time::Duration;

@@ -1,0 +1,172 @@
+//! What a writer says about what it has, and when to ask it for what is missing.
+use wire::message::{Heartbeat, HeartbeatFrag};
+use wire::{Duration, EntityId, FragmentNumber, FragmentNumberSet, Instant, SequenceNumber};
+
+use super::super::{Sink, Store};
+use super::{JUMP, WriterProxy};
+use crate::path::Path;
+
+/// HEARTBEATs for a group may end before what this reader expects for as long as the writer takes to serve slower readers.
+const ASTRAY: Duration = Duration::from_secs(5);
+/// A writer that waits for an answer asks again within this time.
+const DOUBT: Duration = Duration::from_millis(800);
+/// A HEARTBEAT that is this far behind shows at once that an earlier message was forged.
+const BACKWARDS: u64 = 1 << 20;
+
+impl WriterProxy {
+    pub(in crate::reader) fn on_heartbeat(
+        &mut self,
+        now: Instant,
+        heartbeat: &Heartbeat,
+        is_ours: bool,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
+        if !self.reliable {
+            return;
+        }
+        if !self.heartbeats.is_new(heartbeat.count, now) {
+            store.counters.implausible += 1;
+            return;
+        }
+        if !self.heard {
+            // That answers the question for a first one.
+            (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
+        }
+        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
+        // What Punctual's writer says to all is about how far the others were served.
+        if self.history_until.is_none() && (directed || !is_ours) {
+            self.history_until = Some(heartbeat.last);
+        }
+        self.last = heartbeat.last;
+        let next = self.order.next();
+        if self.was_led_astray(now, heartbeat.last.next(), directed) {
+            store.counters.implausible += 1;
+            // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.
+            let end = heartbeat.last.next();
+            let resume = self.skipped_from.map_or(end, |from| from.max(heartbeat.first).min(end));
+            self.report_lost(end, next, store, sink);
+            self.restart(resume, store);
+        }
+        let mut doubtful = false;
+        if heartbeat.first > self.order.next() {
+            let distance = heartbeat.first.distance_from(self.order.next());
+            let said_before = self.jump.is_some_and(|jump| heartbeat.first >= jump);
+            if distance <= JUMP || said_before {
+                self.jump = None;
+                self.skip_to(heartbeat.first, store, sink);
+            } else {
+                // The writer is asked once more before so much is given up.
+                self.jump = Some(heartbeat.first);
+                doubtful = true;
+            }
+        } else {
+            self.jump = None;
+        }
+        self.started = true;
+        self.drain(store, sink);
+        let missing = !self.blocked && self.is_missing_any();
+        if !heartbeat.is_final || doubtful {
+            let waits = store.config.holds && !doubtful && !missing && self.may_hold(now);
+            self.answer = true;
+            self.answer_at = if waits && self.hold.begin() { Instant::NEVER } else { now };
+        } else if missing {
+            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        } else if !self.is_asked() {
+            self.answer_at = Instant::NEVER;
+        }
+    }
+
+    /// True if what this reader expects next lies beyond `end`, where the writer has got to, and that by so much or for so long
+    /// that HEARTBEATs which come late cannot explain it. A writer waits for ever for one that acknowledges what it has not written.
+    /// For small distances only a HEARTBEAT that names this reader counts: one for a group speaks of where its slowest has got to.
+    pub(super) fn was_led_astray(&mut self, now: Instant, end: SequenceNumber, directed: bool) -> bool {
+        let next = self.order.next();
+        if !directed {
+            return next.distance_from(end) > BACKWARDS;
+        }
+        let since = match self.ahead {
+            // After a silence the writer was content with the last answer; a new doubt begins, as when it has matched us anew.
+            Some((since, at, latest)) if at == next && now.since(latest) < DOUBT => since,
+            _ => now,
+        };
+        self.ahead = (next > end).then_some((since, next, now));
+        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= ASTRAY)
+    }
+
+    /// True if an acknowledgement that is due now may wait: it asks for nothing, and the application has just got a sample, which it may
+    /// answer. A question by itself is of a writer that waits for the answer.
+    pub(super) fn may_hold(&self, now: Instant) -> bool {
+        self.delivered_at == Some(now)
+            && self.answer_at == Instant::NEVER
+            && !self.blocked
+            && self.asked_for_fragments.is_none()
+            && self.knows_history()
+            && self.path.is_some_and(|path| path != Path::IN_PROCESS)
+    }
+
+    /// The writer has asked for something and was not answered yet.
+    pub(in crate::reader) const fn is_asked(&self) -> bool {
+        self.answer || self.asked_for_fragments.is_some()
+    }
+
+    /// The writer has sent some fragments of a change. `always` says that it wants an answer even if all have come.
+    pub(in crate::reader) fn on_heartbeat_frag(
+        &mut self,
+        now: Instant,
+        heartbeat: &HeartbeatFrag,
+        always: bool,
+        store: &mut Store,
+    ) {
+        if !self.reliable || !self.heartbeat_frags.is_new(heartbeat.count, now) {
+            return;
+        }
+        let number = heartbeat.sequence_number;
+        if self.order.knows(number) {
+            self.answer |= always;
+        } else {
+            self.asked_for_fragments = Some((number, heartbeat.last_fragment.0));
+        }
+        let late =
+            self.missing_of(number, heartbeat.last_fragment.0).is_some_and(|set| !set.bitmap().is_empty());
+        if late && !self.blocked {
+            self.answer_at = self.answer_at.min(self.ask_time(now, store));
+        } else if always {
+            self.answer_at = now;
+        } else {
+            self.asked_for_fragments = None;
+        }
+    }
+
+    /// The missing fragments among the first `last` of a change that is not complete.
+    pub(in crate::reader) fn missing_of(
+        &self,
+        number: SequenceNumber,
+        last: u32,
+    ) -> Option<FragmentNumberSet> {
+        if self.order.knows(number) {
+            return None;
+        }
+        if let Some(assembly) = self.assemblies.iter().find(|assembly| assembly.number == number) {
+            return Some(assembly.missing(last));
+        }
+        let mut all = FragmentNumberSet::empty(FragmentNumber(1));
+        for fragment in 1..=last.min(256) {
+            all.insert(FragmentNumber(fragment));
+        }
+        Some(all)
+    }
+
+    /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
+    pub(super) fn ask_time(&self, now: Instant, store: &Store) -> Instant {
+        now.after(store.config.nack_delay).max(self.may_ask_at(store))
+    }
+
+    /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
+    pub(in crate::reader) fn may_ask_at(&self, store: &Store) -> Instant {
+        match self.asked_at {
+            Some(asked) if self.order.next() <= self.asked_until => asked.after(store.config.nack_period),
+            _ => Instant::START,
+        }
+    }
+}
