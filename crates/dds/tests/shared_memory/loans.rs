@@ -1,13 +1,12 @@
 //! Loans are written where they are sent from, and are samples like others.
-use std::time::Instant;
 
 use dds::cdr::Encoding;
 use dds::qos::{DataReaderQos, History, Reliability};
 use dds::serialized::{Request, Sample};
 use dds::{DataReader, DdsType, NO_STATUS, QosKind, ReturnCode, SequenceNumber, States, WriteOptions};
 
-use crate::PATIENCE;
 use crate::namespace::alone;
+use crate::patiently;
 use crate::player::{Ball, Player, ball, linked, sharing};
 
 /// Octets of a ball besides those of its data, encapsulation header included: two numbers and a length.
@@ -24,15 +23,9 @@ fn throw_loan(player: &Player, number: u64, len: usize) -> (SequenceNumber, bool
 
 /// Takes the next sample as octets.
 fn take(reader: &DataReader<Ball>, out: &mut Vec<Sample>) {
-    let begun = Instant::now();
-    while reader
-        .access_serialized(&Request { states: States::NOT_READ, max: 1, ..Request::TAKE }, out)
-        .unwrap()
-        == 0
-    {
-        assert!(begun.elapsed() < PATIENCE, "nothing came");
-        std::thread::yield_now();
-    }
+    let request = Request { states: States::NOT_READ, max: 1, ..Request::TAKE };
+    let took = || (reader.access_serialized(&request, out).unwrap() > 0).then_some(());
+    patiently(|| "nothing came".to_owned(), took);
 }
 
 /// Octets that went into the ring, and those that were left where they had been written, as the report says.
@@ -51,17 +44,14 @@ fn a_loan_is_copied_once_by_whom_it_is_for() {
     alone(|| {
         let [one, other] = linked();
         // Until the writer's paths name the link.
-        let begun = Instant::now();
         let mut got = Vec::new();
         let mut numbers = Vec::new();
-        loop {
+        let took_the_ring = || {
             numbers.push(throw_loan(&one, 1, 16_384).0);
             take(&other.reader, &mut got);
-            if one.participant.report().iter().any(|line| line.contains("octets left")) {
-                break;
-            }
-            assert!(begun.elapsed() < PATIENCE, "no sample took the ring");
-        }
+            one.participant.report().iter().any(|line| line.contains("octets left")).then_some(())
+        };
+        patiently(|| "no sample took the ring".to_owned(), took_the_ring);
         other.reader.recycle(got.drain(..));
         let (copied, left) = sent(&one);
         for number in 0..100 {
@@ -144,11 +134,9 @@ fn best_effort_readers_get_what_was_let_go_of() {
         let reader =
             subscriber.create_datareader::<Ball>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         subscriber.delete_datareader(&other.reader).unwrap();
-        let begun = Instant::now();
-        while one.writer.get_matched_subscriptions() != [reader.guid().unwrap().into()] {
-            assert!(begun.elapsed() < PATIENCE);
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let matched = [reader.guid().unwrap().into()];
+        let met = || (one.writer.get_matched_subscriptions() == matched).then_some(());
+        patiently(|| "they never met".to_owned(), met);
         // The history lets go of each at once, before anybody has copied it out.
         for number in 0..20 {
             throw_loan(&one, number, 16_384);

@@ -1,6 +1,5 @@
 //! A participant with shared memory that writes one topic and reads another.
 use std::sync::Arc;
-use std::time::Instant;
 
 use dds::config::Config;
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
@@ -10,7 +9,7 @@ use dds::{
     DomainParticipantFactory, NO_STATUS, QosKind, States, StatusMask, WaitSet,
 };
 
-use crate::PATIENCE;
+use crate::{PATIENCE, patiently};
 
 #[derive(DdsType, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ball {
@@ -71,16 +70,12 @@ impl Player {
 
     /// Waits until it is matched with so many at both topics.
     pub(crate) fn meet(&self, count: u32) {
-        let begun = Instant::now();
         let met = || {
             let readers = self.writer.get_publication_matched_status().current.count;
             let writers = self.reader.get_subscription_matched_status().current.count;
-            (readers, writers) == (count, count)
+            ((readers, writers) == (count, count)).then_some(())
         };
-        while !met() {
-            assert!(begun.elapsed() < PATIENCE, "they never met");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        patiently(|| "they never met".to_owned(), met);
     }
 
     /// Lines of the report that begin so.
@@ -90,20 +85,14 @@ impl Player {
 
     /// Waits until the report has that many lines that begin so.
     pub(crate) fn expect(&self, count: usize, what: &str) {
-        let begun = Instant::now();
-        while self.reported(what) != count {
-            assert!(begun.elapsed() < PATIENCE, "{count} times {what:?}: {:#?}", self.participant.report());
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let missing = || format!("{count} times {what:?}: {:#?}", self.participant.report());
+        patiently(missing, || (self.reported(what) == count).then_some(()));
     }
 
     /// Waits until a line of the report says so.
     pub(crate) fn expect_line(&self, what: &str) {
-        let begun = Instant::now();
-        while !self.participant.report().iter().any(|line| line.contains(what)) {
-            assert!(begun.elapsed() < PATIENCE, "{what:?}: {:#?}", self.participant.report());
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let says = || self.participant.report().iter().any(|line| line.contains(what)).then_some(());
+        patiently(|| format!("{what:?}: {:#?}", self.participant.report()), says);
     }
 
     pub(crate) fn throw(&self, number: u64, len: usize) {

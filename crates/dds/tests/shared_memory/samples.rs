@@ -24,14 +24,13 @@ fn samples_take_the_rings() {
         let [one, other] = linked();
         for len in [0, 1_000, 200_000] {
             // The writer may not have been told of the link yet.
-            let begun = std::time::Instant::now();
-            let mut before = 0;
-            while before != datagrams() {
-                assert!(begun.elapsed() < crate::PATIENCE, "samples never took the ring");
-                before = datagrams();
+            let took_the_ring = || {
+                let before = datagrams();
                 one.throw(1, len);
                 other.catch_all(1..2, len);
-            }
+                (before == datagrams()).then_some(before)
+            };
+            let before = crate::patiently(|| "samples never took the ring".to_owned(), took_the_ring);
             std::thread::scope(|scope| {
                 scope.spawn(|| (2..302).for_each(|number| one.throw(number, len)));
                 other.catch_all(2..302, len);

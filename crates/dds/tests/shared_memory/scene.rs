@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 use dds::Bytes;
 use dds::config::Config;
@@ -20,8 +19,8 @@ use wire::discovery::{ParticipantData, SharedMemory};
 use wire::message::PayloadKind;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix, Now};
 
-use crate::PATIENCE;
 use crate::player::sharing;
+use crate::{PATIENCE, patiently};
 /// The other participant, and its nonce: the smaller one, so that it has to come.
 pub(crate) const PREFIX: GuidPrefix = GuidPrefix([9; 12]);
 pub(crate) const NONCE: u64 = 0;
@@ -147,22 +146,22 @@ impl Scene {
     /// Tries until the participant knows the other one.
     pub(crate) fn link(&self) -> (Other, NonZeroU32) {
         self.find();
-        let begun = Instant::now();
-        loop {
-            if let Some(other) = self.exchange(&self.greeting(NONCE), NONCE) {
-                return (other, self.witness.links(1).unwrap());
-            }
-            assert!(begun.elapsed() < PATIENCE, "it never answered");
-        }
+        let other = self.meet();
+        (other, self.witness.links(1).unwrap())
+    }
+
+    /// Comes again until it is answered.
+    pub(crate) fn meet(&self) -> Other {
+        patiently(|| "it never answered".to_owned(), || self.exchange(&self.greeting(NONCE), NONCE))
+    }
+
+    pub(crate) fn reports(&self, what: &str) -> bool {
+        self.host.report().iter().any(|line| line.contains(what))
     }
 
     /// Waits until the report says so.
     pub(crate) fn expect(&self, what: &str) {
-        let begun = Instant::now();
-        while !self.host.report().iter().any(|line| line.contains(what)) {
-            assert!(begun.elapsed() < PATIENCE, "{what:?}: {:#?}", self.host.report());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        patiently(|| format!("{what:?}: {:#?}", self.host.report()), || self.reports(what).then_some(()));
     }
 }
 

@@ -2,7 +2,6 @@
 //! says.
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::{Duration, Instant};
 
 use dds::Bytes;
 use dds::host::{Channel, Host, Sent};
@@ -11,9 +10,9 @@ use shm::{Chunks, Doorbell, Said, Segment, ready};
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
 
-use crate::PATIENCE;
 use crate::namespace::alone;
 use crate::scene::{CHUNKS, NONCE, PREFIX, RING, Scene, hear, kept, message, send, transmit};
+use crate::{PATIENCE, patiently};
 
 #[test]
 fn only_who_was_found_is_answered() {
@@ -45,11 +44,11 @@ fn what_is_not_as_announced_is_refused_with_the_reason() {
             assert!(scene.exchange(&greeting, NONCE).is_none(), "{greeting:?}");
         }
         // A segment that holds another nonce than was announced. It may have been found only now.
-        let begun = Instant::now();
-        while !scene.host.report().iter().any(|line| line.contains("another nonce")) {
+        let refused = || {
             assert!(scene.exchange(&scene.greeting(NONCE), NONCE + 1).is_none());
-            assert!(begun.elapsed() < PATIENCE);
-        }
+            scene.reports("another nonce").then_some(())
+        };
+        patiently(|| "no reason is told".to_owned(), refused);
         let talk = scene.connect();
         talk.say(&scene.greeting(NONCE), &[]).unwrap();
         assert!(matches!(hear(&talk), Said::Gone));
@@ -132,11 +131,8 @@ fn who_does_not_read_is_not_waited_for_for_ever() {
         }
         assert!(taken > RING / 17_000 - 4, "{taken}");
         // Full, like a socket; until it is clear that nobody reads.
-        let begun = Instant::now();
-        while scene.host.send(Channel::User, &path, &datagram) == Sent::Full {
-            assert!(begun.elapsed() < PATIENCE);
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let is_over = || (scene.host.send(Channel::User, &path, &datagram) != Sent::Full).then_some(());
+        patiently(|| "it is waited for".to_owned(), is_over);
         scene.expect("datagrams were lost because a process did not read");
         assert_eq!(scene.host.send(Channel::User, &path, &datagram), Sent::Done);
         let mut buffer = vec![0; 65_536];
@@ -293,13 +289,7 @@ fn a_link_that_ended_is_made_again_a_few_times() {
         assert_eq!(scene.witness.links(2), None);
         // The first is followed by five others.
         for round in 1..6 {
-            let begun = Instant::now();
-            let other = loop {
-                match scene.exchange(&scene.greeting(NONCE), NONCE) {
-                    Some(other) => break other,
-                    None => assert!(begun.elapsed() < PATIENCE, "not after {round}"),
-                }
-            };
+            let other = scene.meet();
             assert!(scene.witness.links(2 * round + 1).is_some());
             drop(other);
             assert_eq!(scene.witness.links(2 * round + 2), None);
