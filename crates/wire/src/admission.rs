@@ -8,7 +8,7 @@ use core::net::{Ipv4Addr, SocketAddrV4};
 
 use derive::DdsType;
 
-use crate::Guid;
+use crate::{Guid, GuidPrefix};
 
 /// Topic of [`Request`]: reliable, transient local, one sample kept of a pair. A pair that is no longer wanted is disposed.
 pub const REQUEST_TOPIC: &str = "punctual/admission/request";
@@ -23,6 +23,24 @@ pub const REPORT_TOPIC: &str = "punctual/admission/report";
 /// discovery, and so in the class that a network may have for it.
 pub fn is_control(topic: &str) -> bool {
     [REQUEST_TOPIC, VERDICT_TOPIC].contains(&topic)
+}
+
+/// The participant that an instance with this canonical key (XCDR version 2, big endian) belongs to; `None` if it is no key of the type.
+pub type InstanceOwner = fn(&[u8]) -> Option<GuidPrefix>;
+
+/// Who may publish an instance of a topic: what is said about a pair the participant of its reader, what is said of a manager its own.
+/// `None` for all other topics, also for that of verdicts: their keys do not name the manager.
+pub fn instance_owner(topic: &str) -> Option<InstanceOwner> {
+    match topic {
+        REQUEST_TOPIC | MEASURED_TOPIC => Some(|key| prefix_at(key, 16)),
+        REPORT_TOPIC => Some(|key| prefix_at(key, 0)),
+        _ => None,
+    }
+}
+
+/// The prefix of the GUID that begins at this byte of a key.
+fn prefix_at(key: &[u8], start: usize) -> Option<GuidPrefix> {
+    Some(GuidPrefix(*key.get(start..)?.first_chunk()?))
 }
 
 /// Name of the type [`Request`] in announcements.

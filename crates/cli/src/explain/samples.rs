@@ -77,6 +77,10 @@ const fn advice(reason: DropReason) -> (bool, &'static str) {
         DropReason::NotMatched => {
             (false, "A writer sends to a reader that it is not matched with: it has yet to hear of a change.")
         }
+        DropReason::Unauthorized => (
+            true,
+            "A participant writes what only another one may say: look for it by punctual ls, and stop it.",
+        ),
         _ => (false, "See the documentation of readers."),
     }
 }

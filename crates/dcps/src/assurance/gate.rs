@@ -33,6 +33,9 @@ pub struct GateCounters {
     pub implausible: u64,
     /// Grants that nobody has repeated in time.
     pub expired: u64,
+    /// Requests, and ends of them, that others than the participant of their reader have published. Those do not reach a gate: the owner
+    /// of its reader counts them.
+    pub unauthorized: u64,
 }
 
 /// See the module above. It has neither input nor output: its owner tells it what discovery, managers and readers say, and does what
@@ -68,7 +71,13 @@ impl Gate {
             serial: 0,
             early: VecDeque::new(),
             actions: VecDeque::new(),
-            counters: GateCounters { old_epoch: 0, old_serial: 0, implausible: 0, expired: 0 },
+            counters: GateCounters {
+                old_epoch: 0,
+                old_serial: 0,
+                implausible: 0,
+                expired: 0,
+                unauthorized: 0,
+            },
         }
     }
 

@@ -3,6 +3,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink};
+use wire::admission::InstanceOwner;
 use wire::cdr::{KeyHash, Representation};
 use wire::parameter::StatusInfo;
 use wire::{Duration, Guid, Now, SequenceNumber, Timestamp};
@@ -130,19 +131,29 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     fn identify_key(&mut self, arrival: &Arrival, sample: &Received<'_>) -> Result<Option<Slot>, DropReason> {
-        if let SamplePayload::Value(value) = &sample.payload {
-            return match value.key(&mut self.key) {
-                true => Ok(self.cache.table.by_key(&self.key)),
-                false => Err(DropReason::Malformed),
-            };
-        }
-        let bytes = sample.payload.bytes();
-        if !bytes.is_empty() {
+        let slot = if let SamplePayload::Value(value) = &sample.payload {
+            if !value.key(&mut self.key) {
+                return Err(DropReason::Malformed);
+            }
+            self.cache.table.by_key(&self.key)
+        } else if let bytes @ [_, ..] = sample.payload.bytes() {
             self.types.key(bytes, sample.is_key, &mut self.key).map_err(|_| DropReason::Malformed)?;
-            return Ok(self.cache.table.by_key(&self.key));
+            self.cache.table.by_key(&self.key)
+        } else {
+            let hash = arrival.hash.ok_or(DropReason::Malformed)?;
+            Some(self.by_hash(&arrival.writer, hash).ok_or(DropReason::UnknownInstance)?)
+        };
+        match self.owner {
+            Some(owner) if !self.is_owner(owner, slot, arrival) => Err(DropReason::Unauthorized),
+            _ => Ok(slot),
         }
-        let hash = arrival.hash.ok_or(DropReason::Malformed)?;
-        self.by_hash(&arrival.writer, hash).map(Some).ok_or(DropReason::UnknownInstance)
+    }
+
+    /// Whether an instance, a known one or that with the key `self.key`, belongs to the participant of a writer.
+    fn is_owner(&self, owner: InstanceOwner, slot: Option<Slot>, arrival: &Arrival) -> bool {
+        let known = slot.and_then(|slot| self.cache.table.get(slot));
+        let key = known.map_or(&*self.key, |entry| &entry.key);
+        owner(key) == Some(arrival.writer.guid.prefix)
     }
 
     /// A sample with data.

@@ -37,11 +37,13 @@ pub enum DropReason {
     KeyCollision,
     /// Its writer is not matched.
     NotMatched,
+    /// Its instance belongs to another participant than its writer.
+    Unauthorized,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Lost,
         Self::Instances,
         Self::Samples,
@@ -57,6 +59,7 @@ impl DropReason {
         Self::UnknownInstance,
         Self::KeyCollision,
         Self::NotMatched,
+        Self::Unauthorized,
     ];
 }
 
@@ -78,6 +81,7 @@ impl fmt::Display for DropReason {
             Self::UnknownInstance => "change of an instance that is not known",
             Self::KeyCollision => "key hash is that of another key",
             Self::NotMatched => "writer is not matched",
+            Self::Unauthorized => "its instance belongs to another participant than its writer",
         })
     }
 }

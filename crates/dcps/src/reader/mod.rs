@@ -20,6 +20,7 @@ use core::net::SocketAddr;
 
 use rtps::discovery::Mismatch;
 use rtps::sorted::SortedMap;
+use wire::admission::InstanceOwner;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
 use wire::{Duration, Guid, Now};
@@ -51,6 +52,7 @@ pub struct DataReader<T> {
     qos: DataReaderQos,
     limits: Limits,
     types: T,
+    owner: Option<InstanceOwner>,
     /// Sorted by guid.
     publications: Vec<Publication>,
     cache: Cache,
@@ -87,6 +89,7 @@ impl<T: TypeSupport> DataReader<T> {
             limits,
             qos,
             types,
+            owner: None,
             publications: Vec::new(),
             cache: Cache::new(limits.bytes, by_source),
             xcdr1: SortedMap::new(),
@@ -103,6 +106,12 @@ impl<T: TypeSupport> DataReader<T> {
             bound_exceeded: BoundExceeded::default(),
             bounds: Bounds::default(),
         })
+    }
+
+    /// From now on a sample counts only if its writer belongs to the participant that its instance belongs to; another one is dropped
+    /// before it changes anything: [`DropReason::Unauthorized`]. Without an owner every matched writer counts.
+    pub const fn set_instance_owner(&mut self, owner: Option<InstanceOwner>) {
+        self.owner = owner;
     }
 
     /// The reader's name.

@@ -14,6 +14,7 @@ mod deliver_next;
 mod entity_qos;
 mod erased_types;
 mod gate;
+mod instance_owner;
 mod policies;
 mod qos;
 mod qos_document;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use dcps::assurance::{Action, Gate, GateCounters, PairAssurance, Way};
 use dcps::qos::{DataReaderQos, DataWriterQos};
-use dcps::reader::{Request as Access, Sample as Octets};
+use dcps::reader::{DropReason, Request as Access, Sample as Octets};
 use dcps::status::StatusMask;
 use dcps::writer::{InstanceOf, WriteOptions};
 use dcps::{CdrTypeSupport, Error};
@@ -105,7 +105,9 @@ impl Node {
 
     /// What was not believed or not in force.
     pub(crate) fn gate_counters(&self) -> GateCounters {
-        *lock(&self.assurance.gate).counters()
+        let heard = self.assurance.heard.get();
+        let unauthorized = heard.map_or(0, |cell| cell.lock().cache.dropped(DropReason::Unauthorized).count);
+        GateCounters { unauthorized, ..*lock(&self.assurance.gate).counters() }
     }
 
     /// True for endpoints that the application has not made.

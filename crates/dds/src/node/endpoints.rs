@@ -10,7 +10,7 @@ use dcps::writer::DataWriter;
 use dcps::{Error, ReturnCode, TypeSupport};
 use rtps::reader::{Reader, ReaderConfig};
 use rtps::writer::WriterConfig;
-use wire::admission::{OfferedAssurance, RequestedAssurance, Socket};
+use wire::admission::{OfferedAssurance, RequestedAssurance, Socket, instance_owner};
 use wire::discovery::EndpointData;
 use wire::qos::{EndpointQos, ReliabilityKind};
 use wire::{EntityId, EntityKind, Guid};
@@ -110,7 +110,11 @@ impl Node {
         subject: Subject,
         work: &mut Work,
     ) -> Result<(), Error> {
-        let DataReaderQos { endpoint: qos, assurance, .. } = cell.lock().cache.qos().clone();
+        let DataReaderQos { endpoint: qos, assurance, .. } = {
+            let mut state = cell.lock();
+            state.cache.set_instance_owner(instance_owner(&subject.topic_name));
+            state.cache.qos().clone()
+        };
         let receive_buffer = self.receive_buffer.load(Ordering::Relaxed);
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),

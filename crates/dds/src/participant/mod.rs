@@ -70,10 +70,11 @@ impl DomainParticipant {
         let (malformed, put_off) = self.entity.node.troubles();
         let gate = self.entity.node.gate_counters();
         if gate != GateCounters::default() {
-            let GateCounters { old_epoch, old_serial, implausible, expired } = gate;
+            let GateCounters { old_epoch, old_serial, implausible, expired, unauthorized } = gate;
             lines.push(format!(
                 "verdicts of resource managers: {old_epoch} of an earlier start, {old_serial} about an earlier request, \
-                 {implausible} not believed; {expired} leases ended"
+                 {implausible} not believed; {expired} leases ended; {unauthorized} requests of participants that they \
+                 are not about"
             ));
         }
         lines.push(format!("{malformed} datagrams could not be read"));

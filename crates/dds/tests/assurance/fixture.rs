@@ -4,6 +4,7 @@ use dds::qos::{
     DataReaderQos, DataWriterQos, Durability, History, OfferedAssurance, Reliability, RequestedAssurance,
     WhenRefused,
 };
+use dds::serialized::DropReason;
 use dds::{
     DataReader, DataWriter, DomainParticipant, Duration, NO_STATUS, QosKind, ReturnCode, States, Topic,
 };
@@ -168,6 +169,21 @@ impl Manager {
     pub(crate) fn requests(&self) -> Vec<Request> {
         let samples = self.requests.take(usize::MAX, States::ANY).unwrap();
         samples.into_iter().filter_map(|sample| sample.data).collect()
+    }
+
+    /// How many samples about requests have come since the last call, of whatever kind.
+    pub(crate) fn heard(&self) -> usize {
+        self.requests.take(usize::MAX, States::ANY).unwrap().len()
+    }
+
+    /// How many pairs it knows of.
+    pub(crate) fn known(&self) -> usize {
+        self.requests.held().unwrap().instances
+    }
+
+    /// How many requests it did not get because others than the reader's participant had written them.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.requests.dropped(DropReason::Unauthorized).count
     }
 
     /// The last request.

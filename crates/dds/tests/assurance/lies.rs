@@ -1,6 +1,10 @@
 //! Verdicts and requests that nobody sensible would publish: nothing follows from them.
 use dds::assurance::{Stage, State};
-use wire::admission::{Request, Socket, Verdict};
+use dds::qos::{DataWriterQos, Durability};
+use dds::{DataWriter, DomainParticipant, Duration, NO_STATUS, QosKind};
+use wire::admission::{
+    MEASURED_TOPIC, MEASURED_TYPE, Measured, REQUEST_TOPIC, REQUEST_TYPE, Request, Socket, Verdict,
+};
 
 use crate::fixture::*;
 
@@ -122,36 +126,124 @@ fn a_verdict_that_comes_before_its_pair_is_known_counts() {
     assert_eq!(only(&writer.assurance()).1, Stage::Assured);
 }
 
+/// Requests of somebody who has no part in the pair.
+struct Forger {
+    _participant: DomainParticipant,
+    requests: DataWriter<Request>,
+    measured: DataWriter<Measured>,
+}
+
+impl Forger {
+    fn new(scene: &mut Scene) -> Self {
+        let participant = scene.desk.participant();
+        let requests = forged_writer(&participant, REQUEST_TOPIC, REQUEST_TYPE, |qos| {
+            (qos.byte_limit, qos.endpoint.durability) = (64 << 20, Durability::TransientLocal);
+        });
+        let measured = forged_writer(&participant, MEASURED_TOPIC, MEASURED_TYPE, |_| {});
+        scene.settle();
+        Self { _participant: participant, requests, measured }
+    }
+}
+
+fn forged_writer<T: dds::DdsType + Send + Sync + 'static>(
+    participant: &DomainParticipant,
+    name: &str,
+    type_name: &str,
+    tune: impl FnOnce(&mut DataWriterQos),
+) -> DataWriter<T> {
+    let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS).unwrap();
+    let topic = participant.create_topic::<T>(name, type_name, QosKind::Default, None, NO_STATUS).unwrap();
+    let mut qos = DataWriterQos::default();
+    tune(&mut qos);
+    publisher.create_datawriter(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap()
+}
+
 #[test]
-fn a_forged_request_makes_a_writer_send_to_nobody_else() {
+fn a_request_counts_only_from_the_participant_of_its_reader() {
     let mut scene = Scene::new();
     let manager = scene.manager();
     let writer = writer(&scene.writes, Some(offered()), |_| {});
-    let reader = reader(&scene.reads, Some(or_fail()), |_| {});
+    let reader = reader(&scene.reads, Some(wanted()), |_| {});
     scene.settle();
     let request = manager.request();
-    let forged = Request {
-        stage: Stage::Assured,
-        serial: u64::MAX,
-        destination: Socket { address: [10, 0, 0, 9], port: 9 },
-        ..request
+    manager.say(&Verdict { lease: 3_600_000_000_000, ..admission(&request) });
+    scene.desk.run(millis(100));
+    let genuine = manager.request();
+    let forger = Forger::new(&mut scene);
+    let mut number = 0;
+    let mut runs = |scene: &mut Scene, what: &str| {
+        scene.desk.run(millis(50));
+        number += 1;
+        writer.write(&frame(number, 10)).unwrap();
+        scene.desk.run(millis(50));
+        assert_eq!(numbers(&reader), [number], "{what}");
+        for pairs in [writer.assurance(), reader.assurance()] {
+            assert_eq!(only(&pairs).1, Stage::Assured, "{what}");
+        }
+        assert_eq!(manager.heard(), 0, "the manager gets {what}");
     };
-    let publisher =
-        manager.participant.create_publisher(dds::QosKind::Default, None, dds::NO_STATUS).unwrap();
-    let topic = manager.participant.lookup_topicdescription(wire::admission::REQUEST_TOPIC).unwrap();
-    let mut qos = dds::qos::DataWriterQos::default();
-    qos.endpoint.durability = dds::qos::Durability::TransientLocal;
-    let forger = publisher
-        .create_datawriter::<Request>(&topic, dds::QosKind::Specific(qos), None, dds::NO_STATUS)
-        .unwrap();
+    for stage in [Stage::Waiting, Stage::Unassured, Stage::Assured] {
+        for serial in [genuine.serial, genuine.serial + 1, u64::MAX] {
+            let forged = Request { stage, serial, ..genuine.clone() };
+            forger.requests.write(&forged).unwrap();
+            runs(&mut scene, &format!("a copy with {stage:?} and serial {serial}"));
+        }
+    }
+    forger.requests.dispose(&genuine).unwrap();
+    runs(&mut scene, "a dispose");
+    forger.requests.write(&genuine).unwrap();
+    forger.requests.unregister_instance(&genuine).unwrap();
+    runs(&mut scene, "an unregistration");
+    // What is wanted no longer is so, whatever others have said of it.
+    forger.requests.write(&genuine).unwrap();
+    reader.get_subscriber().delete_datareader(&reader).unwrap();
+    scene.desk.run(millis(100));
+    assert_eq!(manager.withdrawn(), 1);
+    assert_eq!(writer.assurance(), []);
+}
+
+#[test]
+fn a_flood_of_requests_about_pairs_of_others_is_dropped_before_it_is_kept() {
+    const FLOOD: u32 = 10_000;
+    let mut scene = Scene::new();
+    let manager = scene.manager();
+    let writer = writer(&scene.writes, Some(offered()), |_| {});
+    let reader = reader(&scene.reads, Some(wanted()), |_| {});
     scene.settle();
-    scene.desk.record();
-    forger.write(&forged).unwrap();
+    let request = manager.request();
+    let forger = Forger::new(&mut scene);
+    for number in 0..FLOOD {
+        let mut there = request.reader;
+        there[12..14].copy_from_slice(&u16::try_from(number).unwrap().to_be_bytes());
+        forger.requests.write(&Request { reader: there, ..request.clone() }).unwrap();
+        if number % 100 == 0 {
+            scene.desk.run(millis(1));
+        }
+    }
+    scene.desk.run(Duration::from_secs(1));
+    assert_eq!((manager.heard(), manager.known()), (0, 1));
+    assert_eq!(manager.dropped(), u64::from(FLOOD));
+    manager.say(&admission(&request));
     scene.desk.run(millis(100));
-    writer.write(&frame(1, 10)).unwrap();
+    for pairs in [writer.assurance(), reader.assurance()] {
+        assert_eq!(only(&pairs).1, Stage::Assured);
+    }
+    let report = scene.writes.report().join("\n");
+    assert!(report.contains("10000 requests of participants that they are not about"), "{report}");
+}
+
+#[test]
+fn what_a_reader_has_measured_counts_only_from_its_participant() {
+    let mut scene = Scene::new();
+    let manager = scene.manager();
+    let _writer = writer(&scene.writes, Some(offered()), |_| {});
+    let _reader = reader(&scene.reads, Some(wanted()), |_| {});
+    scene.settle();
+    let request = manager.request();
+    let forger = Forger::new(&mut scene);
+    let forged =
+        Measured { writer: request.writer, reader: request.reader, late: 999, ..Measured::default() };
+    forger.measured.write(&forged).unwrap();
     scene.desk.run(millis(100));
-    // Without a verdict it holds the pair back; the reader takes nothing that it did not agree to.
-    assert_eq!(only(&writer.assurance()).1, Stage::Waiting);
-    assert_eq!(numbers(&reader), []);
-    assert!(scene.desk.recorded().iter().all(|left| left.to.ip().to_string() != "10.0.0.9"));
+    assert_eq!(manager.measured(), []);
 }
