@@ -8,7 +8,6 @@
 
 pub mod failure;
 pub mod mutation;
-pub mod random;
 pub mod runner;
 pub mod seeds;
 pub mod structure;

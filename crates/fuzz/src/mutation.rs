@@ -1,6 +1,6 @@
 //! Makes an input out of seeds: a few changes each, some of octets, some of whole parts.
-use crate::random::Random;
 use crate::structure::{Part, Structure};
+use testkit::random::Random;
 
 /// The longest input: what one UDP datagram can carry.
 pub const MAX_LEN: usize = 65_507;

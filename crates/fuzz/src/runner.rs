@@ -14,8 +14,8 @@ use alloc_meter::{Usage, measure};
 
 use crate::failure::{Cause, Failure};
 use crate::mutation::Mutator;
-use crate::random::Random;
 use crate::structure::Structure;
+use testkit::random::Random;
 
 /// Octets that one input may take from the heap whatever its length.
 pub const BASE_BUDGET: usize = 16 * 1024;

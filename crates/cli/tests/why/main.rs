@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod assurance;
-#[path = "../../../dds/tests/desk/mod.rs"]
-mod desk;
+/// Under the name that the tests know it by.
+mod desk {
+    pub(crate) use testkit::virtual_domain::VirtualDomain as Desk;
+}
 mod live;
 mod mismatch;
 #[path = "../../../dds/tests/driver/namespace.rs"]

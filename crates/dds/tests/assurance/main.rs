@@ -5,8 +5,10 @@
 #[allow(dead_code, reason = "each test program uses a part of it")]
 #[path = "../driver/cable.rs"]
 mod cable;
-#[path = "../desk/mod.rs"]
-mod desk;
+/// Under the name that the tests know it by.
+mod desk {
+    pub(crate) use testkit::virtual_domain::{Left, VirtualDomain as Desk};
+}
 #[path = "../driver/namespace.rs"]
 mod namespace;
 

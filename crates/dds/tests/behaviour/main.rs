@@ -1,8 +1,10 @@
 //! What the public API promises, from entity to entity: in virtual time, or on threads where threads are what is tested.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test stops at once")]
 
-#[path = "../desk/mod.rs"]
-mod desk;
+/// Under the name that the tests know it by.
+mod desk {
+    pub(crate) use testkit::virtual_domain::{Left, VirtualDomain as Desk};
+}
 #[path = "../loft/mod.rs"]
 mod loft;
 

@@ -1,67 +1,55 @@
-//! A live participant, matched with a peer, that reads one datagram after the other while time goes on.
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+//! A live participant of the public API, matched with a peer and with a witness, that reads one datagram after the other while time goes on.
+use std::net::IpAddr;
 
-use rtps::discovery::{DiscoveryConfig, Limits};
-use rtps::participant::{EndpointSpec, Participant, ParticipantSink, PublishError};
-use rtps::reader::{Accept, Sample};
-use rtps::writer::{Body, Change, WriteError};
-use rtps::{Interface, Network, Transmit};
-use wire::message::PayloadKind;
-use wire::qos::{Durability, EndpointQos, Reliability};
-use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp};
+use rtps::familiar::Familiar;
+use wire::EntityId;
 
 use crate::mutation::MAX_LEN;
-use crate::seeds::{PREFIX, READER, WRITER};
+use crate::structure::{Part, Structure};
 
-type Payload = Arc<[u8]>;
+mod scene;
 
-/// Hosts of one subnet: we, the peer, and somebody else.
-const OURS: u8 = 1;
-const PEER: u8 = 2;
-const STRANGER: u8 = 66;
-/// Our prefix when the peer sends; its datagrams name it.
-const KNOWN_PREFIX: GuidPrefix = GuidPrefix(*b"\x01\xfeours-known");
-/// Our prefix when a stranger sends, who cannot know it: no seed names it.
-const SECRET_PREFIX: GuidPrefix = GuidPrefix(*b"\x01\xfe\x9d\x31\x77\xe0\x15\x5c\xa2\x08\xcb\x46");
-/// Octets that a writer or reader of ours may hold: two large samples, and some small ones.
-const BYTE_LIMIT: usize = 12 * 1024;
-/// Octets of samples: the large one travels in fragments.
-const LENGTHS: [usize; 5] = [20, 40, 60, 5_000, 80];
+use scene::{OURS, PEER, Scene, WITNESS, address};
+
+/// An address that no participant has.
+const STRANGER: usize = 65;
 /// Datagrams that one input may cause.
 const MAX_ANSWERS: usize = 2_000;
+/// After so many inputs it is looked whether samples still flow.
+const LOOK: u32 = 64;
 
-const LIMITS: Limits = Limits {
-    participants: 8,
-    strangers: 32,
-    stranger_octets: 16 * 1024,
-    endpoints: 64,
-    endpoint_octets: 64 * 1024,
-    held_back_octets: 64 * 1024,
-    announced_octets: 64 * 1024,
-    events: 1024,
-};
-
-/// Inputs come from the peer that is matched. Our writer has samples that were not acknowledged, and now and then a new one.
+/// Inputs come from the peer that is matched. Our writers have samples that were not acknowledged, and now and then a new one. Every second
+/// input has the numbers that its writers would give their next samples, so that it is not refused as old.
 pub(super) fn from_peer() -> impl FnMut(&[u8]) {
-    let mut domain = Domain::matched(KNOWN_PREFIX);
-    write(&mut domain.ours, domain.now, &LENGTHS);
+    let mut scene = Scene::matched(scene::KNOWN_PREFIX);
+    scene.write_all(OURS);
+    let mut numbers = Numbers::of(&scene);
     let mut count = 0_u32;
-    move |datagram| {
+    let mut datagram = Vec::with_capacity(MAX_LEN);
+    move |input| {
         count += 1;
         if count.is_multiple_of(16) {
-            write(&mut domain.ours, domain.now, &[100]);
+            scene.write_small(OURS);
         }
-        domain.hear(address(PEER), datagram);
+        datagram.clear();
+        datagram.extend_from_slice(input);
+        if count.is_multiple_of(2) {
+            numbers.put(&mut datagram);
+        }
+        scene.hand(address(PEER), &datagram);
+        numbers.pass(scene.take_from_peer());
+        answers(&mut scene, |_, _| {});
+        if count.is_multiple_of(LOOK) {
+            scene.exchange_with(WITNESS);
+        }
     }
 }
 
 /// Inputs come from an address that never proved to hear us. Every second claims to be the peer, the others each to be a
 /// new participant, as far as they name one.
 pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
-    let mut domain = Domain::matched(SECRET_PREFIX);
-    let (mut count, mut heard, mut sent) = (0_u32, 0, BTreeMap::<IpAddr, usize>::new());
+    let mut scene = Scene::matched(scene::SECRET_PREFIX);
+    let (mut count, mut heard, mut sent) = (0_u32, 0, 0);
     let mut datagram = Vec::with_capacity(MAX_LEN);
     move |input| {
         count += 1;
@@ -71,180 +59,85 @@ pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
             rename(&mut datagram, count);
         }
         heard += datagram.len();
-        for (to, octets) in domain.hear(address(STRANGER), &datagram) {
-            if to.ip() != address(PEER).ip() && !to.ip().is_multicast() {
-                *sent.entry(to.ip()).or_default() += octets;
+        scene.hand(address(STRANGER), &datagram);
+        scene.take_from_peer();
+        answers(&mut scene, |to, bytes| {
+            if to == address(STRANGER).ip() {
+                sent += bytes;
+            } else {
+                let known = to.is_multicast() || [PEER, WITNESS].iter().any(|host| address(*host).ip() == to);
+                assert!(known, "{bytes} bytes to {to}, who sent nothing");
             }
+        });
+        assert!(sent <= heard, "{sent} bytes to a stranger, who sent {heard}");
+        assert!(scene.is_matched(), "a stranger ended the match with a peer");
+        if count.is_multiple_of(LOOK) {
+            scene.exchange_with(PEER);
         }
-        for (to, octets) in &sent {
-            assert!(to == &address(STRANGER).ip(), "{octets} octets to {to}, who sent nothing");
-            assert!(*octets <= heard, "{octets} octets to {to}, who sent {heard}");
-        }
-        assert!(is_matched(&domain.ours, PREFIX), "a stranger ended the match with a peer");
     }
 }
 
 /// What a peer sends while it is discovered and exchanges samples over a network that loses some datagrams.
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    let mut domain = Domain::matched(KNOWN_PREFIX);
-    domain.exchange();
-    let mut seeds = domain.from_peer;
+    let mut seeds = scene::datagrams_of_a_peer();
     seeds.sort();
     seeds.dedup();
     seeds.extend(crate::seeds::messages());
+    // As often as all others together: the short way is what most datagrams take.
+    let familiar: Vec<_> = seeds.iter().filter(|seed| Familiar::of(seed).is_some()).cloned().collect();
+    let others = seeds.len() - familiar.len();
+    seeds.extend(familiar.into_iter().cycle().take(others));
     seeds
 }
 
-/// We and the peer.
-struct Domain {
-    now: Now,
-    ours: Participant<Payload>,
-    peer: Participant<Payload>,
-    transmit: Transmit<Payload>,
-    /// Every datagram of the peer.
-    from_peer: Vec<Vec<u8>>,
-    sent: u32,
-    losing: bool,
-}
-
-/// Takes everything.
-struct Taken;
-
-impl ParticipantSink for Taken {
-    fn deliver(&mut self, _: EntityId, sample: &mut Sample<'_>) -> Accept {
-        std::hint::black_box(sample.payload.bytes().len());
-        Accept::Taken
-    }
-
-    fn lost(&mut self, _: EntityId, _: Guid, _: SequenceNumber, _: u64) {}
-}
-
-impl Domain {
-    /// Two participants that have found each other, with a writer and a reader each.
-    fn matched(prefix: GuidPrefix) -> Self {
-        let now = at(1_000);
-        let mut domain = Self {
-            now,
-            ours: participant(now, OURS, prefix),
-            peer: participant(now, PEER, PREFIX),
-            transmit: Transmit::new(),
-            from_peer: Vec::new(),
-            sent: 0,
-            losing: false,
-        };
-        domain.run(1_000);
-        assert!(is_matched(&domain.ours, PREFIX) && is_matched(&domain.peer, prefix), "no match");
-        domain
-    }
-
-    /// Both write small samples and a large one; every third datagram is lost for a while.
-    fn exchange(&mut self) {
-        self.losing = true;
-        for participant in [&mut self.ours, &mut self.peer] {
-            write(participant, self.now, &LENGTHS);
-            participant.writer_mut(WRITER).map(|writer| writer.remove(SequenceNumber(2)));
-        }
-        self.run(300);
-        self.losing = false;
-        self.run(2_000);
-    }
-
-    /// Virtual time goes on by so many milliseconds, datagrams arrive at once.
-    fn run(&mut self, millis: u64) {
-        for _ in 0..millis {
-            for _ in 0..20 {
-                let from_us = send(&mut self.ours, self.now, &mut self.transmit);
-                let from_peer = send(&mut self.peer, self.now, &mut self.transmit);
-                if from_us.is_empty() && from_peer.is_empty() {
-                    break;
-                }
-                for (_, bytes) in from_us {
-                    self.sent += 1;
-                    if !self.losing || !self.sent.is_multiple_of(3) {
-                        let _ = self.peer.handle_datagram(self.now, address(OURS), &bytes, &mut Taken);
-                    }
-                }
-                for (_, bytes) in from_peer {
-                    self.sent += 1;
-                    if !self.losing || !self.sent.is_multiple_of(3) {
-                        let _ = self.ours.handle_datagram(self.now, address(PEER), &bytes, &mut Taken);
-                    }
-                    self.from_peer.push(bytes);
-                }
-            }
-            self.now = after(self.now, 1);
-        }
-    }
-
-    /// A datagram arrives; gives what we send, as destination and octets. A millisecond passes.
-    fn hear(&mut self, from: SocketAddr, datagram: &[u8]) -> Vec<(SocketAddr, usize)> {
-        // A malformed datagram is an error, and what was read of it before counts.
-        let _ = self.ours.handle_datagram(self.now, from, datagram, &mut Taken);
-        while self.ours.poll_event().is_some() {}
-        let mut sent = Vec::new();
-        let mut answers = 0;
-        while self.ours.poll_transmit(self.now, &mut self.transmit, &mut Taken) {
-            answers += 1;
-            assert!(answers <= MAX_ANSWERS, "more than {MAX_ANSWERS} datagrams for one");
-            let octets = self.transmit.len();
-            sent.extend(self.transmit.paths().iter().map(|path| (path.destination, octets)));
-        }
-        for held in [
-            self.ours.writer(WRITER).map(|writer| writer.held_bytes()),
-            self.ours.reader(READER).map(|reader| reader.held_bytes()),
-        ] {
-            assert!(held.is_some_and(|held| held <= BYTE_LIMIT), "an endpoint holds {held:?} octets");
-        }
-        self.now = after(self.now, 1);
-        assert!(self.ours.poll_timeout() >= self.now.monotonic || self.is_due_again(), "a timer never ends");
-        sent
-    }
-
-    /// A timer that was due in the millisecond that just passed is no longer due after it is served.
-    fn is_due_again(&mut self) -> bool {
-        while self.ours.poll_transmit(self.now, &mut self.transmit, &mut Taken) {}
-        self.ours.poll_timeout() > self.now.monotonic
-    }
-}
-
-/// A participant with the writer and the reader of the seeds.
-fn participant(now: Now, host: u8, prefix: GuidPrefix) -> Participant<Payload> {
-    let config = DiscoveryConfig {
-        metatraffic_unicast: vec![Locator::udp(address(host))],
-        default_unicast: vec![Locator::udp(address(host))],
-        limits: LIMITS,
-        ..DiscoveryConfig::new(prefix, 0, u64::from(host))
-    };
-    let addresses = vec![(address(host).ip(), 24)];
-    let interface = Interface { index: 2, addresses, max_datagram: 1_472, multicast: true };
-    let made = Participant::new(config, Network { interfaces: vec![interface] });
-    assert!(made.is_ok(), "{:?}", made.err());
-    let Ok(mut participant) = made else { unreachable!() };
-    let spec =
-        |qos| EndpointSpec { topic_name: "Square".into(), type_name: "Text".into(), keyed: false, qos };
-    let qos = EndpointQos { durability: Durability::TransientLocal, ..EndpointQos::writer() };
-    let writer = participant.create_writer(now, spec(qos), |config, _| config.byte_limit = BYTE_LIMIT);
-    let qos = EndpointQos { reliability: Reliability::RELIABLE, ..EndpointQos::reader() };
-    let reader = participant.create_reader(now, spec(qos), |config, _| {
-        config.byte_limit = BYTE_LIMIT;
-        config.max_sample_size = BYTE_LIMIT as u32;
+/// Goes through what we have sent since the last call.
+fn answers(scene: &mut Scene, mut each: impl FnMut(IpAddr, usize)) {
+    let mut count = 0;
+    scene.domain.counted(|to, bytes| {
+        count += 1;
+        each(to.ip(), bytes);
     });
-    assert_eq!((writer, reader), (Ok(WRITER), Ok(READER)));
-    participant
+    assert!(count <= MAX_ANSWERS, "{count} datagrams for one");
 }
 
-/// True if the writer and the reader of a participant are matched with those of another.
-fn is_matched(participant: &Participant<Payload>, other: GuidPrefix) -> bool {
-    [WRITER, READER].iter().all(|id| participant.discovery().matches(*id).any(|guid| guid.prefix == other))
-}
+/// The numbers of the next samples of the peer's writers.
+struct Numbers([(EntityId, i64); 3]);
 
-/// Writes samples of these lengths, as far as there is room for them.
-fn write(participant: &mut Participant<Payload>, now: Now, lengths: &[usize]) {
-    for len in lengths {
-        let change = Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp: Some(now.wall) };
-        let sample = [[0, 1, 0, 0].as_slice(), &vec![7; *len]].concat();
-        let written = participant.write(now, WRITER, &change, Body::Copy(&sample));
-        assert!(matches!(written, Ok(_) | Err(PublishError::Write(WriteError::Full { .. }))), "{written:?}");
+impl Numbers {
+    fn of(scene: &Scene) -> Self {
+        Self(scene.next_of_peer())
+    }
+
+    /// So many samples of each writer were delivered.
+    fn pass(&mut self, taken: [i64; 3]) {
+        for ((_, next), taken) in self.0.iter_mut().zip(taken) {
+            *next += taken;
+        }
+    }
+
+    /// Gives each DATA and HEARTBEAT of the writers these numbers.
+    fn put(&self, datagram: &mut [u8]) {
+        let mut parts = Vec::new();
+        Structure::Message.parts(datagram, &mut parts);
+        for Part { start, little, .. } in parts {
+            // Where the writer's entity id and its number are (RTPS 2.5, 9.4.5.4 and 9.4.5.7).
+            let (id_at, number_at) = match datagram.get(start) {
+                Some(0x15) => (start + 12, start + 16),
+                Some(0x07) => (start + 8, start + 20),
+                _ => continue,
+            };
+            let id = datagram.get(id_at..id_at + 4);
+            let Some((_, next)) = self.0.iter().find(|(writer, _)| id == Some(&writer.0)) else { continue };
+            let (high, low) = ((*next >> 32) as u32, *next as u32);
+            let words = if little {
+                [high.to_le_bytes(), low.to_le_bytes()]
+            } else {
+                [high.to_be_bytes(), low.to_be_bytes()]
+            };
+            if let Some(place) = datagram.get_mut(number_at..number_at + 8) {
+                place.copy_from_slice(words.as_flattened());
+            }
+        }
     }
 }
 
@@ -264,60 +157,55 @@ fn rename(datagram: &mut [u8], name: u32) {
     }
 }
 
-/// Everything that is due, with one destination each.
-fn send(
-    participant: &mut Participant<Payload>,
-    now: Now,
-    transmit: &mut Transmit<Payload>,
-) -> Vec<(SocketAddr, Vec<u8>)> {
-    let mut datagrams = Vec::new();
-    while participant.poll_transmit(now, transmit, &mut Taken) {
-        let mut bytes = Vec::new();
-        transmit.copy_to(&mut bytes);
-        datagrams.extend(transmit.paths().iter().map(|path| (path.destination, bytes.clone())));
-        assert!(datagrams.len() <= MAX_ANSWERS, "more than {MAX_ANSWERS} datagrams at once");
-    }
-    while participant.poll_event().is_some() {}
-    datagrams
-}
-
-fn address(host: u8) -> SocketAddr {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)), 7410)
-}
-
-fn at(millis: u64) -> Now {
-    after(Now { monotonic: Instant::START, wall: Timestamp::from_nanos(1_700_000_000_000_000_000) }, millis)
-}
-
-fn after(now: Now, millis: u64) -> Now {
-    let span = Duration::from_nanos((millis * 1_000_000).cast_signed());
-    Now { monotonic: now.monotonic.after(span), wall: now.wall.after(span) }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+
+    use testkit::random::Random;
     use wire::message::{Message, Submessage};
+    use wire::{EntityKind, Guid};
+
+    use super::*;
+    use crate::mutation::Mutator;
+    use crate::seeds::{PREFIX, WRITER};
 
     #[test]
     fn strangers_are_noticed_and_forgotten() {
-        let mut domain = Domain::matched(SECRET_PREFIX);
-        let announcement = domain.from_peer.first().unwrap().clone();
+        let mut scene = Scene::matched(scene::SECRET_PREFIX);
+        let seeds = seeds();
+        let announcement = seeds.iter().find(|seed| announces(seed)).unwrap();
         for name in 0..1_000 {
             let mut datagram = announcement.clone();
             rename(&mut datagram, name);
-            domain.hear(address(STRANGER), &datagram);
+            scene.hand(address(STRANGER), &datagram);
         }
-        assert_eq!(domain.ours.discovery().participant_counts(), (1, LIMITS.strangers));
+        assert_eq!(scene.participants(), (2, scene::LIMITS.strangers));
+    }
+
+    fn announces(datagram: &[u8]) -> bool {
+        let is_ours = datagram.get(8..20) == Some(&PREFIX.0);
+        is_ours
+            && submessages(
+                datagram,
+                |submessage| matches!(submessage, Submessage::Data(data) if data.writer_id == EntityId::SPDP_WRITER),
+            )
+    }
+
+    fn submessages(datagram: &[u8], holds: impl Fn(&Submessage<'_>) -> bool) -> bool {
+        Message::parse(datagram)
+            .unwrap()
+            .submessages()
+            .any(|submessage| submessage.is_ok_and(|it| holds(&it)))
     }
 
     #[test]
-    fn a_peer_sends_every_kind_of_submessage_that_keeps_reliability() {
-        let mut domain = Domain::matched(KNOWN_PREFIX);
-        domain.exchange();
+    fn seeds_have_every_kind_of_submessage_that_keeps_reliability() {
+        let datagrams = seeds();
         let mut kinds = [false; 6];
-        for datagram in &domain.from_peer {
-            for submessage in Message::parse(datagram).unwrap().submessages() {
+        for datagram in &datagrams {
+            let from_peer =
+                Message::parse(datagram).into_iter().filter(|message| message.header().prefix == PREFIX);
+            for submessage in from_peer.flat_map(|message| message.submessages()) {
                 let kind = match submessage.unwrap() {
                     Submessage::Data(data) if data.writer_id == WRITER => 0,
                     Submessage::DataFrag(_) => 1,
@@ -331,5 +219,57 @@ mod tests {
             }
         }
         assert_eq!(kinds, [true; 6]);
+        let shapes = datagrams.iter().filter(|datagram| Familiar::of(datagram).is_some()).count();
+        assert!(shapes >= 20, "{shapes} datagrams of a writer that is at rest between its samples");
+    }
+
+    #[test]
+    fn mutated_datagrams_are_delivered_along_the_short_way() {
+        let mut mutator = Mutator::new(Structure::Message, seeds());
+        let (mut short, mut other) = (0, 0);
+        for session in 0..8 {
+            let mut scene = Scene::matched(scene::KNOWN_PREFIX);
+            let mut numbers = Numbers::of(&scene);
+            let (mut input, mut last) = (Vec::new(), BTreeMap::<Guid, Familiar>::new());
+            for case in 0..128 {
+                mutator.make(&mut Random::of_case(session, case), &mut input);
+                numbers.put(&mut input);
+                scene.hand(address(PEER), &input);
+                let taken = scene.take_from_peer();
+                numbers.pass(taken);
+                if taken.iter().any(|count| *count > 0) {
+                    let is_familiar = last.values().any(|last| last.read(&input).is_some());
+                    *(if is_familiar { &mut short } else { &mut other }) += 1;
+                    last.extend(Familiar::of(&input).map(|last| (last.writer(), last)));
+                }
+            }
+        }
+        assert!(short >= 5 && other >= 20, "{short} along the short way, {other} along the other");
+    }
+
+    #[test]
+    fn numbers_are_put_where_writers_put_them() {
+        let scene = Scene::matched(scene::KNOWN_PREFIX);
+        let [(id, _), ..] = scene.next_of_peer();
+        assert_eq!(id, EntityId::user(1, EntityKind::WriterNoKey));
+        let numbers = Numbers([(id, 0x1_0000_0002); 3]);
+        let mut found = 0;
+        for mut datagram in scene::datagrams_of_a_peer() {
+            numbers.put(&mut datagram);
+            for submessage in Message::parse(&datagram).unwrap().submessages() {
+                match submessage.unwrap() {
+                    Submessage::Data(data) if data.writer_id == id => {
+                        assert_eq!(data.sequence_number.0, 0x1_0000_0002);
+                        found += 1;
+                    }
+                    Submessage::Heartbeat(heartbeat) if heartbeat.writer_id == id => {
+                        assert_eq!(heartbeat.last.0, 0x1_0000_0002);
+                        found += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(found > 10);
     }
 }

@@ -409,8 +409,8 @@ mod tests {
     #[test]
     fn mutated_samples_meet_every_limit() {
         use crate::mutation::Mutator;
-        use crate::random::Random;
         use crate::structure::Structure;
+        use testkit::random::Random;
         let mut mutator = Mutator::new(Structure::Message, seeds());
         let (mut readers, mut input) = (Readers::new(), Vec::new());
         for case in 0..20_000 {

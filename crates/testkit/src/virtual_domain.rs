@@ -1,12 +1,12 @@
 //! Participants of the public API on virtual hosts: one thread, one virtual clock, and a network that loses, delays and is cut as a
 //! test says. A call that waits lets time pass.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use crate::random::Random;
 use dds::host::{Addresses, Channel, Engine, FlowSocket, Host, Sent};
 use dds::qos::DomainParticipantQos;
 use dds::{Bytes, DomainParticipant, DomainParticipantFactory, QosKind};
@@ -17,21 +17,25 @@ use wire::{Duration, GuidPrefix, Instant, Locator, Now, Timestamp};
 /// The wall clock runs ahead of the virtual one by this many nanoseconds.
 const WALL: i64 = 1_700_000_000_000_000_000;
 
-/// A datagram that a host has sent.
+/// A datagram, or one of a train, that a host has sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Left {
+pub struct Left {
     /// Number of the host.
-    pub(crate) host: usize,
-    pub(crate) channel: Channel,
-    /// Where it came from and went to.
-    pub(crate) from: SocketAddr,
-    pub(crate) to: SocketAddr,
-    /// It left by one call with so many others.
-    pub(crate) train: usize,
+    pub host: usize,
+    /// The socket that it left from, as the engine names it.
+    pub channel: Channel,
+    /// Address of that socket.
+    pub from: SocketAddr,
+    /// Where it goes.
+    pub to: SocketAddr,
+    /// It left by one call with so many, itself among them.
+    pub train: usize,
     /// DSCP.
-    pub(crate) class: u8,
-    pub(crate) at: Instant,
-    pub(crate) octets: Vec<u8>,
+    pub class: u8,
+    /// When.
+    pub at: Instant,
+    /// All of it.
+    pub octets: Vec<u8>,
 }
 
 /// What the network does.
@@ -41,11 +45,13 @@ struct Network {
     flying: BTreeMap<(u64, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     count: u64,
     delay: u64,
-    /// Of a thousand datagrams of endpoints so many are lost, by this generator.
-    lost_per_mille: u64,
-    random: u64,
+    /// Of a thousand datagrams of endpoints so many are lost.
+    lost_per_mille: usize,
+    random: Option<Random>,
     cut: Vec<(usize, usize)>,
     record: Option<Vec<Left>>,
+    /// Destination and bytes of each datagram of one host, if they are counted.
+    counted: Option<(usize, Vec<(SocketAddr, usize)>)>,
     /// Sockets that are full: number of the host.
     full: Vec<usize>,
 }
@@ -75,32 +81,36 @@ struct VirtualHost {
     sending: AtomicU64,
 }
 
-/// A domain of virtual hosts.
+/// A domain of virtual hosts. They have the addresses 10.0.0.1 and so on, and are numbered from 0 in the order in which they were made.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub struct VirtualDomain {
     world: Arc<World>,
 }
 
+/// Datagrams that are counted without another allocation.
+const COUNTED: usize = 4096;
+/// So many things may happen at one time; more have no end.
+const AT_ONCE: u32 = 100_000;
 const GROUP: &str = "239.255.0.1:7400";
 
-impl Desk {
+impl VirtualDomain {
     /// No hosts, at time 0.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
     /// The time.
-    pub(crate) fn now(&self) -> Now {
+    pub fn now(&self) -> Now {
         self.world.now()
     }
 
     /// A participant on a host of its own.
-    pub(crate) fn participant(&mut self) -> DomainParticipant {
+    pub fn participant(&mut self) -> DomainParticipant {
         self.participant_with(QosKind::Default, |_| {})
     }
 
     /// A participant with QoS and settings of its own.
-    pub(crate) fn participant_with(
+    pub fn participant_with(
         &mut self,
         qos: QosKind<DomainParticipantQos>,
         tune: impl FnOnce(&mut DiscoveryConfig),
@@ -109,7 +119,7 @@ impl Desk {
     }
 
     /// A participant of another factory.
-    pub(crate) fn participant_by(&mut self, factory: &DomainParticipantFactory) -> DomainParticipant {
+    pub fn participant_by(&mut self, factory: &DomainParticipantFactory) -> DomainParticipant {
         self.make(factory, QosKind::Default, |_| {})
     }
 
@@ -153,12 +163,12 @@ impl Desk {
         let mut settings = DiscoveryConfig::new(GuidPrefix([number; 12]), 0, u64::from(number));
         tune(&mut settings);
         let starting = Arc::clone(&host);
-        self.world.hosts.lock().unwrap().push(Arc::clone(&host));
+        lock(&self.world.hosts).push(Arc::clone(&host));
         factory
             .create_participant_on(
                 host,
                 move |engine| {
-                    *starting.engine.lock().unwrap() = Some(engine);
+                    *lock(&starting.engine) = Some(engine);
                     Ok(())
                 },
                 settings,
@@ -169,50 +179,50 @@ impl Desk {
     }
 
     /// Lets time pass.
-    pub(crate) fn run(&mut self, time: Duration) {
+    pub fn run(&mut self, time: Duration) {
         let end = self.now().monotonic.after(time);
         self.world.run(end, &|| false);
     }
 
     /// Datagrams from one host to the other are lost from now on.
-    pub(crate) fn cut(&mut self, from: usize, to: usize) {
+    pub fn cut(&mut self, from: usize, to: usize) {
         self.world.network().cut.push((from, to));
     }
 
-    /// No datagram reaches anybody from now on, until [`Desk::heal`].
-    pub(crate) fn black_out(&mut self) {
+    /// No datagram reaches anybody from now on, until [`VirtualDomain::heal`].
+    pub fn black_out(&mut self) {
         let count = self.world.hosts().len();
         let pairs = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
         self.world.network().cut.extend(pairs);
     }
 
     /// The network is whole again.
-    pub(crate) fn heal(&mut self) {
+    pub fn heal(&mut self) {
         let mut network = self.world.network();
         network.cut.clear();
         network.lost_per_mille = 0;
     }
 
     /// Of a thousand datagrams of endpoints so many are lost from now on.
-    pub(crate) fn lose(&mut self, per_mille: u64, seed: u64) {
+    pub fn lose(&mut self, per_mille: usize, seed: u64) {
         let mut network = self.world.network();
         network.lost_per_mille = per_mille;
-        network.random = seed | 1;
+        network.random = Some(Random::of_case(seed, 0));
     }
 
     /// Datagrams that leave from now on arrive after this time.
-    pub(crate) fn delay(&mut self, time: Duration) {
+    pub fn delay(&mut self, time: Duration) {
         self.world.network().delay = u64::try_from(time.as_nanos()).unwrap();
     }
 
     /// A call of a host that sends along a flow takes so long from now on.
-    pub(crate) fn slow_down(&mut self, host: usize, time: Duration) {
+    pub fn slow_down(&mut self, host: usize, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap();
         self.world.hosts()[host].sending.store(nanos, Ordering::SeqCst);
     }
 
     /// The sockets of a host take nothing, or take something again.
-    pub(crate) fn fill_socket(&mut self, host: usize, is_full: bool) {
+    pub fn fill_socket(&mut self, host: usize, is_full: bool) {
         let mut network = self.world.network();
         network.full.retain(|full| *full != host);
         if is_full {
@@ -221,23 +231,44 @@ impl Desk {
     }
 
     /// Remembers what leaves from now on.
-    pub(crate) fn record(&mut self) {
+    pub fn record(&mut self) {
         self.world.network().record = Some(Vec::new());
     }
 
-    /// What left the endpoints' sockets since [`Desk::record`] or the last call.
-    pub(crate) fn recorded(&mut self) -> Vec<Left> {
-        let left = self.world.network().record.as_mut().map(std::mem::take).unwrap_or_default();
-        left.into_iter().filter(|left| left.channel == Channel::User).collect()
+    /// What left the endpoints' sockets since [`VirtualDomain::record`] or the last call.
+    pub fn recorded(&mut self) -> Vec<Left> {
+        self.all_recorded().into_iter().filter(|left| left.channel == Channel::User).collect()
+    }
+
+    /// What left all sockets since [`VirtualDomain::record`] or the last call.
+    pub fn all_recorded(&mut self) -> Vec<Left> {
+        self.world.network().record.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Hands a datagram to a host, now, as if it came from this address.
+    pub fn hand(&mut self, host: usize, from: SocketAddr, datagram: &[u8]) {
+        self.world.hand(&self.world.hosts()[host], from, datagram);
+    }
+
+    /// Counts what a host sends from now on; what was counted before is forgotten.
+    pub fn count(&mut self, host: usize) {
+        self.world.network().counted = Some((host, Vec::with_capacity(COUNTED)));
+    }
+
+    /// Gives destination and bytes of each datagram that was counted since the last call.
+    pub fn counted(&mut self, mut each: impl FnMut(SocketAddr, usize)) {
+        if let Some((_, counted)) = &mut self.world.network().counted {
+            counted.drain(..).for_each(|(to, bytes)| each(to, bytes));
+        }
     }
 
     /// True once a host was let go of.
-    pub(crate) fn is_closed(&self, host: usize) -> bool {
+    pub fn is_closed(&self, host: usize) -> bool {
         self.world.hosts()[host].closed.load(Ordering::SeqCst)
     }
 
     /// Whether a host was asked to keep a thread for callbacks.
-    pub(crate) fn keeps_thread(&self, host: usize) -> bool {
+    pub fn keeps_thread(&self, host: usize) -> bool {
         self.world.hosts()[host].keeps_thread.load(Ordering::SeqCst)
     }
 }
@@ -257,16 +288,21 @@ impl World {
     }
 
     fn network(&self) -> MutexGuard<'_, Network> {
-        self.network.lock().unwrap()
+        lock(&self.network)
     }
 
     fn hosts(&self) -> Vec<Arc<VirtualHost>> {
-        self.hosts.lock().unwrap().clone()
+        lock(&self.hosts).clone()
     }
 
     /// Lets time pass until `done` or `end`: datagrams first, then timers, in the order of hosts. May be called from below itself.
     fn run(&self, end: Instant, done: &dyn Fn() -> bool) {
+        let (mut time, mut steps) = (self.now.load(Ordering::SeqCst), 0);
         while !done() {
+            let now = self.now.load(Ordering::SeqCst);
+            steps = if now == time { steps + 1 } else { 0 };
+            time = now;
+            assert!(steps < AT_ONCE, "{AT_ONCE} datagrams and timers at one time: something never ends");
             self.rest();
             match self.next(end.as_nanos()) {
                 Next::Datagram(from, to, octets) => self.deliver(from, to, &octets),
@@ -296,7 +332,7 @@ impl World {
     /// Whoever has handed in something goes on reading.
     fn rest(&self) {
         for host in self.hosts() {
-            let engine = host.engine.lock().unwrap().clone();
+            let engine = lock(&host.engine).clone();
             if host.has_read.swap(false, Ordering::SeqCst)
                 && let Some(engine) = engine
             {
@@ -310,7 +346,7 @@ impl World {
         for host in self.hosts() {
             if host.wake_at.load(Ordering::SeqCst) <= now {
                 host.wake_at.store(u64::MAX, Ordering::SeqCst);
-                let engine = host.engine.lock().unwrap().clone();
+                let engine = lock(&host.engine).clone();
                 if let Some(engine) = engine {
                     engine.on_timeout();
                 }
@@ -330,23 +366,29 @@ impl World {
             if !is_meant || self.network().cut.contains(&(source, target)) {
                 continue;
             }
-            let engine = host.engine.lock().unwrap().clone();
-            if let Some(engine) = engine {
-                host.has_read.store(true, Ordering::SeqCst);
-                engine.on_datagram(from, octets);
-            }
+            self.hand(host, from, octets);
+        }
+    }
+
+    fn hand(&self, host: &VirtualHost, from: SocketAddr, datagram: &[u8]) {
+        let engine = lock(&host.engine).clone();
+        if let Some(engine) = engine {
+            host.has_read.store(true, Ordering::SeqCst);
+            engine.on_datagram(from, datagram);
         }
     }
 }
 
 impl Network {
-    /// xorshift64.
     fn is_lost(&mut self) -> bool {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % 1000 < self.lost_per_mille
+        let lost = self.lost_per_mille;
+        self.random.as_mut().is_some_and(|random| random.below(1000) < lost)
     }
+}
+
+/// A test that has failed may have left a lock behind; what it holds is still let go of.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Host for VirtualHost {
@@ -388,6 +430,11 @@ impl Host for VirtualHost {
                 let (host, to) = (self.number, path.destination);
                 record.push(Left { host, channel, from, to, train, class, at: now, octets: octets.clone() });
             }
+            if let Some((counted, sent)) = &mut network.counted
+                && *counted == self.number
+            {
+                sent.push((path.destination, octets.len()));
+            }
             if network.lost_per_mille > 0 && channel == Channel::User && network.is_lost() {
                 continue;
             }
@@ -427,7 +474,7 @@ impl Host for VirtualHost {
 
     fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        let engine = self.engine.lock().unwrap().take();
+        let engine = lock(&self.engine).take();
         drop(engine);
     }
 

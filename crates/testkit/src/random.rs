@@ -1,4 +1,4 @@
-//! Random numbers from a seed: SplitMix64 (Steele, Lea, Flood 2014), small and good enough to pick mutations.
+//! Random numbers from a seed: SplitMix64 (Steele, Lea, Flood 2014), small and good enough to pick what tests try.
 
 /// A generator; equal seeds give equal numbers.
 #[derive(Clone, Debug)]
@@ -7,6 +7,11 @@ pub struct Random {
 }
 
 impl Random {
+    /// The generator of a seed.
+    pub const fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
     /// The generator of the case `index` of a run that began with `seed`.
     pub fn of_case(seed: u64, index: u64) -> Self {
         let mut outer = Self { state: seed };
