@@ -8,7 +8,7 @@ const MAX_LINES: usize = 800;
 /// Lines a Rust file should have at most.
 const GOOD_LINES: usize = 500;
 /// Where code may sleep, and tests may read the machine's clock: what is about real sockets, threads or measurements.
-const REAL_TIME: [&str; 14] = [
+const REAL_TIME: [&str; 15] = [
     "crates/udp/",
     "crates/shm/",
     "crates/dds/",
@@ -18,6 +18,7 @@ const REAL_TIME: [&str; 14] = [
     "crates/cli/",
     "crates/compare/",
     "crates/controller/",
+    "crates/forks/",
     "crates/fuzz/",
     "crates/tiers/",
     "crates/interop/",

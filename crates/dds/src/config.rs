@@ -68,7 +68,8 @@ pub struct DiscoveryConfig {
 /// The number of a participant on its host, which decides its ports (RTPS 2.5, 9.6.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ParticipantId {
-    /// The lowest one whose ports are free.
+    /// The lowest one whose ports are free; without one (120 for each host and domain, fewer in the highest domains) ports that the system
+    /// chooses. Others then find it by multicast, or because it announces itself to them: no [`Peer`] without a port names it.
     #[default]
     FirstFree,
     /// This one, 0 to 119, or nothing.
@@ -231,6 +232,13 @@ impl Config {
         self.buffers.check()?;
         self.threads.check()?;
         self.shared_memory.check()?;
+        if let Some(peer) =
+            self.discovery.static_peers.iter().find(|peer| !self.network.family.has(peer.address))
+        {
+            let advice = "give addresses of the family that is used, or use Family::Both";
+            let what = format!("{peer}, with sockets of the other family of addresses only");
+            return Err(Error::new(ReturnCode::InconsistentPolicy, "static_peers", what, advice));
+        }
         if self.assurance.patience <= Duration::ZERO {
             let what = format!("{} ns", self.assurance.patience.as_nanos());
             return bad("patience", what, "give more than zero, or infinite");
@@ -238,10 +246,10 @@ impl Config {
         Ok(())
     }
 
-    /// Where announcements go besides multicast, in the family that is used; without duplicates.
+    /// Where announcements go besides multicast; without duplicates.
     pub fn static_peers(&self, domain_id: u32) -> Vec<SocketAddr> {
         let mut found = Vec::new();
-        for peer in self.discovery.static_peers.iter().filter(|peer| self.network.family.has(peer.address)) {
+        for peer in &self.discovery.static_peers {
             for address in peer.addresses(domain_id) {
                 if !found.contains(&address) {
                     found.push(address);
@@ -489,12 +497,14 @@ mod tests {
     }
 
     #[test]
-    fn peers_of_a_family_that_is_not_used_are_left_out() {
+    fn peers_of_a_family_that_is_not_used_are_refused() {
         let mut config = Config::default();
         config.discovery.static_peers =
             ["[::1]:5", "10.0.0.1:5", "10.0.0.1:5"].iter().map(|text| text.parse().unwrap()).collect();
-        assert_eq!(config.static_peers(0), ["10.0.0.1:5".parse().unwrap()]);
+        let said = config.check().unwrap_err().to_string();
+        assert!(said.contains("[::1]:5") && said.contains("Family::Both"), "{said}");
         config.network.family = Family::Both;
+        assert_eq!(config.check(), Ok(()));
         assert_eq!(config.static_peers(0).len(), 2);
     }
 }

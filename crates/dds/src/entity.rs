@@ -134,6 +134,16 @@ impl<T> Children<T> {
     }
 }
 
+/// An entity of the process that this one was forked from.
+pub(crate) fn of_parent_process(operation: &'static str) -> Error {
+    Error::new(
+        ReturnCode::PreconditionNotMet,
+        operation,
+        "this process was forked from the one that made the participant: its threads are not here, its sockets are the parent's",
+        "make participants after the fork, or call exec in the child",
+    )
+}
+
 pub(crate) fn not_enabled(operation: &'static str) -> Error {
     Error::new(ReturnCode::NotEnabled, operation, "the entity is not enabled", "call enable() first")
 }

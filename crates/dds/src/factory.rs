@@ -11,7 +11,7 @@ use wire::GuidPrefix;
 
 use crate::config::{AssuranceConfig, Config};
 use crate::driver::Driver;
-use crate::entity::{QosKind, deleted};
+use crate::entity::QosKind;
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
 use crate::node::{Limits, Node, Start};
@@ -36,7 +36,7 @@ impl DomainParticipantFactory {
     /// Makes a participant of a domain, 0 to 232, with the default configuration. `mask` names the statuses that `listener` is for.
     ///
     /// # Errors
-    /// `BadParameter` for a domain without ports; `OutOfResources` if no port or no interface is there to be used, with what to do.
+    /// `BadParameter` for a domain without ports; `PreconditionNotMet` if no interface is there to be used, with what to do.
     pub fn create_participant(
         &self,
         domain_id: u32,
@@ -62,7 +62,12 @@ impl DomainParticipantFactory {
         let (prefix, seed) = random()?;
         let driver = Driver::open(domain_id, config)?;
         let addresses = driver.addresses();
-        let settings = settings(config, DiscoveryConfig::new(prefix, domain_id, seed));
+        let mut settings = settings(config, DiscoveryConfig::new(prefix, domain_id, seed));
+        for peer in driver.loopback_peers() {
+            if !settings.static_peers.contains(peer) {
+                settings.static_peers.push(*peer);
+            }
+        }
         let limits =
             Limits { datagram: config.network.largest_datagram, patience: config.assurance.patience };
         let host = Arc::clone(&driver) as Arc<dyn Host>;
@@ -129,9 +134,7 @@ impl DomainParticipantFactory {
     /// # Errors
     /// `PreconditionNotMet` if this is called from a listener of an entity in it; `AlreadyDeleted`.
     pub fn delete_participant(&self, participant: &DomainParticipant) -> Result<(), Error> {
-        if participant.node().is_closed() {
-            return Err(deleted("delete_participant"));
-        }
+        participant.node().check_open("delete_participant")?;
         participant.delete()
     }
 

@@ -134,6 +134,11 @@ pub trait Host: Send + Sync + 'static {
         let _ = participant;
     }
 
+    /// True in a process that was forked from the one whose threads and sockets these are: nothing is to be done there.
+    fn is_of_parent_process(&self) -> bool {
+        false
+    }
+
     /// The participant is gone: no call of the engine follows, and every thread and socket is let go of. May be called from inside.
     fn close(&self);
 

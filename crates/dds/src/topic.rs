@@ -179,6 +179,7 @@ impl Topic {
     /// # Errors
     /// What [`TopicQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<TopicQos>) -> Result<(), Error> {
+        self.participant.node().check_process("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_topic_qos());
         lock(&self.entity.machine).set_qos(qos)?;
         self.participant.entity().announce_again(&self.entity)

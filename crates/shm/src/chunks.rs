@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::map::Map;
+use crate::process::Process;
 use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
 
 /// Octets of a page.
@@ -42,6 +43,8 @@ pub struct Chunks {
     /// For each page the handles of the chunk that begins there.
     handles: Box<[AtomicU32]>,
     free: Mutex<Free>,
+    /// After a fork the pages are still the parent's.
+    process: Process,
 }
 
 /// Which pages are lent.
@@ -110,7 +113,7 @@ impl Chunks {
         }
         let handles = (0..pages).map(|_| AtomicU32::new(0)).collect();
         let free = Mutex::new(Free { lent: vec![false; pages], lowest: 0, number: 0 });
-        Ok(Arc::new(Self { file, map, pages, handles, free }))
+        Ok(Arc::new(Self { file, map, pages, handles, free, process: Process::current() }))
     }
 
     /// What the other side has to be given.
@@ -262,6 +265,9 @@ impl Clone for Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
+        if !self.chunks.process.is_current() {
+            return;
+        }
         let page = self.place.page as usize;
         let last = self.chunks.handles.get(page).is_some_and(|handles| handles.fetch_sub(1, AcqRel) == 1);
         if last {

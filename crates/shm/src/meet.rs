@@ -14,6 +14,8 @@ use libc::{c_int, c_void, socklen_t};
 const FILES: usize = 3;
 /// How many may wait to be met.
 const BACKLOG: c_int = 64;
+/// How long a connection waits where many others do.
+const QUEUE: Duration = Duration::from_millis(50);
 /// Most sockets that [`ready`] looks at.
 const MOST: usize = 256;
 
@@ -94,12 +96,24 @@ impl Talk {
     ///
     /// # Errors
     ///
-    /// `ConnectionRefused` if nobody in the network namespace does; `WouldBlock` if too many wait there; or the system's error.
+    /// `ConnectionRefused` if no socket of the network namespace does; `WouldBlock` if too many wait there, also after 50 ms; or the
+    /// system's error.
     pub fn new(name: &[u8]) -> io::Result<Self> {
         let socket = socket()?;
         let (address, len) = address(name)?;
         // SAFETY: the address is valid for the length given during the call.
-        check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) })?;
+        let connect =
+            || check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) });
+        if let Err(error) = connect() {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            // The system serves those that wait in their order: a flood of connections does not overtake this one.
+            set_patience(&socket, QUEUE)?;
+            set_nonblocking(&socket, false)?;
+            connect()?;
+            set_nonblocking(&socket, true)?;
+        }
         Ok(Self { socket })
     }
 
@@ -271,6 +285,26 @@ fn socket() -> io::Result<OwnedFd> {
     let socket = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
     // SAFETY: the call gave a new descriptor, which nobody else has.
     Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+/// How long a blocking call of this socket that sends or connects may take.
+fn set_patience(socket: &OwnedFd, time: Duration) -> io::Result<()> {
+    let time = libc::timeval {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_usec: time.subsec_micros().into(),
+    };
+    let len = size_of::<libc::timeval>() as socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_SNDTIMEO);
+    // SAFETY: the structure is valid for the length given during the call.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const time).cast(), len) })?;
+    Ok(())
+}
+
+fn set_nonblocking(socket: &OwnedFd, on: bool) -> io::Result<()> {
+    let flags = if on { libc::O_RDWR | libc::O_NONBLOCK } else { libc::O_RDWR };
+    // SAFETY: it touches no memory of ours.
+    check(unsafe { libc::fcntl(socket.as_raw_fd(), libc::F_SETFL, flags) })?;
+    Ok(())
 }
 
 /// The abstract address of a name: a NUL, then the name.

@@ -63,6 +63,13 @@ pub enum SegmentError {
         /// What it said.
         error: io::Error,
     },
+    /// The process may not have a file of this size (RLIMIT_FSIZE).
+    FileSize {
+        /// Bytes that are needed.
+        len: u64,
+        /// Bytes that are allowed.
+        limit: u64,
+    },
     /// What the other side gave is not sealed memory: it could cut it off, or let others write it.
     Unsealed,
     /// It does not begin as a segment of this version does, or is not as long as it says.
@@ -153,12 +160,24 @@ pub(crate) fn memory(name: &CStr, len: usize) -> Result<OwnedFd, SegmentError> {
     }
     // SAFETY: the call gave a new descriptor, which nobody else has.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
+    check_file_size(len as u64)?;
     let len = libc::off_t::try_from(len).map_err(|_| SegmentError::Capacity(len as u64))?;
     // SAFETY: it touches no memory of ours.
     if unsafe { libc::ftruncate(file.as_raw_fd(), len) } < 0 {
         return Err(system("ftruncate")(io::Error::last_os_error()));
     }
     Ok(file)
+}
+
+/// Refuses what is above the limit of the process for the size of a file (RLIMIT_FSIZE), beyond which the system sends SIGXFSZ, which
+/// ends a process that does not expect it.
+fn check_file_size(len: u64) -> Result<(), SegmentError> {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is valid during the call.
+    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } < 0 {
+        return Err(system("getrlimit")(io::Error::last_os_error()));
+    }
+    if limit.rlim_cur < len { Err(SegmentError::FileSize { len, limit: limit.rlim_cur }) } else { Ok(()) }
 }
 
 pub(crate) fn seal(file: BorrowedFd<'_>, seals: libc::c_int) -> Result<(), SegmentError> {
@@ -211,6 +230,10 @@ impl fmt::Display for SegmentError {
                 "a ring of {octets} octets: give a power of two from {MIN_CAPACITY} to {MAX_CAPACITY}"
             ),
             Self::System { step, error } => write!(f, "shared memory, {step}: {error}"),
+            Self::FileSize { len, limit } => write!(
+                f,
+                "shared memory needs a file of {len} bytes, and the limit of this process is {limit} (RLIMIT_FSIZE): raise it (ulimit -f)"
+            ),
             Self::Unsealed => f.write_str("the other side's memory is not sealed as it has to be"),
             Self::Form => f.write_str("the other side's memory is no segment of this version"),
             Self::Nonce => f.write_str("the other side's memory holds another nonce than it announced"),

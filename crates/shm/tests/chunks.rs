@@ -47,6 +47,21 @@ fn what_was_written_is_read_until_the_last_handle_is_gone() {
 }
 
 #[test]
+fn what_a_forked_child_drops_stays_where_it_is() {
+    let (chunks, window) = both(8 * PAGE);
+    let mut lent = chunks.lend(5_000).unwrap();
+    lent.fill(7);
+    let mut chunk = Some(lent.freeze());
+    let place = chunk.as_ref().unwrap().place();
+    let limit = std::time::Duration::from_secs(20);
+    assert_eq!(forks::in_child(limit, || drop(chunk.take())).unwrap(), forks::Ended::Returned);
+    let mut out = vec![0; 5_000];
+    assert!(window.copy_out(place, 0, &mut out) && out == [7; 5_000], "the child has given it back");
+    drop(chunk);
+    assert!(!window.copy_out(place, 0, &mut out));
+}
+
+#[test]
 fn pages_are_lent_to_one_at_a_time_and_come_back() {
     for seed in tiers::current().seeds("property.cases") {
         let (chunks, window) = both(64 * PAGE);

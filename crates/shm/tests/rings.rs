@@ -245,3 +245,16 @@ fn memory_of_the_part_in_use_can_be_taken_before_it_is_used() {
     producer.copy(&[7; 100]).unwrap();
     assert_eq!(taken(), after);
 }
+
+#[test]
+fn a_limit_for_files_is_an_error_and_no_signal() {
+    use nix::sys::resource::{Resource, setrlimit};
+    let limited = || {
+        setrlimit(Resource::RLIMIT_FSIZE, 0, 0).unwrap();
+        let said = Segment::new(1, MIN_CAPACITY).unwrap_err().to_string();
+        assert!(said.contains("RLIMIT_FSIZE") && said.contains("ulimit -f"), "{said}");
+        assert!(Doorbell::new().is_err() && shm::Chunks::new(1, 1 << 20).is_err());
+    };
+    let ended = forks::in_child(Duration::from_secs(20), limited).unwrap();
+    assert_eq!(ended, forks::Ended::Returned);
+}

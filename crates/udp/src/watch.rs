@@ -23,6 +23,8 @@ pub struct InterfaceWatch {
     notices: OwnedFd,
     stop: Arc<EventFd>,
     known: Vec<Interface>,
+    /// There was a notice, and the interfaces could not be read afterwards.
+    unread: bool,
 }
 
 /// Ends an [`InterfaceWatch`] from another thread.
@@ -73,7 +75,7 @@ impl InterfaceWatch {
         let stop = EventFd::from_flags(flags).map_err(refused("eventfd"))?;
         // Read after the groups are joined: a change in between is noticed by `next`.
         let known = interfaces().map_err(WatchError::Interfaces)?;
-        Ok(Self { notices, stop: Arc::new(stop), known })
+        Ok(Self { notices, stop: Arc::new(stop), known, unread: false })
     }
 
     /// The interfaces as they were when they were looked at last.
@@ -86,10 +88,16 @@ impl InterfaceWatch {
     ///
     /// # Errors
     ///
-    /// [`WatchError`].
+    /// [`WatchError`]. Nothing is missed by that: the next call reads the interfaces again. An error like too many open files may last:
+    /// wait a moment with [`InterfaceWatch::pause`].
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Change, WatchError> {
         let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
+            if self.unread
+                && let Some(change) = self.read()?
+            {
+                return Ok(change);
+            }
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let mut waited = [
                 PollFd::new(self.notices.as_fd(), PollFlags::POLLIN),
@@ -105,13 +113,28 @@ impl InterfaceWatch {
             if stop.any().unwrap_or(true) {
                 return Ok(Change::Stopped);
             }
+            self.unread = true;
             self.forget_notices()?;
-            let now = interfaces().map_err(WatchError::Interfaces)?;
-            if now != self.known {
-                self.known.clone_from(&now);
-                return Ok(Change::Interfaces(now));
-            }
         }
+    }
+
+    /// Waits so long, or until [`WatchStopper::stop`]; false after that.
+    pub fn pause(&self, time: Duration) -> bool {
+        let mut waited = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
+        // Without memory for it nothing is waited for by the system.
+        let stopped = poll(&mut waited, milliseconds(time)).inspect_err(|_| std::thread::sleep(time));
+        stopped != Ok(1)
+    }
+
+    /// Reads the interfaces; gives them if they are not what they were.
+    fn read(&mut self) -> Result<Option<Change>, WatchError> {
+        let now = interfaces().map_err(WatchError::Interfaces)?;
+        self.unread = false;
+        if now == self.known {
+            return Ok(None);
+        }
+        self.known.clone_from(&now);
+        Ok(Some(Change::Interfaces(now)))
     }
 
     /// Ends the watch.

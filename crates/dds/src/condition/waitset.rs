@@ -7,7 +7,7 @@ use dcps::{Error, ReturnCode};
 use wire::{Duration, Instant};
 
 use super::{GuardCondition, QueryCondition, ReadCondition, StatusCondition};
-use crate::entity::StatusSource;
+use crate::entity::{StatusSource, of_parent_process};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::watch::{Waiter, Watch};
@@ -192,7 +192,7 @@ impl WaitSet {
     /// Waits until a condition holds, and gives all that hold.
     ///
     /// # Errors
-    /// `Timeout`; `PreconditionNotMet` if another thread waits.
+    /// `Timeout`; `PreconditionNotMet` if another thread waits, or the process was forked from that of the conditions' participant.
     pub fn wait(&self, timeout: Duration) -> Result<Vec<Condition>, Error> {
         let mut active = Vec::new();
         self.wait_into(&mut active, timeout)?;
@@ -212,14 +212,14 @@ impl WaitSet {
                 "use a WaitSet for each thread",
             ));
         };
-        let found = self.wait_until_true(timeout, || {
+        let is_true = || {
             active.clear();
             active.extend_from_slice(&lock(&self.inner.conditions));
             // Without the lock: a query is the application's.
             active.retain(Condition::get_trigger_value);
             !active.is_empty()
-        });
-        if found {
+        };
+        if self.wait_until_true(timeout, is_true)? {
             return Ok(());
         }
         Err(Error::new(
@@ -231,19 +231,28 @@ impl WaitSet {
     }
 
     /// Waits until `is_true`, which is asked whenever a condition may have changed; false if it did not come in time.
-    pub(crate) fn wait_until_true(&self, timeout: Duration, mut is_true: impl FnMut() -> bool) -> bool {
+    pub(crate) fn wait_until_true(
+        &self,
+        timeout: Duration,
+        mut is_true: impl FnMut() -> bool,
+    ) -> Result<bool, Error> {
         let signal = &self.inner.signal;
         let clock = self.clock();
+        if let Clock::Host(host) = &clock
+            && host.is_of_parent_process()
+        {
+            return Err(of_parent_process("wait"));
+        }
         let mut end = None;
         loop {
             let generation = signal.generation.load(Ordering::SeqCst);
             if is_true() {
-                return true;
+                return Ok(true);
             }
             let now = clock.now();
             let until = *end.get_or_insert_with(|| now.after(timeout));
             if until <= now {
-                return false;
+                return Ok(false);
             }
             let changed = || signal.generation.load(Ordering::SeqCst) != generation;
             if !self.receive(&clock, until, until.since(now), &changed) {
@@ -307,6 +316,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let waiter: Weak<dyn Waiter> = Arc::downgrade(&self.signal) as Weak<Signal>;
         for condition in lock(&self.conditions).iter() {
+            if condition.host().is_some_and(|host| host.is_of_parent_process()) {
+                // A thread that is not here may have held its lock.
+                continue;
+            }
             condition.watch().detach(&waiter);
         }
     }

@@ -1,11 +1,11 @@
 //! Which of the host's interfaces are used: a pure choice.
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use dcps::{Error, ReturnCode};
 use rtps::{Network, Path};
 use udp::Interface;
 
-use crate::config::{Interfaces, NetworkConfig};
+use crate::config::{Interfaces, NetworkConfig, Peer};
 
 /// Octets of the headers of IPv4 and UDP.
 const HEADERS: u32 = 28;
@@ -97,6 +97,15 @@ impl Choice {
     /// There is nothing that datagrams could leave by.
     pub(super) fn is_empty(&self) -> bool {
         self.addresses.is_empty()
+    }
+
+    /// Where others of this host listen for discovery, if there is nothing but addresses of loopback.
+    pub(super) fn loopback_peers(&self, domain_id: u32) -> Vec<SocketAddr> {
+        if !self.addresses.iter().all(IpAddr::is_loopback) {
+            return Vec::new();
+        }
+        let peers = self.addresses.iter().map(|address| Peer { address: *address, port: None });
+        peers.flat_map(|peer| peer.addresses(domain_id)).collect()
     }
 
     /// The error for that.

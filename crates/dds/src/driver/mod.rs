@@ -28,8 +28,10 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use dcps::{Error, ReturnCode};
+use shm::Process;
 use udp::{Buffer, Change, InterfaceWatch, SendError, SendFailure, Sender, WatchStopper};
 use wire::Instant;
 
@@ -52,7 +54,9 @@ pub struct Driver {
     /// Names it in [`inside`].
     id: u64,
     domain_id: u32,
-    participant_id: u8,
+    participant_id: Option<u8>,
+    /// Where others of this host may be, where no group reaches them.
+    loopback_peers: Vec<SocketAddr>,
     config: Config,
     /// `None` after closing.
     open: RwLock<Option<Open>>,
@@ -71,6 +75,8 @@ pub struct Driver {
     /// The routing table may choose otherwise than paths say.
     ambiguous: AtomicBool,
     closing: AtomicBool,
+    /// That of the threads.
+    process: Process,
     counts: Counts,
     flows: Flows,
     /// Buffers for reading from inside of the engine.
@@ -102,6 +108,8 @@ struct Senders {
 
 /// When a datagram that the system had no memory for is offered again.
 const RETRY: wire::Duration = wire::Duration::from_millis(1);
+/// How long the watch of interfaces rests after its first error; doubles up to 64 times as much.
+const WATCH_AGAIN: Duration = Duration::from_millis(50);
 /// When waking a reader is tried again after it failed.
 const WAKE_AGAIN: wire::Duration = wire::Duration::from_millis(100);
 
@@ -124,18 +132,26 @@ impl Driver {
         }
         let sockets = Sockets::bind(domain_id, config)?;
         let joined = sockets.join(&choice.groups);
-        if config.network.multicast && joined.count == 0 && config.discovery.static_peers.is_empty() {
+        let is_alone = config.network.multicast && joined.count == 0;
+        let loopback_peers = if is_alone { choice.loopback_peers(domain_id) } else { Vec::new() };
+        if is_alone && loopback_peers.is_empty() && config.discovery.static_peers.is_empty() {
             return Err(no_multicast(&choice, &joined.failures));
         }
         let timer =
             Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
         let participant_id = sockets.participant_id;
-        let links = config.shared_memory.enabled.then(|| Links::open(&config.shared_memory)).transpose()?;
+        let links = config.shared_memory.enabled.then(|| Links::open(&config.shared_memory)).transpose();
+        // Whatever is missing for it, UDP goes everywhere.
+        let (links, no_links) = match links {
+            Ok(links) => (links, None),
+            Err(error) => (None, Some(format!("no shared memory, UDP is used: {error}"))),
+        };
         let shared_memory = links.as_ref().map(|links| links.announced());
         let addresses =
             Addresses { shared_memory, ..reach::addresses(domain_id, &config.network, &choice, &sockets) };
         let ambiguous = AtomicBool::new(choice.ambiguous);
-        let opened = report::opened(domain_id, config, &sockets);
+        let mut opened = report::opened(domain_id, config, &sockets);
+        opened.extend(no_links);
         let interfaces = [choice.lines, joined.failures].concat();
         let senders = |pair: &sockets::Pair| Senders {
             v4: pair.v4.as_ref().map(udp::Socket::sender),
@@ -155,6 +171,7 @@ impl Driver {
             id: unique(),
             domain_id,
             participant_id,
+            loopback_peers,
             config: config.clone(),
             open: RwLock::new(Some(open)),
             seat: Seat::new(),
@@ -166,6 +183,7 @@ impl Driver {
             timer_pumps: AtomicBool::new(false),
             ambiguous,
             closing: AtomicBool::new(false),
+            process: Process::current(),
             counts: Counts::default(),
             flows: Flows::default(),
             spare: Mutex::new(Vec::new()),
@@ -174,9 +192,15 @@ impl Driver {
         }))
     }
 
-    /// The participant id whose ports it has.
-    pub fn participant_id(&self) -> u8 {
+    /// The participant id whose ports it has; `None` if those of all ids were taken and the system chose ports.
+    pub fn participant_id(&self) -> Option<u8> {
         self.participant_id
+    }
+
+    /// Where participants 0 to 9 of this host listen for discovery, if only loopback is used and has no multicast, as with IPv6: they have to
+    /// be announced to. Else empty.
+    pub fn loopback_peers(&self) -> &[SocketAddr] {
+        &self.loopback_peers
     }
 
     /// Where it can be reached, until [`Engine::on_network`] says otherwise.
@@ -279,9 +303,14 @@ impl Driver {
     /// The thread that watches interfaces.
     fn watch(&self, mut watch: InterfaceWatch, engine: &dyn Engine) {
         let mut known = self.addresses();
+        let mut pause = WATCH_AGAIN;
+        // Asked without a wait then: what it says is that watching works again.
+        let mut after_error = false;
         loop {
-            match watch.next(None) {
+            match watch.next(std::mem::take(&mut after_error).then_some(Duration::ZERO)) {
                 Ok(Change::Interfaces(found)) => {
+                    self.lines().watch = None;
+                    pause = WATCH_AGAIN;
                     let Some(addresses) = self.take_over(&found) else { return };
                     if addresses != known && !self.is_closing() {
                         known = addresses;
@@ -289,12 +318,20 @@ impl Driver {
                         engine.on_network(&known);
                     }
                 }
-                Ok(Change::TimedOut) => {}
+                Ok(Change::TimedOut) => {
+                    self.lines().watch = None;
+                    pause = WATCH_AGAIN;
+                }
                 Ok(Change::Stopped) => return,
                 Err(error) => {
-                    let line = format!("changes of interfaces are not seen any more: {error}");
+                    let line =
+                        format!("changes of interfaces cannot be seen now, it is tried again: {error}");
                     self.lines().watch = Some(line);
-                    return;
+                    if !watch.pause(pause) {
+                        return;
+                    }
+                    pause = (pause * 2).min(WATCH_AGAIN * 64);
+                    after_error = true;
                 }
             }
         }

@@ -8,7 +8,7 @@ use wire::Locator;
 use crate::config::NetworkConfig;
 use crate::driver::interfaces::Choice;
 use crate::driver::read;
-use crate::driver::sockets::Sockets;
+use crate::driver::sockets::{Pair, Sockets};
 use crate::host::Addresses;
 
 /// Where a datagram goes. Naming interface and source costs as much as a tenth of the call, so that it is done only where the routing
@@ -30,10 +30,9 @@ pub(super) fn addresses(
     choice: &Choice,
     sockets: &Sockets,
 ) -> Addresses {
-    let id = u32::from(sockets.participant_id);
-    let unicast = |port: Option<u16>| -> Vec<Locator> {
-        let at = |port| choice.addresses.iter().map(move |ip| Locator::udp((*ip, port).into()));
-        port.map(|port| at(port).collect()).unwrap_or_default()
+    let unicast = |pair: &Pair| -> Vec<Locator> {
+        let at = |ip: &IpAddr| pair.port(ip.is_ipv4()).map(|port| Locator::udp((*ip, port).into()));
+        choice.addresses.iter().filter_map(at).collect()
     };
     let groups = |port: Option<u16>, wanted: bool| -> Vec<Locator> {
         let v4 = choice.groups.iter().any(|group| group.v4).then_some(IpAddr::V4(ports::GROUP_V4));
@@ -45,9 +44,9 @@ pub(super) fn addresses(
     let granted = read::led(sockets).and_then(|socket| socket.receive_buffer().ok());
     Addresses {
         network: choice.network.clone(),
-        metatraffic_unicast: unicast(ports::metatraffic_unicast(domain_id, id)),
+        metatraffic_unicast: unicast(&sockets.metatraffic),
         metatraffic_multicast: groups(ports::metatraffic_multicast(domain_id), config.multicast),
-        default_unicast: unicast(ports::default_unicast(domain_id, id)),
+        default_unicast: unicast(&sockets.user),
         default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
         receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
         shared_memory: None,

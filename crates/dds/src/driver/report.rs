@@ -48,7 +48,12 @@ impl Counts {
 
 /// The ports and buffers of a participant, and what is doubtful about them.
 pub(super) fn opened(domain_id: u32, config: &Config, sockets: &Sockets) -> Vec<String> {
-    let mut lines = vec![format!("participant {} of domain {domain_id}", sockets.participant_id)];
+    let mut lines = vec![match sockets.participant_id {
+        Some(id) => format!("participant {id} of domain {domain_id}"),
+        None => format!(
+            "participant of domain {domain_id} with ports of the system's choice: those of all participant ids are taken"
+        ),
+    }];
     lines.extend(sockets::ephemeral_ports().and_then(|range| sockets::ephemeral_collision(domain_id, range)));
     let granted = |octets: std::io::Result<usize>| octets.map_or("?".to_owned(), |octets| octets.to_string());
     if read::led(sockets).is_some_and(|socket| socket.waker().is_none()) {

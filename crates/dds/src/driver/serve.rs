@@ -151,8 +151,12 @@ impl Host for Driver {
         inside::duty(self.id).is_some()
     }
 
+    fn is_of_parent_process(&self) -> bool {
+        !self.process.is_current()
+    }
+
     fn close(&self) {
-        if self.closing.swap(true, SeqCst) {
+        if self.is_of_parent_process() || self.closing.swap(true, SeqCst) {
             return;
         }
         let open = self.open.write().unwrap_or_else(PoisonError::into_inner).take();

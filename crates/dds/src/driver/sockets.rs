@@ -19,7 +19,8 @@ pub(super) struct Pair {
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Sockets {
-    pub(super) participant_id: u8,
+    /// The number whose ports it has; `None` for ports that the system chose.
+    pub(super) participant_id: Option<u8>,
     pub(super) metatraffic: Pair,
     pub(super) user: Pair,
     /// Receives what the group of discovery is sent; none without multicast.
@@ -46,6 +47,12 @@ struct Ports {
 
 impl Pair {
     const NONE: Self = Self { v4: None, v6: None };
+
+    /// The port of the socket of a family.
+    pub(super) fn port(&self, v4: bool) -> Option<u16> {
+        let socket = if v4 { &self.v4 } else { &self.v6 };
+        socket.as_ref().map(|socket| socket.local().port())
+    }
 
     /// Those that there are.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Socket> {
@@ -141,31 +148,32 @@ pub(super) fn ephemeral_ports() -> Option<RangeInclusive<u16>> {
     Some(numbers.next()?.ok()?..=numbers.next()?.ok()?)
 }
 
-fn unicast(domain_id: u32, config: &Config) -> Result<(u8, Pair, Pair), Error> {
+/// Beyond the last number whose ports are free the system chooses ports, which others learn by announcements alone: by multicast, or from the
+/// peers that are given.
+fn unicast(domain_id: u32, config: &Config) -> Result<(Option<u8>, Pair, Pair), Error> {
     let wanted = config.discovery.participant_id;
     let mut taken = None;
     for (id, ports) in candidates(domain_id, wanted) {
         match unicast_pair(ports, config) {
-            Ok((metatraffic, user)) => return Ok((id, metatraffic, user)),
+            Ok((metatraffic, user)) => return Ok((Some(id), metatraffic, user)),
             Err(error @ BindError::Taken(_)) => taken = Some((id, error)),
             Err(error) => return Err(refused(&error)),
         }
     }
-    Err(match (taken, wanted) {
-        (None, _) => no_such_domain(domain_id),
-        (Some((id, error)), ParticipantId::Fixed(_)) => Error::new(
+    match (taken, wanted) {
+        (None, _) => Err(no_such_domain(domain_id)),
+        (Some((id, error)), ParticipantId::Fixed(_)) => Err(Error::new(
             ReturnCode::OutOfResources,
             "participant_id",
             format!("participant {id} of domain {domain_id} is there already: {error}"),
             "choose another id, or ParticipantId::FirstFree; the command ss -ulpn says who has the port",
-        ),
-        (Some((id, _)), ParticipantId::FirstFree) => Error::new(
-            ReturnCode::OutOfResources,
-            "participant_id",
-            format!("the ports of all participants 0 to {id} of domain {domain_id} are taken on this host"),
-            "end some of them, or use another domain; the command ss -ulpn says who has the ports",
-        ),
-    })
+        )),
+        (Some(_), ParticipantId::FirstFree) => {
+            let any = Ports { metatraffic: 0, user: 0 };
+            let (metatraffic, user) = unicast_pair(any, config).map_err(|error| refused(&error))?;
+            Ok((None, metatraffic, user))
+        }
+    }
 }
 
 /// The ids to try, lowest first, with their ports; those above 65,535 are left out.

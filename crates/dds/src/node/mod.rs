@@ -28,10 +28,12 @@ use dcps::status::StatusMask;
 use dcps::{Error, ReturnCode};
 use rtps::discovery::{Discovery, DiscoveryConfig, Mismatch};
 use rtps::receiver::{interpret, interpret_own};
+use shm::Process;
 use wire::discovery::EndpointData;
 use wire::{EntityId, Guid, GuidPrefix, Instant, Now, Timestamp};
 
 use crate::bytes::Bytes;
+use crate::entity::{deleted, of_parent_process};
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
 use assurance::Assurance;
@@ -67,6 +69,8 @@ pub(crate) struct Node {
     segments: AtomicBool,
     assurance: Assurance,
     closed: AtomicBool,
+    /// That of its threads; in a child nothing is done any more.
+    process: Process,
     /// Gives the engine to the host, once it is enabled.
     start: Mutex<Option<Start>>,
     is_started: AtomicBool,
@@ -140,6 +144,7 @@ impl Node {
             segments: AtomicBool::new(false),
             assurance: Assurance::new(prefix, limits.patience),
             closed: AtomicBool::new(false),
+            process: Process::current(),
             start: Mutex::new(Some(start)),
             is_started: AtomicBool::new(false),
             topics: OnceLock::new(),
@@ -205,6 +210,9 @@ impl Node {
     /// Sets or takes away the callback of an entity, as `find` says. Waits for a call of the former one, unless that is where this is
     /// called from.
     pub(crate) fn set_callback(&self, watch: &Watch, find: impl FnOnce() -> (StatusMask, Option<Callback>)) {
+        if self.is_of_parent_process() {
+            return;
+        }
         let former;
         {
             let mut listening = lock(&self.listening);
@@ -254,8 +262,24 @@ impl Node {
         (self.malformed.load(Ordering::Relaxed), self.put_off.load(Ordering::Relaxed))
     }
 
+    /// True if it was closed, and in a process that was forked from that of its threads.
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.closed.load(Ordering::Acquire) || self.is_of_parent_process()
+    }
+
+    pub(crate) fn is_of_parent_process(&self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// `PreconditionNotMet` in a process that was forked from that of its threads.
+    pub(crate) fn check_process(&self, operation: &'static str) -> Result<(), Error> {
+        if self.process.is_current() { Ok(()) } else { Err(of_parent_process(operation)) }
+    }
+
+    /// As [`Node::check_process`], and `AlreadyDeleted` if it was closed.
+    pub(crate) fn check_open(&self, operation: &'static str) -> Result<(), Error> {
+        self.check_process(operation)?;
+        if self.is_closed() { Err(deleted(operation)) } else { Ok(()) }
     }
 
     /// Runs a command, then everything that it has touched.
@@ -269,7 +293,7 @@ impl Node {
 
     /// Leaves the domain: says goodbye, lets go of all endpoints and of the host.
     pub(crate) fn close(&self) {
-        if self.closed.swap(true, Ordering::AcqRel) {
+        if self.is_of_parent_process() || self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
         // What waits for company goes now.

@@ -10,7 +10,7 @@ use wire::{Duration, Guid, GuidPrefix};
 use super::DomainParticipant;
 use crate::builtin::topic_handle;
 use crate::condition::{StatusCondition, WaitSet};
-use crate::entity::{StatusSource, deleted};
+use crate::entity::StatusSource;
 use crate::host::Host;
 use crate::node::Node;
 use crate::node::watch::Watch;
@@ -95,6 +95,7 @@ impl DomainParticipant {
     }
 
     fn name_of_topic(&self, handle: InstanceHandle) -> Result<String, Error> {
+        self.node().check_process("ignore_topic")?;
         let discovery = self.node().lock_discovery();
         let found = discovery.endpoints().find(|data| topic_handle(data) == Some(handle));
         found.map(|data| data.topic_name.clone()).ok_or_else(|| {
@@ -109,9 +110,7 @@ impl DomainParticipant {
 
     fn ignore(&self, operation: &'static str, what: Ignore) -> Result<(), Error> {
         let node = self.node();
-        if node.is_closed() {
-            return Err(deleted(operation));
-        }
+        node.check_open(operation)?;
         node.command(|work| {
             node.lock_discovery().ignore(node.host().now(), what);
             work.discovery = true;
@@ -174,7 +173,7 @@ impl DomainParticipant {
     /// come in time.
     ///
     /// # Errors
-    /// None today.
+    /// `PreconditionNotMet` in a process that was forked from the participant's.
     pub fn wait_for_discovery(
         &self,
         max_wait: Duration,
@@ -183,7 +182,7 @@ impl DomainParticipant {
         let mut is_enough = is_enough;
         let waits = WaitSet::new();
         waits.attach_condition(StatusCondition::new(Arc::new(Found(Arc::clone(self.node())))).into())?;
-        Ok(waits.wait_until_true(max_wait, || is_enough(self)))
+        waits.wait_until_true(max_wait, || is_enough(self))
     }
 }
 

@@ -11,7 +11,7 @@ use wire::GuidPrefix;
 use wire::discovery::EndpointData;
 
 use super::listener::DomainParticipantListener;
-use crate::entity::{Children, Listening, StatusSource, deleted, refuse_inside};
+use crate::entity::{Children, Listening, StatusSource, refuse_inside};
 use crate::host::Host;
 use crate::lock::lock;
 use crate::node::watch::Watch;
@@ -83,11 +83,10 @@ impl ParticipantEntity {
 
     /// The subscriber of the built-in topics, whose readers have what is known.
     pub(super) fn make_builtin(self: &Arc<Self>) -> Result<Arc<SubscriberEntity>, Error> {
+        self.node.check_process("get_builtin_subscriber")?;
         let subscriber = {
             let mut builtin = lock(&self.builtin);
-            if self.node.is_closed() {
-                return Err(deleted("get_builtin_subscriber"));
-            }
+            self.node.check_open("get_builtin_subscriber")?;
             match &*builtin {
                 Some(made) => Arc::clone(made),
                 None => {

@@ -66,6 +66,9 @@ impl DomainParticipant {
 
     /// What the system granted and what it did not: interfaces, ports, buffers, threads, and failures so far; a line each.
     pub fn report(&self) -> Vec<String> {
+        if let Err(error) = self.node().check_process("report") {
+            return vec![error.to_string()];
+        }
         let mut lines = self.entity.node.host().report();
         let (malformed, put_off) = self.entity.node.troubles();
         let gate = self.entity.node.gate_counters();
@@ -126,9 +129,7 @@ impl DomainParticipant {
         listener: Option<Arc<dyn TopicListener>>,
         mask: StatusMask,
     ) -> Result<Topic, Error> {
-        if self.node().is_closed() {
-            return Err(deleted("create_topic"));
-        }
+        self.node().check_open("create_topic")?;
         let qos = qos.or_else(|| self.get_default_topic_qos());
         if let Some(other) = self.entity.topic(name).filter(|other| other.subject().type_name != type_name) {
             return Err(Error::new(
@@ -160,6 +161,7 @@ impl DomainParticipant {
     /// `PreconditionNotMet` if it still has writers or readers, is of another participant, or this is called from its own listener;
     /// `AlreadyDeleted`.
     pub fn delete_topic(&self, topic: &Topic) -> Result<(), Error> {
+        self.node().check_process("delete_topic")?;
         topic.check_participant(self, "delete_topic")?;
         refuse_inside(topic.entity().watch(), "delete_topic")?;
         if self.entity.is_used(topic.entity()) {
@@ -187,9 +189,7 @@ impl DomainParticipant {
         listener: Option<Arc<dyn PublisherListener>>,
         mask: StatusMask,
     ) -> Result<Publisher, Error> {
-        if self.node().is_closed() {
-            return Err(deleted("create_publisher"));
-        }
+        self.node().check_open("create_publisher")?;
         let qos = qos.or_else(|| self.get_default_publisher_qos());
         let entity = PublisherEntity::new(&self.entity, qos)?;
         let publisher = Publisher::new(Arc::clone(&entity), self.clone());
@@ -208,6 +208,7 @@ impl DomainParticipant {
     /// # Errors
     /// `PreconditionNotMet` if it still has writers, or is of another participant; `AlreadyDeleted`.
     pub fn delete_publisher(&self, publisher: &Publisher) -> Result<(), Error> {
+        self.node().check_process("delete_publisher")?;
         if !Arc::ptr_eq(publisher.get_participant().entity(), &self.entity) {
             return Err(not_ours("delete_publisher"));
         }
@@ -236,9 +237,7 @@ impl DomainParticipant {
         listener: Option<Arc<dyn SubscriberListener>>,
         mask: StatusMask,
     ) -> Result<Subscriber, Error> {
-        if self.node().is_closed() {
-            return Err(deleted("create_subscriber"));
-        }
+        self.node().check_open("create_subscriber")?;
         let qos = qos.or_else(|| self.get_default_subscriber_qos());
         let entity = SubscriberEntity::new(&self.entity, qos)?;
         let subscriber = Subscriber::new(Arc::clone(&entity), self.clone());
@@ -269,6 +268,7 @@ impl DomainParticipant {
     /// `PreconditionNotMet` if it still has readers, is of another participant or built in, or this is called from its own listener;
     /// `AlreadyDeleted`.
     pub fn delete_subscriber(&self, subscriber: &Subscriber) -> Result<(), Error> {
+        self.node().check_process("delete_subscriber")?;
         if !Arc::ptr_eq(subscriber.get_participant().entity(), &self.entity) {
             return Err(not_ours("delete_subscriber"));
         }
@@ -295,6 +295,7 @@ impl DomainParticipant {
     /// # Errors
     /// `PreconditionNotMet` if this is called from a callback of one of them; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
+        self.node().check_process("delete_contained_entities")?;
         self.entity.check_outside("delete_contained_entities")?;
         self.entity.delete_contained();
         Ok(())
@@ -318,9 +319,7 @@ impl DomainParticipant {
     /// # Errors
     /// `AlreadyDeleted`.
     pub fn assert_liveliness(&self) -> Result<(), Error> {
-        if self.node().is_closed() {
-            return Err(deleted("assert_liveliness"));
-        }
+        self.node().check_open("assert_liveliness")?;
         self.node().assert_participant();
         Ok(())
     }
@@ -335,6 +334,7 @@ impl DomainParticipant {
     /// # Errors
     /// What [`DomainParticipantQos::check_change`] says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DomainParticipantQos>) -> Result<(), Error> {
+        self.node().check_process("set_qos")?;
         let qos = qos.or_else(DomainParticipantQos::default);
         let node = self.node();
         // Callbacks come after the command, with no lock held.
@@ -358,6 +358,7 @@ impl DomainParticipant {
     /// # Errors
     /// `OutOfResources` if an endpoint cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
+        self.node().check_process("enable")?;
         self.entity.enable()
     }
 

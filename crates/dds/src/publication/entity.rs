@@ -71,6 +71,7 @@ impl WriterEntity {
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<WriterCell>, Error> {
+        self.node.check_process(operation)?;
         self.cell.get().ok_or_else(|| not_enabled(operation))
     }
 

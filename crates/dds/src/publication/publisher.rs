@@ -185,6 +185,7 @@ impl Publisher {
         listener: Option<Arc<dyn AnyDataWriterListener>>,
         mask: StatusMask,
     ) -> Result<RawDataWriter, Error> {
+        self.participant.node().check_process("create_datawriter")?;
         topic.check_participant(&self.participant, "create_datawriter")?;
         let qos = qos.or_else(|| self.get_default_datawriter_qos());
         let node = Arc::clone(self.participant.node());
@@ -207,6 +208,7 @@ impl Publisher {
     /// # Errors
     /// `PreconditionNotMet` if it is of another publisher, or this is called from its own listener; `AlreadyDeleted`.
     pub fn delete_datawriter(&self, writer: &RawDataWriter) -> Result<(), Error> {
+        self.participant.node().check_process("delete_datawriter")?;
         if !Arc::ptr_eq(writer.get_publisher().entity(), &self.entity) {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
@@ -225,6 +227,7 @@ impl Publisher {
     /// # Errors
     /// `PreconditionNotMet` if this is called from the listener of one of them; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
+        self.participant.node().check_process("delete_contained_entities")?;
         self.entity.check_outside("delete_contained_entities")?;
         self.entity.delete_all();
         Ok(())
@@ -246,6 +249,7 @@ impl Publisher {
     /// # Errors
     /// What [`PublisherQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<PublisherQos>) -> Result<(), Error> {
+        self.participant.node().check_process("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_publisher_qos());
         let former = {
             let mut current = lock(&self.entity.qos);
@@ -302,6 +306,7 @@ impl Publisher {
     /// # Errors
     /// `PreconditionNotMet` if the participant is not enabled; `OutOfResources` if a writer cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
+        self.participant.node().check_process("enable")?;
         self.participant.check_enabled("enable a publisher")?;
         self.entity.enable()
     }
@@ -311,6 +316,7 @@ impl Publisher {
     /// # Errors
     /// `Timeout`.
     pub fn wait_for_acknowledgments(&self, max_wait: Duration) -> Result<(), Error> {
+        self.participant.node().check_process("wait_for_acknowledgments")?;
         let until = self.participant.node().host().now().monotonic.after(max_wait);
         for writer in self.entity.writers.all() {
             let left = until.since(self.participant.node().host().now().monotonic);

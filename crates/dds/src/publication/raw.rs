@@ -162,6 +162,7 @@ impl RawDataWriter {
     /// # Errors
     /// What [`DataWriterQos::check_change`] says, once it is enabled; nothing is changed then.
     pub fn set_qos(&self, qos: QosKind<DataWriterQos>) -> Result<(), Error> {
+        self.entity.node.check_process("set_qos")?;
         self.entity.set_qos(qos.or_else(|| self.publisher.get_default_datawriter_qos()))
     }
 
@@ -176,6 +177,7 @@ impl RawDataWriter {
     /// # Errors
     /// `PreconditionNotMet` if its publisher is not enabled; `OutOfResources` if it cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
+        self.entity.node.check_process("enable")?;
         if !self.publisher.entity().is_enabled() {
             return Err(factory_not_enabled("enable a writer"));
         }

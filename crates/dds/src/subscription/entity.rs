@@ -96,6 +96,7 @@ impl ReaderEntity {
     }
 
     pub(crate) fn cell(&self, operation: &'static str) -> Result<&Arc<ReaderCell>, Error> {
+        self.node.check_process(operation)?;
         self.cell.get().ok_or_else(|| not_enabled(operation))
     }
 

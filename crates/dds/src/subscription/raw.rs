@@ -241,7 +241,7 @@ impl RawDataReader {
         if cell.lock().deleted {
             return Err(deleted("wait_for_historical_data"));
         }
-        if has_come {
+        if has_come? {
             return Ok(());
         }
         Err(Error::new(
@@ -263,6 +263,7 @@ impl RawDataReader {
     /// What [`DataReaderQos::check_change`] says, once it is enabled; nothing is changed then. `PreconditionNotMet` for the reader of a
     /// built-in topic.
     pub fn set_qos(&self, qos: QosKind<DataReaderQos>) -> Result<(), Error> {
+        self.0.entity.node.check_process("set_qos")?;
         self.0.subscriber.entity().refuse_builtin("set_qos")?;
         self.0.entity.set_qos(qos.or_else(|| self.0.subscriber.get_default_datareader_qos()))
     }
@@ -278,6 +279,7 @@ impl RawDataReader {
     /// # Errors
     /// `PreconditionNotMet` if its subscriber is not enabled; `OutOfResources` if it cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
+        self.0.entity.node.check_process("enable")?;
         if !self.0.subscriber.entity().is_enabled() {
             return Err(factory_not_enabled("enable a reader"));
         }

@@ -239,6 +239,7 @@ impl Subscriber {
         listener: Option<Arc<dyn AnyDataReaderListener>>,
         mask: StatusMask,
     ) -> Result<RawDataReader, Error> {
+        self.participant.node().check_process("create_datareader")?;
         self.entity.refuse_builtin("create_datareader")?;
         topic.check_participant(&self.participant, "create_datareader")?;
         let qos = qos.or_else(|| self.get_default_datareader_qos());
@@ -263,6 +264,7 @@ impl Subscriber {
     /// # Errors
     /// `PreconditionNotMet` if it is of another subscriber, or this is called from its own listener; `AlreadyDeleted`.
     pub fn delete_datareader(&self, reader: &RawDataReader) -> Result<(), Error> {
+        self.participant.node().check_process("delete_datareader")?;
         if !Arc::ptr_eq(reader.get_subscriber().entity(), &self.entity) {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,
@@ -282,6 +284,7 @@ impl Subscriber {
     /// # Errors
     /// `PreconditionNotMet` if this is called from the listener of one of them, or for the built-in subscriber; then none is deleted.
     pub fn delete_contained_entities(&self) -> Result<(), Error> {
+        self.participant.node().check_process("delete_contained_entities")?;
         self.entity.refuse_builtin("delete_contained_entities")?;
         self.entity.check_readers_outside("delete_contained_entities")?;
         self.entity.delete_all();
@@ -324,6 +327,7 @@ impl Subscriber {
     /// What [`SubscriberQos::check_change`](dcps::qos::GroupQos::check_change) says; nothing is changed then. `PreconditionNotMet` for
     /// the built-in subscriber.
     pub fn set_qos(&self, qos: QosKind<SubscriberQos>) -> Result<(), Error> {
+        self.participant.node().check_process("set_qos")?;
         self.entity.refuse_builtin("set_qos")?;
         let qos = qos.or_else(|| self.participant.get_default_subscriber_qos());
         let former = {
@@ -387,6 +391,7 @@ impl Subscriber {
     /// # Errors
     /// `PreconditionNotMet` if the participant is not enabled; `OutOfResources` if a reader cannot be announced.
     pub fn enable(&self) -> Result<(), Error> {
+        self.participant.node().check_process("enable")?;
         self.participant.check_enabled("enable a subscriber")?;
         self.entity.enable()
     }

@@ -8,7 +8,8 @@ use dds::host::{Channel, Host};
 
 use crate::namespace::alone;
 use crate::node::{Node, transmit};
-use crate::process::{Call, is_alone, system_calls};
+use crate::process::is_alone;
+use crate::strace::{Call, system_calls};
 
 const ROUNDS: u64 = 2_000;
 

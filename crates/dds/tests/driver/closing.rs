@@ -24,7 +24,7 @@ fn nothing_is_left_behind() {
         for round in 0..100 {
             let node = Node::start(&Config::default());
             node.watch(|| count("task") == before.1 + 5);
-            assert_eq!(node.host.participant_id(), 0);
+            assert_eq!(node.host.participant_id(), Some(0));
             if round % 2 == 0 {
                 assert!(!node.wait_at_most(Duration::ZERO, &|| false));
                 assert!(!node.wait_at_most(Duration::from_millis(1), &|| false));

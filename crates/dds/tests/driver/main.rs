@@ -4,6 +4,8 @@
 mod cable;
 mod calls;
 mod closing;
+mod finding;
+mod fork;
 mod heap;
 mod leading;
 mod namespace;
@@ -14,6 +16,7 @@ mod opening;
 mod process;
 mod samples;
 mod spinning;
+mod strace;
 mod traffic;
 
 use std::time::Duration;

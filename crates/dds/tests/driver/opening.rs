@@ -20,16 +20,19 @@ fn participant_ids_are_taken_in_order_and_come_back() {
     alone(|| {
         let config = Config::default();
         let open: Vec<_> = (0..3).map(|_| Driver::open(7, &config).unwrap()).collect();
-        assert_eq!(open.iter().map(|driver| driver.participant_id()).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(
+            open.iter().map(|driver| driver.participant_id()).collect::<Vec<_>>(),
+            [0, 1, 2].map(Some)
+        );
         // The handle stays, the ports do not.
         open[1].close();
-        assert_eq!(Driver::open(7, &config).unwrap().participant_id(), 1);
+        assert_eq!(Driver::open(7, &config).unwrap().participant_id(), Some(1));
         let mut fixed = config.clone();
         fixed.discovery.participant_id = ParticipantId::Fixed(2);
         let said = refused(7, &fixed);
         assert!(said.contains("participant 2 of domain 7 is there already"), "{said}");
         fixed.discovery.participant_id = ParticipantId::Fixed(119);
-        assert_eq!(Driver::open(7, &fixed).unwrap().participant_id(), 119);
+        assert_eq!(Driver::open(7, &fixed).unwrap().participant_id(), Some(119));
     });
 }
 
@@ -54,8 +57,13 @@ fn errors_say_what_to_do() {
         drop(taken);
         let taken: Vec<_> =
             (0..120).map(|id| std::net::UdpSocket::bind(("0.0.0.0", 7_410 + 2 * id)).unwrap()).collect();
-        let said = refused(0, &Config::default());
-        assert!(said.contains("all participants 0 to 119 of domain 0 are taken"), "{said}");
+        let beyond = Driver::open(0, &Config::default()).unwrap();
+        assert_eq!(beyond.participant_id(), None);
+        let report = beyond.report();
+        assert!(
+            report.iter().any(|line| line.contains("those of all participant ids are taken")),
+            "{report:#?}"
+        );
         drop(taken);
         Driver::open(0, &Config::default()).unwrap();
     });

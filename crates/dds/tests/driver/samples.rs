@@ -11,7 +11,8 @@ use dds::{
 };
 
 use crate::namespace::alone;
-use crate::process::{Call, is_alone, system_calls};
+use crate::process::is_alone;
+use crate::strace::{Call, system_calls};
 
 /// Round trips before counting begins: threads have found their duties, and buffers their size.
 const WARM: u64 = 300;

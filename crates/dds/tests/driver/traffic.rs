@@ -20,7 +20,7 @@ fn datagrams_arrive_and_answers_find_back() {
             None,
         );
         let node = Node::start(&Config::default());
-        assert_eq!((echo.host.participant_id(), node.host.participant_id()), (0, 1));
+        assert_eq!((echo.host.participant_id(), node.host.participant_id()), (Some(0), Some(1)));
         node.send(Channel::Metatraffic, echo.metatraffic(), b"discovery");
         // It goes to the socket that was asked from.
         node.watch(|| node.count(b"echoed") == 1);

@@ -7,7 +7,10 @@ mod loans;
 #[path = "../driver/namespace.rs"]
 mod namespace;
 mod player;
+#[path = "../driver/process.rs"]
+mod process;
 mod samples;
+mod scarce;
 mod scene;
 mod strangers;
 

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, ready};
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
 
+use super::door::Door;
 use super::link::Link;
 use super::{Links, MOST, identity};
 
@@ -49,6 +51,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
 /// How often it is tried, for about nine seconds: the other side may not have discovered us yet.
 const TRIES: u32 = 30;
+/// Afterwards: what stood in the way, such as a lack of descriptors, may be gone.
+const SLOWLY: Duration = Duration::from_secs(10);
 /// How often a link with one participant is made again after it ended while both live, until one has lasted for [`LASTING`].
 const RENEWALS: u32 = 5;
 /// A link that has lasted so long did not end because it never can last.
@@ -115,6 +119,7 @@ pub(super) struct Encounters<'a> {
     known: SortedMap<GuidPrefix, Known>,
     conversations: Vec<Conversation>,
     next_number: u32,
+    door: Door,
 }
 
 impl Links {
@@ -128,6 +133,7 @@ impl Links {
             known: SortedMap::new(),
             conversations: Vec::new(),
             next_number: 0,
+            door: Door::new(),
         };
         while !self.is_closed() {
             encounters.look(&meeting);
@@ -141,34 +147,57 @@ impl Encounters<'_> {
     fn look(&mut self, meeting: &Meeting) {
         let now = Instant::now();
         let limit = self.next().map(|next| next.saturating_duration_since(now));
-        let mut sockets = vec![self.links.caller.far.as_fd(), meeting.as_fd()];
+        let mut sockets = vec![self.links.caller.far.as_fd()];
         sockets.extend(self.conversations.iter().map(|conversation| conversation.talk.as_fd()));
+        if self.door.is_open(now) {
+            sockets.push(meeting.as_fd());
+        }
         let Ok(readiness) = ready(&sockets, limit) else {
             // The system has no memory for it.
             std::thread::sleep(AGAIN);
             return;
         };
         for place in 0..self.conversations.len() {
-            if readiness.get(place + 2) == Some(&true) {
+            if readiness.get(place + 1) == Some(&true) {
                 self.hear(place);
             }
         }
         for wish in self.links.caller.take() {
             self.grant(wish);
         }
-        while let Ok(Some(talk)) = meeting.accept() {
-            // Anybody of the network namespace can come; who is of another user need not speak.
-            if talk.peer().map(|peer| peer.user).ok() != Some(self.links.announced.user) {
+        self.accept(meeting);
+        self.be_in_time(Instant::now());
+        self.conversations.retain(|conversation| !matches!(conversation.state, State::Over));
+    }
+
+    /// Accepts connections, as far as [`Door`] allows.
+    fn accept(&mut self, meeting: &Meeting) {
+        let mut now = Instant::now();
+        while self.door.is_open(now) {
+            let talk = match meeting.accept() {
+                Ok(Some(talk)) => talk,
+                Ok(None) => return self.links.set_trouble(None),
+                Err(error) => {
+                    self.door.close_after_error(now);
+                    self.links.set_trouble(Some(format!("connections cannot be accepted: {error}")));
+                    return;
+                }
+            };
+            self.links.set_trouble(None);
+            now = Instant::now();
+            // Any process of the network namespace can connect; one of another user is not listened to.
+            let is_ours = talk.peer().is_ok_and(|peer| peer.user == self.links.announced.user);
+            self.door.count(now, is_ours);
+            if !is_ours {
+                self.links.refused.fetch_add(1, Relaxed);
                 continue;
             }
             let strangers = self.conversations.iter().filter(|met| matches!(met.state, State::Met { .. }));
             if strangers.count() < STRANGERS && self.conversations.len() < CONVERSATIONS {
-                let until = Instant::now() + PATIENCE;
+                let until = now + PATIENCE;
                 self.conversations.push(Conversation { talk, state: State::Met { until } });
             }
         }
-        self.be_in_time(Instant::now());
-        self.conversations.retain(|conversation| !matches!(conversation.state, State::Over));
     }
 
     /// When something is due.
@@ -177,7 +206,8 @@ impl Encounters<'_> {
             State::Met { until } | State::Greeted { until, .. } => Some(until),
             State::Linked { .. } | State::Over => None,
         });
-        ends.chain(self.known.values().filter_map(|known| known.connect)).min()
+        let connects = self.known.values().filter_map(|known| known.connect);
+        ends.chain(connects).chain(self.door.opens()).min()
     }
 
     fn be_in_time(&mut self, now: Instant) {
@@ -408,6 +438,7 @@ impl Encounters<'_> {
         let Some(known) = self.known.get_mut(&prefix) else { return };
         if known.tries >= TRIES {
             self.links.note(prefix, why);
+            known.connect = Some(Instant::now() + SLOWLY);
             return;
         }
         known.connect = Some(Instant::now() + AGAIN * 2_u32.pow(known.tries.saturating_sub(1).min(4)));

@@ -5,6 +5,7 @@
 //! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
 //! made again if the other participant lives.
 mod buffers;
+mod door;
 mod encounter;
 mod identity;
 mod link;
@@ -63,6 +64,10 @@ pub(super) struct Links {
     /// Why there is no link with a participant that could have one.
     reasons: Mutex<SortedMap<GuidPrefix, String>>,
     lost: AtomicU64,
+    /// Connections of other users, which were closed.
+    refused: AtomicU64,
+    /// What keeps others from being met, while it does.
+    trouble: Mutex<Option<String>>,
 }
 
 impl Links {
@@ -92,6 +97,8 @@ impl Links {
             meeting: Mutex::new(Some(meeting)),
             reasons: Mutex::default(),
             lost: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            trouble: Mutex::default(),
         }))
     }
 
@@ -259,7 +266,20 @@ impl Links {
             lines
                 .push(format!("{lost} datagrams were lost because a process did not read its shared memory"));
         }
+        if let refused @ 1.. = self.refused.load(Relaxed) {
+            lines.push(format!("shared memory: {refused} connections of other users were refused"));
+        }
+        lines.extend(self.trouble().as_ref().map(|trouble| format!("shared memory: {trouble}; UDP is used")));
         lines
+    }
+
+    /// What keeps others from being met now; `None` if nothing does.
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble() = trouble;
+    }
+
+    fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_ready(&self) -> bool {
