@@ -68,6 +68,11 @@ impl People {
         self.0.values()
     }
 
+    /// A participant, if it is there.
+    pub fn get(&self, prefix: GuidPrefix) -> Option<&Person> {
+        self.0.get(&prefix)
+    }
+
     /// `writer of "talker" (Cyclone DDS at 192.0.2.7)`.
     pub fn endpoint(&self, data: &EndpointData) -> String {
         let role = if data.guid.entity_id.is_writer() { "writer" } else { "reader" };

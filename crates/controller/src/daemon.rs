@@ -16,6 +16,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use wire::admission::{Report, Verdict};
 
 use crate::connection::{Connection, ConnectionId, Heard};
+use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
 use crate::store::{Change, Store};
@@ -45,6 +46,7 @@ struct Daemon<'d> {
     orders: BTreeMap<Token, (u64, GateOrder)>,
     /// Verdicts that are published and not yet known to have arrived.
     unacknowledged: Vec<Token>,
+    elsewhere: Elsewhere,
     /// The last verdict of each pair, to dispose of it.
     verdicts: BTreeMap<Pair, Verdict>,
     /// Answers that are known at once, told when the manager is not in the middle of something.
@@ -141,6 +143,7 @@ impl<'d> Daemon<'d> {
             agents: agents.collect(),
             orders: BTreeMap::new(),
             unacknowledged: Vec::new(),
+            elsewhere: Elsewhere::default(),
             verdicts: BTreeMap::new(),
             answers: VecDeque::new(),
             to_store: Vec::new(),
@@ -177,6 +180,9 @@ impl<'d> Daemon<'d> {
         }
         if now >= self.report_at {
             self.report_at = now.saturating_add(REPORT);
+            for pair in self.elsewhere.take_lost(now) {
+                self.manager.withdraw(now, pair);
+            }
             self.report();
         }
     }
@@ -318,9 +324,18 @@ impl<'d> Daemon<'d> {
             match arrived {
                 Arrived::Request(request) => {
                     let facts = discovered.as_ref().map(|known| known.facts(&request)).unwrap_or_default();
+                    self.elsewhere.back(request.pair());
                     self.manager.request(now, *request, facts);
                 }
-                Arrived::Withdrawn(request) => self.manager.withdraw(now, request.pair()),
+                Arrived::Elsewhere(pair) if self.verdicts.contains_key(&pair) => {
+                    self.elsewhere.gone(now, pair)
+                }
+                // Nothing was said about it here: it may still name the manager before this one, whose grants wait for it.
+                Arrived::Elsewhere(_) => {}
+                Arrived::Withdrawn(request) => {
+                    self.elsewhere.back(request.pair());
+                    self.manager.withdraw(now, request.pair());
+                }
                 Arrived::Measured(measured) => self.manager.measured(&measured),
             }
         }

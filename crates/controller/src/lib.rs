@@ -9,6 +9,7 @@
 
 mod connection;
 mod daemon;
+mod elsewhere;
 mod facts;
 mod gates;
 pub mod store;

@@ -1,6 +1,7 @@
 //! The manager's end of the admission topics.
 use std::sync::Arc;
 
+use control::action::Pair;
 use dds::qos::{Durability, History, Reliability};
 use dds::{
     DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Duration, Error, InstanceState,
@@ -11,6 +12,7 @@ use wire::admission::{
     MEASURED_TOPIC, MEASURED_TYPE, Measured, REPORT_TOPIC, REPORT_TYPE, REQUEST_TOPIC, REQUEST_TYPE, Report,
     Request, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
 };
+use wire::{EntityId, Guid};
 
 /// Samples that are taken at a time.
 const AT_ONCE: usize = 256;
@@ -20,6 +22,8 @@ const AT_ONCE: usize = 256;
 pub(crate) enum Arrived {
     /// A pair is wanted, or wanted otherwise.
     Request(Box<Request>),
+    /// It is wanted from another manager.
+    Elsewhere(Pair),
     /// A pair is wanted no longer, or whoever wanted it is gone.
     Withdrawn(Box<Request>),
     /// What a reader has seen.
@@ -28,6 +32,8 @@ pub(crate) enum Arrived {
 
 /// The endpoints.
 pub(crate) struct Topics {
+    /// The participant, as requests name it.
+    own: [u8; 16],
     requests: DataReader<Request>,
     measured: DataReader<Measured>,
     verdicts: DataWriter<Verdict>,
@@ -52,6 +58,7 @@ impl Topics {
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         Ok(Self {
+            own: Guid::new(participant.prefix(), EntityId::PARTICIPANT).to_bytes(),
             requests: reader(participant, &subscriber, (REQUEST_TOPIC, REQUEST_TYPE), true, waker)?,
             measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), false, waker)?,
             verdicts: writer(participant, &publisher, (VERDICT_TOPIC, VERDICT_TYPE))?,
@@ -65,7 +72,7 @@ impl Topics {
     /// What taking says.
     pub(crate) fn take(&self, out: &mut Vec<Arrived>) -> Result<(), Error> {
         while let samples @ [_, ..] = &mut *self.requests.take(AT_ONCE, States::ANY)? {
-            out.extend(samples.iter_mut().filter_map(request));
+            out.extend(samples.iter_mut().filter_map(|sample| request(self.own, sample)));
         }
         while let samples @ [_, ..] = &mut *self.measured.take(AT_ONCE, States::ANY)? {
             out.extend(samples.iter().filter_map(|sample| sample.data.map(Arrived::Measured)));
@@ -109,9 +116,14 @@ impl Topics {
     }
 }
 
-fn request(sample: &mut Sample<Request>) -> Option<Arrived> {
+fn request(own: [u8; 16], sample: &mut Sample<Request>) -> Option<Arrived> {
     if let Some(request) = sample.data.take() {
-        return Some(Arrived::Request(Box::new(request)));
+        // One that names nobody is of a participant that has not found a manager yet.
+        let is_meant = [own, [0; 16]].contains(&request.manager);
+        return Some(match is_meant {
+            true => Arrived::Request(Box::new(request)),
+            false => Arrived::Elsewhere(request.pair()),
+        });
     }
     let key = sample.key.take()?;
     (sample.info.instance_state != InstanceState::Alive).then(|| Arrived::Withdrawn(Box::new(key)))

@@ -153,6 +153,9 @@ pub struct Request {
     pub destination: Socket,
     /// What the reader does at present.
     pub stage: Stage,
+    /// GUID of the participant of the manager that is asked, whose verdicts count at both ends of the pair; zeros if none is known yet.
+    /// A sample that differs from the one before in this alone has the same serial.
+    pub manager: [u8; 16],
 }
 
 /// How a verdict ends: numbers of [`Verdict::state`].

@@ -1,8 +1,8 @@
 //! Readers that ask for a latency: who promises it, and who does not.
 use dds::Duration;
-use wire::Guid;
-use wire::admission::{Measured, State, Verdict};
+use wire::admission::{Measured, Request, State, Verdict};
 use wire::discovery::EndpointData;
+use wire::{Guid, GuidPrefix};
 
 use super::pairs::MAX_PAIRS;
 use super::{About, Finding, Scene};
@@ -44,11 +44,38 @@ impl Pair<'_> {
         (self.writer.guid, self.reader.guid)
     }
 
-    /// The verdict about the last request.
+    /// The last request.
+    fn request<'a>(&self, scene: &'a Scene) -> Option<&'a Request> {
+        scene.admission.requests.iter().find(|request| request.pair() == self.names())
+    }
+
+    /// The verdict about the last request, of the manager that is asked.
     fn verdict<'a>(&self, scene: &'a Scene) -> Option<&'a Verdict> {
-        let request = scene.admission.requests.iter().find(|request| request.pair() == self.names())?;
-        let all = scene.admission.verdicts.iter().filter(|verdict| verdict.pair() == self.names());
-        all.filter(|verdict| verdict.serial == request.serial).max_by_key(|verdict| verdict.epoch)
+        let request = self.request(scene)?;
+        let asked = asked(request);
+        let all =
+            scene.admission.verdicts.iter().filter(|(from, _)| asked.is_none_or(|asked| asked == *from));
+        let mut all = all.map(|(_, verdict)| verdict).filter(|verdict| verdict.pair() == self.names());
+        // Of one manager the last one counts.
+        all.rfind(|verdict| verdict.serial == request.serial)
+    }
+
+    /// Why there is no verdict.
+    fn unanswered(&self, scene: &Scene) -> (String, String) {
+        let start = "Start one: punctual grm.".to_owned();
+        let asked = self.request(scene).and_then(asked);
+        match asked.map(|asked| scene.people.get(asked)) {
+            None => ("no resource manager answers in this domain".to_owned(), start),
+            Some(Some(manager)) => (
+                format!("the resource manager that is asked, {manager}, does not answer"),
+                "See whether it runs, and what it says: punctual grm status. A participant that only claims to be one has to go."
+                    .to_owned(),
+            ),
+            Some(None) => (
+                "the resource manager that was asked is gone".to_owned(),
+                "Start it again: punctual grm.".to_owned(),
+            ),
+        }
     }
 
     fn told(&self, scene: &Scene) -> String {
@@ -70,7 +97,10 @@ impl Pair<'_> {
             ),
             (Some(_), Some(verdict)) if verdict.state == State::Admitted => return None,
             (Some(_), Some(verdict)) if verdict.state == State::Pending => (
-                "a resource manager is at it".to_owned(),
+                match verdict.reason.as_str() {
+                    "" => "a resource manager is at it".to_owned(),
+                    reason => format!("a resource manager is at it: {reason}"),
+                },
                 "Wait, or see what the manager waits for: punctual grm status.".to_owned(),
             ),
             (Some(_), Some(verdict)) => {
@@ -82,14 +112,14 @@ impl Pair<'_> {
                         .to_owned(),
                 )
             }
-            (Some(_), None) => (
-                "no resource manager answers in this domain".to_owned(),
-                "Start one: punctual grm.".to_owned(),
-            ),
+            (Some(_), None) => self.unanswered(scene),
         };
+        // What a manager has decided the reader may run with. A promise that nobody keeps or that was taken back is worse.
+        let is_decided = self.writer.offered_assurance.is_none()
+            || self.verdict(scene).is_some_and(|verdict| verdict.state != State::Revoked);
         let runs = if wanted.is_required { "they do not match" } else { "they run unassured" };
         let what = format!("{}: not assured within {within}, {runs}: {what}", self.told(scene));
-        Some(if wanted.is_required {
+        Some(if wanted.is_required || !is_decided {
             Finding::problem(About::Assurance, what, todo)
         } else {
             Finding::note(About::Assurance, what, todo)
@@ -105,6 +135,11 @@ impl Pair<'_> {
         let measured = measured.map(measurement).unwrap_or_default();
         Some(format!("{}: {bound}{measured}", self.told(scene)))
     }
+}
+
+/// The participant of the manager that a request names.
+fn asked(request: &Request) -> Option<GuidPrefix> {
+    Some(Guid::from_bytes(request.manager).prefix).filter(|asked| *asked != GuidPrefix::UNKNOWN)
 }
 
 fn measurement(measured: &Measured) -> String {

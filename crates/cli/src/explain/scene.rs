@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dcps::reader::DropReason;
 use dds::{DomainParticipant, Duration, RawDataReader};
 use rtps::discovery::Rejection;
+use wire::GuidPrefix;
 use wire::admission::{Measured, Request, Verdict};
 use wire::discovery::EndpointData;
 
@@ -58,8 +59,8 @@ pub struct Neighbour {
 pub struct Admission {
     /// What readers ask for.
     pub requests: Vec<Request>,
-    /// What managers answer.
-    pub verdicts: Vec<Verdict>,
+    /// What managers answer that are there, with the participant of the one that says so.
+    pub verdicts: Vec<(GuidPrefix, Verdict)>,
     /// What assured readers have seen.
     pub measured: Vec<Measured>,
 }

@@ -6,6 +6,8 @@ use wire::admission::{
     VERDICT_TYPE, Verdict,
 };
 
+use wire::{Guid, GuidPrefix};
+
 use crate::exit::Failure;
 use crate::explain::Admission;
 
@@ -24,9 +26,9 @@ impl Watch {
             return Ok(None);
         }
         Ok(Some(Self {
-            requests: reader(participant, REQUEST_TOPIC, REQUEST_TYPE, true)?,
-            verdicts: reader(participant, VERDICT_TOPIC, VERDICT_TYPE, true)?,
-            measured: reader(participant, MEASURED_TOPIC, MEASURED_TYPE, false)?,
+            requests: reader(participant, (REQUEST_TOPIC, REQUEST_TYPE), true, History::KeepLast(1))?,
+            verdicts: reader(participant, (VERDICT_TOPIC, VERDICT_TYPE), true, History::KeepAll)?,
+            measured: reader(participant, (MEASURED_TOPIC, MEASURED_TYPE), false, History::KeepLast(1))?,
         }))
     }
 
@@ -34,9 +36,21 @@ impl Watch {
     pub(super) fn seen(&self) -> Result<Admission, Failure> {
         Ok(Admission {
             requests: newest(&self.requests)?,
-            verdicts: newest(&self.verdicts)?,
+            verdicts: self.verdicts()?,
             measured: newest(&self.measured)?,
         })
+    }
+}
+
+impl Watch {
+    /// All that managers have said which are still there: several may speak of one pair, and none of them hides another.
+    fn verdicts(&self) -> Result<Vec<(GuidPrefix, Verdict)>, Failure> {
+        let present = self.verdicts.get_matched_publications();
+        let samples = self.verdicts.read(usize::MAX, States::ANY)?;
+        let said =
+            samples.into_iter().filter_map(|sample| Some((sample.info.publication_handle, sample.data?)));
+        let said = said.filter(|(writer, _)| present.contains(writer));
+        Ok(said.map(|(writer, verdict)| (Guid::from_bytes(writer.to_bytes()).prefix, verdict)).collect())
     }
 }
 
@@ -47,14 +61,14 @@ fn newest<T: DdsType + 'static>(reader: &DataReader<T>) -> Result<Vec<T>, Failur
 
 fn reader<T: DdsType + Send + Sync + 'static>(
     participant: &DomainParticipant,
-    name: &str,
-    type_name: &str,
+    (name, type_name): (&str, &str),
     is_kept: bool,
+    history: History,
 ) -> Result<DataReader<T>, Failure> {
     let topic = participant.create_topic::<T>(name, type_name, QosKind::Default, None, NO_STATUS)?;
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = DataReaderQos::default();
-    qos.endpoint.history = History::KeepLast(1);
+    qos.endpoint.history = history;
     if is_kept {
         qos.endpoint.reliability = Reliability::RELIABLE;
         qos.endpoint.durability = Durability::TransientLocal;

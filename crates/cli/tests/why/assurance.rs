@@ -30,9 +30,11 @@ fn answered(stage: &mut Stage, ends: &(DataWriter<Reading>, DataReader<Reading>)
     let mut scene = stage.scene(None);
     let (writer, reader) = (ends.0.guid().unwrap().to_bytes(), ends.1.guid().unwrap().to_bytes());
     scene.admission.requests = vec![Request { writer, reader, serial: 2, ..Request::default() }];
-    scene.admission.verdicts = vec![Verdict { writer, reader, serial: 2, ..answer }];
+    scene.admission.verdicts = vec![(MANAGER, Verdict { writer, reader, serial: 2, ..answer })];
     scene
 }
+
+const MANAGER: wire::GuidPrefix = wire::GuidPrefix([0x77; 12]);
 
 const ENDS: &str = "topic \"Readings\": writer of \"talker\" (Punctual at 10.0.0.1) and reader of \"listener\" (Punctual at 10.0.0.2)";
 
@@ -43,8 +45,60 @@ fn no_manager_answers() {
     assert_eq!(
         stage.told(None),
         format!(
-            "- {ENDS}: not assured within 3 ms, they run unassured: no resource manager answers in this domain\n  Start one: punctual grm."
+            "! {ENDS}: not assured within 3 ms, they run unassured: no resource manager answers in this domain\n  Start one: punctual grm."
         )
+    );
+}
+
+/// GUID of the participant, as requests name it.
+fn named(manager: wire::GuidPrefix) -> [u8; 16] {
+    wire::Guid::new(manager, wire::EntityId::PARTICIPANT).to_bytes()
+}
+
+#[test]
+fn assurance_that_was_lost_with_its_manager_is_a_problem_with_its_true_reason() {
+    let mut stage = Stage::new();
+    let ends = pair(&stage, true, WhenRefused::RunUnassured);
+    let mut scene = answered(&mut stage, &ends, Verdict::default());
+    scene.admission.requests[0].manager = named(MANAGER);
+    scene.admission.verdicts.clear();
+    assert_eq!(
+        told(&scene),
+        format!(
+            "! {ENDS}: not assured within 3 ms, they run unassured: the resource manager that was asked is gone\n  Start it again: punctual grm."
+        )
+    );
+    // One that is there and says nothing; here the reader's participant plays it.
+    scene.admission.requests[0].manager = named(ends.1.guid().unwrap().prefix);
+    let text = told(&scene);
+    assert!(text.contains("the resource manager that is asked, \"listener\""), "{text}");
+    assert!(text.starts_with('!') && text.contains("does not answer"), "{text}");
+}
+
+#[test]
+fn only_the_manager_that_is_asked_is_believed() {
+    let mut stage = Stage::new();
+    let ends = pair(&stage, true, WhenRefused::RunUnassured);
+    let refusal =
+        Verdict { state: State::Refused, reason: "no room".to_owned(), epoch: 3, ..Verdict::default() };
+    let mut scene = answered(&mut stage, &ends, refusal);
+    let (_, honest) = scene.admission.verdicts[0].clone();
+    let lie = Verdict { state: State::Admitted, bound: 1, epoch: u64::MAX, ..honest };
+    scene.admission.verdicts.push((wire::GuidPrefix([0x66; 12]), lie));
+    scene.admission.requests[0].manager = named(MANAGER);
+    assert!(told(&scene).contains("refused: no room"), "{}", told(&scene));
+}
+
+#[test]
+fn what_a_manager_waits_for_is_told() {
+    let mut stage = Stage::new();
+    let ends = pair(&stage, true, WhenRefused::RunUnassured);
+    let reason = "no host of the network has the address 127.0.0.1".to_owned();
+    let scene = answered(&mut stage, &ends, Verdict { reason, ..Verdict::default() });
+    let text = told(&scene);
+    assert!(
+        text.starts_with('-') && text.contains("at it: no host of the network has the address 127.0.0.1"),
+        "{text}"
     );
 }
 

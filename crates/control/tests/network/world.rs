@@ -390,6 +390,7 @@ pub(crate) fn request(
         reader: pair.1.to_bytes(),
         serial,
         stage: wire::admission::Stage::Waiting,
+        manager: [0; 16],
         topic: format!("topic of {}", ports.0),
         contract,
         maximum_latency: limit,

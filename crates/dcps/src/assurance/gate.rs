@@ -1,4 +1,5 @@
 //! All pairs of a participant that wait for a verdict, or have one.
+mod ask;
 mod settle;
 
 use alloc::collections::VecDeque;
@@ -12,6 +13,8 @@ use wire::admission::{MOST_TEXT, Request, Socket, Stage, State, Verdict};
 use wire::discovery::EndpointData;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
+use self::ask::named;
+use super::managers::Managers;
 use super::pair::{Pair, Runs, Side, batching, hopeless};
 use super::verdict::Grant;
 use super::{Action, PairAssurance, Way};
@@ -19,13 +22,15 @@ use super::{Action, PairAssurance, Way};
 /// Verdicts and requests that came before discovery had told of their pair; managers and readers repeat the others.
 const EARLY: usize = 256;
 
-const NO_MANAGER: &str = "no resource manager answers in this domain";
+const GIVEN_UP_THERE: &str = "the participant of the reader has waited for a verdict, and waits no longer";
 const REFUSED_THERE: &str = "the participant of the reader has refused it by itself, and asked nobody";
 
 /// How often something was not believed or not in force; for explanations and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GateCounters {
-    /// Verdicts of an earlier start of the manager.
+    /// Verdicts of others than the manager that the participant of the pair's reader asks.
+    pub other_manager: u64,
+    /// Verdicts of an earlier epoch of the same manager.
     pub old_epoch: u64,
     /// Verdicts about a request that is not the last one.
     pub old_serial: u64,
@@ -45,8 +50,7 @@ pub struct Gate {
     prefix: GuidPrefix,
     patience: Duration,
     pairs: SortedMap<(EntityId, Guid), Pair>,
-    /// The largest epoch that was heard.
-    epoch: u64,
+    managers: Managers,
     /// Goes on over all pairs, so that no request has the serial of an earlier one.
     serial: u64,
     early: VecDeque<Early>,
@@ -56,7 +60,8 @@ pub struct Gate {
 
 #[derive(Debug)]
 enum Early {
-    Verdict(Verdict),
+    /// When it was heard, of whose participant.
+    Verdict(Instant, GuidPrefix, Verdict),
     Request(Request),
 }
 
@@ -67,11 +72,12 @@ impl Gate {
             prefix,
             patience,
             pairs: SortedMap::new(),
-            epoch: 0,
+            managers: Managers::new(),
             serial: 0,
             early: VecDeque::new(),
             actions: VecDeque::new(),
             counters: GateCounters {
+                other_manager: 0,
                 old_epoch: 0,
                 old_serial: 0,
                 implausible: 0,
@@ -89,6 +95,11 @@ impl Gate {
     /// True if it has no pairs.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
+    }
+
+    /// The participant of the resource manager that is asked, and how many there are in the domain.
+    pub const fn managers(&self) -> (Option<GuidPrefix>, usize) {
+        (self.managers.asked(), self.managers.len())
     }
 
     /// The pairs of a local endpoint.
@@ -163,6 +174,7 @@ impl Gate {
             source: writer.offered_assurance.unwrap_or_default().source,
             destination,
             stage: Stage::Waiting,
+            manager: request.as_ref().map_or_else(|| named(self.managers.asked()), |request| request.manager),
         };
         let same = request.as_ref().is_some_and(|before| {
             Request { serial: before.serial, stage: before.stage, ..asked.clone() } == *before
@@ -171,8 +183,12 @@ impl Gate {
             self.serial = asked.serial;
             pair.serial = asked.serial;
             pair.patience_at = now.after(self.patience);
+            if asked.maximum_latency > 0 {
+                self.managers.expect_answer(now, self.patience);
+            }
             let asked = Request { stage, ..asked };
             *request = Some(asked.clone());
+            pair.is_taken_up = false;
             self.actions.push_back(Action::Ask(asked));
             // A former grant holds until the new request is decided; what was refused is open again.
             if pair.grant.is_none() && !is_new {
@@ -203,9 +219,10 @@ impl Gate {
             offered: None,
             announced: Vec::new(),
             stage: Stage::Waiting,
+            manager: None,
         });
         let Some(pair) = self.pairs.get_mut(&(local, remote)) else { return };
-        let Side::Writer { offered, announced: places, stage } = &mut pair.side else { return };
+        let Side::Writer { offered, announced: places, stage, .. } = &mut pair.side else { return };
         *offered = writer.offered_assurance;
         *places = announced;
         let has_moved =
@@ -242,13 +259,8 @@ impl Gate {
         true
     }
 
-    /// A manager has published a verdict.
-    pub fn verdict_heard(&mut self, now: Instant, verdict: Verdict) {
-        if verdict.epoch < self.epoch {
-            self.counters.old_epoch += 1;
-            return;
-        }
-        self.epoch = verdict.epoch;
+    /// A writer in the participant `from` has published a verdict.
+    pub fn verdict_heard(&mut self, now: Instant, from: GuidPrefix, verdict: Verdict) {
         let (writer, reader) = verdict.pair();
         if writer.prefix == reader.prefix {
             return;
@@ -258,28 +270,34 @@ impl Gate {
         let mut is_ours = false;
         for (key, _) in keys.into_iter().zip(own).filter(|(_, prefix)| *prefix == self.prefix) {
             is_ours = true;
-            if self.pairs.contains_key(&key) {
-                self.apply_verdict(now, key, &verdict);
-                return;
+            if let Some(pair) = self.pairs.get(&key) {
+                if self.counts(pair, from) {
+                    return self.apply_verdict(now, key, from, &verdict);
+                }
+                self.counters.other_manager += 1;
+                // It may have overtaken the request that names its manager.
+                is_ours = matches!(pair.side, Side::Writer { .. });
             }
         }
         if is_ours {
-            self.keep_early(Early::Verdict(verdict));
+            self.keep_early(Early::Verdict(now, from, verdict));
         }
     }
 
-    /// A manager has disposed its verdict about a pair.
-    pub fn verdict_withdrawn(&mut self, writer: Guid, reader: Guid) {
+    /// A writer in the participant `from` has disposed a verdict about a pair.
+    pub fn verdict_withdrawn(&mut self, from: GuidPrefix, writer: Guid, reader: Guid) {
         for key in [(reader.entity_id, writer), (writer.entity_id, reader)] {
             let Some(pair) = self.pairs.get_mut(&key) else { continue };
-            if pair.names(self.prefix) == (writer, reader) && pair.grant.is_some() {
+            let is_its = pair.grant.as_ref().is_some_and(|grant| grant.manager == from);
+            if pair.names(self.prefix) == (writer, reader) && is_its {
                 pair.decide(State::Revoked, "the resource manager has withdrawn its verdict");
                 self.settle(key, true);
             }
         }
     }
 
-    /// A reader's participant has published a request, or what its reader does at present.
+    /// The participant of a reader has published a request, or what its reader does at present: nobody else may, and the owner of this
+    /// drops what others publish ([`wire::admission::instance_owner`]).
     pub fn request_heard(&mut self, now: Instant, request: Request) {
         let (writer, reader) = request.pair();
         let key = (writer.entity_id, reader);
@@ -289,9 +307,18 @@ impl Gate {
         let Some(pair) = self.pairs.get_mut(&key) else {
             return self.keep_early(Early::Request(request));
         };
-        let Side::Writer { stage, offered: Some(_), .. } = &mut pair.side else { return };
+        let Side::Writer { stage, offered: Some(_), manager, .. } = &mut pair.side else { return };
         if request.serial < pair.serial {
             return;
+        }
+        let asked = Guid::from_bytes(request.manager).prefix;
+        let asked = Some(asked).filter(|asked| *asked != GuidPrefix::UNKNOWN);
+        let is_other_manager = core::mem::replace(manager, asked) != asked;
+        let is_assured = request.stage == Stage::Assured;
+        if is_assured && *stage != Stage::Assured && pair.grant.is_none() && pair.runs == Runs::No {
+            // Its verdict is on its way here, too.
+            pair.state = State::Pending;
+            pair.patience_at = now.after(self.patience);
         }
         *stage = request.stage;
         if request.serial > pair.serial {
@@ -304,11 +331,14 @@ impl Gate {
         if is_news {
             pair.decide(
                 State::Refused,
-                if request.maximum_latency == 0 { REFUSED_THERE } else { NO_MANAGER },
+                if request.maximum_latency == 0 { REFUSED_THERE } else { GIVEN_UP_THERE },
             );
             pair.patience_at = Instant::NEVER;
         }
         self.settle(key, is_news);
+        if is_other_manager {
+            self.replay(now, key);
+        }
     }
 
     /// A reader's participant has disposed its request.
@@ -323,7 +353,8 @@ impl Gate {
 
     /// When [`Gate::on_timeout`] has to be called.
     pub fn poll_timeout(&self) -> Instant {
-        self.pairs.values().fold(Instant::NEVER, |next, pair| {
+        let managers = self.managers.poll_timeout(self.has_grants());
+        self.pairs.values().fold(managers, |next, pair| {
             let lease = pair.grant.as_ref().map_or(Instant::NEVER, |grant| grant.until);
             next.min(lease).min(pair.patience_at)
         })
@@ -331,6 +362,9 @@ impl Gate {
 
     /// Ends leases and patience that are over.
     pub fn on_timeout(&mut self, now: Instant) {
+        if self.managers.on_timeout(now, self.has_grants()) {
+            self.ask_again(now);
+        }
         let due: Vec<(EntityId, Guid)> = self
             .pairs
             .iter()
@@ -349,7 +383,8 @@ impl Gate {
                 pair.patience_at = Instant::NEVER;
                 // A former grant goes on: it is repeated for as long as it holds.
                 if pair.state == State::Pending && pair.grant.is_none() {
-                    pair.decide(State::Refused, NO_MANAGER);
+                    let reason = shortened(&pair.unheard());
+                    pair.decide(State::Refused, reason);
                 }
             }
             self.settle(key, true);
@@ -388,6 +423,7 @@ impl Gate {
             reason: String::new(),
             offered_latency: 0,
             offered_separation: 0,
+            is_taken_up: false,
             grant: None,
             runs: Runs::No,
             patience_at: Instant::NEVER,
@@ -408,7 +444,9 @@ impl Gate {
         let Some(names) = self.pairs.get(&key).map(|pair| pair.names(self.prefix)) else { return };
         for early in core::mem::take(&mut self.early) {
             match early {
-                Early::Verdict(verdict) if verdict.pair() == names => self.verdict_heard(now, verdict),
+                Early::Verdict(at, from, verdict) if verdict.pair() == names => {
+                    self.verdict_heard(at, from, verdict);
+                }
                 Early::Request(request) if request.pair() == names => self.request_heard(now, request),
                 other => self.early.push_back(other),
             }

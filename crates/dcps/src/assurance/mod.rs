@@ -4,6 +4,7 @@
 //! The participant of the reader asks, and decides how the pair runs; it says so in its request ([`Stage`]), and the participant of the
 //! writer follows. So the reader takes part before the writer sends, and no first sample is lost or late for that.
 mod gate;
+mod managers;
 mod pair;
 mod verdict;
 

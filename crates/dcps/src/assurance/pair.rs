@@ -5,7 +5,7 @@ use core::net::SocketAddrV4;
 
 use wire::admission::{OfferedAssurance, Request, RequestedAssurance, Socket, Stage, State};
 use wire::discovery::EndpointData;
-use wire::{Duration, EntityId, Guid, Instant};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
 use super::verdict::Grant;
 use super::{PairAssurance, Way};
@@ -23,6 +23,8 @@ pub(super) struct Pair {
     pub(super) reason: String,
     pub(super) offered_latency: u64,
     pub(super) offered_separation: u64,
+    /// The manager has said that it is at it.
+    pub(super) is_taken_up: bool,
     pub(super) grant: Option<Grant>,
     /// How the local endpoint is matched at present.
     pub(super) runs: Runs,
@@ -60,12 +62,14 @@ pub(super) enum Side {
         announced: alloc::vec::Vec<SocketAddrV4>,
         /// What the reader says that it does.
         stage: Stage,
+        /// The participant of the manager that the reader's participant asks, if it has said so.
+        manager: Option<GuidPrefix>,
     },
 }
 
 impl Pair {
     /// Writer and reader.
-    pub(super) fn names(&self, own: wire::GuidPrefix) -> (Guid, Guid) {
+    pub(super) fn names(&self, own: GuidPrefix) -> (Guid, Guid) {
         let local = Guid::new(own, self.local);
         match self.side {
             Side::Reader { .. } => (self.remote.guid, local),
@@ -82,7 +86,7 @@ impl Pair {
         }
     }
 
-    pub(super) fn status(&self, own: wire::GuidPrefix) -> PairAssurance {
+    pub(super) fn status(&self, own: GuidPrefix) -> PairAssurance {
         let (writer, reader) = self.names(own);
         let some = |nanos: u64| (nanos > 0).then(|| duration(nanos));
         PairAssurance {
@@ -110,6 +114,22 @@ impl Pair {
         }
     }
 
+    /// Why it counts as refused if nothing more comes.
+    pub(super) fn unheard(&self) -> String {
+        match self.side {
+            Side::Writer { stage: Stage::Assured, .. } => {
+                "the verdict that the reader has heard has not come to the participant of the writer".into()
+            }
+            _ if self.is_taken_up && self.reason.is_empty() => {
+                "the resource manager has not decided in time".into()
+            }
+            _ if self.is_taken_up => {
+                alloc::format!("the resource manager has not decided in time: {}", self.reason)
+            }
+            _ => "no resource manager answers in this domain".into(),
+        }
+    }
+
     /// How it should run now.
     pub(super) fn goal(&self) -> Runs {
         match (&self.side, &self.grant) {
@@ -119,9 +139,10 @@ impl Pair {
             (Side::Writer { stage: Stage::Waiting, .. }, _) => Runs::No,
             (Side::Writer { stage: Stage::Unassured, .. }, _) => Runs::Plainly,
             (Side::Writer { stage: Stage::Assured, .. }, Some(grant)) => Runs::Assured(grant.clone()),
-            // The reader has heard the verdict before us; or the lease has ended here first.
-            (Side::Writer { stage: Stage::Assured, .. }, None) => match self.runs {
-                Runs::No => Runs::No,
+            // The reader has heard the verdict before us, who wait for it. Or the lease has ended here first, or the verdict does not
+            // come: better without a flow than not at all.
+            (Side::Writer { stage: Stage::Assured, .. }, None) => match (&self.runs, self.state) {
+                (Runs::No, State::Pending) => Runs::No,
                 _ => Runs::Plainly,
             },
         }

@@ -3,13 +3,15 @@
 use core::net::{Ipv4Addr, SocketAddrV4};
 
 use wire::admission::{OfferedAssurance, Request, Verdict};
-use wire::{Duration, Instant};
+use wire::{Duration, GuidPrefix, Instant};
 
 use super::pair::duration;
 
 /// A verdict of admission that is in force.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Grant {
+    /// The participant of the manager that has given it.
+    pub(super) manager: GuidPrefix,
     /// The request that it answers.
     pub(super) serial: u64,
     pub(super) bound: u64,
@@ -24,7 +26,7 @@ pub(super) struct Grant {
 impl Grant {
     /// True if it says the same, whenever it ends.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let same = Self { serial: self.serial, until: self.until, ..other.clone() };
+        let same = Self { manager: self.manager, serial: self.serial, until: self.until, ..other.clone() };
         *self == same
     }
 }
@@ -67,6 +69,7 @@ fn grant(verdict: &Verdict, separation: Duration) -> Option<Grant> {
     let is_plausible =
         is_address && verdict.bound > 0 && verdict.lease > 0 && verdict.dscp < 64 && paced <= separation;
     is_plausible.then_some(Grant {
+        manager: GuidPrefix::UNKNOWN,
         serial: verdict.serial,
         bound: verdict.bound,
         source,

@@ -217,6 +217,19 @@ impl<T: TypeSupport> DataReader<T> {
         })
     }
 
+    /// Forgets every instance without samples, also those that are alive: for a reader that takes all at once, and to whom an instance
+    /// means nothing beyond its samples.
+    pub fn forget_empty_instances(&mut self) {
+        for slot in 0..self.cache.table.end() {
+            let entry = self.cache.table.get(slot).map(|entry| &entry.state);
+            if entry.is_some_and(|state| state.samples.is_empty() && state.pending.is_none())
+                && let Some(entry) = self.cache.forget(slot)
+            {
+                self.unlearn(slot, &entry);
+            }
+        }
+    }
+
     /// Octets of samples and instances.
     pub const fn held_bytes(&self) -> usize {
         self.cache.bytes

@@ -15,6 +15,7 @@ use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant};
 
 const OWN: GuidPrefix = GuidPrefix([1; 12]);
 const OTHER: GuidPrefix = GuidPrefix([2; 12]);
+const MANAGERS: [GuidPrefix; 2] = [GuidPrefix([7; 12]), GuidPrefix([8; 12])];
 const SEPARATION: u64 = 5_000_000;
 const ASKED: u64 = 3_000_000;
 
@@ -176,6 +177,12 @@ fn whatever_is_said_the_rules_hold() {
             let (writes, reads) = (writer(of_writer, key, promises), reader(of_reader, key, fails));
             let pair = (writes.guid, reads.guid);
             let serial = told.asked.get(&pair).map_or(random.below(9), |(serial, _)| *serial);
+            let manager = Guid::new(random.one_of(&MANAGERS), EntityId::user(1, EntityKind::WriterWithKey));
+            match random.below(30) {
+                0..3 => gate.manager_found(at, manager),
+                3 => gate.manager_lost(at, manager),
+                _ => {}
+            }
             match random.below(9) {
                 0 | 1 if is_reader => {
                     gate.writer_found(at, &reads, &Arc::new(writes), way(), receives(OWN));
@@ -188,15 +195,15 @@ fn whatever_is_said_the_rules_hold() {
                         if is_reader { (pair.1.entity_id, pair.0) } else { (pair.0.entity_id, pair.1) };
                     gate.lost(local, remote);
                 }
-                3 => gate.verdict_withdrawn(pair.0, pair.1),
+                3 => gate.verdict_withdrawn(random.one_of(&MANAGERS), pair.0, pair.1),
                 4 => {
                     let stage = random.one_of(&[Stage::Waiting, Stage::Unassured, Stage::Assured]);
-                    gate.request_heard(at, request(pair, serial, stage));
+                    gate.request_heard(at, request(&mut random, pair, serial, stage));
                 }
                 5 if random.below(4) == 0 => gate.request_withdrawn(pair.0, pair.1),
                 _ => {
                     let verdict = verdict(&mut random, pair, serial);
-                    gate.verdict_heard(at, verdict);
+                    gate.verdict_heard(at, random.one_of(&MANAGERS), verdict);
                 }
             }
             if gate.poll_timeout() <= at {
@@ -224,6 +231,15 @@ fn whatever_is_said_the_rules_hold() {
     }
 }
 
-fn request(pair: (Guid, Guid), serial: u64, stage: Stage) -> Request {
-    Request { writer: pair.0.to_bytes(), reader: pair.1.to_bytes(), serial, stage, ..Request::default() }
+fn request(random: &mut Random, pair: (Guid, Guid), serial: u64, stage: Stage) -> Request {
+    let manager = random.one_of(&[GuidPrefix::UNKNOWN, MANAGERS[0], MANAGERS[1]]);
+    let manager = Guid::new(manager, EntityId::UNKNOWN).to_bytes();
+    Request {
+        writer: pair.0.to_bytes(),
+        reader: pair.1.to_bytes(),
+        serial,
+        stage,
+        manager,
+        ..Request::default()
+    }
 }

@@ -103,6 +103,11 @@ impl Node {
         lock(&self.assurance.gate).pairs_of(local)
     }
 
+    /// The participant of the resource manager that is asked, and how many there are.
+    pub(crate) fn managers(&self) -> (Option<GuidPrefix>, usize) {
+        lock(&self.assurance.gate).managers()
+    }
+
     /// What was not believed or not in force.
     pub(crate) fn gate_counters(&self) -> GateCounters {
         let heard = self.assurance.heard.get();
@@ -128,7 +133,8 @@ impl Node {
         let mut qos = DataReaderQos::default();
         qos.endpoint.reliability = Reliability::RELIABLE;
         qos.endpoint.durability = Durability::TransientLocal;
-        qos.endpoint.history = History::KeepLast(1);
+        // Of one pair several may speak, managers and liars: none takes the place of another before it is looked at.
+        qos.endpoint.history = History::KeepAll;
         let watch = Arc::<Watch>::default();
         let node: Weak<Self> = Arc::downgrade(self);
         let callback: Callback = Arc::new(move |_| {
@@ -177,12 +183,13 @@ impl Node {
             let requests = take(self.assurance.heard.get(), now);
             let discovery = self.lock_discovery();
             let mut gate = lock(&self.assurance.gate);
-            for (data, key) in verdicts.iter().map(decoded::<Verdict>) {
-                match (data, key) {
-                    (Some(verdict), _) => gate.verdict_heard(now.monotonic, verdict),
+            for sample in &verdicts {
+                let from = Guid::from_bytes(sample.info.publication_handle.to_bytes()).prefix;
+                match decoded::<Verdict>(sample) {
+                    (Some(verdict), _) => gate.verdict_heard(now.monotonic, from, verdict),
                     (None, Some(key)) => {
                         let (writer, reader) = key.pair();
-                        gate.verdict_withdrawn(writer, reader);
+                        gate.verdict_withdrawn(from, writer, reader);
                     }
                     (None, None) => {}
                 }
@@ -212,6 +219,11 @@ impl Node {
         let own = |id: &EntityId| discovery.endpoint(Guid::new(self.prefix, *id));
         match event {
             Event::WriterMatched { reader, writer, paths, .. } => {
+                if writer.topic_name == VERDICT_TOPIC {
+                    self.at_managers(discovery, now, work, |gate| {
+                        gate.manager_found(now.monotonic, writer.guid)
+                    });
+                }
                 let Some(own) = own(reader).filter(|own| Gate::is_for(own, writer)) else {
                     self.leave_gate(discovery, *reader, writer.guid, now, work);
                     return false;
@@ -242,6 +254,9 @@ impl Node {
                 true
             }
             Event::WriterUnmatched { reader, writer } => {
+                if discovery.endpoint(*writer).is_none() {
+                    self.at_managers(discovery, now, work, |gate| gate.manager_lost(now.monotonic, *writer));
+                }
                 self.leave_gate(discovery, *reader, *writer, now, work);
                 false
             }
@@ -250,6 +265,21 @@ impl Node {
                 false
             }
             _ => false,
+        }
+    }
+
+    /// Managers come and go.
+    fn at_managers(
+        &self,
+        discovery: &Discovery<Bytes>,
+        now: Now,
+        work: &mut Work,
+        change: impl FnOnce(&mut Gate),
+    ) {
+        if self.assurance.is_used.load(Ordering::SeqCst) {
+            let mut gate = lock(&self.assurance.gate);
+            change(&mut gate);
+            self.act(discovery, &mut gate, now, work);
         }
     }
 
@@ -395,6 +425,7 @@ fn take(cell: Option<&Arc<ReaderCell>>, now: Now) -> Vec<Octets> {
         state.cache.settle_data_available();
         // It takes all, and so names no instance that could be unknown.
         let _ = state.cache.access_where(now, &Access::TAKE, |_, _| true, &mut found);
+        state.cache.forget_empty_instances();
     }
     found
 }

@@ -71,11 +71,18 @@ impl DomainParticipant {
         }
         let mut lines = self.entity.node.host().report();
         let (malformed, put_off) = self.entity.node.troubles();
+        if let (Some(asked), count) = self.entity.node.managers() {
+            lines.push(format!(
+                "the resource manager is the participant {asked}, of {count} that claim to be one"
+            ));
+        }
         let gate = self.entity.node.gate_counters();
         if gate != GateCounters::default() {
-            let GateCounters { old_epoch, old_serial, implausible, expired, unauthorized } = gate;
+            let GateCounters { other_manager, old_epoch, old_serial, implausible, expired, unauthorized } =
+                gate;
             lines.push(format!(
-                "verdicts of resource managers: {old_epoch} of an earlier start, {old_serial} about an earlier request, \
+                "verdicts of resource managers: {other_manager} of other managers than the one that is asked, {old_epoch} of an \
+                 earlier start, {old_serial} about an earlier request, \
                  {implausible} not believed; {expired} leases ended; {unauthorized} requests of participants that they \
                  are not about"
             ));

@@ -152,6 +152,8 @@ impl Manager {
         reads.endpoint.history = History::KeepAll;
         let mut writes = DataWriterQos::default();
         writes.endpoint.durability = Durability::TransientLocal;
+        // As the resource manager: what was said holds for its lease.
+        writes.writer_data_lifecycle.autodispose_unregistered_instances = false;
         let requests = make(REQUEST_TOPIC, REQUEST_TYPE, topic_of::<Request>);
         let verdicts = make(VERDICT_TOPIC, VERDICT_TYPE, topic_of::<Verdict>);
         let measured = make(MEASURED_TOPIC, MEASURED_TYPE, topic_of::<Measured>);

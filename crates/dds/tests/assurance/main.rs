@@ -16,6 +16,7 @@ mod fixture;
 mod flow;
 mod lies;
 mod live;
+mod managers;
 mod states;
 
 /// Longer than anything on real sockets takes on a busy machine; only a failing test waits so long.

@@ -53,6 +53,7 @@ fn request(octet: u8) -> Request {
         source: Socket { address: [10, 0, 0, 1], port: 5_000 + u16::from(octet) },
         destination: Socket { address: [10, 0, 0, 2], port: 7_411 },
         stage: Stage::Waiting,
+        manager: [0; 16],
     }
 }
 

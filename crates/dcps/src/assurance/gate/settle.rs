@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 
 use rtps::{Flow, Path};
 use wire::admission::{State, Verdict};
-use wire::{Duration, EntityId, Guid, Instant};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
 use super::super::pair::{Pair, Runs, Side, batching, duration};
 use super::super::verdict::{self, Grant};
@@ -14,17 +14,39 @@ use super::{Gate, shortened};
 use crate::reader::Bound;
 
 impl Gate {
-    pub(super) fn apply_verdict(&mut self, now: Instant, key: (EntityId, Guid), verdict: &Verdict) {
-        let Some(pair) = self.pairs.get_mut(&key) else { return };
-        let is_granted = |pair: &Pair| pair.grant.as_ref().is_some_and(|held| held.serial == verdict.serial);
-        let is_last = match &pair.side {
-            Side::Reader { request, .. } => {
-                request.as_ref().is_some_and(|request| request.maximum_latency > 0)
-                    && verdict.serial == pair.serial
-            }
-            // The verdict may have overtaken the request.
-            Side::Writer { offered, .. } => offered.is_some() && verdict.serial >= pair.serial,
+    pub(super) fn apply_verdict(
+        &mut self,
+        now: Instant,
+        key: (EntityId, Guid),
+        from: GuidPrefix,
+        verdict: &Verdict,
+    ) {
+        if !self.managers.is_present(from, verdict.epoch) {
+            self.counters.old_epoch += 1;
+            return;
+        }
+        if !key.0.is_writer() && self.managers.returns(from) {
+            self.ask_again(now);
+        }
+        if self.managers.asked() == Some(from) {
+            self.managers.heard(now, verdict);
+        }
+        let Some(is_asked) = self.pairs.get(&key).map(|pair| self.asked_for(pair) == Some(from)) else {
+            return;
         };
+        let Some(pair) = self.pairs.get_mut(&key) else { return };
+        let is_granted = |pair: &Pair| {
+            pair.grant.as_ref().is_some_and(|held| held.manager == from && held.serial == verdict.serial)
+        };
+        let is_last = is_asked
+            && match &pair.side {
+                Side::Reader { request, .. } => {
+                    request.as_ref().is_some_and(|request| request.maximum_latency > 0)
+                        && verdict.serial == pair.serial
+                }
+                // The verdict may have overtaken the request.
+                Side::Writer { offered, .. } => offered.is_some() && verdict.serial >= pair.serial,
+            };
         if !is_last && !is_granted(pair) {
             self.counters.old_serial += 1;
             return;
@@ -34,12 +56,14 @@ impl Gate {
         }
         let before = (pair.state, pair.reason.clone(), pair.grant.clone());
         match verdict.state {
+            State::Pending if !is_last => {}
             State::Pending => {
+                pair.is_taken_up = true;
                 // Somebody is at it, and has as long as it says.
                 let lease = verdict::lease_end(now, verdict);
                 pair.patience_at = lease.max(now.after(self.patience));
                 if pair.grant.is_none() && pair.runs == Runs::No {
-                    pair.decide(State::Pending, "");
+                    pair.decide(State::Pending, shortened(&verdict.reason));
                 }
             }
             State::Admitted => {
@@ -53,7 +77,8 @@ impl Gate {
                 if let Some(grant) = grant.filter(|_| is_last) {
                     pair.decide(State::Admitted, "");
                     pair.patience_at = Instant::NEVER;
-                    pair.grant = Some(Grant { until: verdict::lease_end(now, verdict), ..grant });
+                    pair.grant =
+                        Some(Grant { manager: from, until: verdict::lease_end(now, verdict), ..grant });
                 } else if !is_last && let Some(held) = &mut pair.grant {
                     // The former grant, while a changed request waits.
                     held.until = verdict::lease_end(now, verdict);
