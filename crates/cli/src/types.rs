@@ -1,4 +1,6 @@
 //! Which type a topic has: described by the user, or known here.
+mod source;
+
 use std::sync::Arc;
 
 use clap::Args;
@@ -6,6 +8,7 @@ use dcps::{KeyError, KeylessTypeSupport, TypeSupport};
 use dds::cdr::{EncodeError, EncodeFault, KeyHash, Representation};
 use dynamic::{DynamicTypeSupport, Schema, TypeIndex, idl};
 
+use self::source::Source;
 use crate::exit::Failure;
 
 /// The type of the samples.
@@ -77,17 +80,14 @@ impl TypeOptions {
         if self.hex {
             return Ok(Some(Form::Octets { keyed: false }));
         }
-        let (text, place, name) = match (&self.idl, &self.described) {
-            (Some(path), name) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| Failure::Usage(format!("--idl {}: {error}", path.display())))?;
-                (text, path.display().to_string(), name.as_deref())
-            }
-            (None, Some(text)) if text.contains('{') => (text.clone(), "--type".to_owned(), None),
-            (None, Some(name)) => (KNOWN.to_owned(), "known types".to_owned(), Some(name.as_str())),
+        let (mut source, name) = match (&self.idl, &self.described) {
+            (Some(path), name) => (Source::file(path)?, name.as_deref()),
+            (None, Some(text)) if text.contains('{') => (Source::text("--type", text), None),
+            (None, Some(name)) => (Source::text("known types", KNOWN), Some(name.as_str())),
             (None, None) => return Ok(None),
         };
-        let schema = idl::parse(&text).map_err(|error| Failure::Usage(format!("{place}: {error}")))?;
+        let schema = source.schema()?;
+        let place = &source.place;
         let topics = || schema.iter().filter(|(_, definition)| definition.extensibility().is_some());
         let found = match name {
             Some(name) => schema.find(name).filter(|index| topics().any(|(topic, _)| topic == *index)),
@@ -162,7 +162,7 @@ mod tests {
         let said = |text: &str| options(text).form().unwrap_err().to_string();
         assert_eq!(
             said("struct A { lung x; };"),
-            "--type: line 1, column 12: the type lung is not known; describe it before it is used"
+            "--type: line 1, column 12: the type lung is not known; describe it before it is used\n  struct A { lung x; };\n             ^"
         );
         assert!(said("Unheard").starts_with(
             "known types: no struct or union with the name Unheard; there are: ShapeType, Reading,"

@@ -1,10 +1,14 @@
 //! Reads IDL (OMG IDL 4.2, with the annotations of XTypes 1.3, 7.3.1): types, and what they need. Not read: interfaces and the like,
-//! `long double`, `fixed`, `any`, bitsets; `#include` is passed over.
+//! `long double`, `fixed`, `any`, bitsets, macros with arguments.
+//!
+//! What changes bytes or keys is honoured or refused. What is passed over, and may have been meant to do so, is a warning.
+mod directive;
 mod lexer;
 mod parser;
 mod scope;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::schema::Schema;
@@ -15,6 +19,8 @@ pub const MAX_TEXT: usize = 1 << 20;
 /// Why a text is no description of types that can be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdlError {
+    /// The file that is included, by the name that `#include` says; empty for the text itself.
+    pub file: String,
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
@@ -23,16 +29,40 @@ pub struct IdlError {
     pub message: String,
 }
 
-/// Reads types from a text.
+/// What gives the text of a file that is included, by its name in the text; an error says why there is none.
+pub type Include<'f> = &'f mut dyn FnMut(&str) -> Result<String, String>;
+
+/// Types, and what may be wrong with their text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parsed {
+    /// The types.
+    pub schema: Schema,
+    /// What was passed over, and may have been meant to change something, with its place.
+    pub warnings: Vec<IdlError>,
+}
+
+/// Reads types from a text that includes no other, without a word about what is passed over.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn parse(text: &str) -> Result<Schema, IdlError> {
-    parser::parse(text)
+    let advice = "no file can be read here; put the types into one text, those that others need first";
+    parse_with(text, &mut |_| Err(String::from(advice))).map(|parsed| parsed.schema)
+}
+
+/// Reads types from a text and from the files that it includes, each of them once.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn parse_with(text: &str, include: Include<'_>) -> Result<Parsed, IdlError> {
+    parser::parse(text, include)
 }
 
 impl fmt::Display for IdlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.file.is_empty() {
+            write!(f, "{}: ", self.file)?;
+        }
         write!(f, "line {}, column {}: {}", self.line, self.column, self.message)
     }
 }

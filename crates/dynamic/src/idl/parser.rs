@@ -1,16 +1,19 @@
 //! From tokens to types.
 mod annotation;
 mod composite;
+mod keylist;
 mod types;
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use self::annotation::Annotations;
-use super::IdlError;
+pub(super) use self::annotation::meaning;
 use super::lexer::{self, Placed, Token};
 use super::scope::{Meaning, Names};
+use super::{IdlError, Include, Parsed};
 use crate::schema::Schema;
 
 /// How deep modules, collections and the like may be nested.
@@ -19,20 +22,34 @@ const MAX_NESTING: usize = 32;
 const MAX_VALUES: usize = 1 << 20;
 /// Most types of a text.
 const MAX_TYPES: usize = 4096;
+/// Most warnings: who writes a thousand annotations that are not known has read the first hundred.
+const MAX_WARNINGS: usize = 100;
 
 pub(super) struct Parser {
     tokens: Vec<Placed>,
     at: usize,
     schema: Schema,
     names: Names,
-    includes: bool,
+    /// Names of the files that tokens are of.
+    files: Vec<String>,
+    warnings: Vec<IdlError>,
+    /// Annotations that the text describes.
+    described: BTreeSet<String>,
 }
 
 type Result<T> = core::result::Result<T, IdlError>;
 
-pub(super) fn parse(text: &str) -> Result<Schema> {
-    let (tokens, includes) = lexer::tokens(text)?;
-    let mut parser = Parser { tokens, at: 0, schema: Schema::default(), names: Names::default(), includes };
+pub(super) fn parse(text: &str, include: Include<'_>) -> Result<Parsed> {
+    let lexer::Reading { tokens, files, warnings, .. } = lexer::tokens(text, include)?;
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        schema: Schema::default(),
+        names: Names::default(),
+        files,
+        warnings,
+        described: BTreeSet::new(),
+    };
     while *parser.peek() != Token::End {
         parser.definition()?;
     }
@@ -42,7 +59,9 @@ pub(super) fn parse(text: &str) -> Result<Schema> {
     if parser.schema.iter().next().is_none() {
         return Err(parser.error("there is no type in the text; write struct Name { long member; };"));
     }
-    Ok(parser.schema)
+    let Parser { schema, mut warnings, .. } = parser;
+    warnings.truncate(MAX_WARNINGS);
+    Ok(Parsed { schema, warnings })
 }
 
 impl Parser {
@@ -52,6 +71,10 @@ impl Parser {
         }
         if *self.peek() == Token::Sign('@') && self.word_after(1) == Some("annotation") {
             return self.annotation_definition();
+        }
+        if let Token::Keys(of, keys) = self.peek().clone() {
+            self.advance();
+            return self.key_list(&of, &keys);
         }
         let annotations = self.annotations()?;
         let keyword = self.word("struct, union, enum, bitmask, typedef, const or module")?;
@@ -70,7 +93,7 @@ impl Parser {
             }
         }
         // The last one may go without: people type types on command lines.
-        if *self.peek() == Token::End { Ok(()) } else { self.sign(';') }
+        if matches!(self.peek(), Token::End | Token::Keys(..)) { Ok(()) } else { self.sign(';') }
     }
 
     fn module(&mut self, annotations: &Annotations) -> Result<()> {
@@ -285,6 +308,7 @@ impl Parser {
             Token::Text(text) => format!("{text:?}"),
             Token::Letter(letter) => format!("{letter:?}"),
             Token::Sign(sign) => format!("{sign:?}"),
+            Token::Keys(..) => "#pragma keylist".to_string(),
             Token::End => "the end of the text".to_string(),
         };
         self.error(format!("expected {what}, found {found}"))
@@ -302,7 +326,9 @@ impl Parser {
 
     fn error_at(&self, at: usize, message: impl Into<String>) -> IdlError {
         let placed = self.tokens.get(at).or_else(|| self.tokens.last());
-        let (line, column) = placed.map_or((1, 1), |placed| (placed.line, placed.column));
-        IdlError { line, column, message: message.into() }
+        let (line, column, file) =
+            placed.map_or((1, 1, 0), |placed| (placed.line, placed.column, placed.file));
+        let file = self.files.get(usize::from(file)).cloned().unwrap_or_default();
+        IdlError { file, line, column, message: message.into() }
     }
 }

@@ -24,8 +24,8 @@ struct Annotation {
     place: IdlError,
 }
 
-/// What changes how samples look. Everything else (`@default`, `@unit`, `@range`, `@verbatim` and so on) is passed over.
-const MEANT: [&str; 13] = [
+/// What changes how samples look.
+const MEANT: [&str; 14] = [
     "key",
     "id",
     "hashid",
@@ -39,7 +39,39 @@ const MEANT: [&str; 13] = [
     "bit_bound",
     "position",
     "default_literal",
+    "value",
 ];
+
+/// What changes neither bytes nor keys (IDL 4.2, 8.3, XTypes 1.3, 7.3.1.2).
+const HARMLESS: [&str; 20] = [
+    "nested",
+    "default_nested",
+    "topic",
+    "unit",
+    "min",
+    "max",
+    "range",
+    "verbatim",
+    "external",
+    "try_construct",
+    "data_representation",
+    "ignore_literal_names",
+    "service",
+    "oneway",
+    "ami",
+    "default_topic",
+    "publish",
+    "subscribe",
+    "description",
+    "annotation",
+];
+
+/// The annotation that changes bytes or keys and has this name in another spelling, as older tools have it (`@Key`, `@ID`).
+pub(in crate::idl) fn meaning(name: &str) -> Option<&'static str> {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let name = plain(name);
+    MEANT.into_iter().find(|known| plain(known) == name)
+}
 
 impl Parser {
     /// Those that come next, also in the form `//@key`, which is a comment and thus not seen.
@@ -49,12 +81,41 @@ impl Parser {
             let place = self.error_before(String::new());
             let name = self.scoped_name()?;
             let mut annotation = Annotation { name, number: None, word: None, place };
+            self.remark(&annotation)?;
             if self.take('(') {
                 self.value_of(&mut annotation)?;
             }
             annotations.found.push(annotation);
         }
         Ok(annotations)
+    }
+
+    /// Refuses an annotation that is not read and changes bytes or keys, and warns of one that may be meant to.
+    fn remark(&mut self, annotation: &Annotation) -> Result<()> {
+        let name = annotation.name.as_str();
+        if MEANT.contains(&name) || HARMLESS.contains(&name) || self.described.contains(name) {
+            return Ok(());
+        }
+        if name == "non_serialized" {
+            return Err(annotation.wrong(
+                "@non_serialized changes the bytes and is not read; leave the member out".to_string(),
+            ));
+        }
+        let warning = if name == "default" {
+            "@default is passed over: a member that is left out is 0 or empty".to_string()
+        } else if let Some(meant) = meaning(name) {
+            let what = if meant == "key" { "key" } else { "bytes" };
+            return Err(annotation
+                .wrong(format!("@{name} is not known, and would change the {what}; write @{meant}")));
+        } else {
+            let near = MEANT.into_iter().find(|known| is_near(known, name));
+            let hint = near.map(|near| format!("; is @{near} meant?")).unwrap_or_default();
+            format!("@{name} is not known and passed over{hint}")
+        };
+        if self.warnings.len() < super::MAX_WARNINGS {
+            self.warnings.push(annotation.wrong(warning));
+        }
+        Ok(())
     }
 
     fn value_of(&mut self, annotation: &mut Annotation) -> Result<()> {
@@ -85,8 +146,12 @@ impl Parser {
         Ok(())
     }
 
-    /// `@annotation name { … };` describes a new annotation: passed over.
+    /// `@annotation name { … };` describes a new annotation, which changes nothing.
     pub(super) fn annotation_definition(&mut self) -> Result<()> {
+        self.advance();
+        self.advance();
+        let name = self.name("an annotation")?;
+        self.described.insert(name);
         while !matches!(self.peek(), Token::Sign('}') | Token::End) {
             self.advance();
         }
@@ -136,13 +201,17 @@ impl Annotations {
             ["appendable" | "APPENDABLE"] => Ok(Extensibility::Appendable),
             ["mutable" | "MUTABLE"] => Ok(Extensibility::Mutable),
             _ => {
-                let place = self.found.first().map(|first| first.place.clone());
-                let message = "a type is one of @final, @appendable and @mutable".to_string();
-                Err(place.map_or(IdlError { line: 1, column: 1, message: message.clone() }, |place| {
-                    IdlError { message, ..place }
-                }))
+                let first = self.found.first().map_or("", |first| first.name.as_str());
+                Err(self.wrong(first, "a type is one of @final, @appendable and @mutable"))
             }
         }
+    }
+
+    /// An error at the annotation of this name.
+    pub(super) fn wrong(&self, name: &str, message: &str) -> IdlError {
+        let anywhere = IdlError { file: String::new(), line: 1, column: 1, message: String::new() };
+        let place = self.get(name).map_or(anywhere, |found| found.place.clone());
+        IdlError { message: message.to_string(), ..place }
     }
 
     /// Refuses what would change how samples look, but not here.
@@ -162,5 +231,19 @@ impl Annotations {
 impl Annotation {
     fn wrong(&self, message: String) -> IdlError {
         IdlError { message, ..self.place.clone() }
+    }
+}
+
+/// True if one letter is more, less or another, or two neighbours changed places.
+fn is_near(known: &str, name: &str) -> bool {
+    let (one, other) = (known.as_bytes(), name.as_bytes());
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let (one, other) = (one.get(same..).unwrap_or(&[]), other.get(same..).unwrap_or(&[]));
+    match (one, other) {
+        ([a, b, rest @ ..], [c, d, more @ ..]) if (a, b) == (d, c) && rest == more => true,
+        ([_, rest @ ..], [_, more @ ..]) if rest == more => true,
+        ([_, rest @ ..], more) if rest == more => true,
+        (rest, [_, more @ ..]) => rest == more,
+        _ => false,
     }
 }

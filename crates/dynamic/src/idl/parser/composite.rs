@@ -1,5 +1,5 @@
 //! Structures, unions, enumerations and bitmasks.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -34,7 +34,7 @@ impl Parser {
         let name = self.name("a struct")?;
         let Some(index) = self.begin(&name)? else { return Ok(()) };
         let extensibility = annotations.extensibility()?;
-        let mut ids = Ids::new(annotations, 0);
+        let mut ids = Ids::new(annotations, 0)?;
         let mut members = Vec::new();
         if self.take(':') {
             let base = self.type_spec(0)?;
@@ -112,7 +112,7 @@ impl Parser {
         }
         self.sign(')')?;
         self.sign('{')?;
-        let mut ids = Ids::new(annotations, 1);
+        let mut ids = Ids::new(annotations, 1)?;
         let mut cases: Vec<Case> = Vec::new();
         while !self.take('}') {
             let case = self.case(&discriminator, &mut ids)?;
@@ -207,17 +207,37 @@ impl Parser {
         };
         self.sign('{')?;
         let (mut literals, mut default, mut next): (Vec<(String, i64)>, _, _) = (Vec::new(), None, 0_i64);
+        let mut values = BTreeSet::new();
         loop {
             let annotations = self.annotations()?;
-            annotations.allow(&["default_literal"])?;
+            annotations.allow(&["default_literal", "value"])?;
             let literal = self.name("a literal")?;
+            let annotated = annotations.number("value", i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+            next = annotated.unwrap_or(next);
             if self.take('=') {
-                next = self.integer(0)?;
+                let said = self.integer(0)?;
+                if annotated.is_some_and(|annotated| annotated != said) {
+                    return Err(self.error_before(format!(
+                        "{literal} has the value {next} by @value and {said} by =; give one of them"
+                    )));
+                }
+                next = said;
             }
-            if next.unsigned_abs() > u64::from(u32::MAX >> 1) || literals.len() >= MAX_MEMBERS {
-                return Err(self.error_before(
-                    "the value of the literal does not fit into 32 bits, or there are too many",
-                ));
+            let most = (1_i64 << (bits - 1)) - 1;
+            if !(-most - 1..=most).contains(&next) {
+                return Err(self.error_before(format!(
+                    "the value {next} of {literal} does not fit into the {bits} bits of {name}"
+                )));
+            }
+            if literals.len() >= MAX_MEMBERS {
+                return Err(self.error_before(format!("there are more than {MAX_MEMBERS} literals")));
+            }
+            if !values.insert(next) {
+                let other =
+                    literals.iter().find(|(_, value)| *value == next).map_or("", |(name, _)| name.as_str());
+                return Err(self.error_before(format!(
+                    "{literal} has the value {next} of {other}; give it another one"
+                )));
             }
             if annotations.has("default_literal") {
                 default = Some(next);
@@ -262,6 +282,11 @@ impl Parser {
             let position = position.ok_or_else(|| {
                 self.error_before(format!("flag {flag} is beyond the {bound} bits of {name}; see @bit_bound"))
             })?;
+            if let Some((other, _)) = flags.iter().find(|(_, taken)| *taken == position) {
+                return Err(self.error_before(format!(
+                    "flag {flag} has the position {position} of {other}; give it another @position"
+                )));
+            }
             flags.push((flag, position));
             next += 1;
             if !self.take(',') || *self.peek() == Token::Sign('}') {
@@ -331,9 +356,13 @@ impl Parser {
 }
 
 impl Ids {
-    fn new(annotations: &Annotations, first: u32) -> Self {
-        let hash = annotations.word("autoid").is_some_and(|word| word.is_none_or(|word| word == "HASH"));
-        Self { next: first, hash, taken: BTreeMap::new() }
+    fn new(annotations: &Annotations, first: u32) -> Result<Self> {
+        let hash = match annotations.word("autoid") {
+            None | Some(Some("SEQUENTIAL")) => false,
+            Some(None | Some("HASH")) => true,
+            Some(Some(_)) => return Err(annotations.wrong("autoid", "@autoid takes SEQUENTIAL or HASH")),
+        };
+        Ok(Self { next: first, hash, taken: BTreeMap::new() })
     }
 
     fn keep(&mut self, id: u32, name: &str) {

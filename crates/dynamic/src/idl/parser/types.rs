@@ -172,12 +172,7 @@ impl Parser {
                 Err(self.error_before(format!("{name} is a constant, and no type")))
             }
             None => {
-                let hint = if self.includes {
-                    "; #include is passed over: put the types into one text, those that others need first"
-                } else {
-                    "; describe it before it is used"
-                };
-                Err(self.error_before(format!("the type {name} is not known{hint}")))
+                Err(self.error_before(format!("the type {name} is not known; describe it before it is used")))
             }
         }
     }

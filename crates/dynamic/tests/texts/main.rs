@@ -1,6 +1,8 @@
 //! IDL and values as people write them, and what is said about mistakes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod annotations;
+
 use std::sync::Arc;
 
 use dynamic::{Definition, Sample, Schema, Type, idl};
@@ -23,7 +25,7 @@ fn read(idl: &str, text: &str) -> Result<String, String> {
 #[test]
 fn what_idl_files_are_full_of_is_read_or_passed_over() {
     let schema = idl::parse(
-        "#ifndef A\n#define A\n#include \"b.idl\"\n#pragma keylist X y\n/* a comment */ // another\n
+        "#ifndef A\n#define A\n/* a comment */ // another\n
         @verbatim(language=\"c++\", text=\"x ( y\")
         module a { module b {
             const long SIZE = 2 + 3 * (1 << 2);
@@ -57,7 +59,7 @@ fn mistakes_in_idl_are_told_with_their_place() {
         ),
         (
             "#include \"b.idl\"\nstruct A { b::C x; };",
-            "line 2, column 15: the type b::C is not known; #include is passed over: put the types into one text, those that others need first",
+            "line 1, column 1: #include \"b.idl\": no file can be read here; put the types into one text, those that others need first",
         ),
         ("struct A { long x }", "line 1, column 19: expected ';', found '}'"),
         (
@@ -97,7 +99,7 @@ fn mistakes_in_idl_are_told_with_their_place() {
         ("struct A { @key(wrong!) long x; };", "line 1, column 22: the character '!' has no meaning here"),
         (
             "enum A { X = 5000000000 };",
-            "line 1, column 14: the value of the literal does not fit into 32 bits, or there are too many",
+            "line 1, column 14: the value 5000000000 of X does not fit into the 32 bits of A",
         ),
     ] {
         assert_eq!(said(text), told, "{text}");
