@@ -22,6 +22,12 @@ pub const VOID: u8 = 3;
 
 /// Runs the experiment of the MIDAS paper on this machine: three topics through one switch, without and with a manager.
 #[derive(Args, Clone, PartialEq, Eq, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual midas                        measures it in a lab (needs root), or simulates it where there can be none\n  \
+    punctual midas --simulate             simulates it frame by frame\n  \
+    punctual midas --html /tmp/m.html     where the page with the plots goes\n\n\
+    Exit code: 0 every promise was kept; 1 a promise was broken; 2 wrong command line; 3 it could not be done, or the machine stood\n\
+    still too often to tell. See docs/midas-experiment.md.")]
 pub struct Arguments {
     /// Measures some seconds of each phase, for tests of the experiment itself
     #[arg(long)]
@@ -60,6 +66,8 @@ fn attempt(
     progress: &dyn Fn(&str),
     out: &mut dyn Write,
 ) -> Result<u8, String> {
+    // Before minutes of measuring.
+    plan::check_output(&arguments.html).map_err(|wrong| format!("--html {wrong}; nothing was run"))?;
     let setting = Setting::new()?;
     let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
     // Each phase is shown as soon as it is over, because all of them take minutes.

@@ -28,6 +28,13 @@ pub const FAILED: u8 = 3;
 
 /// Builds and removes real test networks on this machine.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual lab up line.toml                       builds the network of a file; it is called as the file, line\n  \
+    punctual lab run line a -- punctual ls          runs a program on host a\n  \
+    punctual lab list                               the labs of this machine\n  \
+    punctual lab down line                          removes it\n\n\
+    Needs root. Exit code: 0 done; 1 there is no such lab; 2 wrong command line or network file; 3 it could not be done;\n\
+    `lab run` has the exit code of its program. See docs/lab.md.")]
 pub struct LabArguments {
     #[command(subcommand)]
     verb: LabVerb,
@@ -84,6 +91,9 @@ enum LabVerb {
 
 /// Holds flows to their contracts where they enter a switch.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n\n\
+    Needs root. Exit code: 0 done; 2 wrong command line; 3 it could not be done. See docs/grm.md.")]
 pub struct GateArguments {
     #[command(subcommand)]
     verb: GateVerb,
@@ -262,7 +272,7 @@ fn age(seconds: u64) -> String {
 
 fn serve(verb: &GateVerb, out: &mut dyn Write) -> Result<(), Error> {
     let GateVerb::Serve { listen, ports, object, pins, stamped } = verb;
-    crate::tools::check_rights()?;
+    crate::tools::check_rights_of("a message gate", "its program goes into the kernel, at the interface")?;
     // A folder in no such file system becomes one.
     if !crate::gate::holds_pins(pins) {
         crate::gate::mount_pins(pins)?;

@@ -41,12 +41,21 @@ const HEADERS: (&str, &str) = ("/usr/include/bpf/bpf_helpers.h", "libbpf-dev");
 /// # Errors
 /// It is not root's.
 pub fn check_rights() -> Result<(), Error> {
+    check_rights_of("a lab", "namespaces, switches and real-time priorities need root")
+}
+
+/// Whether this process may do what only root may: `what` needs it, because of `why`.
+///
+/// # Errors
+/// It is not root's.
+pub(crate) fn check_rights_of(what: &str, why: &str) -> Result<(), Error> {
     if Uid::effective().is_root() {
         return Ok(());
     }
-    let remedy =
-        "namespaces, switches and real-time priorities need root: use sudo, or a container with --privileged";
-    Err(Error::new("a lab needs root", remedy))
+    Err(Error::new(
+        format!("{what} needs root"),
+        format!("{why}: use sudo, or a container with --privileged"),
+    ))
 }
 
 /// Whether everything is installed that labs need, or labs with gates.

@@ -24,6 +24,7 @@ mod problem;
 mod quantity;
 mod report;
 mod run;
+mod sections;
 mod simulate;
 mod text;
 
@@ -36,5 +37,5 @@ pub use problem::Problem;
 pub use report::{
     EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,
 };
-pub use run::{ADMITTED, Arguments, REFUSED, VIOLATED, WRONG, run};
+pub use run::{ADMITTED, Arguments, REFUSED, VIOLATED, WRONG, check_output, run};
 pub use simulate::{Found, Simulation};

@@ -5,13 +5,14 @@ use crate::picture::drawing;
 use crate::planning::Plan;
 use crate::quantity::microseconds;
 use crate::report::{FlowReport, LevelReport, Report, SubscriberReport};
+use crate::sections::Section;
 use crate::text::{counted, percent};
 
 /// The most nodes that are drawn: with more there is nothing to see.
 const DRAWN: usize = 200;
 
 /// The page.
-pub(crate) fn page(plan: &Plan<'_>, report: &Report) -> String {
+pub(crate) fn page(plan: &Plan<'_>, report: &Report, sections: &[Section]) -> String {
     let name = if report.network.is_empty() { "Network plan" } else { &report.network };
     let mut out = String::new();
     let _ = write!(
@@ -24,6 +25,11 @@ pub(crate) fn page(plan: &Plan<'_>, report: &Report) -> String {
         counted(report.admitted, "flow"),
         report.refused
     );
+    for section in sections {
+        let lines: String = section.lines.iter().map(|line| format!("<li>{}</li>", escaped(line))).collect();
+        let list = if lines.is_empty() { lines } else { format!("<ul>{lines}</ul>") };
+        let _ = write!(out, "<h2>{}</h2>{list}", escaped(&section.title));
+    }
     if plan.network.nodes.len() <= DRAWN {
         drawing(&mut out, plan, report);
     } else {

@@ -1,6 +1,7 @@
 //! Plans of networks: what is admitted, why something is not, what would be, and what it looks like.
 
 use std::fs;
+use std::path::Path;
 
 use crate::command::{Folder, arguments, example, flow, json, run};
 use plan::{ADMITTED, Arguments, REFUSED, WRONG};
@@ -187,6 +188,35 @@ fn the_evidence_for_every_admission_holds() {
     }
     let (_, text, _) = run(&Arguments { certify: true, ..arguments(&example("table-two.toml")) });
     assert!(text.ends_with("Certificates: the evidence for 3 flows holds\n"), "{text}");
+}
+
+#[test]
+fn the_page_says_what_was_asked_beside_the_plan() {
+    let folder = Folder::new("beside");
+    let page = folder.file("plan.html", "");
+    let change = folder.file("change.toml", "remove = [\"T1\"]\n");
+    let (_, text, told) = run(&Arguments {
+        html: Some(page.clone()),
+        what_if: Some(change),
+        certify: true,
+        simulate: Some(1),
+        ..arguments(&example("table-two.toml"))
+    });
+    let page = fs::read_to_string(page).unwrap_or_else(|error| panic!("{error}: {text} {told}"));
+    for title in
+        ["What if (times in microseconds)", "Certificates: the evidence for 2 flows holds", "Simulation: "]
+    {
+        assert!(page.contains(&format!("<h2>{title}")) && text.contains(title), "{title}: {text}");
+    }
+    assert!(page.contains("<li>removed T1</li>"), "{page}");
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_told_before_the_plan() {
+    let (code, text, told) =
+        run(&Arguments { html: Some("/nowhere/p.html".into()), ..arguments(Path::new("/no-network.toml")) });
+    assert_eq!((code, text.as_str()), (WRONG, ""));
+    assert!(told.starts_with("--html /nowhere/p.html: No such file"), "{told}");
 }
 
 #[test]
