@@ -46,8 +46,9 @@ impl ReturnCode {
     }
 }
 
-/// Why an operation failed: the code of the standard, what is wrong, where, and what to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Why an operation failed: the code of the standard, what is wrong, where, and what to do. `Debug` is the same text as `Display`: it is
+/// what a `main` shows that returns this error.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     /// Return code of the standard.
     pub code: ReturnCode,
@@ -77,4 +78,25 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl core::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::string::ToString as _;
+
+    #[test]
+    fn a_main_that_returns_an_error_shows_its_text() {
+        let error =
+            Error::new(ReturnCode::PreconditionNotMet, "interfaces", "no usable interface", "switch one on");
+        let text = "PRECONDITION_NOT_MET: interfaces: no usable interface; switch one on";
+        assert_eq!((error.to_string().as_str(), format!("{error:?}").as_str()), (text, text));
+    }
+}
