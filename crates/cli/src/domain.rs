@@ -1,5 +1,5 @@
 //! The options that every command has that joins a domain, and joining it.
-use std::net::IpAddr;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use clap::Args;
@@ -7,6 +7,7 @@ use dds::config::{Config, Family, Interfaces, ParticipantId, Peer};
 use dds::{DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind};
 
 use crate::exit::Failure;
+use crate::span;
 
 /// Which domain, and by which way.
 #[derive(Args, Clone, PartialEq, Eq, Debug, Default)]
@@ -24,9 +25,9 @@ pub struct DomainOptions {
     /// This host alone.
     #[arg(long)]
     pub loopback: bool,
-    /// Somebody to look for without multicast, as 192.0.2.7 or 192.0.2.7:7410; may be repeated.
-    #[arg(short, long = "peer", value_name = "ADDRESS[:PORT]", value_parser = parse_peer)]
-    pub peers: Vec<Peer>,
+    /// Host to look for without multicast, as 192.0.2.7, robot.local or 192.0.2.7:7410; may be repeated.
+    #[arg(short, long = "peer", value_name = "HOST[:PORT]")]
+    pub peers: Vec<String>,
     /// Neither sends to multicast groups nor joins them: only --peer finds others.
     #[arg(long)]
     pub no_multicast: bool,
@@ -42,14 +43,50 @@ pub struct DomainOptions {
     /// Share memory with participants of other processes of this host that do so too.
     #[arg(long)]
     pub shared_memory: bool,
-    /// Microseconds for which a thread that waits looks at the socket, or with --shared-memory at the memory, before it sleeps; at most
-    /// a second. It has its core for itself then.
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, hide_default_value = true)]
-    pub spin: u32,
+    /// How long a thread that waits looks at the socket, or with --shared-memory at the memory, before it sleeps, as 50us; at most 1s. It
+    /// has its core for itself then.
+    #[arg(long, value_name = "TIME", value_parser = parse_spin)]
+    pub spin: Option<Duration>,
 }
 
-fn parse_peer(text: &str) -> Result<Peer, String> {
-    text.parse().map_err(|_| "give an address, as 192.0.2.7, 192.0.2.7:7410 or [2001:db8::7]:7410".to_owned())
+fn parse_spin(text: &str) -> Result<Duration, String> {
+    let time = span::parse_finite(text)?;
+    if time > Duration::from_secs(1) {
+        return Err("give at most 1s, as 50us".to_owned());
+    }
+    Ok(time)
+}
+
+/// The addresses of the given family that a host has, by address or by name.
+fn peers(text: &str, family: Family) -> Result<Vec<Peer>, Failure> {
+    if let Ok(peer) = text.parse() {
+        return Ok(vec![peer]);
+    }
+    let wrong = |what: &dyn std::fmt::Display| {
+        Failure::Usage(format!(
+            "--peer {text}: {what}; give an address or the name of a host, as 192.0.2.7, 192.0.2.7:7410, [2001:db8::7]:7410 or robot.local"
+        ))
+    };
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => match port.parse::<u16>() {
+            Ok(port @ 1..) => (host, Some(port)),
+            _ => return Err(wrong(&format_args!("{port:?} is no port"))),
+        },
+        None => (text, None),
+    };
+    let found = (host, 0).to_socket_addrs().map_err(|error| wrong(&error))?;
+    let usable = |address: &IpAddr| match family {
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+        Family::Both => true,
+    };
+    let mut addresses: Vec<IpAddr> = found.map(|found| found.ip()).filter(usable).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    if addresses.is_empty() {
+        return Err(wrong(&"the host has no address of the family that is used"));
+    }
+    Ok(addresses.into_iter().map(|address| Peer { address, port }).collect())
 }
 
 impl DomainOptions {
@@ -60,7 +97,6 @@ impl DomainOptions {
     pub fn config(&self) -> Result<Config, Failure> {
         let mut config = Config::default();
         config.discovery.domain_tag.clone_from(&self.domain_tag);
-        config.discovery.static_peers.clone_from(&self.peers);
         if let Some(id) = self.participant_id {
             config.discovery.participant_id = ParticipantId::Fixed(id);
         }
@@ -69,10 +105,13 @@ impl DomainOptions {
             (false, true) => Family::V6,
             (_, false) => Family::V4,
         };
+        for peer in &self.peers {
+            config.discovery.static_peers.extend(peers(peer, config.network.family)?);
+        }
         config.network.multicast = !self.no_multicast;
         config.network.interfaces = self.interfaces()?;
         config.shared_memory.enabled = self.shared_memory;
-        let spin = Duration::from_micros(self.spin.into());
+        let spin = self.spin.unwrap_or_default();
         *if self.shared_memory { &mut config.shared_memory.spin } else { &mut config.network.spin } = spin;
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(config)

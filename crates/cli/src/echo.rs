@@ -12,11 +12,13 @@ use crate::adapt::Adapted;
 use crate::assure::{self, Wanted};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
+use crate::explain;
 use crate::output::progress;
 use crate::qos::QosOptions;
 use crate::span::{self, Span};
 use crate::stop::Stop;
 use crate::types::{Form, TypeOptions};
+use crate::unmatched::{LOOK, Unmatched};
 
 /// Command line of `punctual echo`.
 #[derive(Args, Clone, Debug)]
@@ -27,22 +29,20 @@ use crate::types::{Form, TypeOptions};
     punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
     punctual echo Anything --hex               octets of any topic\n\n\
     One sample a line, as JSON. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
-    partitions, so that it gets what there is; the options below ask for something else. What did not arrive is counted at the end.")]
+    partitions, so that it gets what there is; the options below ask for something else. Without a writer it waits for one. What did not\n\
+    arrive is counted at the end.")]
 pub(crate) struct Arguments {
     /// Topic.
     topic: String,
     /// Ends after this many samples.
     #[arg(short = 'n', long, value_name = "SAMPLES")]
     count: Option<u64>,
-    /// Ends when this time is over; with fewer samples than --count that is bad news (exit code 1).
+    /// Ends after this time; with fewer samples than --count, or without a writer, that is bad news (exit code 1).
     #[arg(long, value_name = "TIME", value_parser = span::parse)]
     timeout: Option<Duration>,
     /// Says of each sample when and by whom it was written.
     #[arg(long)]
     info: bool,
-    /// How long it looks for writers before it reads with defaults.
-    #[arg(long, default_value = "2s", value_name = "TIME", value_parser = span::parse)]
-    wait_time: Duration,
     /// TIME_BASED_FILTER: at most one sample of an instance in this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     separation: Option<Duration>,
@@ -62,15 +62,30 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     reader_qos(arguments, &Adapted::to(&[])).check().map_err(|error| Failure::Usage(error.to_string()))?;
     let start = std::time::Instant::now();
     let participant = arguments.domain.join("punctual echo")?;
-    let adapted = Adapted::to(&writers(arguments, &participant, stop)?);
-    let (form, type_name) = form(arguments, asked, &adapted)?;
+    let needs_writer = match &asked {
+        None => true,
+        Some(Form::Octets { .. }) => arguments.types.type_name.is_none(),
+        Some(Form::Described(..)) => false,
+    };
+    let adapted = Adapted::to(&writers(arguments, &participant, needs_writer, stop)?);
+    let Some((form, type_name)) = form(arguments, asked, &adapted) else {
+        if stop.requested() {
+            return Ok(Outcome::Done);
+        }
+        eprintln!(
+            "no writer of {:?} came in {}",
+            arguments.topic,
+            Span(arguments.timeout.unwrap_or_default())
+        );
+        return Ok(Outcome::BadNews);
+    };
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
     let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
     let reader = subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?;
     let mut shower = Shower::new(form, arguments.info);
-    let shown = listen(arguments, &reader, &mut shower, stop, start)?;
+    let shown = listen(arguments, &participant, &reader, &mut shower, stop, start)?;
     progress("");
     for reason in DropReason::ALL {
         let dropped = reader.dropped(reason).count;
@@ -97,10 +112,15 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     Ok(if enough || stop.requested() { Outcome::Done } else { Outcome::BadNews })
 }
 
-/// The writers of the topic, as soon as there are some.
+/// How long it looks for writers before it says that it waits, and reads with defaults if the type is known without a writer.
+const LOOK_FOR_WRITERS: Duration = Duration::from_secs(2);
+
+/// The writers of the topic, as soon as there are some. None if the time is over or the command is to end; without `needs_writer` also
+/// if none came in a moment.
 fn writers(
     arguments: &Arguments,
     participant: &DomainParticipant,
+    needs_writer: bool,
     stop: &Stop,
 ) -> Result<Vec<EndpointData>, Failure> {
     let found = |participant: &DomainParticipant| -> Vec<EndpointData> {
@@ -111,29 +131,38 @@ fn writers(
         writers.map(|data| (**data).clone()).collect()
     };
     progress(&format!("looking for writers of {:?}", arguments.topic));
-    let wait = arguments.timeout.map_or(arguments.wait_time, |timeout| timeout.min(arguments.wait_time));
-    let deadline = std::time::Instant::now()
-        + std::time::Duration::from_nanos(u64::try_from(wait.as_nanos()).unwrap_or(0));
+    let start = std::time::Instant::now();
+    let passed = || Duration::from_nanos(i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX));
+    let timeout = arguments.timeout.unwrap_or(Duration::INFINITE);
+    let mut has_spoken = false;
     // In slices, because Ctrl-C is no discovery.
     const SLICE: Duration = Duration::from_millis(100);
-    while std::time::Instant::now() < deadline && !stop.requested() {
+    while passed() < timeout && !stop.requested() {
         if participant.wait_for_discovery(SLICE, |participant| !found(participant).is_empty())? {
             break;
+        }
+        if passed() >= LOOK_FOR_WRITERS && !has_spoken {
+            has_spoken = true;
+            progress("");
+            eprintln!(
+                "no writer of {:?} is there yet: waiting for one; `punctual why {}` says what may be in the way",
+                arguments.topic, arguments.topic
+            );
+            if !needs_writer {
+                break;
+            }
         }
     }
     progress("");
     Ok(found(participant))
 }
 
-/// How samples are shown, and the name of their type.
-fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result<(Form, String), Failure> {
+/// How samples are shown, and the name of their type; `None` if that would be a writer's, and there is none.
+fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Option<(Form, String)> {
     let named = arguments.types.type_name.clone().or_else(|| adapted.type_name.clone());
     let octets = Form::Octets { keyed: adapted.keyed };
     match (asked, named) {
-        (Some(Form::Octets { .. }), Some(name)) => Ok((octets, name)),
-        (Some(Form::Octets { .. }), None) => {
-            Err(nobody(arguments, "give --type-name, or start a writer first"))
-        }
+        (Some(Form::Octets { .. }), named) => named.map(|name| (octets, name)),
         // The IDL need not have the modules that the domain's name has.
         (Some(form), named) => {
             let own = form.name().unwrap_or_default().to_owned();
@@ -143,35 +172,23 @@ fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Result
                 .clone()
                 .or_else(|| named.filter(|name| same_last(name, &own)))
                 .unwrap_or(own);
-            Ok((form, name))
+            Some((form, name))
         }
         (None, Some(name)) => match Form::known(&name) {
-            Some(form) => Ok((form, name)),
+            Some(form) => Some((form, name)),
             None => {
                 eprintln!(
-                    "the type {name} is not known here: octets are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
+                    "the type {name:?} is not known here: bytes are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
                 );
-                Ok((octets, name))
+                Some((octets, name))
             }
         },
-        (None, None) => Err(nobody(
-            arguments,
-            "give --type 'struct Name { … };', --idl FILE or --type with a known name, or start a writer first",
-        )),
+        (None, None) => None,
     }
 }
 
 fn same_last(one: &str, other: &str) -> bool {
     one.rsplit("::").next() == other.rsplit("::").next()
-}
-
-fn nobody(arguments: &Arguments, advice: &str) -> Failure {
-    Failure::Usage(format!(
-        "echo {}: no writer was found in {}, so that its type is not known; {advice}. `punctual why {}` may say more",
-        arguments.topic,
-        Span(arguments.wait_time),
-        arguments.topic
-    ))
 }
 
 fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
@@ -185,6 +202,7 @@ fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
 /// Shows samples until it is enough, and says how many it was.
 fn listen(
     arguments: &Arguments,
+    participant: &DomainParticipant,
     reader: &RawDataReader,
     shower: &mut Shower,
     stop: &Stop,
@@ -198,6 +216,7 @@ fn listen(
     waits.attach_condition(stop.condition())?;
     let mut samples = Vec::new();
     let mut shown = 0;
+    let (mut unmatched, mut unreadable) = (Unmatched::default(), false);
     loop {
         let most = arguments.count.map_or(u64::MAX, |count| count - shown);
         let request = Request { max: usize::try_from(most).unwrap_or(usize::MAX), ..Request::TAKE };
@@ -210,6 +229,11 @@ fn listen(
         if reader.get_assurance_changed_status().total.change > 0 {
             assure::lines(&reader.assurance()).iter().for_each(|line| eprintln!("{line}"));
         }
+        unmatched.tell(participant, &arguments.topic);
+        if !unreadable && reader.dropped(DropReason::Malformed).count > 0 {
+            unreadable = true;
+            eprintln!("punctual: samples come that cannot be read as this type. {}", explain::UNREADABLE);
+        }
         let left = match arguments.timeout {
             Some(timeout) => {
                 let passed = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
@@ -221,6 +245,6 @@ fn listen(
             return Ok(shown);
         }
         // Whether something came or time is up is seen above.
-        let _ = waits.wait(left);
+        let _ = waits.wait(left.min(LOOK));
     }
 }

@@ -19,6 +19,7 @@ mod qos;
 mod span;
 mod stop;
 mod types;
+mod unmatched;
 mod why;
 
 use std::process::ExitCode;

@@ -22,14 +22,14 @@ use crate::stop::Stop;
     punctual ls                        domain 0, everything\n  \
     punctual ls Square                 one topic\n  \
     punctual ls --json | jq '.topics'  for programs\n  \
-    punctual ls --time 35s             programs of other makers may announce themselves every 30 s only\n\n\
+    punctual ls --duration 35s         programs of other makers may announce themselves every 30 s only\n\n\
     Of QoS, RELIABILITY and DURABILITY are shown, and what is not the standard's default.")]
 pub(crate) struct Arguments {
     /// Shows this topic alone.
     topic: Option<String>,
     /// How long it listens.
     #[arg(long, default_value = "3s", value_name = "TIME", value_parser = span::parse)]
-    time: Duration,
+    duration: Duration,
     /// Prints JSON.
     #[arg(long)]
     json: bool,
@@ -71,10 +71,11 @@ impl Census {
 /// Listens for a while, and prints what was found.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual ls")?;
-    progress(&format!("listening for {}", Span(arguments.time)));
-    stop.wait(arguments.time)?;
+    progress(&format!("listening for {}", Span(arguments.duration)));
+    let start = std::time::Instant::now();
+    let time = if stop.wait(arguments.duration)? { span::since(start) } else { arguments.duration };
     progress("");
-    let census = Census::of(&participant, arguments.topic.as_deref(), arguments.time);
+    let census = Census::of(&participant, arguments.topic.as_deref(), time);
     if arguments.json {
         print(format_args!("{}", json::json(&census)));
     } else {

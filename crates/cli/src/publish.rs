@@ -5,7 +5,9 @@ use clap::Args;
 use dcps::writer::InstanceOf;
 use dds::cdr::Encoding;
 use dds::qos::{DataRepresentation, DataWriterQos, OfferedAssurance, PublisherQos};
-use dds::{Bytes, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions};
+use dds::{
+    Bytes, DomainParticipant, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions,
+};
 use dynamic::Sample;
 
 use self::lines::Lines;
@@ -18,6 +20,7 @@ use crate::qos::QosOptions;
 use crate::span::{self, Span};
 use crate::stop::Stop;
 use crate::types::{Form, TypeOptions};
+use crate::unmatched::{LOOK, Unmatched};
 
 /// Command line of `punctual pub`.
 #[derive(Args, Clone, Debug)]
@@ -29,7 +32,8 @@ use crate::types::{Form, TypeOptions};
     punctual pub Readings '{sensor: 7}' --type Reading --rate 100 --assure separation=9ms,size=64\n  \
     punctual pub Raw 00010000efbeadde --hex --type-name Word                octets as they are\n\n\
     Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}. Members that are left out have their initial value.\n\
-    Without a partner it waits for one, as long as --wait-time says; `punctual why TOPIC` says why none comes.")]
+    Without a reader it waits for one, as long as --timeout says; `punctual why TOPIC` says why none comes.\n\
+    A wrong line of standard input is told and passed over; the exit code is 1 then.")]
 pub(crate) struct Arguments {
     /// Topic.
     topic: String,
@@ -43,10 +47,10 @@ pub(crate) struct Arguments {
     rate: Option<f64>,
     /// Waits for this many matched readers before it writes.
     #[arg(short, long, default_value_t = 1, value_name = "COUNT")]
-    wait: u32,
-    /// How long it waits for readers, and at the end for acknowledgments.
+    wait_for: u32,
+    /// Gives up if readers, or at the end acknowledgments, take longer than this.
     #[arg(long, default_value = "10s", value_name = "TIME", value_parser = span::parse)]
-    wait_time: Duration,
+    timeout: Duration,
     /// Stays after the last sample, until Ctrl-C, so that late readers get what --durability transient-local keeps.
     #[arg(long)]
     stay: bool,
@@ -95,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     };
     // Mistakes in samples are told before anything is opened.
     let samples: Vec<Vec<u8>> =
-        arguments.samples.iter().map(|text| serialize(&form, text, encoding)).collect::<Result<_, _>>()?;
+        arguments.samples.iter().map(|text| sample(&form, text, encoding)).collect::<Result<_, _>>()?;
     qos.check().map_err(|error| Failure::Usage(error.to_string()))?;
     let participant = arguments.domain.join("punctual pub")?;
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
@@ -103,18 +107,35 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
     let writer =
         publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
-    if !wait_for_readers(arguments, &writer, stop)? {
+    if !wait_for_readers(arguments, &participant, &writer, stop)? {
         assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
     assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
+    let mut wrong_lines = 0_u64;
     let mut pace = Pace { rate: arguments.rate, start: std::time::Instant::now(), written: 0 };
     if samples.is_empty() {
         let lines = Lines::of_stdin(stop)?;
+        let mut number = 0_u64;
         while let Some(line) = lines.next(stop)? {
-            if !line.trim().is_empty() {
-                write(arguments, &writer, &serialize(&form, &line, encoding)?)?;
-                pace.next(stop)?;
+            number += 1;
+            if line.trim().is_empty() {
+                continue;
+            }
+            match serialize(&form, &line, encoding) {
+                Ok(bytes) => {
+                    write(arguments, &writer, &bytes)?;
+                    pace.next(stop)?;
+                }
+                Err(wrong) => {
+                    wrong_lines += 1;
+                    let column =
+                        wrong.place.map(|(_, column)| format!(", column {column}")).unwrap_or_default();
+                    eprintln!(
+                        "punctual: standard input, line {number}{column}: {}; the line is not written",
+                        wrong.message
+                    );
+                }
             }
         }
     } else {
@@ -136,7 +157,14 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         progress("");
         return Ok(Outcome::Done);
     }
-    finish(arguments, &writer)
+    if writer.get_publication_matched_status().total.count == 0 {
+        eprintln!(
+            "punctual: no reader of {:?} was there: nothing of this was received; --wait-for 1 waits for one",
+            arguments.topic
+        );
+    }
+    let outcome = finish(arguments, &writer)?;
+    Ok(if wrong_lines > 0 { Outcome::BadNews } else { outcome })
 }
 
 fn writer_qos(arguments: &Arguments) -> DataWriterQos {
@@ -150,22 +178,46 @@ fn writer_qos(arguments: &Arguments) -> DataWriterQos {
     qos
 }
 
-fn serialize(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Failure> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::Usage(format!("sample {text:?}: {error}"));
-    let mut octets = Vec::new();
+/// A sample of the command line.
+fn sample(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Failure> {
+    serialize(form, text, encoding).map_err(|wrong| {
+        let place =
+            wrong.place.map(|(line, column)| format!("line {line}, column {column}: ")).unwrap_or_default();
+        Failure::Usage(format!("sample {text:?}: {place}{}", wrong.message))
+    })
+}
+
+/// Why a text is no sample.
+struct Wrong {
+    /// Line and column in the text.
+    place: Option<(u32, u32)>,
+    message: String,
+}
+
+impl Wrong {
+    fn anywhere(error: &impl ToString) -> Self {
+        Self { place: None, message: error.to_string() }
+    }
+}
+
+fn serialize(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Wrong> {
+    let mut bytes = Vec::new();
     match form {
         Form::Octets { .. } => {
-            octets = hex::parse(text).map_err(|error| wrong(&error))?;
-            if octets.len() < 4 {
-                return Err(wrong(&"give at least the four octets of the encapsulation header, as 00010000"));
+            bytes = hex::parse(text).map_err(|error| Wrong::anywhere(&error))?;
+            if bytes.len() < 4 {
+                return Err(Wrong::anywhere(
+                    &"give at least the four bytes of the encapsulation header, as 00010000",
+                ));
             }
         }
         Form::Described(schema, index) => {
-            let sample = Sample::read(schema, *index, text).map_err(|error| wrong(&error))?;
-            sample.encode(encoding, &mut octets).map_err(|error| wrong(&error))?;
+            let sample = Sample::read(schema, *index, text)
+                .map_err(|error| Wrong { place: Some((error.line, error.column)), message: error.message })?;
+            sample.encode(encoding, &mut bytes).map_err(|error| Wrong::anywhere(&error))?;
         }
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result<(), Failure> {
@@ -178,7 +230,13 @@ fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result
 }
 
 /// False if they do not come.
-fn wait_for_readers(arguments: &Arguments, writer: &RawDataWriter, stop: &Stop) -> Result<bool, Failure> {
+fn wait_for_readers(
+    arguments: &Arguments,
+    participant: &DomainParticipant,
+    writer: &RawDataWriter,
+    stop: &Stop,
+) -> Result<bool, Failure> {
+    let mut unmatched = Unmatched::default();
     let waits = WaitSet::new();
     let matched = writer.get_statuscondition();
     matched.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
@@ -187,41 +245,42 @@ fn wait_for_readers(arguments: &Arguments, writer: &RawDataWriter, stop: &Stop) 
     let start = std::time::Instant::now();
     loop {
         let found = writer.get_publication_matched_status().current.count;
-        if found >= arguments.wait || stop.requested() {
+        unmatched.tell(participant, &arguments.topic);
+        if found >= arguments.wait_for || stop.requested() {
             progress("");
             return Ok(!stop.requested());
         }
         let passed = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);
-        let left = if arguments.wait_time.is_infinite() {
+        let left = if arguments.timeout.is_infinite() {
             Duration::INFINITE
         } else {
-            Duration::from_nanos(arguments.wait_time.as_nanos().saturating_sub(passed))
+            Duration::from_nanos(arguments.timeout.as_nanos().saturating_sub(passed))
         };
         if left <= Duration::ZERO {
             progress("");
             print(format_args!(
-                "{found} of {} readers of {:?} came in {}; nothing was written. `punctual why {}` says why; --wait 0 writes without readers",
-                arguments.wait,
+                "{found} of {} readers of {:?} came in {}; nothing was written. `punctual why {}` says why; --wait-for 0 writes without readers",
+                arguments.wait_for,
                 arguments.topic,
-                Span(arguments.wait_time),
+                Span(arguments.timeout),
                 arguments.topic,
             ));
             return Ok(false);
         }
-        progress(&format!("{found} of {} readers of {:?}", arguments.wait, arguments.topic));
+        progress(&format!("{found} of {} readers of {:?}", arguments.wait_for, arguments.topic));
         // Whether something happened or time is up is seen above.
-        let _ = waits.wait(left);
+        let _ = waits.wait(left.min(LOOK));
     }
 }
 
 /// Waits until all is acknowledged.
 fn finish(arguments: &Arguments, writer: &RawDataWriter) -> Result<Outcome, Failure> {
-    match writer.wait_for_acknowledgments(arguments.wait_time) {
+    match writer.wait_for_acknowledgments(arguments.timeout) {
         Ok(()) => Ok(Outcome::Done),
         Err(error) if error.code == dds::ReturnCode::Timeout => {
             print(format_args!(
                 "not every reader has acknowledged everything in {}; `punctual why {}` may say more",
-                Span(arguments.wait_time),
+                Span(arguments.timeout),
                 arguments.topic
             ));
             Ok(Outcome::BadNews)

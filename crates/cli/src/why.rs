@@ -28,7 +28,7 @@ use crate::types::TypeOptions;
     punctual why Square                why does nobody get anything of this topic?\n  \
     punctual why Square --reliability reliable --max-samples 10      what would a reader get that asks for this?\n  \
     punctual why --json | jq '.findings[] | select(.problem)'        for programs\n  \
-    punctual why --time 35s            programs of other makers may announce themselves every 30 s only\n\n\
+    punctual why --duration 35s        programs of other makers may announce themselves every 30 s only\n\n\
     A line that begins with ! keeps data from somebody (exit code 1), one with - is worth knowing; the line below says what to do.\n\
     With a topic it reads that topic too, and says what did not get through: lost, rejected, expired, filtered.")]
 pub(crate) struct Arguments {
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     topic: Option<String>,
     /// How long it watches.
     #[arg(long, default_value = "5s", value_name = "TIME", value_parser = span::parse)]
-    time: Duration,
+    duration: Duration,
     /// Says what the host gave and did not give: interfaces, ports, buffers.
     #[arg(long)]
     host: bool,
@@ -74,9 +74,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         early: Vec::new(),
         admission: None,
     };
-    watched.watch(arguments, &participant, stop)?;
-    let mut scene =
-        Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), arguments.time);
+    let time = watched.watch(arguments, &participant, stop)?;
+    let mut scene = Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
     scene.received = watched.probe.as_ref().and_then(Probe::received);
     scene.admission = watched.admission.as_ref().map(admission::Watch::seen).transpose()?.unwrap_or_default();
@@ -96,7 +95,7 @@ impl Arguments {
             print(format_args!(
                 "{} came in {} to a reader here",
                 counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
-                Span(self.time)
+                Span(scene.time)
             ));
         }
         if self.host {
@@ -113,7 +112,7 @@ impl Arguments {
                 "nothing is wrong that can be seen here: {}, {}, heard in {}",
                 counted(scene.people.iter().count(), "participant"),
                 counted(scene.endpoints.len(), "endpoint"),
-                Span(self.time)
+                Span(scene.time)
             ));
         } else {
             findings.iter().for_each(|finding| print(format_args!("{finding}")));
@@ -133,14 +132,15 @@ struct Watched {
 }
 
 impl Watched {
+    /// Watches as long as it shall, or until the command is to end; how long that was.
     fn watch(
         &mut self,
         arguments: &Arguments,
         participant: &DomainParticipant,
         stop: &Stop,
-    ) -> Result<(), Failure> {
+    ) -> Result<Duration, Failure> {
         let start = Instant::now();
-        let end = std::time::Duration::from_nanos(u64::try_from(arguments.time.as_nanos()).unwrap_or(0));
+        let end = std::time::Duration::from_nanos(u64::try_from(arguments.duration.as_nanos()).unwrap_or(0));
         let mut looked = false;
         while start.elapsed() < end && !stop.wait(SLICE)? {
             self.neighbours.collect();
@@ -163,7 +163,7 @@ impl Watched {
                 participant.get_discovered_endpoints().len()
             ));
         }
-        Ok(())
+        Ok(if stop.requested() { span::since(start) } else { arguments.duration })
     }
 }
 

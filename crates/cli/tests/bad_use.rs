@@ -30,10 +30,12 @@ fn options_and_values_that_do_not_exist() {
     wrong(&["echo", "Square", "--relyable"], "unexpected argument '--relyable' found");
     wrong(&["echoo"], "unrecognized subcommand 'echoo'");
     wrong(&["ls", "--domain", "233"], "233 is not in 0..=232");
+    wrong(&["ls", "--peer", "192.0.2.7:99999"], "--peer 192.0.2.7:99999: \"99999\" is no port");
     wrong(
-        &["ls", "--peer", "nowhere"],
-        "give an address, as 192.0.2.7, 192.0.2.7:7410 or [2001:db8::7]:7410",
+        &["ping", "--timeout", "0"],
+        "\"0\" is no time above zero that ends; give one as 100ms, 1.5s or 2min",
     );
+    wrong(&["ping", "--spin", "1000"], "give at most 1s, as 50us");
     wrong(&["echo", "Square", "--reliability", "sometimes"], "[possible values: best-effort, reliable]");
     wrong(
         &["echo", "Square", "--deadline", "soon"],
@@ -66,7 +68,7 @@ fn types_and_samples_that_do_not_fit() {
     );
     wrong(
         &["pub", "Square", "0001", "--hex", "--type-name", "A"],
-        "give at least the four octets of the encapsulation header",
+        "give at least the four bytes of the encapsulation header",
     );
     wrong(&["pub", "Square", "0001", "--hex"], "give the name of the type by --type-name");
 }
@@ -101,12 +103,12 @@ impl Drop for Background {
 fn a_port_that_is_taken() {
     alone(|| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
-        let first = command.args(["ls", "--participant-id", "4", "--time", "60s"]).stdin(Stdio::null());
+        let first = command.args(["ls", "--participant-id", "4", "--duration", "60s"]).stdin(Stdio::null());
         let _first = Background(first.spawn().unwrap());
         // Until the first one has its port.
         let mut tries = (0..200).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(50));
-            run(&["ls", "--participant-id", "4", "--time", "1ms"])
+            run(&["ls", "--participant-id", "4", "--duration", "1ms"])
         });
         let (_, said) = tries.find(|(code, _)| *code == Some(3)).expect("the port is taken in ten seconds");
         assert!(
@@ -117,19 +119,19 @@ fn a_port_that_is_taken() {
         );
         assert!(
             said.contains(
-                "choose another id, or ParticipantId::FirstFree; the command ss -ulpn says who has the port"
+                "give another --participant-id, or none for the first free one; the command ss -ulpn says who has the port"
             ),
             "{said}"
         );
         // Without a wish the next one is taken.
-        assert_eq!(run(&["ls", "--time", "1ms"]).0.map(|code| code < 2), Some(true));
+        assert_eq!(run(&["ls", "--duration", "1ms"]).0.map(|code| code < 2), Some(true));
     });
 }
 
 #[test]
 fn no_usable_interface() {
     bare(|| {
-        let (code, said) = run(&["ls", "--time", "1s"]);
+        let (code, said) = run(&["ls", "--duration", "1s"]);
         assert_eq!(code, Some(3));
         assert!(said.starts_with("punctual: PRECONDITION_NOT_MET: interfaces: no usable interface; interface lo: not used: it is off"), "{said}");
         assert!(said.contains("switch one on (ip link set NAME up)"), "{said}");
@@ -139,10 +141,10 @@ fn no_usable_interface() {
 #[test]
 fn no_multicast_and_nobody_named() {
     alone(|| {
-        let (code, said) = run(&["ls", "--time", "10ms", "--no-multicast"]);
+        let (code, said) = run(&["ls", "--duration", "10ms", "--no-multicast"]);
         assert_eq!(code, Some(1));
         assert!(said.contains("nobody else is there; `punctual why` says what may be in the way"), "{said}");
-        let (code, said) = run(&["why", "--time", "10ms", "--no-multicast"]);
+        let (code, said) = run(&["why", "--duration", "10ms", "--no-multicast"]);
         assert_eq!(code, Some(1));
         assert!(said.contains("! nobody else is heard in domain 0, nor in another, in 10 ms\n  Let multicast and UDP ports from 7400 on through"), "{said}");
         assert!(
@@ -156,12 +158,45 @@ fn no_multicast_and_nobody_named() {
 }
 
 #[test]
+fn a_page_that_cannot_be_written_is_told_before_anything_is_run() {
+    let start = std::time::Instant::now();
+    let (code, said) = run(&["midas", "--simulate", "--html", "/nope/m.html"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(
+        said,
+        "punctual midas: --html /nope/m.html: No such file or directory (os error 2); nothing was run\n"
+    );
+    assert!(start.elapsed() < std::time::Duration::from_secs(60));
+}
+
+#[test]
 fn help_teaches_with_examples() {
-    for command in ["pub", "echo", "ls", "why"] {
+    for command in ["pub", "echo", "ls", "why", "ping", "pong", "plan", "midas", "lab", "gate", "perf"] {
         let (code, help) = run(&["help", command]);
         assert_eq!(code, Some(0));
-        assert!(help.contains("Examples:") && help.contains(&format!("punctual {command} ")), "{help}");
+        assert!(help.contains("Examples:") && help.contains(&format!("punctual {command}")), "{help}");
+    }
+    for command in ["plan", "midas", "lab", "gate"] {
+        let (_, help) = run(&["help", command]);
+        assert!(help.contains("Exit code:"), "{command} has codes of its own: {help}");
     }
     let (_, help) = run(&["--help"]);
     assert!(help.contains("Exit code:"), "{help}");
+}
+
+#[test]
+fn options_stand_under_their_own_heading() {
+    for command in [&["ping"][..], &["pong"], &["perf", "pub"], &["perf", "sub"], &["pub"], &["echo"]] {
+        let (_, help) = run(&[&["help"], command].concat());
+        let (own, _) = help.split_once("Domain and network:").expect(&help);
+        for option in ["--count", "--duration", "--json", "--rate", "--arrival"] {
+            let named = |text: &str| {
+                text.lines().any(|line| {
+                    line.trim_start().split([' ', ',']).any(|word| word == option)
+                        && line.trim_start().starts_with('-')
+                })
+            };
+            assert_eq!(named(&help), named(own), "{command:?} {option}: {help}");
+        }
+    }
 }

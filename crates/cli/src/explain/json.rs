@@ -42,7 +42,8 @@ fn seen(scene: &Scene) -> Value {
     let received = scene.received.as_ref().map(|received| {
         let dropped = received.dropped.iter();
         let dropped = dropped.map(|(reason, count)| json!({ "reason": reason.to_string(), "count": count }));
-        json!({ "writers": received.writers, "samples": received.samples, "dropped": dropped.collect::<Value>() })
+        json!({ "writers": received.writers, "samples": received.samples, "dropped": dropped.collect::<Value>(),
+            "unreadable": received.unreadable.as_ref().map_or(0, |(count, _)| *count) })
     });
     json!({
         "domain": scene.domain,

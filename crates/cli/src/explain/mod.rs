@@ -11,7 +11,10 @@ mod topics;
 
 use std::fmt;
 
+use crate::exit::in_options;
+
 pub use json::json;
+pub(crate) use samples::UNREADABLE;
 pub use scene::{Admission, Neighbour, Received, Scene};
 
 /// What a finding is about.
@@ -97,8 +100,13 @@ pub fn summary(scene: &Scene) -> Vec<String> {
 
 /// The finding that a participant cannot be made here.
 pub fn cannot_join(error: &dds::Error) -> Finding {
-    let what = format!("this host: {}: {}", error.place, error.what);
-    Finding::problem(About::Host, what, sentence(error.advice))
+    let what = in_options(&format!("this host: {}: {}", error.place, error.what));
+    Finding::problem(About::Host, what, sentence(&in_options(error.advice)))
+}
+
+/// What is wrong with a pair, and what to do.
+pub(crate) fn mismatch(mismatch: &rtps::discovery::Mismatch) -> (String, String) {
+    pairs::told(mismatch)
 }
 
 /// Advice as a sentence.

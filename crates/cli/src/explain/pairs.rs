@@ -21,7 +21,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             continue;
         }
         // Pairs with the same mistake are told once.
-        let mut found: BTreeMap<(String, String), (String, usize)> = BTreeMap::new();
+        let mut found: BTreeMap<(bool, String, String), (String, usize)> = BTreeMap::new();
         let pairs = topic
             .writers
             .iter()
@@ -29,30 +29,33 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
         for (writer, reader) in pairs.take(MAX_PAIRS) {
             let mismatches = compare(writer, reader).err().unwrap_or_default();
             let keys = keys(writer, reader).filter(|_| mismatches.is_empty());
-            for (what, todo) in mismatches.iter().map(told).chain(keys) {
+            let mismatches = mismatches.iter().map(|mismatch| (true, told(mismatch)));
+            for (problem, (what, todo)) in mismatches.chain(keys.map(|keys| (false, keys))) {
                 let both =
                     || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
-                found.entry((what, todo)).or_insert_with(|| (both(), 0)).1 += 1;
+                found.entry((problem, what, todo)).or_insert_with(|| (both(), 0)).1 += 1;
             }
         }
-        for ((what, todo), (both, count)) in found {
+        for ((problem, what, todo), (both, count)) in found {
             let others = match count {
                 1 => String::new(),
                 2 => " (and 1 other pair)".to_owned(),
                 more => format!(" (and {} other pairs)", more - 1),
             };
-            findings.push(Finding::problem(
-                About::Pairs,
-                format!("topic {name:?}: {both} do not match{others}: {what}"),
-                todo,
-            ));
+            findings.push(if problem {
+                let what = format!("topic {name:?}: {both} do not match{others}: {what}");
+                Finding::problem(About::Pairs, what, todo)
+            } else {
+                let what = format!("topic {name:?}: {both} match{others}, and differ: {what}");
+                Finding::note(About::Pairs, what, todo)
+            });
         }
     }
     findings
 }
 
 /// What is wrong, and what to do.
-fn told(mismatch: &Mismatch) -> (String, String) {
+pub(super) fn told(mismatch: &Mismatch) -> (String, String) {
     let kinds = |policy: &str, offered: &str, requested: &str| {
         (
             format!("{policy}: offered {offered}, requested {requested}"),
@@ -143,7 +146,8 @@ fn told(mismatch: &Mismatch) -> (String, String) {
     }
 }
 
-/// A topic with a key is another one than without; the standard's table does not say so, but instances do.
+/// A topic with a key is another one than without. The standard's table does not say so, and such pairs match here; a keyless reader
+/// gets all samples as those of one instance.
 fn keys(writer: &EndpointData, reader: &EndpointData) -> Option<(String, String)> {
     use wire::EntityKind::{ReaderNoKey, ReaderWithKey, WriterNoKey, WriterWithKey};
     let (written, read) = match (writer.guid.entity_id.kind(), reader.guid.entity_id.kind()) {
@@ -152,7 +156,7 @@ fn keys(writer: &EndpointData, reader: &EndpointData) -> Option<(String, String)
         _ => return None,
     };
     Some((
-        format!("key: written {written}, read {read}"),
-        "Mark the same members with @key in both programs' types, or none in either.".to_owned(),
+        format!("key: written {written}, read {read}; Punctual matches them, others may not"),
+        "Mark the same members with @key in both programs' types, or none in either: instances differ otherwise.".to_owned(),
     ))
 }

@@ -37,7 +37,7 @@ fn nobody(scene: &Scene) -> Option<Finding> {
         Finding::problem(About::Participants,
             format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, Span(scene.time)),
             format!(
-                "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --time 35s.",
+                "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --duration 35s.",
                 rtps::ports::metatraffic_multicast(scene.domain).unwrap_or(7400)
             ),
         )

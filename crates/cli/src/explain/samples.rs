@@ -1,5 +1,8 @@
 //! Samples that came to a reader here, and did not reach the application.
+use std::collections::BTreeMap;
+
 use dcps::reader::DropReason;
+use dds::Guid;
 
 use super::{About, Finding, Scene};
 use crate::describe::counted;
@@ -17,6 +20,12 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             Finding::note(About::Samples, what, todo)
         });
     }
+    if let Some((count, why)) = &received.unreadable {
+        let samples = counted(usize::try_from(*count).unwrap_or(usize::MAX), "sample");
+        let what = format!("topic {topic:?}: {samples} cannot be read as the type that was described: {why}");
+        findings.push(Finding::problem(About::Samples, what, UNREADABLE));
+    }
+    findings.extend(forms(scene, topic, &received.encapsulations));
     if received.writers > 0 && received.samples == 0 && received.dropped.is_empty() {
         findings.push(Finding::note(
             About::Samples,
@@ -24,10 +33,53 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
                 "topic {topic:?}: a reader here is matched with {}, and nothing was written in this time",
                 counted(received.writers as usize, "writer")
             ),
-            "Watch longer with --time, or see whether the writer writes at all.",
+            "Watch longer with --duration, or see whether the writer writes at all.",
         ));
     }
     findings
+}
+
+/// What to do where the bytes of a sample cannot be read.
+pub(crate) const UNREADABLE: &str = "The bytes are not of the type that is read: compare the members of both types, and how far they may change. \
+    The derive macro and IDL without annotation make types appendable, some others (Cyclone DDS, older Fast DDS) make them final: give both \
+    the same, #[dds(final)] in Rust, @final in IDL.";
+
+/// Writers of one maker whose samples readers of another can read only if their types may change equally far. Nobody announces that, and
+/// what such a reader drops is seen by that reader alone.
+fn forms(scene: &Scene, topic: &str, encapsulations: &BTreeMap<Guid, u16>) -> Vec<Finding> {
+    let makers: BTreeMap<_, _> = scene.people.iter().map(|person| (person.prefix, person.vendor)).collect();
+    let topics = scene.topics();
+    let readers = topics.get(topic).map(|topic| topic.readers.as_slice()).unwrap_or_default();
+    let mut told: BTreeMap<(&str, &str, &str), String> = BTreeMap::new();
+    for (writer, identifier) in encapsulations {
+        // The lowest bit is the byte order.
+        let form = match identifier & 0xfffe {
+            0x0002 => ("PL_CDR", "mutable", "final or appendable"),
+            0x0006 => ("PLAIN_CDR2", "final", "appendable or mutable"),
+            0x0008 => ("DELIMITED_CDR2", "appendable", "final or mutable"),
+            0x000a => ("PL_CDR2", "mutable", "final or appendable"),
+            _ => continue,
+        };
+        let Some(data) = scene.endpoints.iter().find(|data| data.guid == *writer) else { continue };
+        let maker = makers.get(&data.participant);
+        let Some(reader) = readers.iter().find(|reader| makers.get(&reader.participant) != maker) else {
+            continue;
+        };
+        let pair = || format!("{} and {}", scene.people.endpoint(data), scene.people.endpoint(reader));
+        told.entry(form).or_insert_with(pair);
+    }
+    let finding = |((name, is, others), pair): ((&str, &str, &str), String)| {
+        Finding::note(
+            About::Samples,
+            format!(
+                "topic {topic:?}: {pair}: samples come as {name}, those of {is} types: a reader whose type is {others} drops each of them, which cannot be seen from here"
+            ),
+            format!(
+                "If the reader gets nothing, make its type {is} too: #[dds({is})] in Rust, @{is} in IDL."
+            ),
+        )
+    };
+    told.into_iter().map(finding).collect()
 }
 
 /// Whether it is a problem, and what to do.
@@ -66,10 +118,7 @@ const fn advice(reason: DropReason) -> (bool, &'static str) {
         DropReason::Purged => {
             (false, "Raise the delays of READER_DATA_LIFECYCLE, or take samples more often.")
         }
-        DropReason::Malformed => (
-            true,
-            "The octets are not of the type that is read here: compare the IDL of both, @final and @appendable too.",
-        ),
+        DropReason::Malformed => (true, UNREADABLE),
         DropReason::UnknownInstance => {
             (false, "An instance was disposed that no sample came of: nothing to do.")
         }

@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dcps::reader::DropReason;
-use dds::{DomainParticipant, Duration, RawDataReader};
+use dds::{DomainParticipant, Duration, Guid, RawDataReader};
 use rtps::discovery::Rejection;
 use wire::GuidPrefix;
 use wire::admission::{Measured, Request, Verdict};
 use wire::discovery::EndpointData;
 
 use crate::describe::{People, Person};
+use crate::exit::in_options;
 
 /// Everything that an explanation is made of.
 #[derive(Clone, Debug)]
@@ -74,6 +75,10 @@ pub struct Received {
     pub samples: u64,
     /// What did not reach the application.
     pub dropped: Vec<(DropReason, u64)>,
+    /// The encapsulation identifier that each writer used last (RTPS 2.5, 10.2; XTypes 1.3, 7.6.3.1.2).
+    pub encapsulations: BTreeMap<Guid, u16>,
+    /// Samples that are not of the type that was described, and the first reason.
+    pub unreadable: Option<(u64, String)>,
 }
 
 impl Scene {
@@ -97,7 +102,7 @@ impl Scene {
             rejections: participant.get_rejections(),
             received: None,
             admission: Admission::default(),
-            host: participant.report(),
+            host: participant.report().iter().map(|line| in_options(line)).collect(),
         }
     }
 
@@ -141,6 +146,7 @@ impl Received {
     pub fn by(reader: &RawDataReader, samples: u64) -> Self {
         let counts = DropReason::ALL.map(|reason| (reason, reader.dropped(reason).count));
         let writers = u32::try_from(reader.get_matched_publications().len()).unwrap_or(u32::MAX);
-        Self { writers, samples, dropped: counts.into_iter().filter(|(_, count)| *count > 0).collect() }
+        let dropped = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        Self { writers, samples, dropped, ..Self::default() }
     }
 }

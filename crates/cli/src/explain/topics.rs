@@ -44,7 +44,7 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
 /// What is missing of a topic that was asked for.
 fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Finding> {
     let elsewhere = format!(
-        "Start one in domain {}; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s.",
+        "Start one in domain {}; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --duration 35s.",
         scene.domain
     );
     match topic {

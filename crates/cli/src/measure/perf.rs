@@ -9,9 +9,9 @@ use crate::stop::Stop;
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
     punctual perf sub &                          the other side, on this host or another\n  \
-    punctual perf pub --duration 10              64 octets, as fast as the reader takes them\n  \
+    punctual perf pub --duration 10s             64 bytes, as fast as the reader takes them\n  \
     punctual perf pub --rate 20k --size 1k       at a rate: latencies of `perf sub` count from when samples were due\n  \
-    punctual perf pub --batch 200 --keys 100     100 instances (`perf sub --keyed`), samples wait up to 200 us for company\n  \
+    punctual perf pub --batch 200us --keys 100   100 instances (`perf sub --keyed`), samples wait up to 200 us for others\n  \
     punctual perf compare --with none            beside raw UDP on this machine (needs root)")]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use dds::{
 use serde_json::json;
 
 use super::pace::{Rate, Schedule, wake_exactly};
-use super::qos::{Arrival, QosOptions, duration, parse_seconds, parse_size};
+use super::qos::{Arrival, QosOptions, duration, parse_size};
 use super::round_trips::RoundTrips;
 use super::table::table;
 use super::types::Probe;
@@ -21,6 +21,7 @@ use super::{clock, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual ping`.
@@ -35,26 +36,24 @@ use crate::stop::Stop;
     omission); with --rate max nothing is ever due, and a stall counts once.\n\
     One-way times are given with their clock error, which is none if both sides run on one kernel.")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    domain: DomainOptions,
     /// Pings a second, or max: the next one when the one before is answered or lost.
     #[arg(short, long, default_value = "100", value_parser = Rate::parse)]
     rate: Rate,
     /// Octets in each ping besides its 44 of numbers and times.
     #[arg(short, long, default_value = "56", value_parser = parse_size)]
     size: usize,
-    /// End after this many pings.
+    /// Ends after this many pings.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Ends after this time.
+    #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
     duration: Option<Duration>,
-    /// Seconds after which a ping that is not answered is lost.
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
-    timeout: Duration,
-    /// Seconds to wait for the other side to be there; without it as long as it takes.
-    #[arg(short, long, value_name = "SECONDS", value_parser = parse_seconds)]
-    wait: Option<Duration>,
+    /// A ping that is not answered within this time is lost.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse_finite)]
+    lost_after: Duration,
+    /// Gives up if the other side takes longer than this to be there; default: waits as long as it takes.
+    #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
+    timeout: Option<Duration>,
     /// RELIABILITY best effort instead of reliable; `punctual pong` answers both.
     #[arg(long)]
     best_effort: bool,
@@ -64,6 +63,8 @@ pub(crate) struct Arguments {
     /// One JSON object in each line: the seconds, then the sum.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    domain: DomainOptions,
 }
 
 /// Everything that belongs to asking.
@@ -140,7 +141,7 @@ impl Asker {
     fn new(participant: &DomainParticipant, arguments: &Arguments, stop: &Stop) -> Result<Self, Failure> {
         let asker = u64::from_le_bytes(*participant.prefix().0.last_chunk().unwrap_or(&[0; 8]));
         let has_schedule = arguments.rate != Rate::Max;
-        let trips = Arc::new(Mutex::new(RoundTrips::new(asker, arguments.timeout, has_schedule)?));
+        let trips = Arc::new(Mutex::new(RoundTrips::new(asker, arguments.lost_after, has_schedule)?));
         let waits = WaitSet::new();
         waits.attach_condition(stop.condition())?;
         let guard = GuardCondition::new();
@@ -171,7 +172,7 @@ impl Asker {
     fn meet(&mut self, arguments: &Arguments, stop: &Stop) -> Result<Option<Outcome>, Failure> {
         let mut waiting = Waiting::new("punctual pong");
         while !self.is_answered()? {
-            if arguments.wait.is_some_and(|wait| waiting.time() >= wait) {
+            if arguments.timeout.is_some_and(|timeout| waiting.time() >= timeout) {
                 waiting.end();
                 let domain = arguments.domain.domain;
                 print(format_args!(

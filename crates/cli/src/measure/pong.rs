@@ -9,13 +9,14 @@ use dds::{
 };
 use serde_json::json;
 
-use super::qos::{Arrival, QosOptions, duration, parse_seconds};
+use super::qos::{Arrival, QosOptions, duration};
 use super::types::Probe;
 use super::usage::Usage;
 use super::{clock, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print, progress};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual pong`.
@@ -24,17 +25,17 @@ use crate::stop::Stop;
     punctual pong                      answers every `punctual ping` until Ctrl-C\n  \
     punctual pong --arrival listener   answers from a listener's callback")]
 pub(crate) struct Arguments {
-    #[command(flatten)]
-    domain: DomainOptions,
     /// How pings are noticed.
     #[arg(long, value_enum, default_value_t = Arrival::Waitset)]
     arrival: Arrival,
-    /// End after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Ends after this time.
+    #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
     duration: Option<Duration>,
     /// The sum as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    domain: DomainOptions,
 }
 
 /// Answers pings of one kind.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::latency::Latencies;
 use super::pace::{Rate, Schedule, wake_exactly};
-use super::qos::{QosOptions, parse_seconds, parse_size};
+use super::qos::{QosOptions, parse_size};
 use super::table::table;
 use super::types::{AnyLoad, KeyedLoad, Load, LoadHead};
 use super::usage::{Usage, Used};
@@ -17,15 +17,12 @@ use super::{clock, qos, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
+use crate::span::{self, Span};
 use crate::stop::Stop;
 
 /// Command line of `punctual perf pub`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    domain: DomainOptions,
-    #[command(flatten)]
-    qos: QosOptions,
     /// Samples a second, or max: as many as the history takes.
     #[arg(short, long, default_value = "max", value_parser = Rate::parse)]
     rate: Rate,
@@ -35,27 +32,36 @@ pub(super) struct Arguments {
     /// Instances of a keyed type, written in turn; 0: a type without key.
     #[arg(short, long, default_value_t = 0, value_name = "N")]
     keys: u32,
-    /// Microseconds that a sample may wait for company in its datagram (LATENCY_BUDGET).
-    #[arg(short, long, default_value_t = 0, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
-    batch: u32,
+    /// How long a sample may wait for others in its datagram (LATENCY_BUDGET), as 200us; at most 10s.
+    #[arg(short, long, default_value = "0", hide_default_value = true, value_name = "TIME", value_parser = parse_batch)]
+    batch: dds::Duration,
     /// Write each sample in place, into memory that the writer lends: with --shared-memory readers copy it out of there.
     #[arg(long)]
     loan: bool,
-    /// End after this many samples.
+    /// Ends after this many samples.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Ends after this time.
+    #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
     duration: Option<Duration>,
-    /// Readers to wait for before the first sample.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    readers: usize,
+    /// Waits for this many readers before the first sample.
+    #[arg(short, long, default_value_t = 1, value_name = "COUNT")]
+    wait_for: usize,
     /// End of the topic's name, which both sides have to give.
     #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
     topic: String,
     /// One JSON object in each line: the seconds, then the sum.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    qos: QosOptions,
+    #[command(flatten)]
+    domain: DomainOptions,
+}
+
+fn parse_batch(text: &str) -> Result<dds::Duration, String> {
+    let time = span::parse(text)?;
+    if time > dds::Duration::from_secs(10) { Err("give at most 10s, as 200us".to_owned()) } else { Ok(time) }
 }
 
 /// What was written.
@@ -79,9 +85,9 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
     let topic = topics::load::<T>(&participant, &arguments.topic)?;
     let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
     let mut writer_qos = arguments.qos.writer(arguments.size);
-    writer_qos.endpoint.latency_budget = dds::Duration::from_micros(i64::from(arguments.batch));
+    writer_qos.endpoint.latency_budget = arguments.batch;
     let writer = publisher.create_datawriter::<T>(&topic, QosKind::Specific(writer_qos), None, NO_STATUS)?;
-    if !meet(&writer, arguments.readers, stop)? {
+    if !meet(&writer, arguments.wait_for, stop)? {
         return Ok(Outcome::Done);
     }
     let before = Usage::now();
@@ -97,7 +103,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         sum["rate"] = json!(arguments.rate.to_string());
         sum["octets"] = json!(arguments.size);
         sum["qos"] = json!(arguments.qos.text());
-        sum["batch_us"] = json!(arguments.batch);
+        sum["batch_us"] = json!(arguments.batch.as_nanos() / 1_000);
         sum["keys"] = json!(arguments.keys);
         sum["loaned"] = json!(arguments.loan);
         sum["acknowledged"] = json!(acknowledged);
@@ -108,8 +114,8 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         let all = if acknowledged { "" } else { ", not all of it acknowledged" };
         print(format_args!("{}{all}, {} repaired", written.text(&used), counters.repairs));
         let keys = if arguments.keys > 0 { format!(", {} instances", arguments.keys) } else { String::new() };
-        let batch = if arguments.batch > 0 {
-            format!(", up to {} us for company", arguments.batch)
+        let batch = if arguments.batch > dds::Duration::ZERO {
+            format!(", up to {} for others in its datagram", Span(arguments.batch))
         } else {
             String::new()
         };

@@ -75,14 +75,6 @@ pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     size.filter(|size| *size <= LARGEST).ok_or_else(|| "give octets, 0 to 64M, as 64, 16k or 1M".to_owned())
 }
 
-/// Reads a time above zero in seconds.
-pub(super) fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (1e-3..=1e7).contains(seconds));
-    seconds
-        .map(std::time::Duration::from_secs_f64)
-        .ok_or_else(|| "give seconds, 0.001 to 10000000".to_owned())
-}
-
 /// For the middleware.
 pub(super) fn duration(time: std::time::Duration) -> Duration {
     Duration::from_nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::latency::Latencies;
 use super::publish::rates;
-use super::qos::{Arrival, QosOptions, duration, parse_seconds};
+use super::qos::{Arrival, QosOptions, duration};
 use super::table::table;
 use super::types::{AnyLoad, KeyedLoad, Load, LoadHead};
 use super::usage::Usage;
@@ -21,15 +21,12 @@ use super::{clock, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual perf sub`.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    domain: DomainOptions,
-    #[command(flatten)]
-    qos: QosOptions,
     /// The keyed type, as `perf pub --keys` writes it.
     #[arg(short, long)]
     keyed: bool,
@@ -39,11 +36,11 @@ pub(super) struct Arguments {
     /// How samples are noticed.
     #[arg(long, value_enum, default_value_t = Arrival::Waitset)]
     arrival: Arrival,
-    /// End after this many samples.
+    /// Ends after this many samples.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End after this many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Ends after this time.
+    #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
     duration: Option<Duration>,
     /// End of the topic's name, which both sides have to give.
     #[arg(long, default_value = "", value_name = "TEXT", hide_default_value = true)]
@@ -51,6 +48,10 @@ pub(super) struct Arguments {
     /// One JSON object in each line: the seconds, then the sum.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    qos: QosOptions,
+    #[command(flatten)]
+    domain: DomainOptions,
 }
 
 /// What was read.

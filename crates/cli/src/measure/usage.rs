@@ -63,20 +63,17 @@ impl Used {
         100.0 * self.cpu().as_secs_f64() / self.wall.as_secs_f64().max(1e-9)
     }
 
-    /// A line for people; `each` is what was done `count` times.
+    /// A line for people; `each` is what was done `count` times: with none there is nothing to be said for each.
     pub(super) fn text(&self, count: u64, each: &str) -> String {
+        let (user, system) = (self.user.as_secs_f64(), self.system.as_secs_f64());
+        let all = format!("cpu {:.0} % of a core (user {user:.2} s, system {system:.2} s)", self.percent());
+        if count == 0 {
+            return all;
+        }
         #[expect(clippy::cast_precision_loss, reason = "for people")]
-        let count = count.max(1) as f64;
-        #[expect(clippy::cast_precision_loss, reason = "for people")]
-        let waits = self.waits as f64;
-        format!(
-            "cpu {:.0} % of a core (user {:.2} s, system {:.2} s), {:.2} us and {:.2} waits for each {each}",
-            self.percent(),
-            self.user.as_secs_f64(),
-            self.system.as_secs_f64(),
-            self.cpu().as_secs_f64() * 1e6 / count,
-            waits / count,
-        )
+        let (count, waits) = (count as f64, self.waits as f64);
+        let micros = self.cpu().as_secs_f64() * 1e6 / count;
+        format!("{all}, {micros:.2} us and {:.2} waits for each {each}", waits / count)
     }
 
     /// For programs.
@@ -104,5 +101,6 @@ mod tests {
         let used = Usage::now().since(&before);
         assert!(std::hint::black_box(sum) > 0 && used.percent() > 0.0);
         assert!(used.text(10, "turn").contains("for each turn"));
+        assert!(!used.text(0, "turn").contains("for each"));
     }
 }

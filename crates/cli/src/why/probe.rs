@@ -1,7 +1,9 @@
 //! A reader of the topic in question: what does it get?
+use std::collections::BTreeMap;
+
 use dcps::reader::{Request, Sample};
 use dds::qos::{DataReaderQos, SubscriberQos};
-use dds::{DomainParticipant, Duration, NO_STATUS, QosKind, RawDataReader};
+use dds::{DomainParticipant, Duration, Guid, NO_STATUS, QosKind, RawDataReader};
 use wire::discovery::EndpointData;
 
 use super::Arguments;
@@ -21,6 +23,8 @@ pub(super) struct Probe {
     reader: Option<RawDataReader>,
     samples: u64,
     taken: Vec<Sample>,
+    encapsulations: BTreeMap<Guid, u16>,
+    unreadable: Option<(u64, String)>,
 }
 
 impl Probe {
@@ -35,6 +39,8 @@ impl Probe {
             reader: None,
             samples: 0,
             taken: Vec::new(),
+            encapsulations: BTreeMap::new(),
+            unreadable: None,
         }
     }
 
@@ -42,8 +48,20 @@ impl Probe {
     pub(super) fn look(&mut self, participant: &DomainParticipant) -> Result<(), Failure> {
         if let Some(reader) = &self.reader {
             reader.access_serialized(&Request::TAKE, &mut self.taken)?;
-            let data = self.taken.iter().filter(|sample| sample.payload.is_some()).count();
-            self.samples = self.samples.saturating_add(data as u64);
+            for sample in &self.taken {
+                let Some(payload) = &sample.payload else { continue };
+                self.samples = self.samples.saturating_add(1);
+                let writer = Guid::from_bytes(sample.info.publication_handle.to_bytes());
+                if let Some(header) = payload.bytes().first_chunk::<2>() {
+                    self.encapsulations.insert(writer, u16::from_be_bytes(*header));
+                }
+                // A described type is decoded here: the reader itself looks at keys alone.
+                if let Some(Form::Described(schema, index)) = &self.form
+                    && let Err(why) = dynamic::Sample::decode(schema, *index, payload.bytes(), false)
+                {
+                    self.unreadable.get_or_insert_with(|| (0, why.to_string())).0 += 1;
+                }
+            }
             reader.recycle(self.taken.drain(..));
             return Ok(());
         }
@@ -87,6 +105,10 @@ impl Probe {
 
     /// What came, and what not; `None` if nobody writes.
     pub(super) fn received(&self) -> Option<Received> {
-        self.reader.as_ref().map(|reader| Received::by(reader, self.samples))
+        self.reader.as_ref().map(|reader| Received {
+            encapsulations: self.encapsulations.clone(),
+            unreadable: self.unreadable.clone(),
+            ..Received::by(reader, self.samples)
+        })
     }
 }

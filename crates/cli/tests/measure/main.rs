@@ -64,7 +64,7 @@ fn every_ping_is_answered_and_counted_once() {
     alone(|| {
         for arrival in ["waitset", "listener"] {
             let pong = Background::start(&format!("pong --json --arrival {arrival}"));
-            let common = format!("ping --json --wait 60 --timeout 30 --arrival {arrival}");
+            let common = format!("ping --json --timeout 60s --lost-after 30s --arrival {arrival}");
             let max = sum(&punctual(&format!("{common} --rate max --count 300")).output().unwrap());
             assert_eq!((&max["sent"], &max["answered"], &max["lost"]), (&300.into(), &300.into(), &0.into()));
             assert_eq!(
@@ -86,7 +86,7 @@ fn every_ping_is_answered_and_counted_once() {
 #[test]
 fn nobody_to_answer_is_bad_news_and_an_interrupt_is_not() {
     alone(|| {
-        let output = punctual("ping --wait 0.2").output().unwrap();
+        let output = punctual("ping --timeout 200ms").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(text, "nobody answers in domain 0: start `punctual pong` there, or see `punctual why`\n");
@@ -105,7 +105,7 @@ fn a_load_arrives_whole_with_and_without_instances() {
     alone(|| {
         for (sub, publish) in [
             ("", "--size 100"),
-            ("--keyed", "--keys 10 --batch 500"),
+            ("--keyed", "--keys 10 --batch 500us"),
             ("--arrival listener", "--rate 5k --size 3000"),
             ("--keyed --keep-last 1000", "--keys 3 --keep-last 1000"),
         ] {

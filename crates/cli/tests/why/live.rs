@@ -6,36 +6,47 @@ use nix::unistd::Pid;
 
 use crate::namespace::{alone, bare, ip};
 
-fn punctual(arguments: &[&str]) -> Command {
+pub(crate) fn punctual(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
 
-fn run(arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = punctual(arguments).output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
 }
 
 /// A command in the background; it ends with this value.
-struct Background(Option<Child>);
+pub(crate) struct Background(Option<Child>);
 
 impl Background {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         Self(Some(punctual(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
     }
 
     /// Waits for the end.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let Output { status, stdout, .. } = self.0.take().unwrap().wait_with_output().unwrap();
         (status.code(), String::from_utf8(stdout).unwrap())
     }
 
     /// Ctrl-C, and the end.
-    fn interrupt(self) -> (Option<i32>, String) {
+    pub(crate) fn interrupt(self) -> (Option<i32>, String) {
+        self.signal();
+        self.end()
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn signal(&self) {
         let id = i32::try_from(self.0.as_ref().unwrap().id()).unwrap();
         kill(Pid::from_raw(id), Signal::SIGINT).unwrap();
-        self.end()
+    }
+
+    /// Waits for the end; what was said on standard error as well.
+    pub(crate) fn end_with_errors(mut self) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = self.0.take().unwrap().wait_with_output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     }
 }
 
@@ -49,9 +60,9 @@ impl Drop for Background {
 }
 
 /// Writes a known type, and stays.
-fn talker(more: &[&str]) -> Background {
+pub(crate) fn talker(more: &[&str]) -> Background {
     let all = [
-        &["pub", "Readings", "sensor: 1, celsius: 21.5", "--type", "Reading", "--wait", "0", "--stay"],
+        &["pub", "Readings", "sensor: 1, celsius: 21.5", "--type", "Reading", "--wait-for", "0", "--stay"],
         more,
     ];
     Background::start(&all.concat())
@@ -69,7 +80,7 @@ fn what_is_published_is_echoed_and_listed() {
             "{\"sensor\": 8}",
             "--type",
             "struct Reading { @key uint32 sensor; double celsius; };",
-            "--wait-time",
+            "--timeout",
             "60s",
         ]);
         assert_eq!(written, (Some(0), String::new()));
@@ -80,15 +91,15 @@ fn what_is_published_is_echoed_and_listed() {
         assert!(lines.pop().unwrap().starts_with("# no writers: {\"sensor\": "), "{shown}");
         assert_eq!(lines, ["{\"sensor\": 7, \"celsius\": 21.5}", "{\"sensor\": 8, \"celsius\": 0.0}"]);
         let talker = talker(&["--durability", "transient-local", "--partition", "left"]);
-        let late = run(&["echo", "Readings", "--count", "1", "--timeout", "60s", "--wait-time", "60s"]);
+        let late = run(&["echo", "Readings", "--count", "1", "--timeout", "60s"]);
         assert_eq!(late, (Some(0), "{\"sensor\": 1, \"celsius\": 21.5}\n".to_owned()));
-        let (code, listed) = run(&["ls", "--time", "2s"]);
+        let (code, listed) = run(&["ls", "--duration", "2s"]);
         assert_eq!(code, Some(0));
         assert_eq!(
             listed,
             "domain 0: 1 participant, 1 topic, 1 endpoint (heard in 2 s)\nparticipant \"punctual pub\" (Punctual at 127.0.0.1)\ntopic \"Readings\", type \"Reading\"\n  writer of \"punctual pub\" (Punctual at 127.0.0.1) [00000102]: RELIABLE, TRANSIENT_LOCAL, PARTITION \"left\"\n"
         );
-        let (_, listed) = run(&["ls", "--time", "2s", "--json"]);
+        let (_, listed) = run(&["ls", "--duration", "2s", "--json"]);
         let census: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(census["topics"][0]["endpoints"][0]["qos"]["PARTITION"], "\"left\"");
         assert_eq!(talker.interrupt().0, Some(0));
@@ -99,11 +110,11 @@ fn what_is_published_is_echoed_and_listed() {
 fn domain_id() {
     alone(|| {
         let talker = talker(&["--domain", "3"]);
-        let (code, said) = run(&["why", "Readings", "--time", "5s"]);
+        let (code, said) = run(&["why", "Readings", "--duration", "5s"]);
         assert_eq!(code, Some(1));
         assert_eq!(
             said,
-            "! topic \"Readings\": nobody writes or reads it in domain 0 (heard for 5 s)\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s.\n! participant \"punctual pub\" (Punctual at 127.0.0.1) writes topic \"Readings\", but it is in domain 3, and this is domain 0\n  Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain 3 looks into that one.\n"
+            "! topic \"Readings\": nobody writes or reads it in domain 0 (heard for 5 s)\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --duration 35s.\n! participant \"punctual pub\" (Punctual at 127.0.0.1) writes topic \"Readings\", but it is in domain 3, and this is domain 0\n  Give both programs the same domain id (for ROS 2: ROS_DOMAIN_ID); --domain 3 looks into that one.\n"
         );
         assert_eq!(talker.interrupt().0, Some(0));
     });
@@ -117,7 +128,7 @@ fn domain_id_over_ipv6() {
         ip("addr add fd00::7/64 dev eth7 nodad");
         ip("link set eth7 up");
         let talker = talker(&["--domain", "3", "--ipv6", "--interface", "eth7"]);
-        let (code, said) = run(&["why", "--time", "5s"]);
+        let (code, said) = run(&["why", "--duration", "5s"]);
         assert_eq!(code, Some(1), "{said}");
         assert!(
             said.contains(
@@ -140,13 +151,13 @@ fn findings_as_json() {
             "sensor: 1",
             "--type",
             "struct R { int32 sensor; };",
-            "--wait",
+            "--wait-for",
             "0",
             "--stay",
             "--domain",
             "5",
         ]);
-        let (code, said) = run(&["why", "Readings", "--json", "--time", "6s"]);
+        let (code, said) = run(&["why", "Readings", "--json", "--duration", "6s"]);
         assert_eq!(code, Some(1));
         let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
         let finding = &seen["findings"][0];
@@ -167,7 +178,7 @@ fn findings_as_json() {
         }
     });
     bare(|| {
-        let (code, said) = run(&["why", "--json", "--time", "1s"]);
+        let (code, said) = run(&["why", "--json", "--duration", "1s"]);
         let seen: serde_json::Value = serde_json::from_str(&said).unwrap();
         assert_eq!((code, &seen["findings"][0]["about"]), (Some(1), &"host".into()));
         assert!(seen.get("domain").is_none(), "there was nothing to be seen: {said}");
@@ -178,7 +189,7 @@ fn findings_as_json() {
 fn domain_tag() {
     alone(|| {
         let talker = talker(&["--domain-tag", "blue"]);
-        let (code, said) = run(&["why", "--time", "5s"]);
+        let (code, said) = run(&["why", "--duration", "5s"]);
         assert_eq!(code, Some(1));
         assert_eq!(
             said,
@@ -193,7 +204,7 @@ fn a_mismatch_is_seen_from_outside() {
     alone(|| {
         let talker = talker(&["--reliability", "best-effort"]);
         let listener = Background::start(&["echo", "Readings", "--reliability", "reliable"]);
-        let (code, said) = run(&["why", "--time", "6s"]);
+        let (code, said) = run(&["why", "--duration", "6s"]);
         assert_eq!(code, Some(1));
         assert_eq!(
             said,
@@ -207,10 +218,10 @@ fn a_mismatch_is_seen_from_outside() {
 fn no_interface() {
     bare(|| {
         assert_eq!(
-            run(&["why", "--time", "1s"]),
+            run(&["why", "--duration", "1s"]),
             (
                 Some(1),
-                "! this host: interfaces: no usable interface; interface lo: not used: it is off or has no carrier (ip link set lo up)\n  Switch one on (ip link set NAME up), or choose others in the configuration.\n".to_owned()
+                "! this host: interfaces: no usable interface; interface lo: not used: it is off or has no carrier (ip link set lo up)\n  Switch one on (ip link set NAME up), or choose others with --interface.\n".to_owned()
             )
         );
     });
@@ -224,10 +235,10 @@ fn no_multicast() {
         ip("addr add 10.9.0.1/24 dev eth7");
         ip("link set eth7 up multicast off");
         assert_eq!(
-            run(&["why", "--time", "1s", "--interface", "eth7"]),
+            run(&["why", "--duration", "1s", "--interface", "eth7"]),
             (
                 Some(1),
-                "! this host: multicast: no interface that is used has multicast, and there are no static peers; interface lo: not used: the configuration names others; interface eth8: not used: the configuration names others; interface eth7: 10.9.0.1/24, datagrams of 1472 octets, no multicast\n  Give static peers, or use an interface with multicast (ip link set NAME multicast on), or multicast = false.\n".to_owned()
+                "! this host: multicast: no interface that is used has multicast, and there are no static peers; interface lo: not used: --interface or --loopback names others; interface eth8: not used: --interface or --loopback names others; interface eth7: 10.9.0.1/24, datagrams of 1472 octets, no multicast\n  Name hosts with --peer, or use an interface with multicast (ip link set NAME multicast on), or --no-multicast.\n".to_owned()
             )
         );
     });
@@ -240,7 +251,7 @@ fn no_route() {
         ip("link set eth8 up");
         ip("addr add 10.9.0.1/24 dev eth7");
         ip("link set eth7 up");
-        let (code, said) = run(&["why", "--time", "2s", "--no-multicast", "--peer", "192.0.2.7:7410"]);
+        let (code, said) = run(&["why", "--duration", "2s", "--no-multicast", "--peer", "192.0.2.7:7410"]);
         assert_eq!(code, Some(1));
         let line = said.lines().find(|line| line.contains("unreachable")).expect(&said);
         let rest = line.trim_start_matches("! this host: discovery 0.0.0.0:7410: ");
@@ -266,7 +277,7 @@ fn lines_of_standard_input_are_published_and_octets_are_shown() {
             "--timeout",
             "60s",
         ]);
-        let mut publish = punctual(&["pub", "Square", "--type", "ShapeType", "--wait-time", "60s"])
+        let mut publish = punctual(&["pub", "Square", "--type", "ShapeType", "--timeout", "60s"])
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

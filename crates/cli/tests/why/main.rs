@@ -11,6 +11,7 @@ mod live;
 mod mismatch;
 #[path = "../../../dds/tests/driver/namespace.rs"]
 mod namespace;
+mod partners;
 mod people;
 mod samples;
 mod stage;

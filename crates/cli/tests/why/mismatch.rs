@@ -239,7 +239,7 @@ fn topic_name_nearly_the_same() {
     assert_eq!(topics("Readings", "Orders", None), "");
     assert_eq!(
         topics("Readings", "Orders", Some("Orders")),
-        "! topic \"Orders\": 1 reader and no writer\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --time 35s."
+        "! topic \"Orders\": 1 reader and no writer\n  Start one in domain 0; if it runs, it may have another domain, tag, interface or multicast group. Some announce themselves every 30 s only: --duration 35s."
     );
     assert_eq!(
         topics("Readings", "Readings", Some("Reading")),
@@ -288,7 +288,8 @@ fn with_and_without_key() {
     assert_eq!(
         told(&scene),
         format!(
-            "{FOREIGN}: key: written without a key, read with a key\n  Mark the same members with @key in both programs' types, or none in either."
+            "{}, and differ: key: written without a key, read with a key; Punctual matches them, others may not\n  Mark the same members with @key in both programs' types, or none in either: instances differ otherwise.",
+            FOREIGN.replacen('!', "-", 1).replace(" do not match", " match")
         )
     );
 }

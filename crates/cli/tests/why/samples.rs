@@ -1,8 +1,12 @@
 //! Samples that come to a reader and do not get through.
+use cli::People;
+use cli::explain::Received;
 use dds::qos::{DataReaderQos, DataWriterQos, History, PublisherQos, Reliability, SubscriberQos};
 use dds::{DataReader, DataWriter, Duration, States};
 
-use crate::stage::{Reading, Stage, reading};
+use wire::VendorId;
+
+use crate::stage::{Reading, Stage, reading, told};
 
 /// A writer of the talker and a reader of the watcher.
 fn pair(
@@ -112,6 +116,48 @@ fn a_writer_that_does_not_write() {
     stage.desk.run(Duration::from_secs(1));
     assert_eq!(
         stage.told_of(&reader, 0),
-        "- topic \"Readings\": a reader here is matched with 1 writer, and nothing was written in this time\n  Watch longer with --time, or see whether the writer writes at all."
+        "- topic \"Readings\": a reader here is matched with 1 writer, and nothing was written in this time\n  Watch longer with --duration, or see whether the writer writes at all."
     );
+}
+
+/// What is said of one reader of another maker, where samples of the talker have this encapsulation.
+fn of_form(identifier: u16, vendor: VendorId) -> String {
+    let mut stage = Stage::new();
+    let _other = complete(&stage);
+    let (writer, _reader) = pair(&stage, |_| {}, |_| {});
+    let mut scene = stage.scene(Some("Readings"));
+    drop(writer);
+    let guid = scene.endpoints.iter().find(|data| data.guid.entity_id.is_writer()).unwrap().guid;
+    let mut received = Received { writers: 1, samples: 5, ..Received::default() };
+    received.encapsulations.insert(guid, identifier);
+    scene.received = Some(received);
+    scene.people = People::new(scene.people.iter().cloned().map(|mut person| {
+        if person.name.as_deref() == Some("listener") {
+            person.vendor = vendor;
+        }
+        person
+    }));
+    told(&scene)
+}
+
+#[test]
+fn a_form_that_readers_of_others_may_not_read() {
+    assert_eq!(
+        of_form(0x0007, VendorId::CYCLONE),
+        "- topic \"Readings\": writer of \"talker\" (Punctual at 10.0.0.1) and reader of \"listener\" (Cyclone DDS at 10.0.0.2): samples come as PLAIN_CDR2, those of final types: a reader whose type is appendable or mutable drops each of them, which cannot be seen from here\n  If the reader gets nothing, make its type final too: #[dds(final)] in Rust, @final in IDL."
+    );
+    assert_eq!(of_form(0x0001, VendorId::CYCLONE), "", "all but mutable types look like that");
+    assert_eq!(of_form(0x0009, VendorId::PUNCTUAL), "", "one maker has one default");
+}
+
+#[test]
+fn samples_of_another_type_than_described() {
+    let mut stage = Stage::new();
+    let _other = complete(&stage);
+    let (_writer, _reader) = pair(&stage, |_| {}, |_| {});
+    let mut scene = stage.scene(Some("Readings"));
+    let unreadable = Some((4, "the bytes end too early".to_owned()));
+    scene.received = Some(Received { writers: 1, samples: 4, unreadable, ..Received::default() });
+    let said = told(&scene);
+    assert!(said.starts_with("! topic \"Readings\": 4 samples cannot be read as the type that was described: the bytes end too early\n"), "{said}");
 }
