@@ -14,6 +14,7 @@ use crate::driver::Driver;
 use crate::entity::QosKind;
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
+use crate::name::default_name;
 use crate::node::{Limits, Node, Start};
 use crate::participant::{DomainParticipant, DomainParticipantListener, ParticipantEntity};
 
@@ -185,7 +186,8 @@ fn settings(config: &Config, base: DiscoveryConfig) -> DiscoveryConfig {
     let discovery = &config.discovery;
     DiscoveryConfig {
         domain_tag: discovery.domain_tag.clone(),
-        entity_name: discovery.entity_name.clone(),
+        entity_name: Some(discovery.entity_name.clone().unwrap_or_else(default_name))
+            .filter(|name| !name.is_empty()),
         announce_period: discovery.announce_period,
         lease_duration: discovery.lease_duration,
         static_peers: config.static_peers(base.domain_id),
@@ -210,4 +212,21 @@ fn random() -> Result<(GuidPrefix, u64), Error> {
         )
     })?;
     Ok((GuidPrefix(prefix), u64::from_le_bytes(seed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_participant_has_the_name_that_it_was_given_or_says_which_process_it_is() {
+        let named = |name: Option<&str>| {
+            let mut config = Config::default();
+            config.discovery.entity_name = name.map(str::to_owned);
+            settings(&config, DiscoveryConfig::new(GuidPrefix([7; 12]), 0, 1)).entity_name
+        };
+        assert!(named(None).is_some_and(|name| name.contains(&std::process::id().to_string())));
+        assert_eq!(named(Some("camera")).as_deref(), Some("camera"));
+        assert_eq!(named(Some("")), None);
+    }
 }

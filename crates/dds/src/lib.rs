@@ -12,6 +12,7 @@ mod entity;
 mod factory;
 pub mod host;
 mod lock;
+mod name;
 mod node;
 mod participant;
 mod publication;

@@ -74,6 +74,7 @@
 mod attribute;
 mod bitmask;
 mod enumeration;
+mod foreign;
 mod member;
 mod structure;
 #[cfg(test)]
@@ -102,6 +103,7 @@ pub fn derive_dds_type_by_dds(input: TokenStream) -> TokenStream {
 }
 
 fn expand(input: &DeriveInput, cdr: Tokens) -> Result<Tokens, Error> {
+    foreign::check(input)?;
     if let Some(parameter) = input.generics.params.first() {
         return Err(Error::new_spanned(parameter, "a type of DDS has no generic parameters"));
     }

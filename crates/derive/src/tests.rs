@@ -42,6 +42,35 @@ fn types_that_idl_does_not_have() {
 }
 
 #[test]
+fn types_of_rust_that_idl_does_not_have_are_told_once_each() {
+    for (field, advice) in [
+        ("HashMap<u32, String>", "use BTreeMap<…> in place of HashMap"),
+        ("std::collections::HashSet<u32>", "use Vec<…>"),
+        ("usize", "use u64 or u32"),
+        ("Option<Vec<isize>>", "use i64 or i32"),
+        ("[u128; 4]", "use [u64; 2]"),
+        ("std::time::SystemTime", "use i64 for nanoseconds since 1970"),
+        ("std::time::Duration", "use i64 for nanoseconds"),
+        ("(u8, u8)", "write a struct with named fields"),
+        ("&'static str", "use String in place of &str"),
+        ("&'static [u8]", "use Vec<…> in place of a slice"),
+        ("Arc<Pose>", "use the type inside"),
+    ] {
+        let source = format!("struct A {{ a: u8, b: {field} }}");
+        let input: DeriveInput = syn::parse_str(&source).expect("the source is a type");
+        let errors = expand(&input, quote::quote!(::wire::cdr)).expect_err(field);
+        assert_eq!(errors.into_iter().count(), 1, "{field}");
+        refused(&source, advice);
+    }
+    refused("struct A<'a> { a: &'a str }", "use String in place of &str");
+    let input: DeriveInput = syn::parse_str("struct A { a: usize, b: u8, c: (u8,) }").expect("the source is a type");
+    let errors = expand(&input, quote::quote!(::wire::cdr)).expect_err("two are foreign");
+    assert_eq!(errors.into_iter().count(), 2);
+    // Others may have such names.
+    assert_eq!(error("struct A { a: Instant, b: dds::Duration, c: Option<Box<Self>> }"), None);
+}
+
+#[test]
 fn attributes_of_types() {
     refused("#[dds(fast)] struct A;", "expected final, appendable");
     refused("#[dds(final, mutable)] struct A;", "one extensibility");
