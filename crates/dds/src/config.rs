@@ -54,8 +54,7 @@ pub struct DiscoveryConfig {
     pub participant_id: ParticipantId,
     /// Participants of another tag of the same domain are not seen (RTPS 2.5, 9.6.3.1). At most 255 octets; default empty.
     pub domain_tag: String,
-    /// Name for people (ENTITY_NAME), announced: at most 255 bytes, an empty one is none. Default: program, process id and host, as
-    /// `camera (4711 at robot)`.
+    /// Name for people, announced: at most 255 bytes; an empty one is none. Default: as `camera (4711 at robot)`, with process id and host.
     pub entity_name: Option<String>,
     /// Participants that may be beyond multicast: announcements go there as well. Default none.
     pub static_peers: Vec<Peer>,

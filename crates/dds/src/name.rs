@@ -17,7 +17,11 @@ pub(crate) fn default_name() -> String {
 fn name(program: &str, process: u32, host: &str) -> String {
     let (program, host) = (short(program), short(host));
     let program = if program.is_empty() { "process" } else { &program };
-    if host.is_empty() { format!("{program} ({process})") } else { format!("{program} ({process} at {host})") }
+    if host.is_empty() {
+        format!("{program} ({process})")
+    } else {
+        format!("{program} ({process} at {host})")
+    }
 }
 
 /// The beginning, without characters that no name has.

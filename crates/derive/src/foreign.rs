@@ -79,8 +79,12 @@ fn plain(path: &syn::Path) -> Option<&'static str> {
         "isize" => "isize has another size on another machine: use i64 or i32",
         "u128" | "i128" => "IDL has integers of up to 64 bits: use [u64; 2]",
         "str" => "a sample owns its data: use String",
-        "SystemTime" => "IDL has no times: use i64 for nanoseconds since 1970, or a struct of i32 seconds and u32 nanoseconds",
-        "Instant" if is_std => "an Instant means nothing to another machine: use i64 for nanoseconds since 1970",
+        "SystemTime" => {
+            "IDL has no times: use i64 for nanoseconds since 1970, or a struct of i32 seconds and u32 nanoseconds"
+        }
+        "Instant" if is_std => {
+            "an Instant means nothing to another machine: use i64 for nanoseconds since 1970"
+        }
         "Duration" if is_std => "IDL has no durations: use i64 for nanoseconds",
         "PathBuf" | "OsString" | "CString" => "IDL has strings alone: use String",
         _ => return None,

@@ -63,7 +63,8 @@ fn types_of_rust_that_idl_does_not_have_are_told_once_each() {
         refused(&source, advice);
     }
     refused("struct A<'a> { a: &'a str }", "use String in place of &str");
-    let input: DeriveInput = syn::parse_str("struct A { a: usize, b: u8, c: (u8,) }").expect("the source is a type");
+    let input: DeriveInput =
+        syn::parse_str("struct A { a: usize, b: u8, c: (u8,) }").expect("the source is a type");
     let errors = expand(&input, quote::quote!(::wire::cdr)).expect_err("two are foreign");
     assert_eq!(errors.into_iter().count(), 2);
     // Others may have such names.
