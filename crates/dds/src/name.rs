@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(name("camera", 4711, "robot\n"), "camera (4711 at robot)");
         assert_eq!(name("", 7, ""), "process (7)");
         let long = name(&"é".repeat(99), u32::MAX, &"h\0".repeat(99));
-        assert!(long.len() <= 2 * LONGEST + 16 && !long.contains('\0'), "{long}");
+        assert!(long.len() <= 2 * LONGEST + 17 && !long.contains('\0'), "{long}");
         assert!(default_name().contains(&std::process::id().to_string()));
     }
 }
