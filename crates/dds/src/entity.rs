@@ -2,7 +2,7 @@
 use std::sync::{Arc, Mutex};
 
 use dcps::status::StatusMask;
-use dcps::{Error, ReturnCode};
+use dcps::{Error, InstanceHandle, ReturnCode};
 
 use crate::host::Host;
 use crate::lock::lock;
@@ -154,6 +154,16 @@ pub(crate) fn deleted(operation: &'static str) -> Error {
         operation,
         "the entity, or its participant, was deleted",
         "do not use an entity after it, or its participant, was deleted",
+    )
+}
+
+/// `BadParameter`: the other endpoint, a `reader` or `writer`, is not matched.
+pub(crate) fn not_matched(operation: &'static str, other: &str, handle: InstanceHandle) -> Error {
+    Error::new(
+        ReturnCode::BadParameter,
+        operation,
+        format!("no matched {other} {handle:?}"),
+        "use a handle of get_matched_subscriptions or get_matched_publications",
     )
 }
 

@@ -20,6 +20,7 @@ mod shared;
 mod subscription;
 mod thread;
 mod topic;
+mod transport;
 
 pub use builtin::{
     BuiltinTopic, ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
@@ -47,6 +48,7 @@ pub use subscription::{
     SubscriberListener,
 };
 pub use topic::{Topic, TopicListener};
+pub use transport::Transport;
 
 pub use derive::DdsTypeByDds as DdsType;
 pub use wire::cdr;

@@ -151,7 +151,8 @@ impl Driver {
             Addresses { shared_memory, ..reach::addresses(domain_id, &config.network, &choice, &sockets) };
         let ambiguous = AtomicBool::new(choice.ambiguous);
         let mut opened = report::opened(domain_id, config, &sockets);
-        opened.extend(no_links);
+        opened.extend(no_links.inspect(|why| tracing::warn!(domain_id, "{why}")));
+        opened.iter().for_each(|line| tracing::debug!(domain_id, "{line}"));
         let interfaces = [choice.lines, joined.failures].concat();
         let senders = |pair: &sockets::Pair| Senders {
             v4: pair.v4.as_ref().map(udp::Socket::sender),
@@ -326,6 +327,7 @@ impl Driver {
                 Err(error) => {
                     let line =
                         format!("changes of interfaces cannot be seen now, it is tried again: {error}");
+                    tracing::warn!(domain_id = self.domain_id, "{line}");
                     self.lines().watch = Some(line);
                     if !watch.pause(pause) {
                         return;
@@ -348,7 +350,9 @@ impl Driver {
         let shared_memory = self.links.as_ref().map(|links| links.announced());
         let addresses =
             Addresses { shared_memory, ..reach::addresses(self.domain_id, network, &choice, &sockets) };
-        self.lines().interfaces = [choice.lines, joined.failures].concat();
+        let lines = [choice.lines, joined.failures].concat();
+        lines.iter().for_each(|line| tracing::info!(domain_id = self.domain_id, "{line}"));
+        self.lines().interfaces = lines;
         self.change(|open| open.addresses = addresses.clone())?;
         self.forget_peers();
         Some(addresses)

@@ -19,10 +19,13 @@ use crate::bytes::Bytes;
 impl Node {
     /// Acts on discovery's events, under its lock: that keeps them in order.
     pub(super) fn apply_events(&self, discovery: &mut Discovery<Bytes>, now: Now, work: &mut Work) {
-        let mut any = false;
+        let (mut any, is_logged) = (false, tracing::enabled!(tracing::Level::ERROR));
         while let Some(event) = discovery.poll_event() {
             any = true;
             self.apply(discovery, &event, now, work);
+            if is_logged {
+                work.events.push(event);
+            }
         }
         if any {
             self.found.changed(StatusMask(u32::MAX), work);

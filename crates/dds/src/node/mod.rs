@@ -8,6 +8,7 @@ pub(crate) mod builtin;
 mod endpoints;
 mod held;
 mod lanes;
+mod log;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;

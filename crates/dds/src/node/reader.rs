@@ -12,6 +12,7 @@ use rtps::receiver::{Context, ToReader};
 use rtps::{Transmit, Value};
 use wire::{Guid, Instant, Now};
 
+use super::log::Limiter;
 use super::router::Arrival;
 use super::timers::Alarm;
 use super::watch::Watch;
@@ -38,6 +39,8 @@ pub(crate) struct ReaderCell {
     told: AtomicBool,
     /// Threads in wait_for_historical_data.
     history_waiters: AtomicUsize,
+    /// Of lines about samples that did not arrive.
+    pub(super) log: Limiter,
 }
 
 /// What a look at a reader has found.
@@ -61,6 +64,7 @@ impl ReaderCell {
             state: Mutex::new(ReaderState { rtps, cache, deleted: false }),
             told: AtomicBool::new(false),
             history_waiters: AtomicUsize::new(0),
+            log: Limiter::default(),
         }
     }
 

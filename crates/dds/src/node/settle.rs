@@ -6,15 +6,18 @@ use dcps::status::StatusMask;
 use rtps::{Path, Transmit};
 use wire::{EntityId, Now};
 
-use super::Node;
 use super::reader::{Looked, ReaderCell};
 use super::work::{Work, WorkSource};
 use super::writer::{WriterCell, WriterState};
+use super::{Node, log};
 use crate::bytes::Bytes;
 use crate::host::{Channel, Sent};
 
 /// Wait before a full socket is tried again.
 const RETRY: wire::Duration = wire::Duration::from_micros(500);
+
+/// Statuses of samples that did not arrive.
+const LOSSES: StatusMask = StatusMask(StatusMask::SAMPLE_LOST.0 | StatusMask::SAMPLE_REJECTED.0);
 
 impl Node {
     /// Looks after all that a call has touched: answers first, callbacks last.
@@ -76,6 +79,7 @@ impl Node {
             let timeout = discovery.poll_timeout();
             let revision = discovery.endpoints_revision();
             drop(discovery);
+            work.events.drain(..).for_each(|event| log::event(self.prefix, &event));
             if self.endpoints_told.swap(revision, Ordering::AcqRel) != revision {
                 self.found.wake_waiters();
             }
@@ -120,6 +124,9 @@ impl Node {
                 self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, looked.timeout);
                 if cell.is_history_awaited() {
                     cell.watch.wake_waiters();
+                }
+                if news.intersects(LOSSES) {
+                    log::losses(cell, self.host.monotonic());
                 }
                 return cell.watch.changed_last(news, work);
             }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rtps::Transmit;
-use rtps::discovery::Mismatch;
+use rtps::discovery::{Event, Mismatch};
 use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix, Now};
 
@@ -28,6 +28,8 @@ pub(crate) struct Work {
     pub(crate) lost: Vec<GuidPrefix>,
     /// Endpoints that do not match, and why.
     pub(crate) not_matched: Vec<(Arc<EndpointData>, Vec<Mismatch>)>,
+    /// What discovery has told, for the log.
+    pub(crate) events: Vec<Event>,
     /// The time of this pass, so that it is read once; nobody keeps it over a callback.
     time: Option<Now>,
     /// Discovery has something to do.

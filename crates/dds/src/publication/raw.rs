@@ -5,7 +5,7 @@ use dcps::assurance::PairAssurance;
 use dcps::qos::DataWriterQos;
 use dcps::status::{AssuranceChanged, DeadlineMissed, IncompatibleQos, LivelinessLost, Matched, StatusMask};
 use dcps::writer::{InstanceOf, WriteOptions};
-use dcps::{Error, InstanceHandle, ReturnCode};
+use dcps::{Error, InstanceHandle};
 use rtps::writer::WriterCounters;
 use wire::discovery::EndpointData;
 use wire::{Duration, Guid, SequenceNumber, Timestamp};
@@ -16,9 +16,10 @@ use super::loan::Loan;
 use super::publisher::Publisher;
 use crate::bytes::Bytes;
 use crate::condition::StatusCondition;
-use crate::entity::{Held, QosKind, deleted, factory_not_enabled};
+use crate::entity::{Held, QosKind, deleted, factory_not_enabled, not_matched};
 use crate::node::write::End;
 use crate::topic::Topic;
+use crate::transport::Transport;
 
 /// A writer of serialized samples. Clones are the same writer.
 #[derive(Clone)]
@@ -243,14 +244,18 @@ impl RawDataWriter {
         let matched = self.get_matched_subscriptions().contains(&handle);
         let guid = Guid::from_bytes(handle.to_bytes());
         let found = matched.then(|| self.entity.node.lock_discovery().endpoint(guid).cloned()).flatten();
-        found.ok_or_else(|| {
-            Error::new(
-                ReturnCode::BadParameter,
-                "get_matched_subscription_data",
-                format!("no matched reader {handle:?}"),
-                "use a handle of get_matched_subscriptions",
-            )
-        })
+        found.ok_or_else(|| not_matched("get_matched_subscription_data", "reader", handle))
+    }
+
+    /// How samples travel to a matched reader now; it changes when shared memory with its process begins or ends.
+    ///
+    /// # Errors
+    /// `NotEnabled`; `BadParameter` if it is not matched.
+    pub fn get_matched_subscription_transport(&self, handle: InstanceHandle) -> Result<Transport, Error> {
+        let operation = "get_matched_subscription_transport";
+        let state = self.entity.cell(operation)?.lock();
+        let path = state.machine.rtps().path_to(Guid::from_bytes(handle.to_bytes()));
+        path.map(Transport::of).ok_or_else(|| not_matched(operation, "reader", handle))
     }
 
     /// What its history holds.

@@ -21,9 +21,10 @@ use super::reader::DataReader;
 use super::sample::SampleType;
 use super::subscriber::Subscriber;
 use crate::condition::{ReadCondition, StatusCondition, WaitSet};
-use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled};
+use crate::entity::{Held, QosKind, StatusSource, deleted, factory_not_enabled, not_matched};
 use crate::node::reader::Cache;
 use crate::topic::Topic;
+use crate::transport::Transport;
 
 /// A reader of serialized samples. Clones are the same reader.
 #[derive(Clone)]
@@ -334,6 +335,17 @@ impl RawDataReader {
             .map_or_else(Vec::new, |cell| cell.lock().rtps.writers().map(InstanceHandle::from).collect())
     }
 
+    /// How samples of a matched writer travel now; it changes when shared memory with its process begins or ends.
+    ///
+    /// # Errors
+    /// `NotEnabled`; `BadParameter` if it is not matched.
+    pub fn get_matched_publication_transport(&self, handle: InstanceHandle) -> Result<Transport, Error> {
+        let operation = "get_matched_publication_transport";
+        let state = self.0.entity.cell(operation)?.lock();
+        let path = state.rtps.path_to(Guid::from_bytes(handle.to_bytes()));
+        path.map(Transport::of).ok_or_else(|| not_matched(operation, "writer", handle))
+    }
+
     /// What a matched writer announced.
     ///
     /// # Errors
@@ -342,14 +354,7 @@ impl RawDataReader {
         let matched = self.get_matched_publications().contains(&handle);
         let guid = Guid::from_bytes(handle.to_bytes());
         let found = matched.then(|| self.0.entity.node.lock_discovery().endpoint(guid).cloned()).flatten();
-        found.ok_or_else(|| {
-            Error::new(
-                ReturnCode::BadParameter,
-                "get_matched_publication_data",
-                format!("no matched writer {handle:?}"),
-                "use a handle of get_matched_publications",
-            )
-        })
+        found.ok_or_else(|| not_matched("get_matched_publication_data", "writer", handle))
     }
 
     /// How many samples did not reach the application for a reason, and the last of them.

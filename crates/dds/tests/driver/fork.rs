@@ -11,19 +11,19 @@ use crate::PATIENCE;
 use crate::namespace::alone;
 
 #[derive(DdsType, Clone, Debug, Default, PartialEq)]
-struct Note {
+pub(crate) struct Note {
     number: u64,
     octets: Vec<u8>,
 }
 
-struct End {
-    participant: DomainParticipant,
+pub(crate) struct End {
+    pub(crate) participant: DomainParticipant,
     writer: DataWriter<Note>,
     reader: DataReader<Note>,
 }
 
 /// Writes one topic and reads another.
-fn end([out, back]: [&str; 2], config: &Config) -> End {
+pub(crate) fn end([out, back]: [&str; 2], config: &Config) -> End {
     let factory = DomainParticipantFactory::get_instance();
     let participant = factory.create_participant_with(0, QosKind::Default, config, None, NO_STATUS).unwrap();
     let [out, back] = [out, back].map(|name| {
@@ -42,7 +42,7 @@ fn end([out, back]: [&str; 2], config: &Config) -> End {
 }
 
 impl End {
-    fn meet(&self) {
+    pub(crate) fn meet(&self) {
         let begun = std::time::Instant::now();
         let count = || {
             let readers = self.writer.get_publication_matched_status().current.count;

@@ -8,6 +8,7 @@ mod finding;
 mod fork;
 mod heap;
 mod leading;
+mod logging;
 mod namespace;
 mod nesting;
 mod network;

@@ -6,7 +6,7 @@ use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
 use dds::serialized::DropReason;
 use dds::{
     Condition, DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant,
-    DomainParticipantFactory, NO_STATUS, QosKind, States, StatusMask, WaitSet,
+    DomainParticipantFactory, NO_STATUS, QosKind, States, StatusMask, Transport, WaitSet,
 };
 
 use crate::{PATIENCE, patiently};
@@ -93,6 +93,18 @@ impl Player {
     pub(crate) fn expect_line(&self, what: &str) {
         let says = || self.participant.report().iter().any(|line| line.contains(what)).then_some(());
         patiently(|| format!("{what:?}: {:#?}", self.participant.report()), says);
+    }
+
+    /// Waits until samples travel so, both ways.
+    pub(crate) fn expect_transport(&self, expected: Transport) {
+        let reader = self.writer.get_matched_subscriptions()[0];
+        let writer = self.reader.get_matched_publications()[0];
+        let found = || {
+            let out = self.writer.get_matched_subscription_transport(reader).unwrap();
+            [out, self.reader.get_matched_publication_transport(writer).unwrap()]
+        };
+        patiently(|| format!("{:?}", found()), || (found() == [expected; 2]).then_some(()));
+        assert!(self.writer.get_matched_subscription_transport(writer).is_err());
     }
 
     pub(crate) fn throw(&self, number: u64, len: usize) {

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use dds::qos::Durability;
-use dds::{DataReader, DataReaderListener, DataWriter};
+use dds::{DataReader, DataReaderListener, DataWriter, Transport};
 
 use crate::namespace::alone;
 use crate::player::{Ball, Player, limit, linked, sharing};
@@ -39,6 +39,8 @@ fn samples_take_the_rings() {
             // Announcements, and what wakes readers of sockets.
             assert!(sent < 100, "{sent} datagrams for 300 samples of {len} octets");
         }
+        one.expect_transport(Transport::SharedMemory);
+        other.expect_transport(Transport::SharedMemory);
         one.writer.wait_for_acknowledgments(limit()).unwrap();
         one.leave();
         // The link ends with the participant.
@@ -56,6 +58,7 @@ fn without_shared_memory_at_both_ends_it_is_udp() {
         other.meet(1);
         one.throw(1, 10);
         other.catch_all(1..2, 10);
+        [&one, &other].into_iter().for_each(|player| player.expect_transport(Transport::Udp));
         assert_eq!((one.reported("shared memory"), other.reported("shared memory")), (0, 0));
         one.leave();
         other.leave();

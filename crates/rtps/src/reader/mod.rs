@@ -239,6 +239,11 @@ impl Reader {
         self.writers.iter().map(|proxy| proxy.guid)
     }
 
+    /// The first path to a matched writer, which answers take; `None` if it is not matched or has none.
+    pub fn path_to(&self, writer: Guid) -> Option<&Path> {
+        self.writers.iter().find(|proxy| proxy.guid == writer)?.path.as_ref()
+    }
+
     /// True if the writer is matched.
     pub fn is_matched(&self, writer: Guid) -> bool {
         self.position(writer).is_ok()

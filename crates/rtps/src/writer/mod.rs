@@ -208,6 +208,11 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().map(|proxy| proxy.guid)
     }
 
+    /// The first path to a matched reader; `None` if it is not matched or has none.
+    pub fn path_to(&self, reader: Guid) -> Option<&Path> {
+        self.readers.iter().find(|proxy| proxy.guid == reader)?.paths.first()
+    }
+
     /// True if a reader of the same process is matched.
     pub fn has_local_readers(&self) -> bool {
         self.readers.iter().any(ReaderProxy::is_local)

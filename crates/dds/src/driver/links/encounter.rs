@@ -179,6 +179,7 @@ impl Encounters<'_> {
                 Ok(None) => return self.links.set_trouble(None),
                 Err(error) => {
                     self.door.close_after_error(now);
+                    tracing::warn!(%error, "shared memory: connections cannot be accepted");
                     self.links.set_trouble(Some(format!("connections cannot be accepted: {error}")));
                     return;
                 }
@@ -392,6 +393,7 @@ impl Encounters<'_> {
         if let Some(known) = self.known.get_mut(&prefix) {
             known.linked = Some(Instant::now());
         }
+        tracing::info!(participant = %prefix, link = number.get(), "shared memory begins");
         (self.tell)(prefix, Some(number));
     }
 
@@ -401,6 +403,7 @@ impl Encounters<'_> {
             link.close();
         }
         self.links.wake();
+        tracing::info!(participant = %prefix, link = number.get(), "shared memory ends: the connection is over");
         (self.tell)(prefix, None);
         self.renew(prefix);
     }

@@ -327,6 +327,9 @@ impl Links {
 
     fn note(&self, prefix: GuidPrefix, why: String) {
         let mut reasons = self.reasons();
+        if reasons.get(&prefix) != Some(&why) {
+            tracing::warn!(participant = %prefix, why, "no shared memory");
+        }
         if reasons.len() < MOST || reasons.contains_key(&prefix) {
             reasons.insert(prefix, why);
         }
