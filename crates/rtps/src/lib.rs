@@ -12,7 +12,6 @@ mod count;
 pub mod discovery;
 pub mod familiar;
 pub mod network;
-pub mod participant;
 pub mod path;
 pub mod ports;
 pub mod reader;

@@ -189,13 +189,6 @@ impl<P: AsRef<[u8]>> Transmit<P> {
         }
     }
 
-    /// Takes a path out; false if it is not there.
-    pub(crate) fn take_path(&mut self, path: &Path) -> bool {
-        let before = self.paths.len();
-        self.paths.retain(|other| other != path);
-        self.paths.len() < before
-    }
-
     /// Lets `write` append to the scratch and makes what it appended the next piece, joined to the last if that is scratch too.
     pub(crate) fn scratch(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.scratch.len();

@@ -30,7 +30,7 @@ fn a15_a_flood_of_participants_evicts_strangers_only() {
             let node = &mut world.nodes[1];
             node.participant.handle_datagram(now, from, &bytes, &mut node.sink).unwrap();
             if number % 64 == 0 {
-                while node.participant.poll_transmit(now, &mut transmit, &mut node.sink) {}
+                while node.participant.poll_transmit(now, &mut transmit) {}
             }
         }
     });
@@ -146,7 +146,7 @@ fn a15_events_that_nobody_takes_stop_the_input_not_the_growth_of_a_queue() {
         found += usize::from(matches!(event, Event::ParticipantFound { .. }));
         let node = &mut world.nodes[0];
         let mut transmit = Transmit::new();
-        while node.participant.poll_transmit(now, &mut transmit, &mut node.sink) {}
+        while node.participant.poll_transmit(now, &mut transmit) {}
     }
     assert_eq!(found, validated);
 }

@@ -45,8 +45,9 @@ struct Network {
     flying: BTreeMap<(u64, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     count: u64,
     delay: u64,
-    /// Of a thousand datagrams of endpoints so many are lost.
+    /// Of a thousand datagrams of endpoints, and if `loses_discovery` of those of discovery, so many are lost.
     lost_per_mille: usize,
+    loses_discovery: bool,
     random: Option<Random>,
     cut: Vec<(usize, usize)>,
     record: Option<Vec<Left>>,
@@ -207,6 +208,7 @@ impl VirtualDomain {
         let mut network = self.world.network();
         network.cut.clear();
         network.lost_per_mille = 0;
+        network.loses_discovery = false;
     }
 
     /// Of a thousand datagrams of endpoints so many are lost from now on.
@@ -214,6 +216,12 @@ impl VirtualDomain {
         let mut network = self.world.network();
         network.lost_per_mille = per_mille;
         network.random = Some(Random::of_case(seed, 0));
+    }
+
+    /// As [`VirtualDomain::lose`], and those of discovery, too.
+    pub fn lose_of_all(&mut self, per_mille: usize, seed: u64) {
+        self.lose(per_mille, seed);
+        self.world.network().loses_discovery = true;
     }
 
     /// Datagrams that leave from now on arrive after this time.
@@ -441,7 +449,8 @@ impl Host for VirtualHost {
             {
                 sent.push((path.destination, octets.len()));
             }
-            if network.lost_per_mille > 0 && channel == Channel::User && network.is_lost() {
+            let may_be_lost = channel == Channel::User || network.loses_discovery;
+            if network.lost_per_mille > 0 && may_be_lost && network.is_lost() {
                 continue;
             }
             network.count += 1;

@@ -14,6 +14,7 @@ mod builtin;
 mod changes;
 mod conditions;
 mod delivery;
+mod domains;
 mod entities;
 mod exchange;
 mod fixture;

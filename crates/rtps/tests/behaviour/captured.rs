@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use crate::domain::{Recorder, at, spec};
+use crate::domain::{BareParticipant, Recorder, at};
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Rejection};
-use rtps::participant::Participant;
 use rtps::transmit::Transmit;
 use rtps::{Interface, Network};
 use wire::discovery::EndpointData;
 use wire::message::Message;
 use wire::qos::{DataRepresentation, EndpointQos};
-use wire::{Duration, GuidPrefix};
+use wire::{Duration, EntityKind, GuidPrefix};
 
 struct Captured {
     from: SocketAddr,
@@ -59,8 +58,7 @@ fn take_part(datagrams: &[Captured], ours: GuidPrefix, topics: &[EndpointData]) 
             multicast: true,
         }],
     };
-    let mut participant: Participant<crate::domain::Payload> =
-        Participant::new(DiscoveryConfig::new(ours, 0, 1), network).unwrap();
+    let mut participant = BareParticipant::new(DiscoveryConfig::new(ours, 0, 1), network).unwrap();
     let mut seen = Seen {
         found: vec![],
         left: vec![],
@@ -73,14 +71,15 @@ fn take_part(datagrams: &[Captured], ours: GuidPrefix, topics: &[EndpointData]) 
     for topic in topics {
         let representation = vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2];
         let qos = EndpointQos { representation, ..topic.qos.clone() };
-        let mut spec = spec(&topic.topic_name, qos);
-        spec.type_name.clone_from(&topic.type_name);
-        participant.create_reader(at(Duration::ZERO), spec, |_, _| {}).unwrap();
+        let (topic_name, type_name) = (&topic.topic_name, &topic.type_name);
+        participant
+            .create(at(Duration::ZERO), EntityKind::ReaderWithKey, topic_name, type_name, qos)
+            .unwrap();
     }
     for (number, datagram) in datagrams.iter().enumerate() {
         let now = at(Duration::from_millis(10 * number as i64));
         participant.handle_datagram(now, datagram.from, &datagram.bytes, &mut sink).unwrap();
-        while participant.poll_transmit(now, &mut transmit, &mut sink) {}
+        while participant.poll_transmit(now, &mut transmit) {}
         while let Some(event) = participant.poll_event() {
             match event {
                 Event::ParticipantFound { participant } => seen.found.push(participant.prefix),

@@ -17,7 +17,6 @@ mod framing;
 mod history;
 mod hold;
 mod liveliness;
-mod participant;
 mod reader;
 mod reliability;
 mod sorted;

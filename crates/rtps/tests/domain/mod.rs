@@ -1,15 +1,15 @@
-//! A few participants on one subnet, on a virtual clock.
+//! Discovery of a few participants on one subnet, on a virtual clock. Participants with readers and writers are played by the tests of `dds`.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this module")]
 #![allow(clippy::unwrap_used, reason = "a panic here is the report of a test")]
+mod bare;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+pub use bare::BareParticipant;
 use rtps::discovery::{DiscoveryConfig, Event, Rejection};
-use rtps::participant::{EndpointSpec, Participant, ParticipantSink};
-use rtps::reader::{Accept, Sample};
 use rtps::transmit::Transmit;
-use rtps::writer::{Body, Change};
 use rtps::{Interface, Network};
 use wire::discovery::{BuiltinEndpointSet, EndpointData, ParticipantData};
 use wire::message::encode::{self, DataHeader};
@@ -29,28 +29,10 @@ pub const DELAY: u64 = 50_000;
 #[derive(Default)]
 pub struct Recorder {
     pub samples: Vec<(EntityId, Guid, SequenceNumber, Vec<u8>)>,
-    pub lost: u64,
-    /// Refuses when this many have been delivered.
-    pub room: Option<usize>,
-}
-
-impl ParticipantSink for Recorder {
-    fn deliver(&mut self, reader: EntityId, sample: &mut Sample<'_>) -> Accept {
-        if self.room.is_some_and(|room| self.samples.len() >= room) {
-            return Accept::Full;
-        }
-        let bytes = sample.payload.bytes().to_vec();
-        self.samples.push((reader, sample.writer, sample.sequence_number, bytes));
-        Accept::Taken
-    }
-
-    fn lost(&mut self, _reader: EntityId, _writer: Guid, _first: SequenceNumber, count: u64) {
-        self.lost += count;
-    }
 }
 
 pub struct Node {
-    pub participant: Participant<Payload>,
+    pub participant: BareParticipant,
     pub address: IpAddr,
     pub sink: Recorder,
     pub events: Vec<Event>,
@@ -122,10 +104,6 @@ pub fn config(host: u8) -> DiscoveryConfig {
     }
 }
 
-pub fn spec(topic: &str, qos: EndpointQos) -> EndpointSpec {
-    EndpointSpec { topic_name: topic.into(), type_name: "Text".into(), keyed: true, qos }
-}
-
 pub fn reliable_reader() -> EndpointQos {
     EndpointQos { reliability: wire::qos::Reliability::RELIABLE, ..EndpointQos::reader() }
 }
@@ -143,7 +121,7 @@ impl World {
     pub fn add(&mut self, config: DiscoveryConfig) -> usize {
         let host = config.prefix.0[2];
         self.nodes.push(Node {
-            participant: Participant::new(config, network(host)).unwrap(),
+            participant: BareParticipant::new(config, network(host)).unwrap(),
             address: address(host),
             sink: Recorder::default(),
             events: Vec::new(),
@@ -155,22 +133,20 @@ impl World {
     }
 
     pub fn writer(&mut self, node: usize, topic: &str, qos: EndpointQos) -> EntityId {
-        let now = self.now;
-        self.nodes[node].participant.create_writer(now, spec(topic, qos), |_, _| {}).unwrap()
+        let (now, kind) = (self.now, EntityKind::WriterWithKey);
+        self.nodes[node].participant.create(now, kind, topic, "Text", qos).unwrap()
     }
 
     pub fn reader(&mut self, node: usize, topic: &str, qos: EndpointQos) -> EntityId {
-        let now = self.now;
-        self.nodes[node].participant.create_reader(now, spec(topic, qos), |_, _| {}).unwrap()
+        let (now, kind) = (self.now, EntityKind::ReaderWithKey);
+        self.nodes[node].participant.create(now, kind, topic, "Text", qos).unwrap()
     }
 
     pub fn write(&mut self, node: usize, writer: EntityId, text: &str) -> SequenceNumber {
         let mut bytes = vec![0, 1, 0, 0];
         bytes.extend_from_slice(text.as_bytes());
-        let change =
-            Change { kind: PayloadKind::Data, inline_qos: None, source_timestamp: Some(self.now.wall) };
-        let now = self.now;
-        self.nodes[node].participant.write(now, writer, &change, Body::Copy(&bytes)).unwrap()
+        let (now, node) = (self.now, &mut self.nodes[node]);
+        node.participant.write(now, writer, &bytes, &mut node.sink)
     }
 
     /// The texts that a reader delivered.
@@ -261,28 +237,37 @@ impl World {
         for index in 0..self.nodes.len() {
             loop {
                 let node = &mut self.nodes[index];
-                if !node.up || !node.participant.poll_transmit(now, &mut self.transmit, &mut node.sink) {
+                if !node.up || !node.participant.poll_transmit(now, &mut self.transmit) {
                     break;
                 }
-                let from = SocketAddr::new(node.address, 7410);
                 let mut bytes = Vec::new();
                 self.transmit.copy_to(&mut bytes);
-                for path in self.transmit.paths() {
+                for path in self.transmit.paths().to_vec() {
                     assert!(bytes.len() <= path.max_datagram as usize, "{} octets: {path:?}", bytes.len());
-                    let datagram = Datagram { from, to: path.destination, bytes: bytes.clone() };
-                    self.sent.push((now.monotonic, datagram.clone()));
-                    self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    if self.nodes[index].mute || (self.random >> 33) % 100 < self.loss {
-                        continue;
-                    }
-                    self.order += 1;
-                    self.flight.insert((now.monotonic.as_nanos() + DELAY, self.order), datagram);
+                    self.leave(index, path.destination, bytes.clone());
                 }
+            }
+            while self.nodes[index].up
+                && let Some((to, bytes)) = self.nodes[index].participant.poll_data()
+            {
+                self.leave(index, to, bytes);
             }
             let node = &mut self.nodes[index];
             while let Some(event) = node.participant.poll_event() {
                 node.events.push(event);
             }
+        }
+    }
+
+    /// A datagram leaves a node, and may get lost.
+    fn leave(&mut self, node: usize, to: SocketAddr, bytes: Vec<u8>) {
+        let datagram = Datagram { from: SocketAddr::new(self.nodes[node].address, 7410), to, bytes };
+        let now = self.now.monotonic;
+        self.sent.push((now, datagram.clone()));
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        if !self.nodes[node].mute && (self.random >> 33) % 100 >= self.loss {
+            self.order += 1;
+            self.flight.insert((now.as_nanos() + DELAY, self.order), datagram);
         }
     }
 
