@@ -24,6 +24,7 @@ pub mod network;
 mod numbers;
 mod operation;
 pub mod orders;
+pub mod others;
 mod release;
 pub mod report;
 mod requests;

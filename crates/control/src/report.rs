@@ -5,6 +5,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::others::OtherManager;
+
 /// The manager's view.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Report {
@@ -22,6 +24,8 @@ pub struct Report {
     pub reserved: ReservedStatus,
     /// Changes under way.
     pub operations: usize,
+    /// Other managers in the domain.
+    pub managers: Vec<OtherManager>,
 }
 
 /// The reserved class: what each host may send above all levels.

@@ -20,6 +20,7 @@ use crate::entries;
 use crate::learning::Addresses;
 use crate::network::{Network, NetworkError};
 use crate::operation::Operation;
+use crate::others::OtherManager;
 use crate::reserved::Reserved;
 use crate::state::{Asked, Granted, Phase, Site, SwitchState, Timer, Turn, Work};
 
@@ -66,6 +67,8 @@ pub struct ResourceManager {
     /// What has to be stored and could not be, by the number of the grant.
     pub(crate) unstored: BTreeMap<u64, StoreChange>,
     pub(crate) refused_switches: BTreeMap<u64, String>,
+    /// Others in the domain.
+    pub(crate) managers: Vec<OtherManager>,
     pub(crate) next_operation: u64,
     pub(crate) next_token: u64,
     pub(crate) next_grant: u64,
@@ -122,6 +125,7 @@ impl ResourceManager {
             actions: VecDeque::new(),
             unstored: BTreeMap::new(),
             refused_switches: BTreeMap::new(),
+            managers: Vec::new(),
             next_operation: 0,
             next_token: 0,
             next_grant: 1,
@@ -213,6 +217,11 @@ impl ResourceManager {
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.measured = Some(*measured);
         }
+    }
+
+    /// Which other managers are in the domain now: for the report.
+    pub fn managers_seen(&mut self, managers: Vec<OtherManager>) {
+        self.managers = managers;
     }
 
     /// The answer to [`Action::Install`] or [`Action::Gate`].

@@ -26,6 +26,7 @@ impl ResourceManager {
             hosts: self.hosts(),
             reserved: self.reserved_status(),
             operations: self.operations.len(),
+            managers: self.managers.clone(),
         }
     }
 

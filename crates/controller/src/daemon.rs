@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use control::ResourceManager;
 use control::action::{Action, Done, GateChange, Pair, StoreChange, Token};
+use control::config::Config;
 use control::grant::Grant;
+use control::network::Network;
 use control::orders::{GateOrder, Next};
 use control::session::{News, Session};
 use dds::DomainParticipant;
@@ -15,13 +17,14 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
 use wire::admission::{Report, Verdict};
 
+use crate::Error;
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
+use crate::presence::Presence;
 use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
-use crate::{Error, Settings};
 
 /// Most connections that may be switches.
 const CONNECTIONS: usize = 1_024;
@@ -39,7 +42,7 @@ struct Daemon<'d> {
     start: Instant,
     participant: &'d DomainParticipant,
     topics: Topics,
-    store: Box<dyn Store>,
+    store: &'d mut (dyn Store + 'static),
     connections: BTreeMap<ConnectionId, Connection>,
     /// By datapath id of the switch.
     agents: BTreeMap<u64, Agent>,
@@ -62,24 +65,47 @@ struct Daemon<'d> {
     log: &'d mut dyn FnMut(&str),
 }
 
-/// Runs a manager until `stop` says so; `log` is told what an operator should know, a line each.
+/// What a manager works with.
+pub(crate) struct Managed<'d> {
+    pub(crate) network: Network,
+    pub(crate) config: Config,
+    pub(crate) agents: BTreeMap<u64, SocketAddr>,
+    /// That switches connect to; they do not block.
+    pub(crate) sockets: Vec<std::net::TcpListener>,
+    pub(crate) store: &'d mut (dyn Store + 'static),
+}
+
+/// Why a manager does not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    /// It was to stop.
+    Stopped,
+    /// Another one goes before it.
+    StandsBack,
+}
+
+/// Runs a manager until `stop` says so, or another one goes before it; `log` is told what an operator should know, a line each.
 pub(crate) async fn run(
-    settings: Settings,
+    mut managed: Managed<'_>,
     participant: &DomainParticipant,
+    presence: &mut Presence<'_>,
     stop: &dyn Fn() -> bool,
     log: &mut dyn FnMut(&str),
-) -> Result<(), Error> {
+) -> Result<Ended, Error> {
     let (accepted, mut arrivals) = channel(1);
-    for address in &settings.listen {
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|error| Error::Listen(*address, error.to_string()))?;
+    let Managed { sockets, .. } = &mut managed;
+    for socket in std::mem::take(sockets) {
+        let listener = TcpListener::from_std(socket);
+        let listener = listener
+            .map_err(|error| Error::System(format!("a socket for switches cannot be used: {error}")))?;
         tokio::spawn(accept(listener, accepted.clone()));
     }
     let (told, mut heard) = channel(WAITING);
     let (told_by_agents, mut heard_of_gates) = channel(WAITING);
     let waker = Arc::new(Notify::new());
-    let mut daemon = Daemon::new(settings, participant, &waker, told, &told_by_agents, log)?;
+    let mut daemon = Daemon::new(managed, participant, &waker, told, &told_by_agents, log)?;
     let mut look_for_stop = tokio::time::interval(LOOK_FOR_STOP);
+    let mut look_around = tokio::time::interval(REPORT);
     loop {
         daemon.settle()?;
         let until = tokio::time::Instant::from_std(daemon.start + daemon.next_timeout());
@@ -89,7 +115,8 @@ pub(crate) async fn run(
             Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
             () = waker.notified() => daemon.arrived()?,
             () = tokio::time::sleep_until(until) => daemon.timeout(),
-            _ = look_for_stop.tick() => if stop() { return Ok(()) },
+            _ = look_for_stop.tick() => if stop() { return Ok(Ended::Stopped) },
+            _ = look_around.tick() => if !daemon.goes_on(presence) { return Ok(Ended::StandsBack) },
         }
     }
 }
@@ -110,14 +137,14 @@ async fn accept(listener: TcpListener, accepted: Sender<(TcpStream, SocketAddr)>
 
 impl<'d> Daemon<'d> {
     fn new(
-        settings: Settings,
+        managed: Managed<'d>,
         participant: &'d DomainParticipant,
         waker: &Arc<Notify>,
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
         log: &'d mut dyn FnMut(&str),
     ) -> Result<Self, Error> {
-        let Settings { network, config, agents, mut store, .. } = settings;
+        let Managed { network, config, agents, store, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let mut manager = ResourceManager::new(config, network, epoch)?;
@@ -185,6 +212,16 @@ impl<'d> Daemon<'d> {
             }
             self.report();
         }
+    }
+
+    /// Looks for other managers; false if one of them goes before this one.
+    fn goes_on(&mut self, presence: &mut Presence<'_>) -> bool {
+        let first = presence.look(self.log);
+        self.manager.managers_seen(presence.others());
+        if let Some(first) = &first {
+            (self.log)(&format!("stands back: {first} manages this network, too, and began earlier"));
+        }
+        first.is_none()
     }
 
     fn report(&mut self) {

@@ -12,13 +12,14 @@ mod daemon;
 mod elsewhere;
 mod facts;
 mod gates;
+mod presence;
 pub mod store;
 mod topics;
 mod topology;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use control::config::Config;
 use control::network::{Network, NetworkError};
@@ -26,6 +27,8 @@ use dds::DomainParticipant;
 
 pub use topology::network;
 
+use daemon::{Ended, Managed};
+use presence::Presence;
 use store::{Store, StoreError};
 
 /// What a manager manages, and how.
@@ -97,7 +100,8 @@ impl std::error::Error for Error {}
 
 /// Runs a manager until `stop` says so, which is asked ten times a second. `log` is told what an operator should know.
 ///
-/// What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
+/// While another manager of the network is there that goes before it ([`control::others`]) it stands by: it touches no switch and answers
+/// nobody, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
 /// run out.
 ///
 /// # Errors
@@ -108,10 +112,45 @@ pub fn run(
     stop: &dyn Fn() -> bool,
     log: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(|error| Error::System(format!("no event loop: {error}")))?;
-    runtime.block_on(daemon::run(settings, participant, stop, log))
+    let Settings { network, config, listen, agents, mut store } = settings;
+    let mut presence = Presence::new(participant, &network);
+    loop {
+        // Switches that are there already need not try again.
+        let mut sockets = bind(&listen)?;
+        if !presence.wait_for_turn(stop, log, &mut || sockets.clear())? {
+            return Ok(());
+        }
+        if sockets.is_empty() {
+            sockets = bind(&listen)?;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| Error::System(format!("no event loop: {error}")))?;
+        let managed = Managed {
+            network: network.clone(),
+            config: config.clone(),
+            agents: agents.clone(),
+            sockets,
+            store: &mut *store,
+        };
+        match runtime.block_on(daemon::run(managed, participant, &mut presence, stop, log))? {
+            Ended::Stopped => return Ok(()),
+            // Its connections end with the event loop. Without its verdicts participants ask the other manager.
+            Ended::StandsBack => participant.delete_contained_entities()?,
+        }
+    }
+}
+
+/// The sockets that switches connect to.
+fn bind(listen: &[SocketAddr]) -> Result<Vec<TcpListener>, Error> {
+    let bound = listen.iter().map(|address| {
+        let socket = TcpListener::bind(address).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        socket.map_err(|error| Error::Listen(*address, error.to_string()))
+    });
+    bound.collect()
 }

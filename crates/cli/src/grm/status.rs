@@ -113,6 +113,21 @@ fn text(view: &Value) -> Vec<String> {
         let addresses = if addresses.is_empty() { "not seen yet".to_owned() } else { addresses.join(", ") };
         lines.push(format!("  {} at {}: {addresses}", words(host, "name"), words(host, "switch")));
     }
+    let managers = list(view, "managers");
+    if !managers.is_empty() {
+        lines.push(String::new());
+        lines.push("Other managers".to_owned());
+    }
+    for other in managers {
+        let (who, name, place) = (words(other, "participant"), words(other, "name"), words(other, "address"));
+        let what = match words(other, "role") {
+            "unknown" => {
+                "does not show that it knows the file of this network; stop it if it is none of yours"
+            }
+            role => role,
+        };
+        lines.push(format!("  participant {who} \"{name}\" at {place}: {what}"));
+    }
     lines
 }
 

@@ -93,10 +93,21 @@ impl Ward {
     }
 
     pub(crate) fn start_manager(&mut self) {
-        let mut command = self.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
+        let mut command = self.manager_command("manager", "grants");
+        self.manager = Some(command.arg("--lab").stdout(Stdio::null()).spawn().unwrap());
+    }
+
+    /// A manager on a host, with a store of this name.
+    pub(crate) fn manager_command(&self, host: &str, store: &str) -> Command {
+        let mut command = self.lab.command(host, env!("CARGO_BIN_EXE_punctual")).unwrap();
         command.arg("grm").arg(self.folder.0.join("ward.toml"));
-        command.args(["--lab", "--interface", "eth0", "--store"]).arg(self.folder.0.join("grants"));
-        self.manager = Some(command.stdout(Stdio::null()).spawn().unwrap());
+        command.args(["--interface", "eth0", "--store"]).arg(self.folder.0.join(store));
+        command
+    }
+
+    /// Deletes the store of a manager that does not run.
+    pub(crate) fn forget_store(&self) {
+        std::fs::remove_file(self.folder.0.join("grants")).unwrap();
     }
 
     pub(crate) fn kill_manager(&mut self) {

@@ -1,0 +1,169 @@
+//! Managers beside each other: what each says of itself, and which of them manages a network that several could.
+//!
+//! A manager that manages goes before one that does not; of two that are alike the one that began earlier, and of two that began at the
+//! same time the one whose participant has the smaller prefix. The others stand by: they touch no switch and answer nobody. All see the
+//! same, so all decide alike, and what has begun goes on: whoever comes later never takes over from a manager that is there.
+//!
+//! Nothing of it is secret, but a claim is bound to its participant and to the network file: without the file nobody makes a manager
+//! stand by, only by spying on its memory or disk.
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::Serialize;
+use wire::GuidPrefix;
+use wire::md5::md5;
+
+use crate::network::Network;
+
+const MAGIC: [u8; 4] = *b"PNGM";
+const VERSION: u8 = 1;
+/// Bytes of a claim.
+const LEN: usize = 30;
+
+/// What a manager says of itself, in USER_DATA of its participant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// It manages its network; else it stands by.
+    pub manages: bool,
+    /// When it began to do what it does, in milliseconds since 1970.
+    pub began: u64,
+    /// See [`proof`].
+    pub proof: [u8; 16],
+}
+
+/// Another manager, as an operator should see it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct OtherManager {
+    /// GUID prefix of its participant, as hexadecimal digits.
+    pub participant: String,
+    /// The name of its participant, if it has one.
+    pub name: String,
+    /// Where it is.
+    pub address: String,
+    /// What it does: `manages`, `stands by`, or `unknown` if it has not said so in a way that shows that it knows the network file.
+    pub role: &'static str,
+}
+
+impl Claim {
+    /// As USER_DATA.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(LEN);
+        bytes.extend(MAGIC);
+        bytes.extend([VERSION, u8::from(self.manages)]);
+        bytes.extend(self.began.to_le_bytes());
+        bytes.extend(self.proof);
+        bytes
+    }
+
+    /// What USER_DATA says; `None` if that is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LEN] = bytes.try_into().ok()?;
+        let (magic, rest) = bytes.split_first_chunk::<4>()?;
+        let ([version, manages], rest) = rest.split_first_chunk::<2>()?;
+        let (began, proof) = rest.split_first_chunk::<8>()?;
+        let is_known = *magic == MAGIC && *version == VERSION && *manages < 2;
+        is_known.then_some(Self {
+            manages: *manages == 1,
+            began: u64::from_le_bytes(*began),
+            proof: proof.try_into().ok()?,
+        })
+    }
+
+    /// Whether the manager with this claim goes before the other.
+    pub fn goes_before(&self, own: GuidPrefix, other: &Self, of: GuidPrefix) -> bool {
+        let rank = |claim: &Self, prefix: GuidPrefix| (!claim.manages, claim.began, prefix);
+        rank(self, own) < rank(other, of)
+    }
+}
+
+/// What only a participant that has the file of a network can say: a digest of the network's hosts, switches and links, and of the
+/// participant itself, so that what one has said means nothing if another one repeats it.
+pub fn proof(network: &Network, participant: GuidPrefix) -> [u8; 16] {
+    let mut bytes = Vec::new();
+    let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX).to_le_bytes();
+    let name = |name: &str, bytes: &mut Vec<u8>| {
+        bytes.extend(number(name.len()));
+        bytes.extend(name.as_bytes());
+    };
+    bytes.extend(number(network.hosts.len()));
+    for host in &network.hosts {
+        name(&host.name, &mut bytes);
+        bytes.extend(number(host.addresses.len()));
+        bytes.extend(host.addresses.iter().flatten());
+    }
+    bytes.extend(number(network.switches.len()));
+    for switch in &network.switches {
+        name(&switch.name, &mut bytes);
+        bytes.extend(switch.datapath.to_le_bytes());
+    }
+    for link in &network.links {
+        bytes.extend(number(link.from));
+        bytes.extend(number(link.to));
+        bytes.extend(link.number.to_le_bytes());
+    }
+    bytes.extend(participant.0);
+    md5(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Host;
+    use alloc::vec;
+    use latency::split::Split;
+
+    const A: GuidPrefix = GuidPrefix([1; 12]);
+    const B: GuidPrefix = GuidPrefix([2; 12]);
+
+    fn claim(manages: bool, began: u64) -> Claim {
+        Claim { manages, began, proof: [7; 16] }
+    }
+
+    #[test]
+    fn one_of_two_goes_before_the_other_and_both_see_that() {
+        let all = [claim(true, 1), claim(true, 2), claim(false, 1), claim(false, 2)];
+        for one in all {
+            for other in all {
+                let (first, second) = (one.goes_before(A, &other, B), other.goes_before(B, &one, A));
+                assert!(first != second, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_comes_later_does_not_take_over_whatever_its_clock_says() {
+        assert!(claim(true, 1_000).goes_before(B, &claim(false, 0), A));
+        assert!(
+            claim(true, 1_000).goes_before(B, &claim(true, 1_001), A),
+            "after a split network is whole again"
+        );
+        assert!(claim(false, 5).goes_before(A, &claim(false, 5), B));
+    }
+
+    #[test]
+    fn a_claim_is_read_as_it_was_written_and_nothing_else_is_one() {
+        let written = claim(true, 1_795_470_978_274);
+        let bytes = written.to_bytes();
+        assert_eq!(Claim::from_bytes(&bytes), Some(written));
+        for length in 0..bytes.len() {
+            assert_eq!(Claim::from_bytes(&bytes[..length]), None);
+        }
+        for place in 0..6 {
+            let mut other = bytes.clone();
+            other[place] ^= 0x40;
+            assert_eq!(Claim::from_bytes(&other), None, "byte {place}");
+        }
+        assert_eq!(Claim::from_bytes(&[&bytes[..], &[0]].concat()), None);
+    }
+
+    #[test]
+    fn a_proof_is_of_one_network_and_one_participant() {
+        let host = |name: &str| Host { name: name.into(), addresses: vec![[10, 0, 0, 1]] };
+        let network = |hosts| Network { hosts, switches: vec![], links: vec![], split: Split::Load };
+        let one = network(vec![host("ab"), host("c")]);
+        let shifted = network(vec![host("a"), host("bc")]);
+        assert_eq!(proof(&one, A), proof(&one.clone(), A));
+        assert_ne!(proof(&one, A), proof(&one, B));
+        assert_ne!(proof(&one, A), proof(&shifted, A));
+    }
+}

@@ -1,0 +1,137 @@
+//! Other managers in the domain: who they are, and whether this one has to stand by for one of them.
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use control::network::Network;
+use control::others::{Claim, OtherManager, proof};
+use dds::{DomainParticipant, Error, QosKind};
+use wire::admission::VERDICT_TOPIC;
+use wire::{GuidPrefix, Locator};
+
+/// How long it listens before it manages: the answers to its first announcement are there by then.
+const LISTEN: Duration = Duration::from_millis(500);
+/// How often it looks while it waits.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What this manager says of itself, and what it has seen of others.
+pub(crate) struct Presence<'p> {
+    participant: &'p DomainParticipant,
+    network: Network,
+    claim: Claim,
+    seen: BTreeMap<GuidPrefix, OtherManager>,
+}
+
+impl<'p> Presence<'p> {
+    /// A manager of a network, which says nothing yet.
+    pub(crate) fn new(participant: &'p DomainParticipant, network: &Network) -> Self {
+        let claim = Claim { manages: false, began: now(), proof: proof(network, participant.prefix()) };
+        Self { participant, network: network.clone(), claim, seen: BTreeMap::new() }
+    }
+
+    /// Waits until no other manager of the network goes before this one, and says that it manages then; false if it was to stop. `stands_by`
+    /// is called when it has to wait for another one.
+    ///
+    /// # Errors
+    /// What announcing says.
+    pub(crate) fn wait_for_turn(
+        &mut self,
+        stop: &dyn Fn() -> bool,
+        log: &mut dyn FnMut(&str),
+        stands_by: &mut dyn FnMut(),
+    ) -> Result<bool, Error> {
+        self.say(Claim { manages: false, began: now(), ..self.claim })?;
+        let start = Instant::now();
+        let mut told = None;
+        loop {
+            if stop() {
+                return Ok(false);
+            }
+            let first = self.look(log);
+            if first.is_none() && start.elapsed() >= LISTEN {
+                break;
+            }
+            if let Some(first) = first.filter(|first| told.as_ref() != Some(first)) {
+                stands_by();
+                log(&format!("stands by for {first}, and takes over when that one is gone"));
+                told = Some(first);
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.say(Claim { manages: true, began: now(), ..self.claim })?;
+        Ok(true)
+    }
+
+    /// Looks who is there, and logs who has come or gone; gives the manager that goes before this one, in words.
+    pub(crate) fn look(&mut self, log: &mut dyn FnMut(&str)) -> Option<String> {
+        let endpoints = self.participant.get_discovered_endpoints();
+        let speaks = |prefix| {
+            let is = |topic: &str, id: wire::EntityId| topic == VERDICT_TOPIC && id.is_writer();
+            endpoints
+                .iter()
+                .any(|data| data.guid.prefix == prefix && is(&data.topic_name, data.guid.entity_id))
+        };
+        let mut found = BTreeMap::new();
+        let mut first: Option<(Claim, GuidPrefix)> = None;
+        for other in self.participant.get_discovered_participants() {
+            let prefix = other.data.prefix;
+            let claim = Claim::from_bytes(&other.data.user_data);
+            if claim.is_none() && !speaks(prefix) {
+                continue;
+            }
+            let claim = claim.filter(|claim| claim.proof == proof(&self.network, prefix));
+            let addresses = other.data.default_unicast.iter().filter_map(Locator::socket_addr);
+            let address = addresses.map(|address| address.ip().to_string()).next();
+            let seen = OtherManager {
+                participant: prefix.to_string(),
+                name: other.data.entity_name.clone().unwrap_or_default(),
+                address: address.unwrap_or_else(|| "an unknown address".to_owned()),
+                role: claim.map_or("unknown", |claim| if claim.manages { "manages" } else { "stands by" }),
+            };
+            found.insert(prefix, seen);
+            if let Some(claim) = claim
+                && claim.goes_before(prefix, &self.claim, self.participant.prefix())
+                && first.is_none_or(|(before, of)| claim.goes_before(prefix, &before, of))
+            {
+                first = Some((claim, prefix));
+            }
+        }
+        for (prefix, other) in found.iter().filter(|(prefix, other)| self.seen.get(prefix) != Some(other)) {
+            let what = match other.role {
+                "manages" => "it manages this network",
+                "stands by" => "it stands by",
+                _ => {
+                    "it does not show that it knows the file of this network: stop it if it is none of yours"
+                }
+            };
+            log(&format!("another resource manager, {}: {what}", named(*prefix, other)));
+        }
+        for (prefix, other) in self.seen.iter().filter(|(prefix, _)| !found.contains_key(prefix)) {
+            log(&format!("the other resource manager, {}, is gone", named(*prefix, other)));
+        }
+        self.seen = found;
+        let (_, prefix) = first?;
+        self.seen.get(&prefix).map(|other| named(prefix, other))
+    }
+
+    /// The others, as they were seen last.
+    pub(crate) fn others(&self) -> Vec<OtherManager> {
+        self.seen.values().cloned().collect()
+    }
+
+    fn say(&mut self, claim: Claim) -> Result<(), Error> {
+        self.claim = claim;
+        let mut qos = self.participant.get_qos();
+        qos.user_data = claim.to_bytes();
+        self.participant.set_qos(QosKind::Specific(qos))
+    }
+}
+
+fn named(prefix: GuidPrefix, other: &OtherManager) -> String {
+    format!("participant {prefix} \"{}\" at {}", other.name, other.address)
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
