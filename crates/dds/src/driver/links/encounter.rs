@@ -16,9 +16,7 @@ use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, ready};
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
 
-use super::door::Door;
-use super::link::Link;
-use super::{Links, MOST, identity};
+use super::{Links, MOST, door::Door, identity, link::Link};
 
 /// What the thread that meets others is asked for.
 #[derive(Debug)]
