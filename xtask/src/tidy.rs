@@ -46,6 +46,7 @@ pub(crate) fn check(tree: &Tree) -> Outcome {
         if path.ends_with(".rs") {
             size(path, text, &mut outcome);
             rust(path, text, &mut outcome.problems);
+            includes(path, text, &mut outcome.problems);
         }
     }
     outcome
@@ -154,6 +155,28 @@ fn rust(path: &str, text: &str, problems: &mut Vec<Problem>) {
     }
 }
 
+/// `#[path]` stays in its crate: what crates share is a crate, and an arrow of the table.
+fn includes(path: &str, text: &str, problems: &mut Vec<Problem>) {
+    let mut folders: Vec<&str> = path.split('/').collect();
+    folders.pop();
+    for (index, line) in text.lines().enumerate() {
+        let Some((included, _)) =
+            line.trim_start().strip_prefix("#[path = \"").and_then(|rest| rest.split_once('"'))
+        else {
+            continue;
+        };
+        // Two of them are those of the crate.
+        let up = included.split('/').take_while(|part| *part == "..").count();
+        if folders.len() < up + 2 {
+            problems.push(Problem::new(
+                format!("{path}:{}", index + 1),
+                format!("`{included}` is outside of the crate"),
+                "put what tests of several crates need into crates/testkit",
+            ));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +232,17 @@ mod tests {
     fn paths_of_one_machine_are_caught() {
         check(&append(concat!("// see /ho", "me/me/notes"))).assert_one(&["lib.rs:6", "one machine"]);
         assert_eq!(check(&append(concat!("// see ours/ho", "me/notes"))).problems, []);
+    }
+
+    #[test]
+    fn files_of_other_crates_are_not_included() {
+        let tree = |included: &str| {
+            let text = format!("//! T.\n#[path = \"{included}\"]\nmod other;\n");
+            sample::with("crates/bytes/tests/parts/t.rs", |_| text)
+        };
+        assert_eq!(check(&tree("../other/mod.rs")).problems, []);
+        assert_eq!(check(&tree("../../src/other.rs")).problems, []);
+        check(&tree("../../../brain/tests/other.rs")).assert_one(&["t.rs:2", "outside of the crate"]);
     }
 
     #[test]

@@ -1,12 +1,9 @@
 //! Wrong use of the command gets an answer that says what is wrong and what to do, and the exit code that says whose fault it is.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../dds/tests/driver/namespace.rs"]
-mod namespace;
-
 use std::process::{Child, Command, Stdio};
 
-use namespace::{alone, bare};
+use testkit::namespace::{alone, bare};
 
 /// Exit code and everything that was said.
 fn run(arguments: &[&str]) -> (Option<i32>, String) {

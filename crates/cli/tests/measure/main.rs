@@ -2,16 +2,12 @@
 //! judged here, only that it was counted right.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../../dds/tests/driver/namespace.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
-mod namespace;
-
 use std::process::{Child, Command, Output, Stdio};
 
-use namespace::{alone, bare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::namespace::{alone, bare};
 
 fn punctual(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));

@@ -9,9 +9,9 @@ mod desk {
 }
 mod live;
 mod mismatch;
-#[path = "../../../dds/tests/driver/namespace.rs"]
-mod namespace;
 mod partners;
 mod people;
 mod samples;
 mod stage;
+
+use testkit::namespace;

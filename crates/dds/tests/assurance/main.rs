@@ -9,8 +9,6 @@ mod cable;
 mod desk {
     pub(crate) use testkit::virtual_domain::{Left, VirtualDomain as Desk};
 }
-#[path = "../driver/namespace.rs"]
-mod namespace;
 
 mod fixture;
 mod flow;
@@ -18,6 +16,8 @@ mod lies;
 mod live;
 mod managers;
 mod states;
+
+use testkit::namespace;
 
 /// Longer than anything on real sockets takes on a busy machine; only a failing test waits so long.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);

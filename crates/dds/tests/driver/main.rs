@@ -9,7 +9,6 @@ mod fork;
 mod heap;
 mod leading;
 mod logging;
-mod namespace;
 mod nesting;
 mod network;
 mod node;
@@ -21,6 +20,8 @@ mod strace;
 mod traffic;
 
 use std::time::Duration;
+
+use testkit::namespace;
 
 /// Longer than anything here takes on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,8 +4,6 @@
 mod end;
 mod kills;
 mod loans;
-#[path = "../driver/namespace.rs"]
-mod namespace;
 mod player;
 #[path = "../driver/process.rs"]
 mod process;
@@ -15,6 +13,8 @@ mod scene;
 mod strangers;
 
 use std::time::{Duration, Instant};
+
+use testkit::namespace;
 
 /// Longer than anything here takes on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,9 +2,6 @@
 //! is. For as long as the tier says, over UDP and through shared memory, each test in a network namespace of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../driver/namespace.rs"]
-mod namespace;
-
 use std::time::{Duration, Instant};
 
 use dds::config::Config;
@@ -13,7 +10,7 @@ use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind,
     ReturnCode, States,
 };
-use namespace::alone;
+use testkit::namespace::alone;
 
 /// Longer than anything here takes on a busy machine; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,7 +3,6 @@
 
 mod cases;
 mod endings;
-#[path = "../../../dds/tests/driver/namespace.rs"]
-#[allow(dead_code, reason = "a part of it is used here")]
-mod namespace;
 mod program;
+
+use testkit::namespace;

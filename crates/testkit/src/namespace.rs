@@ -6,7 +6,10 @@ use nix::sched::{CloneFlags, unshare};
 
 /// Runs a test in a new network namespace. Without the right to make one the test is passed over, but not in continuous
 /// integration, where it must run.
-pub(crate) fn alone(test: impl FnOnce() + Send) {
+///
+/// # Panics
+/// The test does, or no namespace can be made in continuous integration.
+pub fn alone(test: impl FnOnce() + Send) {
     bare(|| {
         ip("link set lo up");
         ip("link set lo multicast on");
@@ -15,8 +18,11 @@ pub(crate) fn alone(test: impl FnOnce() + Send) {
     });
 }
 
-/// The same, with nothing switched on.
-pub(crate) fn bare(test: impl FnOnce() + Send) {
+/// As [`alone`], with nothing switched on.
+///
+/// # Panics
+/// As [`alone`].
+pub fn bare(test: impl FnOnce() + Send) {
     let ended = thread::scope(|scope| {
         scope
             .spawn(|| {
@@ -34,12 +40,19 @@ pub(crate) fn bare(test: impl FnOnce() + Send) {
     }
 }
 
-/// The command `ip` with these arguments, in the calling thread's namespace.
-pub(crate) fn ip(arguments: &str) {
+/// Runs the command `ip` with these arguments, divided by blanks, in the calling thread's namespace.
+///
+/// # Panics
+/// It fails.
+pub fn ip(arguments: &str) {
     run("ip", arguments);
 }
 
-pub(crate) fn run(program: &str, arguments: &str) {
+/// Runs a program with these arguments, divided by blanks, in the calling thread's namespace.
+///
+/// # Panics
+/// It fails.
+pub fn run(program: &str, arguments: &str) {
     let output = Command::new(program).args(arguments.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments}: {said}");
