@@ -1,0 +1,74 @@
+//! The terms of the command line.
+use std::error::Error;
+
+use dds::Duration;
+use dds::config::{Config, Interfaces, Peer};
+use dds::qos::{EndpointQos, History, OfferedAssurance, Reliability, RequestedAssurance, WhenRefused};
+
+/// Most bytes of a sample that has a contract.
+const MOST_ASSURED: u32 = 1_200;
+
+/// How the endpoint and its participant are to be.
+pub(crate) struct Terms {
+    /// Of the participant.
+    pub(crate) config: Config,
+    /// Most bytes in the cache of the endpoint; `None` for the default.
+    pub(crate) bytes: Option<usize>,
+    /// What a writer promises.
+    pub(crate) offered: Option<OfferedAssurance>,
+    /// What a reader asks for; it takes nothing without.
+    pub(crate) requested: Option<RequestedAssurance>,
+    reliability: Reliability,
+    history: History,
+}
+
+impl Terms {
+    /// Reads them; what is not known is named.
+    pub(crate) fn read(words: &[&str]) -> Result<Self, Box<dyn Error>> {
+        let mut terms = Self {
+            config: Config::default(),
+            bytes: None,
+            offered: None,
+            requested: None,
+            reliability: Reliability { max_blocking_time: Duration::from_secs(5), ..Reliability::RELIABLE },
+            history: History::KeepAll,
+        };
+        for word in words {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            match (name, value) {
+                ("best-effort", "") => terms.reliability = Reliability::BEST_EFFORT,
+                ("last", depth) => terms.history = History::KeepLast(depth.parse()?),
+                ("bytes", limit) => terms.bytes = Some(limit.parse()?),
+                ("peer", address) => {
+                    let peer = Peer { address: address.parse()?, port: None };
+                    terms.config.discovery.static_peers.push(peer);
+                }
+                ("interface", name) => {
+                    terms.config.network.interfaces = Interfaces::Named(vec![name.to_owned()]);
+                }
+                ("every", milliseconds) => {
+                    let maximum_size = Some(MOST_ASSURED);
+                    let every = OfferedAssurance::every(Duration::from_millis(milliseconds.parse()?));
+                    terms.offered = Some(OfferedAssurance { maximum_size, ..every });
+                }
+                ("within", milliseconds) => {
+                    let within = RequestedAssurance::within(Duration::from_millis(milliseconds.parse()?));
+                    terms.requested = Some(RequestedAssurance { when_refused: WhenRefused::Fail, ..within });
+                    terms.config.assurance.patience = Duration::from_secs(60);
+                }
+                ("shm", on @ ("on" | "off")) => terms.config.shared_memory.enabled = on == "on",
+                ("patience", seconds) => {
+                    terms.reliability.max_blocking_time = Duration::from_secs(seconds.parse()?);
+                }
+                _ => return Err(format!("{word} is no term").into()),
+            }
+        }
+        Ok(terms)
+    }
+
+    /// Into the QoS of the endpoint.
+    pub(crate) fn adjust(&self, qos: &mut EndpointQos) {
+        qos.reliability = self.reliability;
+        qos.history = self.history;
+    }
+}

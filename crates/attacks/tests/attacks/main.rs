@@ -1,0 +1,14 @@
+//! Attacks from outside on running programs, each in network namespaces of its own. What attacks, listens and judges here is made from the
+//! documents of the OMG, raw sockets and the lines that programs print: it uses no crate that it judges.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod admission;
+mod expected;
+mod managed;
+mod message;
+mod peer;
+mod place;
+mod program;
+mod spdp;
+
+mod forged_admission;
+mod limits;
