@@ -8,6 +8,7 @@ use rtps::discovery::{Mismatch, PolicyId};
 use wire::{Duration, Guid, SequenceNumber};
 
 use crate::InstanceHandle;
+use crate::reader::DropReason;
 
 /// A set of statuses, with the bits of the standard (DDS 1.4, 2.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -223,6 +224,8 @@ impl IncompatibleQos {
 pub struct SampleLost {
     /// Samples lost.
     pub total: Total,
+    /// Why the last one was.
+    pub last_reason: Option<DropReason>,
 }
 
 /// Which limit a sample met.
@@ -234,6 +237,8 @@ pub enum RejectedReason {
     Samples,
     /// The limit of samples of one instance.
     SamplesPerInstance,
+    /// The sample is larger than the limit of bytes can ever hold; no reason of the standard.
+    SampleSize,
 }
 
 /// SAMPLE_REJECTED.

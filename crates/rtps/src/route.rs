@@ -22,7 +22,7 @@ pub fn to_reader(
         ToReader::Data(data) => reader.on_data(now, source, data, sink),
         ToReader::DataFrag(fragment) => reader.on_data_frag(now, source, fragment, sink),
         ToReader::Heartbeat(heartbeat) => reader.on_heartbeat(now, source, heartbeat, sink),
-        ToReader::HeartbeatFrag(heartbeat) => reader.on_heartbeat_frag(now, source, heartbeat),
+        ToReader::HeartbeatFrag(heartbeat) => reader.on_heartbeat_frag(now, source, heartbeat, sink),
         ToReader::Gap(gap) => reader.on_gap(now, source, gap, sink),
     }
 }

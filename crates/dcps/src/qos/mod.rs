@@ -6,7 +6,7 @@ mod participant;
 mod topic;
 
 use wire::Duration;
-use wire::qos::{EndpointQos, History, ResourceLimits};
+use wire::qos::{DataRepresentation, EndpointQos, History, ResourceLimits};
 
 pub use assurance::{LARGEST_MESSAGE, OfferedAssurance, RequestedAssurance, Sending, WhenRefused};
 pub use check::{MAX_DATA_OCTETS, MAX_PARTITION_OCTETS};
@@ -54,7 +54,8 @@ pub struct DataWriterQos {
     pub assurance: Option<OfferedAssurance>,
     /// WRITER_DATA_LIFECYCLE.
     pub writer_data_lifecycle: WriterDataLifecycle,
-    /// Most octets of history, 1,024 or more; beyond it a write blocks. Default 1 MiB.
+    /// Most octets of history, 1,024 or more; beyond it a write blocks, and a larger sample is refused. Default 64 MiB. It is no
+    /// allocation: memory is taken as samples are written.
     pub byte_limit: usize,
     /// Most instances if RESOURCE_LIMITS does not limit them. Default 65,536.
     pub instance_limit: u32,
@@ -66,7 +67,7 @@ impl Default for DataWriterQos {
             endpoint: EndpointQos::writer(),
             assurance: None,
             writer_data_lifecycle: WriterDataLifecycle::default(),
-            byte_limit: 1 << 20,
+            byte_limit: BYTE_LIMIT,
             instance_limit: INSTANCE_LIMIT,
         }
     }
@@ -81,7 +82,9 @@ pub struct DataReaderQos {
     pub assurance: Option<RequestedAssurance>,
     /// READER_DATA_LIFECYCLE.
     pub reader_data_lifecycle: ReaderDataLifecycle,
-    /// Most octets of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it. Default 32 MiB.
+    /// Most octets of samples and instances in the cache, 1,024 or more, each sample counted with what is kept about it.
+    /// As much again may wait for earlier samples or be incomplete. A sample that can never be held is told by SAMPLE_REJECTED. Default 64 MiB.
+    /// It is no allocation: memory is taken as samples come.
     pub byte_limit: usize,
     /// Most instances if RESOURCE_LIMITS does not limit them. Default 65,536.
     pub instance_limit: u32,
@@ -90,15 +93,20 @@ pub struct DataReaderQos {
 impl Default for DataReaderQos {
     fn default() -> Self {
         Self {
-            endpoint: EndpointQos::reader(),
+            endpoint: EndpointQos {
+                representation: [DataRepresentation::XCDR1, DataRepresentation::XCDR2].into(),
+                ..EndpointQos::reader()
+            },
             assurance: None,
             reader_data_lifecycle: ReaderDataLifecycle::default(),
-            byte_limit: 32 << 20,
+            byte_limit: BYTE_LIMIT,
             instance_limit: INSTANCE_LIMIT,
         }
     }
 }
 
+/// Some images or point clouds of 8 MB.
+const BYTE_LIMIT: usize = 64 << 20;
 const INSTANCE_LIMIT: u32 = 1 << 16;
 
 /// HISTORY and RESOURCE_LIMITS as numbers to compare with.

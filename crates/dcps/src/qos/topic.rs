@@ -100,7 +100,7 @@ impl TopicQos {
         qos
     }
 
-    /// Copies what writers and readers have in common.
+    /// Copies what writers and readers have in common. A topic that names no representation leaves theirs.
     fn copy_to(&self, endpoint: &mut EndpointQos) {
         endpoint.durability = self.durability;
         endpoint.deadline = self.deadline;
@@ -111,7 +111,9 @@ impl TopicQos {
         endpoint.history = self.history;
         endpoint.resource_limits = self.resource_limits;
         endpoint.ownership = self.ownership;
-        endpoint.representation.clone_from(&self.representation);
+        if !self.representation.is_empty() {
+            endpoint.representation.clone_from(&self.representation);
+        }
     }
 }
 

@@ -190,6 +190,9 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    /// Most bytes of empty queues.
+    const IDLE_QUEUES: usize = 8 << 20;
+
     /// An empty cache of at most `limit` octets, of which the samples of an instance are in the order of their source timestamps or, else,
     /// in that of their reception.
     pub(super) fn new(limit: usize, by_source: bool) -> Self {
@@ -201,7 +204,7 @@ impl Cache {
             samples: 0,
             bytes: 0,
             queues: 0,
-            idle_queues: limit / 4,
+            idle_queues: (limit / 4).min(Self::IDLE_QUEUES),
             pool: Pool::new(limit),
             drops: Drops::default(),
             blocked: false,

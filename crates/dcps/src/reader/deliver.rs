@@ -2,7 +2,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink};
+use rtps::reader::{Accept, Sample as Received, SamplePayload, Sink, Unusable};
 use wire::admission::InstanceOwner;
 use wire::cdr::{KeyHash, Representation};
 use wire::parameter::StatusInfo;
@@ -50,12 +50,20 @@ impl<T: TypeSupport> Sink for Delivery<'_, T> {
     }
 
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64) {
-        let reader = &mut *self.reader;
         let last = SequenceNumber(first.0.saturating_add_unsigned(count.saturating_sub(1)));
-        reader.cache.drops.add(DropReason::Lost, count, writer, last, self.now.wall);
-        reader.bounds.lose(writer, count);
-        reader.sample_lost.total.add(count);
-        reader.changed.raise(StatusMask::SAMPLE_LOST);
+        self.reader.bounds.lose(writer, count);
+        self.reader.lose(self.now, DropReason::Lost, count, writer, last);
+    }
+
+    fn refused(&mut self, writer: Guid, number: SequenceNumber, why: Unusable) {
+        self.reader.bounds.lose(writer, 1);
+        match why {
+            Unusable::TooLarge { .. } => {
+                self.reader.reject(RejectedReason::SampleSize, None);
+                self.reader.lose(self.now, DropReason::TooLarge, 1, writer, number);
+            }
+            Unusable::InlineQos => self.reader.lose(self.now, DropReason::Malformed, 1, writer, number),
+        }
     }
 }
 
@@ -98,15 +106,32 @@ impl<T: TypeSupport> DataReader<T> {
         };
         let status = sample.inline_qos.status_info;
         let ends = status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
-        let slot = match self.identify(&arrival, sample) {
+        let mut slot = match self.identify(&arrival, sample) {
             Ok(slot) => slot,
             Err(reason) => return self.drop_sample(now, sample, reason),
         };
+        let has_value = !sample.is_key && sample.payload.size() > 0;
+        if ends && has_value {
+            // A last value, and the end of the instance in one: write_dispose of other vendors.
+            match self.receive_data(now, slot, &arrival, &mut sample.payload, buffer) {
+                Ok(known) => slot = Some(known),
+                Err((refusal, known)) => {
+                    if self.refuse(now, sample, refusal, known) == Accept::Full {
+                        return Accept::Full;
+                    }
+                    // An instance that was new is not known any more if nothing of it is kept.
+                    slot = match self.types.has_key() {
+                        true => self.cache.table.by_key(&self.key),
+                        false => self.cache.table.keyless(),
+                    };
+                }
+            }
+        }
         let result = if ends {
             self.receive_end(now, slot, &arrival, status)
         } else if status.contains(StatusInfo::FILTERED) {
             Err(Refusal::Dropped(DropReason::ContentFilter))
-        } else if sample.is_key || sample.payload.size() == 0 {
+        } else if !has_value {
             Err(Refusal::Dropped(DropReason::Malformed))
         } else {
             return match self.receive_data(now, slot, &arrival, &mut sample.payload, buffer) {
@@ -137,7 +162,8 @@ impl<T: TypeSupport> DataReader<T> {
             }
             self.cache.table.by_key(&self.key)
         } else if let bytes @ [_, ..] = sample.payload.bytes() {
-            self.types.key(bytes, sample.is_key, &mut self.key).map_err(|_| DropReason::Malformed)?;
+            let read = self.types.key(bytes, sample.is_key, &mut self.key);
+            read.map_err(|error| DropReason::undecodable(&error))?;
             self.cache.table.by_key(&self.key)
         } else {
             let hash = arrival.hash.ok_or(DropReason::Malformed)?;
@@ -224,7 +250,8 @@ impl<T: TypeSupport> DataReader<T> {
             if self.cache.samples >= self.limits.samples
                 || self.cache.bytes.saturating_add(stored.cost()) > self.limits.bytes
             {
-                self.cache.discard(stored, DropReason::Filtered, now.wall);
+                self.reject(RejectedReason::Samples, self.cache.table.get(slot).map(|entry| entry.handle));
+                self.cache.discard(stored, DropReason::Samples, now.wall);
             } else {
                 self.cache.replace_pending(slot, Some(stored));
             }
@@ -254,6 +281,9 @@ impl<T: TypeSupport> DataReader<T> {
             return Err(Refusal::Dropped(DropReason::OutOfOrder));
         }
         let freed = oldest.map_or(0, Stored::cost);
+        if stored.cost() > limits.bytes.saturating_sub(Cache::instance_cost(&[])) {
+            return Err(Refusal::Rejected(RejectedReason::SampleSize));
+        }
         if !replaces && instance.valid >= limits.per_instance {
             return Err(Refusal::Rejected(RejectedReason::SamplesPerInstance));
         }
@@ -394,21 +424,33 @@ impl<T: TypeSupport> DataReader<T> {
         // Waiting helps if taking a sample makes room. An instance is not freed by taking, and the writer that would
         // unregister one could not be heard while this sample waits.
         let waits = self.is_reliable() && self.limits.depth.is_none() && self.cache.samples > 0;
-        if waits && reason != RejectedReason::Instances {
+        if waits && !matches!(reason, RejectedReason::Instances | RejectedReason::SampleSize) {
             self.cache.blocked = true;
             return Accept::Full;
         }
-        let reason = match reason {
-            RejectedReason::Instances => DropReason::Instances,
-            RejectedReason::Samples => DropReason::Samples,
-            RejectedReason::SamplesPerInstance => DropReason::SamplesPerInstance,
-        };
-        self.drop_sample(now, sample, reason)
+        self.drop_sample(now, sample, dropped_by(reason))
     }
 
     fn drop_sample(&mut self, now: Now, sample: &Received<'_>, reason: DropReason) -> Accept {
-        self.cache.drops.add(reason, 1, sample.writer, sample.sequence_number, now.wall);
+        self.lose(now, reason, 1, sample.writer, sample.sequence_number);
         Accept::Taken
+    }
+
+    /// Counts samples that do not reach the application, of which the last is `last`; SAMPLE_LOST tells of those that no QoS keeps away.
+    pub(super) fn lose(
+        &mut self,
+        now: Now,
+        reason: DropReason,
+        count: u64,
+        writer: Guid,
+        last: SequenceNumber,
+    ) {
+        self.cache.drops.add(reason, count, writer, last, now.wall);
+        if reason.is_loss() {
+            self.sample_lost.total.add(count);
+            self.sample_lost.last_reason = Some(reason);
+            self.changed.raise(StatusMask::SAMPLE_LOST);
+        }
     }
 
     /// Lets through what the filter holds back of an instance.
@@ -422,8 +464,17 @@ impl<T: TypeSupport> DataReader<T> {
             Err(Refusal::Dropped(reason)) => self.cache.discard(stored, reason, now.wall),
             Err(Refusal::Rejected(reason)) => {
                 self.reject(reason, self.cache.table.get(slot).map(|entry| entry.handle));
-                self.cache.discard(stored, DropReason::Samples, now.wall);
+                self.cache.discard(stored, dropped_by(reason), now.wall);
             }
         }
+    }
+}
+
+const fn dropped_by(limit: RejectedReason) -> DropReason {
+    match limit {
+        RejectedReason::Instances => DropReason::Instances,
+        RejectedReason::Samples => DropReason::Samples,
+        RejectedReason::SamplesPerInstance => DropReason::SamplesPerInstance,
+        RejectedReason::SampleSize => DropReason::TooLarge,
     }
 }

@@ -1,7 +1,10 @@
 //! What a reader did not hand on, and why.
 use core::fmt;
 
+use wire::cdr::{DecodeError, DecodeFault};
 use wire::{Guid, SequenceNumber, Timestamp};
+
+use crate::KeyError;
 
 /// Why a sample did not reach the application.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -29,7 +32,11 @@ pub enum DropReason {
     Expired,
     /// READER_DATA_LIFECYCLE: its instance was purged before it was read.
     Purged,
-    /// Its key or its form could not be read.
+    /// It is larger than the reader's `byte_limit` can hold.
+    TooLarge,
+    /// Its encapsulation is not that of the type: another extensibility (final, appendable, mutable) at the writer, or no CDR.
+    Encapsulation,
+    /// Its key, its form or its inline QoS could not be read.
     Malformed,
     /// A change of an instance that is not known here.
     UnknownInstance,
@@ -42,8 +49,24 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// Why a payload of which this was said does not get on.
+    pub const fn undecodable(error: &KeyError) -> Self {
+        match error {
+            KeyError::Decode(DecodeError {
+                fault: DecodeFault::UnknownEncapsulation(_) | DecodeFault::WrongEncapsulation(_),
+                ..
+            }) => Self::Encapsulation,
+            _ => Self::Malformed,
+        }
+    }
+
+    /// True if the sample was written for the reader and nothing in its QoS keeps it away, so that it is lost to it.
+    pub const fn is_loss(self) -> bool {
+        matches!(self, Self::Lost | Self::Encapsulation | Self::Malformed | Self::KeyCollision)
+    }
+
     /// Every reason.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Lost,
         Self::Instances,
         Self::Samples,
@@ -55,6 +78,8 @@ impl DropReason {
         Self::OutOfOrder,
         Self::Expired,
         Self::Purged,
+        Self::TooLarge,
+        Self::Encapsulation,
         Self::Malformed,
         Self::UnknownInstance,
         Self::KeyCollision,
@@ -77,7 +102,9 @@ impl fmt::Display for DropReason {
             Self::OutOfOrder => "DESTINATION_ORDER: written before a sample that is there already",
             Self::Expired => "LIFESPAN: expired before it was read",
             Self::Purged => "READER_DATA_LIFECYCLE: purged before it was read",
-            Self::Malformed => "key or form cannot be read",
+            Self::TooLarge => "larger than byte_limit of the reader can hold",
+            Self::Encapsulation => "encapsulation is not that of the type: another extensibility, or no CDR",
+            Self::Malformed => "key, form or inline QoS cannot be read",
             Self::UnknownInstance => "change of an instance that is not known",
             Self::KeyCollision => "key hash is that of another key",
             Self::NotMatched => "writer is not matched",

@@ -33,7 +33,7 @@ use crate::status::{
     Matched, RejectedReason, SampleLost, SampleRejected, StatusMask,
 };
 use crate::type_support::TypeSupport;
-use crate::{InstanceHandle, SampleInfo, States};
+use crate::{InstanceHandle, SampleInfo, SampleState, States};
 use bounds::Bounds;
 use cache::{Cache, Instance};
 use writers::Publication;
@@ -250,10 +250,12 @@ impl<T: TypeSupport> DataReader<T> {
         self.cache.drops.get(reason)
     }
 
-    /// The application could not decode a sample that it got.
-    pub fn not_decoded(&mut self, now: Now, sample: &SampleInfo) {
-        let writer = Guid::from_bytes(sample.publication_handle.to_bytes());
-        self.cache.drops.add(DropReason::Malformed, 1, writer, sample.sequence_number, now.wall);
+    /// The application could not decode a sample that it got; one that it has read before was counted then.
+    pub fn not_decoded(&mut self, now: Now, sample: &SampleInfo, reason: DropReason) {
+        if sample.sample_state == SampleState::NotRead {
+            let writer = Guid::from_bytes(sample.publication_handle.to_bytes());
+            self.lose(now, reason, 1, writer, sample.sequence_number);
+        }
     }
 
     /// The statuses that changed since they were last read.

@@ -19,6 +19,7 @@ mod policies;
 mod qos;
 mod qos_document;
 mod reader_keys;
+mod reader_losses;
 mod reader_policies;
 mod reader_property;
 mod reader_states;

@@ -165,7 +165,7 @@ fn a_sample_that_never_fits_is_not_waited_for() {
     large.resize(2_000, 0);
     let now = desk.now.wall;
     assert_eq!(desk.put(1, Default::default(), false, &large, Some(now)), Accept::Taken);
-    assert_eq!(desk.dropped(DropReason::Samples), 1);
+    assert_eq!(desk.dropped(DropReason::TooLarge), 1);
 }
 
 #[test]

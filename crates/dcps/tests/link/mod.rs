@@ -215,7 +215,7 @@ impl Route for ToTheReader<'_> {
             ToReader::Data(data) => self.rtps.on_data(now, source, data, sink),
             ToReader::DataFrag(fragment) => self.rtps.on_data_frag(now, source, fragment, sink),
             ToReader::Heartbeat(heartbeat) => self.rtps.on_heartbeat(now, source, heartbeat, sink),
-            ToReader::HeartbeatFrag(heartbeat) => self.rtps.on_heartbeat_frag(now, source, heartbeat),
+            ToReader::HeartbeatFrag(heartbeat) => self.rtps.on_heartbeat_frag(now, source, heartbeat, sink),
             ToReader::Gap(gap) => self.rtps.on_gap(now, source, gap, sink),
         }
     }

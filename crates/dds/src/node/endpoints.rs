@@ -95,9 +95,9 @@ impl Node {
         let kind = if types.has_key() { EntityKind::ReaderWithKey } else { EntityKind::ReaderNoKey };
         let guid = Guid::new(self.prefix, self.next_id(kind));
         let reliable = qos.endpoint.reliability.kind == ReliabilityKind::Reliable;
+        let (byte_limit, holds) = (qos.byte_limit, self.host.tells_of_rest());
         let cache = DataReader::new(guid, qos, types)?;
-        let holds = self.host.tells_of_rest();
-        let rtps = Reader::new(ReaderConfig { holds, ..ReaderConfig::new(guid, reliable) });
+        let rtps = Reader::new(ReaderConfig { byte_limit, holds, ..ReaderConfig::new(guid, reliable) });
         let cell = Arc::new(ReaderCell::new(rtps, cache, watch));
         self.routes.change(|routes| routes.readers.insert(guid.entity_id, Arc::clone(&cell)));
         Ok(cell)

@@ -112,8 +112,11 @@ impl ReaderState {
         if cache.wants_resume() {
             rtps.resume(now, &mut cache.sink(now));
         }
+        if rtps.next_expiry() <= now.monotonic {
+            rtps.expire(now, &mut cache.sink(now));
+        }
         let sends = rtps.poll_timeout() <= now.monotonic && rtps.poll_transmit(now, out);
-        let timeout = rtps.poll_timeout().min(cache.poll_timeout());
+        let timeout = rtps.poll_timeout().min(rtps.next_expiry()).min(cache.poll_timeout());
         Looked { sends, holds: rtps.holds(), timeout, news: cache.take_status_news() }
     }
 

@@ -8,7 +8,7 @@ use dcps::status::{
     AssuranceChanged, BoundExceeded, DeadlineMissed, IncompatibleQos, LivelinessChanged, Matched, SampleLost,
     SampleRejected, StatusMask,
 };
-use dcps::{Error, InstanceHandle, ReturnCode, SampleInfo, States};
+use dcps::{Error, InstanceHandle, KeyError, ReturnCode, SampleInfo, States};
 use rtps::reader::ReaderCounters;
 use wire::cdr::Representation;
 use wire::discovery::EndpointData;
@@ -160,11 +160,13 @@ impl RawDataReader {
         if cache.ages() { self.0.entity.node.host().now() } else { Now::default() }
     }
 
-    /// A sample that was handed out turned out to be none of the type: it is counted as malformed.
-    pub(super) fn count_undecodable(&self, sample: &SampleInfo) {
+    /// A sample that was handed out turned out to be none of the type: it is counted, and SAMPLE_LOST tells of it.
+    #[cold]
+    pub(super) fn count_undecodable(&self, sample: &SampleInfo, why: &KeyError) {
         if let Some(cell) = self.0.entity.enabled() {
             let now = self.0.entity.node.host().now();
-            cell.lock().cache.not_decoded(now, sample);
+            cell.lock().cache.not_decoded(now, sample, DropReason::undecodable(why));
+            self.0.entity.node.touch_reader(cell);
         }
     }
 

@@ -59,9 +59,9 @@ impl<T: SampleType> DataReader<T> {
         self.with_octets(|octets| {
             self.raw.access_serialized(&Request { states, max, ..Request::TAKE }, octets)?;
             for octets in octets.iter() {
-                match decode_shared(octets) {
-                    Some(sample) => samples.push(sample),
-                    None => self.raw.count_undecodable(&octets.info),
+                match decode_shared::<T>(octets) {
+                    Ok(sample) => samples.push(sample),
+                    Err(error) => self.raw.count_undecodable(&octets.info, &error.into()),
                 }
             }
             Ok(())
@@ -191,10 +191,10 @@ impl<T: SampleType> DataReader<T> {
             if let Some(payload) = &octets.payload {
                 match copied(payload) {
                     Some(copy) => *sample = copy,
-                    None => sample.read_payload_into(payload.bytes()).ok()?,
+                    None => sample.read_payload_into(payload.bytes())?,
                 }
             }
-            Some(octets.info)
+            Ok(octets.info)
         })
     }
 
@@ -215,7 +215,7 @@ impl<T: SampleType> DataReader<T> {
             self.raw.access_serialized(&request, octets)?;
             for octets in &*octets {
                 match octets.payload.as_ref().map(|payload| sample.read_payload_into(payload.bytes())) {
-                    Some(Err(_)) => self.raw.count_undecodable(&octets.info),
+                    Some(Err(error)) => self.raw.count_undecodable(&octets.info, &error.into()),
                     _ => act(sample, &octets.info),
                 }
             }
@@ -287,17 +287,17 @@ impl<T: SampleType> DataReader<T> {
     fn each<R>(
         &self,
         request: &Request,
-        mut decode: impl FnMut(&Octets) -> Option<R>,
+        mut decode: impl FnMut(&Octets) -> Result<R, T::Fault>,
     ) -> Result<Option<R>, Error> {
         loop {
             let found = self.with_octets(|octets| {
                 self.raw.access_serialized(request, octets)?;
-                Ok(octets.first().map(|octets| decode(octets).ok_or(octets.info)))
+                Ok(octets.first().map(|octets| decode(octets).map_err(|error| (octets.info, error))))
             })?;
             match found {
                 None => return Ok(None),
                 Some(Ok(sample)) => return Ok(Some(sample)),
-                Some(Err(info)) => self.raw.count_undecodable(&info),
+                Some(Err((info, error))) => self.raw.count_undecodable(&info, &error.into()),
             }
         }
     }
@@ -305,9 +305,9 @@ impl<T: SampleType> DataReader<T> {
     fn decode(&self, octets: &[Octets], samples: &mut Vec<Sample<T>>) {
         samples.reserve(octets.len());
         for octets in octets {
-            match decode(octets) {
-                Some(sample) => samples.push(sample),
-                None => self.raw.count_undecodable(&octets.info),
+            match decode::<T>(octets) {
+                Ok(sample) => samples.push(sample),
+                Err(error) => self.raw.count_undecodable(&octets.info, &error.into()),
             }
         }
     }
@@ -342,22 +342,21 @@ impl<T> Deref for DataReader<T> {
     }
 }
 
-fn decode<T: SampleType>(octets: &Octets) -> Option<Sample<T>> {
+fn decode<T: SampleType>(octets: &Octets) -> Result<Sample<T>, T::Fault> {
     let data = octets.payload.as_ref().map(|payload| match copied(payload) {
         Some(sample) => Ok(sample),
         None => T::read_payload(payload.bytes()),
     });
-    let data = data.transpose();
-    let key = octets.key.as_ref().map(|key| T::read_key_payload(key.bytes())).transpose();
-    Some(Sample { info: octets.info, data: data.ok()?, key: key.ok()? })
+    let key = octets.key.as_ref().map(|key| T::read_key_payload(key.bytes()));
+    Ok(Sample { info: octets.info, data: data.transpose()?, key: key.transpose()? })
 }
 
-fn decode_shared<T: SampleType>(octets: &Octets) -> Option<Sample<Arc<T>>> {
+fn decode_shared<T: SampleType>(octets: &Octets) -> Result<Sample<Arc<T>>, T::Fault> {
     if let Some(sample) = octets.payload.as_ref().and_then(shared) {
-        return Some(Sample { info: octets.info, data: Some(sample), key: None });
+        return Ok(Sample { info: octets.info, data: Some(sample), key: None });
     }
     let Sample { info, data, key } = decode::<T>(octets)?;
-    Some(Sample { info, data: data.map(Arc::new), key: key.map(Arc::new) })
+    Ok(Sample { info, data: data.map(Arc::new), key: key.map(Arc::new) })
 }
 
 fn not_decoded(error: &dyn Display) -> Error {

@@ -8,7 +8,7 @@ use wire::cdr::{DdsType, Encoding};
 /// What a typed reader gives: a type of topics, or the data of a built-in topic.
 pub trait SampleType: Sized + 'static {
     /// Why octets are no such sample, or the other way round.
-    type Fault: Display;
+    type Fault: Display + Into<KeyError>;
 
     /// Reads a serialized sample.
     ///

@@ -23,7 +23,7 @@ use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
 use reassembly::Run;
-pub use sink::{Accept, Sample, SamplePayload, Sink};
+pub use sink::{Accept, Sample, SamplePayload, Sink, Unusable};
 use writer_proxy::WriterProxy;
 
 /// How a reader behaves. Every value can be changed before the reader is made.
@@ -33,9 +33,9 @@ pub struct ReaderConfig {
     pub guid: Guid,
     /// True: it acknowledges and asks for what is missing, if the writer is reliable too.
     pub reliable: bool,
-    /// Most octets of samples that wait for earlier ones and of incomplete samples, of all writers together. Default 32 MiB.
+    /// Most bytes of samples that wait for earlier ones and of incomplete samples, of all writers together. Default 32 MiB.
     pub byte_limit: usize,
-    /// Larger samples are not taken: they are lost. Default 16 MiB.
+    /// Most bytes of a sample; what is larger, or more than `byte_limit` can hold, is passed over and told to the sink. Default 2^32 - 1.
     pub max_sample_size: u32,
     /// Wait before asking for what a final HEARTBEAT shows to be missing; it may only be late. Default 500 us.
     pub nack_delay: Duration,
@@ -53,11 +53,17 @@ impl ReaderConfig {
             guid,
             reliable,
             byte_limit: 32 << 20,
-            max_sample_size: 16 << 20,
+            max_sample_size: u32::MAX,
             nack_delay: Duration::from_micros(500),
             nack_period: Duration::from_millis(20),
             holds: false,
         }
+    }
+
+    /// Bytes of the largest sample that is taken: one that waits, with what is kept about it, is within the byte limit.
+    pub const fn largest_sample(&self) -> usize {
+        let (most, held) = (self.max_sample_size as usize, self.byte_limit.saturating_sub(order::HELD));
+        if most < held { most } else { held }
     }
 }
 
@@ -92,7 +98,7 @@ pub struct ReaderCounters {
     pub held_back: u64,
     /// Samples or fragments dropped because the byte limit or the reach of the window left no room.
     pub no_room: u64,
-    /// Samples refused for their size.
+    /// Samples that were larger than the reader can ever hold.
     pub too_large: u64,
     /// Samples that the sink refused.
     pub full: u64,
@@ -147,10 +153,11 @@ impl Store {
     /// Most spare buffers that are kept, and most octets of each.
     const SPARE: usize = 4_096;
     const SPARE_LEN: usize = 4 << 20;
+    const SPARE_BYTES: usize = 8 << 20;
 
-    /// Most octets of all spare buffers together.
+    /// Most bytes of all spare buffers together.
     fn spare_limit(&self) -> usize {
-        self.config.byte_limit / 4
+        (self.config.byte_limit / 4).min(Self::SPARE_BYTES)
     }
 
     /// A buffer for `len` octets. What is held counts with its capacity, so a spare one that is far too large is not used.
@@ -331,14 +338,14 @@ impl Reader {
             match InlineQos::read(list) {
                 Ok(read) => sample.inline_qos = read,
                 Err(_) => {
-                    self.store.counters.bad_inline_qos += 1;
-                    return proxy.give_up(data.sequence_number, &mut self.store, sink);
+                    return proxy.refuse(data.sequence_number, Unusable::InlineQos, &mut self.store, sink);
                 }
             }
         }
-        if sample.payload.size() > self.config.max_sample_size as usize {
-            self.store.counters.too_large += 1;
-            return proxy.give_up(data.sequence_number, &mut self.store, sink);
+        let (size, limit) = (sample.payload.size(), self.config.largest_sample());
+        if size > limit {
+            let why = Unusable::TooLarge { size, limit };
+            return proxy.refuse(data.sequence_number, why, &mut self.store, sink);
         }
         let before = proxy.next();
         proxy.receive(&mut sample, &mut self.store, sink);
@@ -354,12 +361,18 @@ impl Reader {
             self.store.counters.unmatched += 1;
             return;
         };
-        let inline_qos = self.inline_qos(fragment.inline_qos.as_ref());
-        let is_too_large = fragment.sample_size > self.config.max_sample_size;
-        let Some(inline_qos) = inline_qos.filter(|_| !is_too_large) else {
-            self.store.counters.too_large += u64::from(is_too_large);
-            let Some(proxy) = self.writers.get_mut(index) else { return };
-            return proxy.give_up(fragment.sequence_number, &mut self.store, sink);
+        let (size, limit) = (fragment.sample_size as usize, self.config.largest_sample());
+        let inline_qos = match fragment.inline_qos.as_ref().map(InlineQos::read).transpose() {
+            _ if size > limit => Err(Unusable::TooLarge { size, limit }),
+            Ok(read) => Ok(read.unwrap_or_default()),
+            Err(_) => Err(Unusable::InlineQos),
+        };
+        let inline_qos = match inline_qos {
+            Ok(inline_qos) => inline_qos,
+            Err(why) => {
+                let Some(proxy) = self.writers.get_mut(index) else { return };
+                return proxy.refuse(fragment.sequence_number, why, &mut self.store, sink);
+            }
         };
         self.reserve(index, fragment.bytes.len(), now.monotonic);
         let Some(proxy) = self.writers.get_mut(index) else { return };
@@ -380,14 +393,20 @@ impl Reader {
     }
 
     /// How far the writer has got with the fragments of a sample.
-    pub fn on_heartbeat_frag(&mut self, now: Now, source: &Source, heartbeat: &HeartbeatFrag) {
+    pub fn on_heartbeat_frag(
+        &mut self,
+        now: Now,
+        source: &Source,
+        heartbeat: &HeartbeatFrag,
+        sink: &mut impl Sink,
+    ) {
         let Ok(index) = self.position(Guid::new(source.prefix, heartbeat.writer_id)) else {
             self.store.counters.unmatched += 1;
             return;
         };
         if let Some(proxy) = self.writers.get_mut(index) {
             let always = source.vendor == VendorId::PUNCTUAL;
-            proxy.on_heartbeat_frag(now.monotonic, heartbeat, always, &mut self.store);
+            proxy.on_heartbeat_frag(now.monotonic, heartbeat, always, &mut self.store, sink);
         }
     }
 
@@ -419,19 +438,24 @@ impl Reader {
         self.writers.iter().map(WriterProxy::due).min().unwrap_or(Instant::NEVER)
     }
 
+    /// When [`Reader::expire`] has to be called at the latest.
+    pub fn next_expiry(&self) -> Instant {
+        self.writers.iter().map(WriterProxy::expires).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Gives up incomplete samples of best-effort writers of which nothing has come for a second: they are lost.
+    pub fn expire(&mut self, now: Now, sink: &mut impl Sink) {
+        for proxy in self.writers.iter_mut().filter(|proxy| proxy.expires() <= now.monotonic) {
+            proxy.expire(now.monotonic, &mut self.store, sink);
+        }
+    }
+
     #[inline]
     fn position(&self, writer: Guid) -> Result<usize, usize> {
         match self.writers.as_slice() {
             [only] if only.guid == writer => Ok(0),
             writers => writers.binary_search_by_key(&writer, |proxy| proxy.guid),
         }
-    }
-
-    fn inline_qos(&mut self, list: Option<&wire::parameter::ParameterList<'_>>) -> Option<InlineQos> {
-        let Some(list) = list else { return Some(InlineQos::default()) };
-        let read = InlineQos::read(list).ok();
-        self.store.counters.bad_inline_qos += u64::from(read.is_none());
-        read
     }
 
     /// Makes room for `more` octets of the writer at `index`: what the writers behind it hold ahead of their turn goes

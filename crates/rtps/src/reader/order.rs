@@ -22,6 +22,9 @@ pub(super) struct Held {
     payload: SamplePayload<'static>,
 }
 
+/// Bytes that are kept about a sample that waits, apart from its payload.
+pub(super) const HELD: usize = size_of::<(SequenceNumber, Held)>();
+
 impl Held {
     /// A sample with a payload that can be kept.
     pub(super) fn new(sample: &Sample<'_>, payload: SamplePayload<'static>) -> Self {
@@ -43,14 +46,14 @@ impl Held {
         Self::cost_of(&self.payload)
     }
 
-    /// Octets that a sample with this payload takes while it waits, those that lie in a datagram apart.
+    /// Bytes that a sample with this payload takes while it waits.
     pub(super) fn cost_of(payload: &SamplePayload<'_>) -> usize {
-        size_of::<(SequenceNumber, Self)>()
-            + match payload {
-                SamplePayload::Owned(buffer) => buffer.capacity(),
-                SamplePayload::Value(value) => value.size(),
-                SamplePayload::None | SamplePayload::Datagram(_) => 0,
-            }
+        HELD + match payload {
+            SamplePayload::Owned(buffer) => buffer.capacity(),
+            SamplePayload::Value(value) => value.size(),
+            SamplePayload::Datagram(bytes) => bytes.len(),
+            SamplePayload::None => 0,
+        }
     }
 }
 

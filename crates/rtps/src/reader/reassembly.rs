@@ -1,13 +1,18 @@
 //! Fragments of one sample, put together with memory in proportion to the octets received (RTPS 2.5, 8.4.14).
 //!
 //! Fragments are appended in the order in which they come; what came in order is already the sample. Only a sample
-//! whose fragments came out of order is copied once more at the end.
+//! whose fragments came out of order is copied once more at the end. Sorting pieces in takes time in proportion to their number,
+//! which is bounded: beyond that they are joined, and the last of those that do not touch have to come again.
 use alloc::vec::Vec;
-use core::mem::size_of;
 
 use wire::message::DataFrag;
 use wire::parameter::InlineQos;
 use wire::{FragmentNumber, FragmentNumberSet, Instant, SequenceNumber, Timestamp};
+
+/// A sample may be in one piece for so many of its bytes, within the two limits below.
+const PIECE: usize = 1_024;
+const LEAST_PIECES: usize = 1_024;
+const MOST_PIECES: usize = 65_536;
 
 /// A sample of which some fragments are here.
 #[derive(Debug)]
@@ -70,30 +75,33 @@ impl Assembly {
         self.fragment_size == u32::from(fragment.fragment_size) && self.sample_size == fragment.sample_size
     }
 
-    /// Octets held.
+    /// Bytes held: at most those of the sample. The places of pieces are not counted: 16 KiB, or a sixty-fourth of the sample, at most.
     pub(super) fn held(&self) -> usize {
-        self.bytes.capacity() + self.runs.len() * size_of::<Run>()
+        self.bytes.capacity()
     }
 
-    /// Pieces that have to be joined in the end.
-    pub(super) fn pieces(&self) -> usize {
-        self.runs.len()
-    }
-
-    /// Octets that `more` octets would add to those held, at least.
+    /// Bytes that `more` bytes would add to those held, at least.
     pub(super) fn growth(&self, more: usize) -> usize {
-        self.bytes.len().saturating_add(more).saturating_sub(self.bytes.capacity())
+        self.needed(more).saturating_sub(self.bytes.capacity())
+    }
+
+    /// Bytes that are here once `more` have come: each is kept once.
+    fn needed(&self, more: usize) -> usize {
+        self.bytes.len().saturating_add(more).min(self.sample_size as usize)
     }
 
     /// Adds fragments; what is here already is skipped. The buffer doubles, but not beyond the sample, nor by more than `room`
-    /// octets unless it has to.
+    /// bytes unless it has to.
     pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant, room: usize) {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
-        let needed = len.saturating_add(fragment.bytes.len());
+        let needed = self.needed(fragment.bytes.len());
         if needed > capacity {
             let doubled = capacity.saturating_mul(2).min(capacity.saturating_add(room));
             let target = doubled.min(self.sample_size as usize).max(needed);
             self.bytes.reserve_exact(target.saturating_sub(len));
+        }
+        if self.runs.len() >= self.most_pieces() {
+            self.join();
         }
         let mut index = fragment.first_fragment.0.saturating_sub(1);
         for octets in fragment.bytes.chunks(self.fragment_size as usize) {
@@ -119,12 +127,39 @@ impl Assembly {
             return (self.bytes, spare, self.runs);
         }
         spare.clear();
-        for run in &self.runs {
-            let len = (run.first..run.end()).map(|index| self.len_of(index)).sum::<usize>();
-            let octets = self.bytes.get(run.offset..run.offset.saturating_add(len));
-            spare.extend_from_slice(octets.unwrap_or_default());
-        }
+        spare.reserve_exact(self.sample_size as usize);
+        self.runs.iter().for_each(|run| spare.extend_from_slice(self.bytes_of(run)));
         (spare, self.bytes, self.runs)
+    }
+
+    /// Puts the bytes in order, so that fragments that follow each other are one piece, and forgets the last pieces if there still are
+    /// too many.
+    fn join(&mut self) {
+        let most = self.most_pieces() / 2;
+        let (mut bytes, mut joined) = (Vec::with_capacity(self.bytes.len()), Vec::<Run>::new());
+        for run in &self.runs {
+            let (offset, pieces) = (bytes.len(), joined.len());
+            match joined.last_mut() {
+                Some(last) if last.end() == run.first => last.count += run.count,
+                _ if pieces >= most => break,
+                _ => joined.push(Run { offset, ..*run }),
+            }
+            bytes.extend_from_slice(self.bytes_of(run));
+        }
+        self.count = joined.iter().map(|run| run.count).sum();
+        self.bytes = bytes;
+        self.runs = joined;
+    }
+
+    fn most_pieces(&self) -> usize {
+        (self.sample_size as usize / PIECE).clamp(LEAST_PIECES, MOST_PIECES)
+    }
+
+    fn bytes_of(&self, run: &Run) -> &[u8] {
+        let place = |index: u32| u64::from(index).saturating_mul(u64::from(self.fragment_size));
+        let end = place(run.end()).min(u64::from(self.sample_size));
+        let len = end.saturating_sub(place(run.first)) as usize;
+        self.bytes.get(run.offset..run.offset.saturating_add(len)).unwrap_or_default()
     }
 
     /// Takes the buffers back without the sample.
@@ -221,6 +256,28 @@ mod tests {
             assert!(assembly.missing(u32::MAX).bitmap().is_empty());
             assert_eq!(assembly.finish(Vec::new()).0, SAMPLE);
         }
+    }
+
+    #[test]
+    fn a_sample_in_more_pieces_than_are_kept_arrives_nevertheless() {
+        let sample: Vec<u8> = (0..20_000_u32).map(|index| (index % 251) as u8).collect();
+        let bytes: &'static [u8] = sample.clone().leak();
+        let of = |index: u32| DataFrag {
+            fragment_size: 1,
+            sample_size: 20_000,
+            ..fragment(index, bytes.get(index as usize..=index as usize).unwrap())
+        };
+        let mut assembly = Assembly::new(&of(0), None, InlineQos::default(), Vec::new(), Vec::new());
+        (0..20_000).rev().step_by(2).for_each(|index| assembly.add(&of(index), Instant::START, 1 << 20));
+        assert!(assembly.runs.len() <= LEAST_PIECES && assembly.held() <= 20_000);
+        let mut rounds = 0;
+        while !assembly.is_complete() {
+            rounds += 1;
+            assert!(rounds < 200, "no end");
+            let missing: Vec<_> = assembly.missing(u32::MAX).iter().collect();
+            missing.iter().rev().for_each(|number| assembly.add(&of(number.0 - 1), Instant::START, 1 << 20));
+        }
+        assert_eq!(assembly.finish(Vec::new()).0, sample);
     }
 
     #[test]

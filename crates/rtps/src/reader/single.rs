@@ -29,7 +29,7 @@ impl Reader {
             && proxy.guid.entity_id == data.writer_id
             && !payload.is_key
             && data.inline_qos.is_none()
-            && payload.bytes.len() <= self.config.max_sample_size as usize
+            && payload.bytes.len() <= self.config.largest_sample()
             && self.store.has_room(0)
             && proxy.awaits(data.sequence_number)
             && proxy.is_told_no_more(data.sequence_number, heartbeat, is_ours);

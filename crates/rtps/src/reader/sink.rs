@@ -69,6 +69,20 @@ pub enum Accept {
     Full,
 }
 
+/// Why a sample that came, or whose beginning came, can never be taken.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unusable {
+    /// It is larger than the reader can ever hold.
+    TooLarge {
+        /// Bytes of the serialized sample.
+        size: usize,
+        /// Most bytes that the reader takes.
+        limit: usize,
+    },
+    /// Its inline QoS cannot be read.
+    InlineQos,
+}
+
 /// Where a reader's samples go.
 pub trait Sink {
     /// Takes the next sample of a writer, or refuses it.
@@ -88,4 +102,9 @@ pub trait Sink {
     }
     /// `count` samples from `first` on will never come.
     fn lost(&mut self, writer: Guid, first: SequenceNumber, count: u64);
+    /// A sample can never be taken, and the reader goes on without it; told once for each. By default it counts as lost.
+    fn refused(&mut self, writer: Guid, number: SequenceNumber, why: Unusable) {
+        let _ = why;
+        self.lost(writer, number, 1);
+    }
 }

@@ -1,6 +1,7 @@
 //! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
 mod heartbeats;
 mod room;
+mod unusable;
 
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
 use super::hold::Hold;
 use super::order::{Held, Order, REACH};
 use super::reassembly::Assembly;
-use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store};
+use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable};
 use crate::count::Count;
 use crate::path::Path;
 
@@ -22,9 +23,6 @@ const ASSEMBLIES: usize = 16;
 /// First wait before asking again for a first HEARTBEAT; doubles up to `MAX_HELLO_WAIT`.
 const HELLO_WAIT: Duration = Duration::from_millis(100);
 const MAX_HELLO_WAIT: Duration = Duration::from_secs(1);
-/// Fragments that came out of order make pieces, at most one per this many octets of the largest sample: sorting them in takes
-/// time in proportion to their number.
-const PIECE: usize = 1_024;
 /// What was not touched for this long may be thrown out by others.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -47,8 +45,10 @@ pub(super) struct WriterProxy {
     pub(super) ahead: Option<(Instant, SequenceNumber, Instant)>,
     pub(super) heartbeats: Count,
     heartbeat_frags: Count,
-    /// The sink is full: the change whose turn it is waits.
+    /// The sink is full: the change whose turn it is waits, here or at the writer.
     pub(super) blocked: bool,
+    /// A change that can never be taken, and of which the writer has not said yet that it has written it: the lowest such one.
+    pub(super) unusable: Option<(SequenceNumber, Unusable)>,
     /// A HEARTBEAT has come.
     pub(super) heard: bool,
     /// The last change that the writer held at the match, once it has said so.
@@ -85,6 +85,7 @@ impl WriterProxy {
             heartbeats: Count::default(),
             heartbeat_frags: Count::default(),
             blocked: false,
+            unusable: None,
             heard: false,
             history_until: None,
             hello_wait: HELLO_WAIT,
@@ -183,27 +184,9 @@ impl WriterProxy {
         self.order.knows(number) && (self.reliable || self.order.next().distance_from(number) <= REACH)
     }
 
-    /// A change has come that cannot be taken, now or later: it must not be asked for again.
-    pub(super) fn give_up(&mut self, number: SequenceNumber, store: &mut Store, sink: &mut impl Sink) {
-        // Later changes of a best-effort writer show that it is lost. A reliable one has to say that it has written this one at
-        // all; it repeats it when asked.
-        if !self.reliable || number > self.last || self.order.knows(number) {
-            return;
-        }
-        self.order.skip(number, number.next());
-        if self.order.knows(number) {
-            self.report_lost(number, number.next(), store, sink);
-        }
-        self.drain(store, sink);
-    }
-
     fn receive_best_effort(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
         let number = sample.sequence_number;
-        if self.started && number > self.order.next() {
-            self.report_lost(self.order.next(), number, store, sink);
-        }
-        self.started = true;
-        self.order.delivered(number);
+        self.skip_best_effort(number, store, sink);
         if offer(sample, store, sink) == Accept::Full {
             self.report_lost(number, number.next(), store, sink);
         }
@@ -240,7 +223,8 @@ impl WriterProxy {
                 }
                 let buffer = store.buffer(fragment.sample_size as usize);
                 let runs = store.runs();
-                let assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
+                let mut assembly = Assembly::new(fragment, timestamp, inline_qos, buffer, runs);
+                assembly.touched = now;
                 store.held_bytes += assembly.held();
                 self.assemblies.push(assembly);
                 self.assemblies.len() - 1
@@ -255,18 +239,14 @@ impl WriterProxy {
                 return;
             }
             let buffer = store.buffer(fragment.sample_size as usize);
-            let new = Assembly::new(fragment, timestamp, inline_qos, buffer, store.runs());
+            let mut new = Assembly::new(fragment, timestamp, inline_qos, buffer, store.runs());
+            new.touched = now;
             let (buffer, runs) = core::mem::replace(assembly, new).into_buffers();
             store.recycle_assembly(buffer, runs);
         }
         let room = store.config.byte_limit.saturating_sub(store.held_bytes);
         assembly.add(fragment, now, room);
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
-        if assembly.pieces() > (store.config.max_sample_size as usize / PIECE).max(PIECE) {
-            store.counters.evicted += 1;
-            self.drop_assembly(index, store);
-            return;
-        }
         if !assembly.is_complete() {
             return;
         }

@@ -26,7 +26,9 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         }
-        if base > most.max(proxy.sent) {
+        // It may acknowledge a change of which it has got some fragments: that is one which it can never take.
+        let begun = if proxy.sent_fragment > 0 { proxy.sent.next() } else { proxy.sent };
+        if base > most.max(begun) {
             // Somebody has led it astray, or speaks in its name: it is told where the writer has got to, at a moderate rate.
             if now.monotonic >= proxy.answer_again_at {
                 proxy.answer_again_at = now.monotonic.after(heartbeat_period);

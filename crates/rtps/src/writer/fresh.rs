@@ -66,6 +66,7 @@ impl<P: Payload> Writer<P> {
             let end = slab.and_then(|slab| self.history.slab(slab)).map_or(number, |slab| slab.last).next();
             (self.fresh, self.fresh_fragment) = (end, 0);
             self.history.close();
+            self.trim();
             return None;
         }
         let is_message = number == self.fresh && self.has_flow();

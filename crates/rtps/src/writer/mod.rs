@@ -35,7 +35,8 @@ pub struct WriterConfig {
     pub reliable: bool,
     /// True: changes stay until they are removed (TRANSIENT_LOCAL). False: they go once acknowledged.
     pub retain: bool,
-    /// Most octets of history (capacity of slabs and length of large samples); beyond it `write` says `Full`. Default 1 MiB.
+    /// Most bytes of history (capacity of slabs and length of large samples); beyond it `write` says `Full`, and `TooLarge` of a sample that
+    /// is larger. Default 1 MiB.
     pub byte_limit: usize,
     /// Most octets under way to one reader, unacknowledged, each datagram counted with 768 octets more for the receiver's
     /// kernel. A reader that announces its receive buffer gets half of that. Default 160 KiB.
@@ -108,6 +109,9 @@ pub struct WriterCounters {
     pub paced_nanos: u64,
 }
 
+/// Most bytes of slabs that are kept for later.
+const IDLE_SLABS: usize = 4 << 20;
+
 /// A writer without input or output. See the module.
 #[derive(Debug)]
 pub struct Writer<P> {
@@ -147,7 +151,8 @@ impl<P: Payload> Writer<P> {
     /// A writer without readers and history.
     pub fn new(config: WriterConfig) -> Self {
         let datagram = config.max_datagram.clamp(Path::MIN_DATAGRAM, Path::MAX_DATAGRAM);
-        let mut history = History::new(config.guid.prefix, config.guid.entity_id, config.byte_limit / 4);
+        let mut history =
+            History::new(config.guid.prefix, config.guid.entity_id, (config.byte_limit / 4).min(IDLE_SLABS));
         history.set_datagram(datagram as usize);
         Self {
             history,

@@ -19,5 +19,6 @@ mod hold;
 mod liveliness;
 mod reader;
 mod reliability;
+mod sizes;
 mod sorted;
 mod stuck;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rtps::Path;
-use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink};
+use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink, Unusable};
 use rtps::receiver::{Context, Route, ToReader, ToWriter, interpret};
 use rtps::transmit::Transmit;
 use rtps::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
@@ -55,6 +55,8 @@ pub fn path_to(host: u8, mtu: u32) -> Path {
 pub struct Delivered {
     pub samples: Vec<(SequenceNumber, Vec<u8>)>,
     pub lost: u64,
+    /// What the reader could not take.
+    pub refused: Vec<(SequenceNumber, Unusable)>,
     /// Refuses when this many have been delivered.
     pub limit: Option<usize>,
 }
@@ -70,6 +72,10 @@ impl Sink for Delivered {
 
     fn lost(&mut self, _writer: Guid, _first: SequenceNumber, count: u64) {
         self.lost += count;
+    }
+
+    fn refused(&mut self, _writer: Guid, number: SequenceNumber, why: Unusable) {
+        self.refused.push((number, why));
     }
 }
 
@@ -165,7 +171,8 @@ impl Pair {
             self.send();
             let arrival =
                 self.flight.first_key_value().map_or(Instant::NEVER, |((at, _), _)| Instant::from_nanos(*at));
-            let timers = self.readers.iter().map(|(reader, _)| reader.poll_timeout()).min();
+            let timers =
+                self.readers.iter().map(|(reader, _)| reader.poll_timeout().min(reader.next_expiry())).min();
             let next = arrival.min(self.writer.poll_timeout()).min(timers.unwrap_or(Instant::NEVER));
             if next > end {
                 break;
@@ -173,6 +180,9 @@ impl Pair {
             steps += 1;
             assert!(steps < 5_000_000, "no end: the machines talk without need");
             self.now.monotonic = self.now.monotonic.max(next);
+            for (reader, delivered) in &mut self.readers {
+                reader.expire(self.now, delivered);
+            }
             if arrival <= self.now.monotonic
                 && let Some((_, (host, bytes))) = self.flight.pop_first()
             {
@@ -260,7 +270,7 @@ impl<S: Sink> Route for ToTheReader<'_, S> {
             ToReader::Data(data) => self.reader.on_data(now, source, data, sink),
             ToReader::DataFrag(fragment) => self.reader.on_data_frag(now, source, fragment, sink),
             ToReader::Heartbeat(heartbeat) => self.reader.on_heartbeat(now, source, heartbeat, sink),
-            ToReader::HeartbeatFrag(heartbeat) => self.reader.on_heartbeat_frag(now, source, heartbeat),
+            ToReader::HeartbeatFrag(heartbeat) => self.reader.on_heartbeat_frag(now, source, heartbeat, sink),
             ToReader::Gap(gap) => self.reader.on_gap(now, source, gap, sink),
         }
     }

@@ -39,6 +39,7 @@ impl WriterProxy {
             self.history_until = Some(heartbeat.last);
         }
         self.last = heartbeat.last;
+        self.confirm_unusable(heartbeat.last, store, sink);
         let next = self.order.next();
         if self.was_led_astray(now, heartbeat.last.next(), directed) {
             store.counters.implausible += 1;
@@ -117,11 +118,15 @@ impl WriterProxy {
         heartbeat: &HeartbeatFrag,
         always: bool,
         store: &mut Store,
+        sink: &mut impl Sink,
     ) {
         if !self.reliable || !self.heartbeat_frags.is_new(heartbeat.count, now) {
             return;
         }
         let number = heartbeat.sequence_number;
+        if self.unusable.is_some_and(|(unusable, _)| unusable == number) {
+            self.confirm_unusable(number, store, sink);
+        }
         if self.order.knows(number) {
             self.answer |= always;
         } else {

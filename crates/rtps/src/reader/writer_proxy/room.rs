@@ -9,12 +9,10 @@ impl WriterProxy {
     /// Keeps a change that cannot be delivered yet.
     pub(super) fn hold(&mut self, sample: &mut Sample<'_>, store: &mut Store) {
         let number = sample.sequence_number;
-        let turn = number == self.order.next();
-        let size = Held::cost_of(&sample.payload).saturating_add(sample.payload.size());
+        let size = Held::cost_of(&sample.payload);
         if number.distance_from(self.order.next()) >= REACH || !store.has_room(size) {
+            // The writer repeats it: when its turn comes, or, if that is now and the sink is full, once that has room.
             store.counters.no_room += 1;
-            // The writer repeats it.
-            self.blocked &= !turn;
             return;
         }
         let payload = match core::mem::take(&mut sample.payload) {
@@ -64,8 +62,7 @@ impl WriterProxy {
                 self.drop_assembly(index, store);
             }
             _ if waits => {
-                let Some((number, held)) = self.order.evict(all) else { return false };
-                self.blocked &= number > self.order.next();
+                let Some((_, held)) = self.order.evict(all) else { return false };
                 release(held, store);
             }
             _ => return false,
@@ -86,6 +83,7 @@ impl WriterProxy {
             self.drop_assembly(0, store);
         }
         self.blocked = false;
+        self.unusable = None;
     }
 
     #[inline]

@@ -138,7 +138,9 @@ impl Route for ToNode<'_> {
             ToReader::Data(data) => reader.on_data(now, source, data, application),
             ToReader::DataFrag(fragment) => reader.on_data_frag(now, source, fragment, application),
             ToReader::Heartbeat(heartbeat) => reader.on_heartbeat(now, source, heartbeat, application),
-            ToReader::HeartbeatFrag(heartbeat) => reader.on_heartbeat_frag(now, source, heartbeat),
+            ToReader::HeartbeatFrag(heartbeat) => {
+                reader.on_heartbeat_frag(now, source, heartbeat, application)
+            }
             ToReader::Gap(gap) => reader.on_gap(now, source, gap, application),
         }
     }
