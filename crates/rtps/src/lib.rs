@@ -19,6 +19,7 @@ pub mod receiver;
 pub mod route;
 mod slab;
 pub mod sorted;
+mod spacing;
 pub mod spare;
 pub mod transmit;
 mod value;

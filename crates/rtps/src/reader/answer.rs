@@ -58,10 +58,9 @@ fn answer<P: Payload>(
     // It asks for a HEARTBEAT for itself until it knows.
     let is_final = proxy.knows_history();
     let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
-    store.count = store.count.wrapping_add(1);
-    let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
-    let fragments = proxy.asked_for_fragments.take().and_then(|(number, last)| {
+    let asked_for = proxy.asked_for_fragments.take();
+    let fragments = asked_for.and_then(|(number, last)| {
         let missing = proxy.missing_of(number, last)?;
         if !may_ask && !missing.bitmap().is_empty() {
             // It was asked for something else just now; this has to wait, but not to be forgotten.
@@ -75,6 +74,24 @@ fn answer<P: Payload>(
         proxy.answer_at = if proxy.has_questions() { asked } else { Instant::NEVER };
         return false;
     }
+    let asks_nothing = set.bitmap().is_empty()
+        && !incomplete
+        && fragments.is_none_or(|(_, missing)| missing.bitmap().is_empty());
+    if asks_nothing && proxy.heard {
+        // The writer may ask again because it was answered.
+        let said = Some((set.base(), fragments.map(|(number, missing)| (number, missing.base()))));
+        let is_news = proxy.said != said;
+        let at = proxy.repeats.earliest(now, is_news);
+        if at > now {
+            proxy.asked_for_fragments = proxy.asked_for_fragments.or(asked_for);
+            proxy.answer_at = at;
+            return false;
+        }
+        proxy.repeats.answered(now, is_news);
+        proxy.said = said;
+    }
+    store.count = store.count.wrapping_add(1);
+    let acknack = AckNack { reader_id, writer_id, set, count: store.count, is_final };
     let first_count = store.count.wrapping_mul(NACK_FRAGS as i32 + 1);
     let (mut sent, mut asks) = (0, set.iter().last());
     out.add_path(path);
@@ -109,13 +126,12 @@ fn answer<P: Payload>(
     proxy.answer = false;
     proxy.hold.end();
     if let Some(until) = asks {
-        proxy.asked_at = Some(now);
-        proxy.asked_until = until;
+        proxy.asks(now, until);
     }
     proxy.answer_at = if !proxy.heard {
         now.after(proxy.next_hello())
     } else if proxy.has_questions() {
-        now.max(proxy.asked_at.unwrap_or(now)).after(store.config.nack_period)
+        now.max(proxy.asked_at.unwrap_or(now)).after(proxy.ask_wait(store))
     } else {
         Instant::NEVER
     };

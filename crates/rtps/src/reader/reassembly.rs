@@ -90,9 +90,9 @@ impl Assembly {
         self.bytes.len().saturating_add(more).min(self.sample_size as usize)
     }
 
-    /// Adds fragments; what is here already is skipped. The buffer doubles, but not beyond the sample, nor by more than `room`
+    /// Adds fragments and says whether there were new ones; what is here already is skipped. The buffer doubles, but not beyond the sample, nor by more than `room`
     /// bytes unless it has to.
-    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant, room: usize) {
+    pub(super) fn add(&mut self, fragment: &DataFrag<'_>, now: Instant, room: usize) -> bool {
         let (len, capacity) = (self.bytes.len(), self.bytes.capacity());
         let needed = self.needed(fragment.bytes.len());
         if needed > capacity {
@@ -103,6 +103,7 @@ impl Assembly {
         if self.runs.len() >= self.most_pieces() {
             self.join();
         }
+        let before = self.count;
         let mut index = fragment.first_fragment.0.saturating_sub(1);
         for octets in fragment.bytes.chunks(self.fragment_size as usize) {
             if index < self.fragments() && octets.len() == self.len_of(index) {
@@ -111,6 +112,7 @@ impl Assembly {
             }
             index = index.saturating_add(1);
         }
+        self.count > before
     }
 
     /// True if every fragment is here.
@@ -268,14 +270,18 @@ mod tests {
             ..fragment(index, bytes.get(index as usize..=index as usize).unwrap())
         };
         let mut assembly = Assembly::new(&of(0), None, InlineQos::default(), Vec::new(), Vec::new());
-        (0..20_000).rev().step_by(2).for_each(|index| assembly.add(&of(index), Instant::START, 1 << 20));
+        (0..20_000).rev().step_by(2).for_each(|index| {
+            assembly.add(&of(index), Instant::START, 1 << 20);
+        });
         assert!(assembly.runs.len() <= LEAST_PIECES && assembly.held() <= 20_000);
         let mut rounds = 0;
         while !assembly.is_complete() {
             rounds += 1;
             assert!(rounds < 200, "no end");
             let missing: Vec<_> = assembly.missing(u32::MAX).iter().collect();
-            missing.iter().rev().for_each(|number| assembly.add(&of(number.0 - 1), Instant::START, 1 << 20));
+            missing.iter().rev().for_each(|number| {
+                assembly.add(&of(number.0 - 1), Instant::START, 1 << 20);
+            });
         }
         assert_eq!(assembly.finish(Vec::new()).0, sample);
     }

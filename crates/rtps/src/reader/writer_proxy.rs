@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use wire::message::{DataFrag, Gap};
 use wire::parameter::InlineQos;
-use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
+use wire::{Duration, FragmentNumber, Guid, Instant, SequenceNumber, Timestamp};
 
 use super::hold::Hold;
 use super::order::{Held, Order, REACH};
@@ -15,6 +15,7 @@ use super::reassembly::Assembly;
 use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable};
 use crate::count::Count;
 use crate::path::Path;
+use crate::spacing::Spacing;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
@@ -65,8 +66,14 @@ pub(super) struct WriterProxy {
     pub(super) asked_for_fragments: Option<(SequenceNumber, u32)>,
     /// When missing changes were last asked for.
     pub(super) asked_at: Option<Instant>,
-    /// The highest number among those.
+    /// The highest number among those, and what was expected then.
     pub(super) asked_until: SequenceNumber,
+    pub(super) asked_from: SequenceNumber,
+    /// How often it has asked since something came of it.
+    pub(super) fruitless: u32,
+    /// The last answer that asked for nothing, and when the same may leave again.
+    pub(super) said: Option<(SequenceNumber, Option<(SequenceNumber, FragmentNumber)>)>,
+    pub(super) repeats: Spacing,
 }
 
 impl WriterProxy {
@@ -96,6 +103,10 @@ impl WriterProxy {
             asked_for_fragments: None,
             asked_at: None,
             asked_until: SequenceNumber::ZERO,
+            asked_from: SequenceNumber::ZERO,
+            fruitless: 0,
+            said: None,
+            repeats: Spacing::default(),
         }
     }
 
@@ -245,7 +256,9 @@ impl WriterProxy {
             store.recycle_assembly(buffer, runs);
         }
         let room = store.config.byte_limit.saturating_sub(store.held_bytes);
-        assembly.add(fragment, now, room);
+        if assembly.add(fragment, now, room) {
+            self.fruitless = 0;
+        }
         store.held_bytes = (store.held_bytes + assembly.held()).saturating_sub(before);
         if !assembly.is_complete() {
             return;

@@ -17,7 +17,6 @@ impl<P: Payload> Writer<P> {
         let base = acknack.set.base().max(SequenceNumber::FIRST);
         let offset = self.history.offset_before(base);
         let guid = Guid::new(source, acknack.reader_id);
-        let heartbeat_period = self.config.heartbeat_period;
         let Some(proxy) = self.reader(guid) else {
             self.counters.implausible += 1;
             return;
@@ -29,28 +28,34 @@ impl<P: Payload> Writer<P> {
         // It may acknowledge a change of which it has got some fragments: that is one which it can never take.
         let begun = if proxy.sent_fragment > 0 { proxy.sent.next() } else { proxy.sent };
         if base > most.max(begun) {
-            // Somebody has led it astray, or speaks in its name: it is told where the writer has got to, at a moderate rate.
-            if now.monotonic >= proxy.answer_again_at {
-                proxy.answer_again_at = now.monotonic.after(heartbeat_period);
-                proxy.heartbeat_due = true;
-                self.ready = true;
-            }
+            // It was led astray, or another speaks in its name: it is told where the writer has got to.
+            proxy.owe_answer(now.monotonic, false);
+            self.ready = true;
             self.counters.implausible += 1;
             return;
         }
         let heard_before = proxy.heard;
         let progress = proxy.acknowledge(base, offset);
         proxy.hear(acknack);
-        proxy.request(&acknack.set);
-        // It does not know yet where its changes begin; or it does, and its application refuses what it has from before.
-        if base < proxy.start && now.monotonic >= proxy.answer_again_at {
-            proxy.gap_due = true;
-            proxy.answer_again_at = now.monotonic.after(heartbeat_period);
+        let news = proxy.request(now.monotonic, &acknack.set);
+        if progress || news {
+            proxy.size.progress();
         }
+        let widened = proxy.size.answered(now.monotonic);
         // Only the first such one: a reader whose first sample is refused by its application says the same in every answer.
         let asks_first = !heard_before && acknack.set.bitmap().is_empty() && base == SequenceNumber::FIRST;
-        proxy.heartbeat_due |= !proxy.has_repairs() && (!acknack.is_final || asks_first);
+        let asks = !proxy.has_repairs() && (!acknack.is_final || asks_first);
+        // It does not know yet where its changes begin; or it does, and its application refuses what it has from before.
+        let gap = base < proxy.start;
+        if asks || gap {
+            proxy.owe_answer(now.monotonic, gap);
+        }
+        if widened {
+            self.counters.widened += 1;
+            self.measure_paths();
+        }
         self.ready = true;
+        self.question_open = false;
         self.blocked = false;
         if progress {
             self.counters.acknowledged += 1;
@@ -73,7 +78,15 @@ impl<P: Payload> Writer<P> {
         }
         let complete = nack.missing.base().0.saturating_sub(1);
         let progress = proxy.acknowledge_fragments(nack.sequence_number, complete);
-        proxy.request_fragments(nack.sequence_number, nack.missing);
+        let news = proxy.request_fragments(now.monotonic, nack.sequence_number, nack.missing);
+        if progress || news {
+            proxy.size.progress();
+        }
+        let widened = proxy.size.answered(now.monotonic);
+        if widened {
+            self.counters.widened += 1;
+            self.measure_paths();
+        }
         self.ready = true;
         self.blocked = false;
         if progress {

@@ -10,6 +10,7 @@ mod fresh;
 mod history;
 mod over;
 mod pace;
+mod path_size;
 mod reader_proxy;
 mod send;
 mod single;
@@ -85,6 +86,10 @@ impl WriterConfig {
 pub struct WriterCounters {
     /// Times that a reader acknowledged more than before.
     pub acknowledged: u64,
+    /// Times that smaller datagrams were tried because large ones never arrive at a reader.
+    pub narrowed: u64,
+    /// Times that larger ones passed again.
+    pub widened: u64,
     /// Changes sent again because a reader asked.
     pub repairs: u64,
     /// Fragments sent again because a reader asked.
@@ -139,6 +144,8 @@ pub struct Writer<P> {
     heartbeat_count: i32,
     /// Something may be ready to leave.
     ready: bool,
+    /// A question was asked, and no reader has answered since.
+    question_open: bool,
     /// Smallest datagram over all paths.
     datagram: u32,
     pace: Pace,
@@ -171,6 +178,7 @@ impl<P: Payload> Writer<P> {
             heartbeat_wait: config.heartbeat_period,
             heartbeat_count: 0,
             ready: false,
+            question_open: false,
             datagram,
             pace: Pace::default(),
             has_flows: false,

@@ -5,11 +5,16 @@ use wire::message::AckNack;
 use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceNumber, SequenceNumberSet};
 
 use super::history::DATAGRAM_COST;
+use super::path_size::PathSize;
 use crate::count::Count;
 use crate::path::Path;
+use crate::spacing::Spacing;
 
-/// In this time one window of octets, and the rest of one datagram, is repeated to a reader at most.
+/// In this time one window of bytes, and the rest of one datagram, is repeated to a reader at most. While nothing comes of it the time
+/// doubles and the bytes halve after so many of them, so many times.
 pub(crate) const REPAIR_INTERVAL: Duration = Duration::from_millis(10);
+const FULL_ROUNDS: u32 = 3;
+const HALVINGS: u32 = 6;
 /// Samples whose missing fragments are remembered at a time.
 const FRAGMENTED_REQUESTS: usize = 8;
 
@@ -37,7 +42,7 @@ pub(crate) struct ReaderProxy {
     pub(crate) paths: Vec<Path>,
     direct: Option<Path>,
     /// Largest datagram that all of its paths carry.
-    max_datagram: u32,
+    pub(super) size: PathSize,
     /// Fresh changes go along a flow that was admitted for it: a contract takes the place of the window.
     pub(crate) is_flow: bool,
     /// Most octets on the way to this reader, unacknowledged.
@@ -67,8 +72,12 @@ pub(crate) struct ReaderProxy {
     pub(crate) told: bool,
     pub(crate) heartbeat_due: bool,
     pub(crate) gap_due: bool,
-    /// Not before then is the GAP in front of its first change repeated.
-    pub(crate) answer_again_at: Instant,
+    /// When a HEARTBEAT that it has asked for is due, with the GAP in front of its first change or without.
+    pub(crate) answer_at: Instant,
+    answer_with_gap: bool,
+    answers: Spacing,
+    /// How far it was served, and what it had acknowledged, when it was answered last.
+    answered: (SequenceNumber, SequenceNumber),
     /// Changes that it asked for again, and the next fragment of the first of them.
     pub(crate) requested: SequenceNumberSet,
     pub(crate) requested_fragment: u32,
@@ -77,6 +86,11 @@ pub(crate) struct ReaderProxy {
     /// Octets that may still be repeated before `refill_at`.
     pub(crate) repair_credit: u64,
     pub(crate) refill_at: Instant,
+    /// What it asked for last: changes, and the fragments of the first incomplete one. The same counts again after an interval of repairs.
+    last_set: SequenceNumberSet,
+    last_fragments: Option<(SequenceNumber, FragmentNumberSet)>,
+    set_again_at: Instant,
+    fragments_again_at: Instant,
     pub(crate) acknacks: Count,
     pub(crate) nack_frags: Count,
 }
@@ -94,7 +108,7 @@ impl ReaderProxy {
             guid: reader.guid,
             reliable: reader.reliable,
             is_flow: is_flow(&reader.paths),
-            max_datagram: smallest(reader.paths.iter().chain(&reader.direct)),
+            size: PathSize::new(smallest(reader.paths.iter().chain(&reader.direct))),
             paths: reader.paths,
             direct: reader.direct,
             window,
@@ -112,12 +126,19 @@ impl ReaderProxy {
             told: !reader.reliable || start > last,
             heartbeat_due: reader.reliable,
             gap_due: reader.reliable && start > SequenceNumber::FIRST,
-            answer_again_at: Instant::START,
+            answer_at: Instant::NEVER,
+            answer_with_gap: false,
+            answers: Spacing::default(),
+            answered: (SequenceNumber::ZERO, SequenceNumber::ZERO),
             requested: SequenceNumberSet::default(),
             requested_fragment: 0,
             fragments: Vec::new(),
             repair_credit: window,
             refill_at: Instant::START,
+            last_set: SequenceNumberSet::default(),
+            last_fragments: None,
+            set_again_at: Instant::START,
+            fragments_again_at: Instant::START,
             acknacks: Count::default(),
             nack_frags: Count::default(),
         }
@@ -126,7 +147,9 @@ impl ReaderProxy {
     /// New paths, for instance because its addresses changed.
     pub(crate) fn set_paths(&mut self, paths: Vec<Path>, direct: Option<Path>) {
         self.is_flow = is_flow(&paths);
-        self.max_datagram = smallest(paths.iter().chain(&direct));
+        if self.paths != paths || self.direct != direct {
+            self.size = PathSize::new(smallest(paths.iter().chain(&direct)));
+        }
         self.paths = paths;
         self.direct = direct;
         self.heartbeat_due = self.reliable;
@@ -143,15 +166,46 @@ impl ReaderProxy {
     }
 
     /// Largest datagram that all of its paths carry.
+    #[inline]
     pub(crate) const fn max_datagram(&self) -> u32 {
-        self.max_datagram
+        self.size.limit()
+    }
+
+    /// It gets a HEARTBEAT: at once if that says more than the last one, else at a moderate rate.
+    pub(crate) fn owe_answer(&mut self, now: Instant, with_gap: bool) {
+        self.answer_with_gap |= with_gap;
+        self.answer_at = self.answer_at.min(self.answers.earliest(now, self.has_news()));
+        self.give_answer(now);
+    }
+
+    /// Lets an answer leave whose time has come.
+    pub(crate) fn give_answer(&mut self, now: Instant) {
+        if self.answer_at <= now {
+            self.answer_at = Instant::NEVER;
+            self.answers.answered(now, self.has_news());
+            self.answered = (self.sent, self.acked);
+            self.heartbeat_due = true;
+            self.gap_due |= core::mem::take(&mut self.answer_with_gap);
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        self.answered != (self.sent, self.acked)
+    }
+
+    /// True if the sizes of datagrams to it can be found out: it answers, and the way is a network.
+    pub(super) fn is_sized(&self) -> bool {
+        self.reliable
+            && !self.is_flow
+            && !self.is_local()
+            && self.paths.iter().all(|path| path.link.is_none())
     }
 
     /// Largest datagram of fresh changes.
     #[inline]
     pub(crate) fn fresh_datagram(&self) -> u32 {
         if !self.is_flow {
-            return self.max_datagram;
+            return self.max_datagram();
         }
         smallest(self.paths.iter())
     }
@@ -233,18 +287,39 @@ impl ReaderProxy {
         !self.requested.bitmap().is_empty() || !self.fragments.is_empty()
     }
 
+    fn halvings(&self) -> u32 {
+        self.size.rounds().saturating_sub(FULL_ROUNDS).min(HALVINGS)
+    }
+
+    fn repair_interval(&self) -> Duration {
+        REPAIR_INTERVAL.scaled(1 << self.halvings(), 1)
+    }
+
     /// Octets may be repeated to it; replenishes them when it is time.
     pub(crate) fn may_repair(&mut self, now: Instant) -> bool {
         if now >= self.refill_at {
-            self.repair_credit = self.window;
-            self.refill_at = now.after(REPAIR_INTERVAL);
+            self.repair_credit = (self.window >> self.halvings()).max(1);
+            self.refill_at = now.after(self.repair_interval());
         }
         self.repair_credit > 0
     }
 
     /// Replaces what it asks for: each ACKNACK states all that is missing. That may be what it has acknowledged before: its participant
     /// may have lost ours for a while and begun anew, unnoticed here.
-    pub(crate) fn request(&mut self, set: &SequenceNumberSet) {
+    /// True if something of what it asked for last has come.
+    pub(crate) fn request(&mut self, now: Instant, set: &SequenceNumberSet) -> bool {
+        if set.bitmap().is_empty() {
+            // It may have asked a moment ago, and waits.
+            self.answered_before(set.base());
+            self.fragments.retain(|(number, _)| *number >= set.base());
+            return false;
+        }
+        let last = core::mem::replace(&mut self.last_set, *set);
+        if last == *set && now < self.set_again_at {
+            return false;
+        }
+        let news = last.iter().any(|number| number >= set.base() && !set.contains(number));
+        self.set_again_at = now.after(self.repair_interval());
         let first = self.requested.iter().next();
         let mut requested = SequenceNumberSet::empty(set.base());
         for number in set.iter().filter(|number| *number < self.sent) {
@@ -255,12 +330,33 @@ impl ReaderProxy {
         }
         self.requested = requested;
         self.fragments.retain(|(number, _)| *number >= set.base() && !requested.contains(*number));
+        news
     }
 
-    pub(crate) fn request_fragments(&mut self, number: SequenceNumber, missing: FragmentNumberSet) {
+    /// Adds to what it asks for; true if something of what it asked for last has come.
+    pub(crate) fn request_fragments(
+        &mut self,
+        now: Instant,
+        number: SequenceNumber,
+        missing: FragmentNumberSet,
+    ) -> bool {
+        let first = self.last_fragments.filter(|(first, _)| *first >= self.acked && *first <= number);
+        let last = first.filter(|(first, _)| *first == number).map(|(_, last)| last);
+        if last == Some(missing) && now < self.fragments_again_at {
+            return false;
+        }
+        if first.is_none_or(|(first, _)| first == number) {
+            self.last_fragments = Some((number, missing));
+            self.fragments_again_at = now.after(self.repair_interval());
+        }
+        let base = missing.base().0;
+        let has_come = |fragment: FragmentNumber| {
+            fragment.0.checked_sub(base).is_none_or(|at| !missing.bitmap().contains(at))
+        };
+        let news = last.is_some_and(|last| last.iter().any(has_come));
         let unsent = (number, missing.base().0) > (self.sent, self.sent_fragment);
         if unsent || missing.bitmap().is_empty() || self.requested.contains(number) {
-            return;
+            return news;
         }
         if let Some((_, set)) = self.fragments.iter_mut().find(|(held, _)| *held == number) {
             *set = missing;
@@ -268,6 +364,7 @@ impl ReaderProxy {
             let index = self.fragments.partition_point(|(held, _)| *held < number);
             self.fragments.insert(index, (number, missing));
         }
+        news
     }
 
     /// Forgets requests below `number`.
@@ -276,8 +373,10 @@ impl ReaderProxy {
         for wanted in self.requested.iter().filter(|wanted| *wanted >= number) {
             left.insert(wanted);
         }
+        if left.iter().next() != self.requested.iter().next() {
+            self.requested_fragment = 0;
+        }
         self.requested = left;
-        self.requested_fragment = 0;
     }
 
     /// True if a change of which fragments were asked for comes before every change that was asked for whole.

@@ -22,6 +22,7 @@ impl<P: Payload> Writer<P> {
         if self.poll_single(now, out) {
             return true;
         }
+        self.readers.iter_mut().for_each(|proxy| proxy.give_answer(now));
         // The parts of a message follow each other.
         let found = (self.fresh_fragment > 0 && self.has_flow() && self.poll_fresh(now, out))
             || self.poll_liveliness(out)
@@ -29,7 +30,8 @@ impl<P: Payload> Writer<P> {
             || self.poll_repair(now, out)
             || self.poll_fresh(now, out)
             || self.poll_lagging(now, out)
-            || self.poll_heartbeat(now, out);
+            || self.poll_heartbeat(now, out)
+            || self.poll_probe(now, out);
         if found {
             out.set_class(self.config.class);
             self.flush &= self.fresh <= self.last;
@@ -59,10 +61,10 @@ impl<P: Payload> Writer<P> {
             let opens_at = if self.has_flow() { self.pace.opens_at() } else { Instant::START };
             next = next.min(self.open_since.after(self.config.batch_delay).max(opens_at));
         }
-        self.readers
-            .iter()
-            .filter(|proxy| proxy.has_repairs())
-            .fold(next, |next, proxy| next.min(proxy.refill_at))
+        self.readers.iter().fold(next, |next, proxy| {
+            let repairs = if proxy.has_repairs() { proxy.refill_at } else { Instant::NEVER };
+            next.min(repairs).min(proxy.answer_at).min(proxy.size.timeout())
+        })
     }
 
     /// A heartbeat that says what is held, up to the change before `sent`.
@@ -81,7 +83,7 @@ impl<P: Payload> Writer<P> {
     ) -> Heartbeat {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         if !is_final {
-            self.counters.asks += 1;
+            self.count_question();
         }
         Heartbeat {
             reader_id: EntityId::UNKNOWN,
@@ -142,8 +144,7 @@ impl<P: Payload> Writer<P> {
     }
 
     fn poll_repair(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
-        let position = self.readers.iter_mut().position(|proxy| proxy.has_repairs() && proxy.may_repair(now));
-        let Some(index) = position else { return false };
+        let Some(index) = self.next_to_repair(now) else { return false };
         let Some(sent) = self.readers.get(index).map(|proxy| proxy.sent) else { return false };
         let heartbeat = self.heartbeat(sent, true);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
@@ -220,14 +221,63 @@ impl<P: Payload> Writer<P> {
             }
         }
         datagram.heartbeat(&heartbeat);
-        proxy.repair_credit = proxy.repair_credit.saturating_sub(out.len() as u64);
+        let len = out.len();
+        proxy.repair_credit = proxy.repair_credit.saturating_sub(len as u64);
+        if proxy.is_sized() {
+            proxy.size.repeated(u32::try_from(len).unwrap_or(u32::MAX));
+        }
         true
+    }
+
+    /// The first reader to which something may be repeated now. Its datagrams become smaller if nothing comes of the larger ones.
+    fn next_to_repair(&mut self, now: Instant) -> Option<usize> {
+        let mut narrowed = 0;
+        let position = self.readers.iter_mut().position(|proxy| {
+            if proxy.has_repairs() && now >= proxy.refill_at {
+                narrowed += u64::from(proxy.size.next_round(now));
+            }
+            proxy.has_repairs() && proxy.may_repair(now)
+        });
+        if narrowed > 0 {
+            self.counters.narrowed += narrowed;
+            self.measure_paths();
+        }
+        position
+    }
+
+    /// Counts a question: its answer is not one to a probe.
+    fn count_question(&mut self) {
+        self.counters.asks += 1;
+        self.question_open = true;
+        self.readers.iter_mut().filter(|proxy| proxy.size.timeout() != Instant::NEVER).for_each(|proxy| {
+            proxy.size.asked();
+        });
+    }
+
+    /// Asks a reader by a datagram that is larger than those that it gets, if nothing else is asked or waited for.
+    fn poll_probe(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        while let Some(index) = self.readers.iter().position(|proxy| proxy.size.timeout() <= now) {
+            let quiet = !self.question_open;
+            let Some(proxy) = self.readers.get_mut(index) else { return false };
+            let may_send = quiet && !proxy.is_waited_for();
+            let Some(size) = proxy.size.next_probe(now, may_send) else { continue };
+            let sent = proxy.sent;
+            let heartbeat = Heartbeat { is_final: false, ..self.heartbeat(sent, true) };
+            let Some(proxy) = self.readers.get(index) else { return false };
+            proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+            let guid = self.config.guid;
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), size).heartbeat(&heartbeat);
+            let missing = (size as usize).saturating_sub(out.len());
+            out.scratch(|bytes| encode::pad(bytes, missing));
+            return true;
+        }
+        false
     }
 
     /// Asks which of the fragments up to `last` have come.
     pub(super) fn ask_for_fragments(&mut self, number: SequenceNumber, last: u32, out: &mut Transmit<P>) {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
-        self.counters.asks += 1;
+        self.count_question();
         let heartbeat = HeartbeatFrag {
             reader_id: EntityId::UNKNOWN,
             writer_id: self.config.guid.entity_id,

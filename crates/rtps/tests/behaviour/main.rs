@@ -6,6 +6,7 @@ mod domain;
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod answers;
 mod attacks;
 mod attacks_discovery;
 mod captured;
@@ -17,6 +18,7 @@ mod framing;
 mod history;
 mod hold;
 mod liveliness;
+mod path_size;
 mod reader;
 mod reliability;
 mod sizes;

@@ -105,6 +105,9 @@ pub struct Pair {
     pub receive_buffer: Option<u32>,
     /// What goes to this host gets lost.
     pub cut: Option<u8>,
+    /// Larger datagrams to readers are swallowed, or only those to one host.
+    pub carries: Option<usize>,
+    pub narrow_host: Option<u8>,
     /// Most octets on the way to readers at any time, each datagram counted with 768 more.
     pub most_under_way: usize,
 }
@@ -124,6 +127,8 @@ impl Pair {
             datagrams: 0,
             receive_buffer: None,
             cut: None,
+            carries: None,
+            narrow_host: None,
             most_under_way: 0,
         }
     }
@@ -212,7 +217,10 @@ impl Pair {
             let SocketAddr::V4(to) = path.destination else { panic!("unexpected {path:?}") };
             let copies = if self.random.chance(self.wire.duplicate) { 2 } else { 1 };
             for _ in 0..copies {
-                if self.random.chance(self.wire.loss) || self.cut == Some(to.ip().octets()[3]) {
+                let host = to.ip().octets()[3];
+                let is_narrow = host > 1 && self.narrow_host.is_none_or(|narrow| narrow == host);
+                let swallowed = is_narrow && self.carries.is_some_and(|most| bytes.len() > most);
+                if self.random.chance(self.wire.loss) || self.cut == Some(host) || swallowed {
                     continue;
                 }
                 let delay = 20 + self.wire.delay + self.random.below(self.wire.jitter + 1);

@@ -265,6 +265,18 @@ pub fn gap(out: &mut Vec<u8>, gap: &Gap) {
     set(out, &gap.list);
 }
 
+/// Appends PAD so that the message grows by `len` bytes, a multiple of four; readers pass over it. Less than a header adds nothing.
+pub fn pad(out: &mut Vec<u8>, len: usize) {
+    let mut left = len & !3;
+    while left >= 4 {
+        // A length that needs more than 16 bits goes in several.
+        let part = left.min(0xfff8);
+        begin(out, kind::PAD, 0, part - 4);
+        out.resize(out.len() + part - 4, 0);
+        left -= part;
+    }
+}
+
 /// Appends a submessage header: little endian, `len` octets follow.
 #[inline]
 fn begin(out: &mut Vec<u8>, id: u8, flags: u8, len: usize) {

@@ -10,6 +10,9 @@ use crate::path::Path;
 const ASTRAY: Duration = Duration::from_secs(5);
 /// A writer that waits for an answer asks again within this time.
 const DOUBT: Duration = Duration::from_millis(800);
+/// So often it asks for the same at full pace, and then so many times after twice the wait before.
+const FULL_PACE: u32 = 4;
+const DOUBLINGS: u32 = 3;
 /// A HEARTBEAT that is this far behind shows at once that an earlier message was forged.
 const BACKWARDS: u64 = 1 << 20;
 
@@ -170,8 +173,24 @@ impl WriterProxy {
     /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
     pub(in crate::reader) fn may_ask_at(&self, store: &Store) -> Instant {
         match self.asked_at {
-            Some(asked) if self.order.next() <= self.asked_until => asked.after(store.config.nack_period),
+            Some(asked) if self.order.next() <= self.asked_until => asked.after(self.ask_wait(store)),
             _ => Instant::START,
         }
+    }
+
+    /// Wait before asking again for the same: the period, and longer once that was often in vain.
+    pub(in crate::reader) fn ask_wait(&self, store: &Store) -> Duration {
+        let doublings = self.fruitless.saturating_sub(FULL_PACE).min(DOUBLINGS);
+        store.config.nack_period.scaled(1 << doublings, 1)
+    }
+
+    /// Asks at `now` for changes up to `until`.
+    pub(in crate::reader) fn asks(&mut self, now: Instant, until: SequenceNumber) {
+        if core::mem::replace(&mut self.asked_from, self.order.next()) < self.order.next() {
+            self.fruitless = 0;
+        }
+        self.fruitless = self.fruitless.saturating_add(1);
+        self.asked_at = Some(now);
+        self.asked_until = until;
     }
 }

@@ -27,6 +27,7 @@ impl WriterProxy {
         };
         let held = Held::new(sample, payload);
         store.counters.held_back += 1;
+        self.fruitless = 0;
         store.held_bytes += held.cost();
         self.order.insert(number, held);
         // It may have come whole after some of its fragments had come.
