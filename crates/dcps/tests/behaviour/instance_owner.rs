@@ -92,5 +92,5 @@ fn what_belongs_to_nobody_and_what_is_made_up_is_not_kept() {
     assert_eq!(desk.dropped(DropReason::Unauthorized), 20_000);
     let [_, payload @ ..] = &data(1, 1)[..] else { panic!("a payload") };
     desk.put(1, InlineQos::default(), false, payload, None);
-    assert_eq!(desk.dropped(DropReason::Malformed), 1);
+    assert_eq!(desk.dropped(DropReason::Encapsulation), 1);
 }

@@ -378,7 +378,8 @@ fn both_representations_are_read_and_the_first_is_written() {
     let two = writer(&here, representation(vec![DataRepresentation::XCDR2, DataRepresentation::XCDR1]));
     let both = vec![DataRepresentation::XCDR1, DataRepresentation::XCDR2];
     let any = reader(&there, |qos| qos.endpoint.representation = both);
-    let first = reader(&there, |_| {});
+    let first = reader(&there, |qos| qos.endpoint.representation = vec![DataRepresentation::XCDR1]);
+    let untouched = reader(&there, |_| {});
     settle(&mut desk);
     desk.record();
     let mark = 0x5a5a_0000_0000_0001;
@@ -395,6 +396,8 @@ fn both_representations_are_read_and_the_first_is_written() {
     assert!(key_then(&narrow, &[]) && !key_then(&narrow, &[0; 4]));
     desk.run(millis(1));
     assert_eq!(values(&any), [mark, mark]);
+    assert_eq!(values(&untouched), [mark, mark]);
+    assert_eq!(untouched.get_requested_incompatible_qos_status().total.count, 0);
     assert_eq!(any.take(9, States::ANY).unwrap().len(), 0);
     assert_eq!(values(&first), [mark], "asked for version 1 alone");
     assert_eq!(first.get_requested_incompatible_qos_status().total.count, 1);

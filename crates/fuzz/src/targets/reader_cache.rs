@@ -426,8 +426,13 @@ mod tests {
             readers.hear(&input);
         }
         // Only samples of writers that are matched get here; no two keys of one digest are known; the one limit that has to do with
-        // an instance is that of the reader that waits.
-        let never = [DropReason::NotMatched, DropReason::KeyCollision, DropReason::SamplesPerInstance];
+        // an instance is that of the reader that waits; no instance here belongs to a participant.
+        let never = [
+            DropReason::NotMatched,
+            DropReason::KeyCollision,
+            DropReason::SamplesPerInstance,
+            DropReason::Unauthorized,
+        ];
         for reason in DropReason::ALL.into_iter().filter(|reason| !never.contains(reason)) {
             let dropped: u64 = readers.readers.iter().map(|reader| reader.dropped(reason).count).sum();
             assert!(dropped > 0, "{reason:?} is never met");
