@@ -4,7 +4,7 @@ use dds::Duration;
 use dds::assurance::{PairAssurance, Stage, State};
 use dds::qos::{OfferedAssurance, RequestedAssurance, WhenRefused};
 
-use crate::span::{self, Span};
+use crate::span;
 
 /// ASSURANCE of a reader.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -80,7 +80,7 @@ fn line(pair: &PairAssurance) -> String {
 pub(crate) fn decided(state: State, bound: Option<Duration>, reason: &str) -> String {
     match (state, bound) {
         (State::Pending, _) => "waits for the verdict of a resource manager".to_owned(),
-        (State::Admitted, Some(bound)) => format!("admitted within {}", Span(bound)),
+        (State::Admitted, Some(bound)) => format!("admitted within {bound}"),
         (State::Admitted, None) => "admitted".to_owned(),
         (State::Refused, _) => format!("refused: {reason}"),
         (State::Revoked, _) => format!("revoked: {reason}"),
@@ -90,8 +90,8 @@ pub(crate) fn decided(state: State, bound: Option<Duration>, reason: &str) -> St
 /// What would be admitted, in words, with a separator before it; empty if nobody knows.
 pub(crate) fn offer(latency: Option<Duration>, separation: Option<Duration>) -> String {
     let mut offers = Vec::new();
-    offers.extend(latency.map(|latency| format!("within {}", Span(latency))));
-    offers.extend(separation.map(|separation| format!("with a separation of {}", Span(separation))));
+    offers.extend(latency.map(|latency| format!("within {latency}")));
+    offers.extend(separation.map(|separation| format!("with a separation of {separation}")));
     if offers.is_empty() {
         return String::new();
     }

@@ -11,8 +11,6 @@ use dds::qos::{
 use wire::discovery::{EndpointData, ParticipantData};
 use wire::{Locator, VendorId};
 
-use crate::span::Span;
-
 /// A participant, as people call it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
@@ -201,14 +199,12 @@ pub(crate) fn policies(qos: &EndpointQos) -> Vec<(&'static str, String)> {
     };
     add(qos.history != default.history, "HISTORY", &|| history(qos.history));
     add(qos.resource_limits != default.resource_limits, "RESOURCE_LIMITS", &|| limits(qos.resource_limits));
-    add(qos.deadline != default.deadline, "DEADLINE", &|| Span(qos.deadline).to_string());
-    add(qos.latency_budget != default.latency_budget, "LATENCY_BUDGET", &|| {
-        Span(qos.latency_budget).to_string()
-    });
+    add(qos.deadline != default.deadline, "DEADLINE", &|| qos.deadline.to_string());
+    add(qos.latency_budget != default.latency_budget, "LATENCY_BUDGET", &|| qos.latency_budget.to_string());
     add(qos.liveliness != default.liveliness, "LIVELINESS", &|| {
-        format!("{} {}", liveliness(qos.liveliness.kind), Span(qos.liveliness.lease_duration))
+        format!("{} {}", liveliness(qos.liveliness.kind), qos.liveliness.lease_duration)
     });
-    add(qos.lifespan != default.lifespan, "LIFESPAN", &|| Span(qos.lifespan).to_string());
+    add(qos.lifespan != default.lifespan, "LIFESPAN", &|| qos.lifespan.to_string());
     add(qos.ownership != default.ownership, "OWNERSHIP", &|| {
         format!("{} strength {}", ownership(qos.ownership), qos.ownership_strength)
     });
@@ -218,7 +214,7 @@ pub(crate) fn policies(qos: &EndpointQos) -> Vec<(&'static str, String)> {
     add(qos.presentation != default.presentation, "PRESENTATION", &|| presentation(qos.presentation));
     add(!qos.partition.is_empty(), "PARTITION", &|| partition(&qos.partition));
     add(qos.time_based_filter != default.time_based_filter, "TIME_BASED_FILTER", &|| {
-        Span(qos.time_based_filter).to_string()
+        qos.time_based_filter.to_string()
     });
     add(qos.transport_priority != 0, "TRANSPORT_PRIORITY", &|| qos.transport_priority.to_string());
     add(!qos.representation.is_empty(), "DATA_REPRESENTATION", &|| {

@@ -15,7 +15,7 @@ use crate::exit::{Failure, Outcome};
 use crate::explain;
 use crate::output::progress;
 use crate::qos::QosOptions;
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 use crate::types::{Form, TypeOptions};
 use crate::unmatched::{LOOK, Unmatched};
@@ -72,11 +72,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         if stop.requested() {
             return Ok(Outcome::Done);
         }
-        eprintln!(
-            "no writer of {:?} came in {}",
-            arguments.topic,
-            Span(arguments.timeout.unwrap_or_default())
-        );
+        eprintln!("no writer of {:?} came in {}", arguments.topic, arguments.timeout.unwrap_or_default());
         return Ok(Outcome::BadNews);
     };
     let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
@@ -98,8 +94,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         eprintln!(
             "{} samples were later than promised; the last one took {}, {} were promised{}{}",
             late.total.count,
-            Span(last.latency),
-            Span(last.bound),
+            last.latency,
+            last.bound,
             if last.waited_for_contract > Duration::ZERO {
                 ", and it had to wait for its contract"
             } else {

@@ -13,7 +13,7 @@ use crate::describe::{People, Person};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print, progress};
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual ls`.
@@ -71,7 +71,7 @@ impl Census {
 /// Listens for a while, and prints what was found.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual ls")?;
-    progress(&format!("listening for {}", Span(arguments.duration)));
+    progress(&format!("listening for {}", arguments.duration));
     let start = std::time::Instant::now();
     let time = if stop.wait(arguments.duration)? { span::since(start) } else { arguments.duration };
     progress("");

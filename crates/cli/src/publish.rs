@@ -17,7 +17,7 @@ use crate::exit::{Failure, Outcome};
 use crate::hex;
 use crate::output::{print, progress};
 use crate::qos::QosOptions;
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 use crate::types::{Form, TypeOptions};
 use crate::unmatched::{LOOK, Unmatched};
@@ -260,10 +260,7 @@ fn wait_for_readers(
             progress("");
             print(format_args!(
                 "{found} of {} readers of {:?} came in {}; nothing was written. `punctual why {}` says why; --wait-for 0 writes without readers",
-                arguments.wait_for,
-                arguments.topic,
-                Span(arguments.timeout),
-                arguments.topic,
+                arguments.wait_for, arguments.topic, arguments.timeout, arguments.topic,
             ));
             return Ok(false);
         }
@@ -280,8 +277,7 @@ fn finish(arguments: &Arguments, writer: &RawDataWriter) -> Result<Outcome, Fail
         Err(error) if error.code == dds::ReturnCode::Timeout => {
             print(format_args!(
                 "not every reader has acknowledged everything in {}; `punctual why {}` may say more",
-                Span(arguments.timeout),
-                arguments.topic
+                arguments.timeout, arguments.topic
             ));
             Ok(Outcome::BadNews)
         }

@@ -17,7 +17,7 @@ use crate::exit::{Failure, Outcome};
 use crate::explain::{self, Finding, Scene};
 use crate::output::{print, progress};
 use crate::qos::QosOptions;
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 use crate::types::TypeOptions;
 
@@ -95,7 +95,7 @@ impl Arguments {
             print(format_args!(
                 "{} came in {} to a reader here",
                 counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
-                Span(scene.time)
+                scene.time
             ));
         }
         if self.host {
@@ -112,7 +112,7 @@ impl Arguments {
                 "nothing is wrong that can be seen here: {}, {}, heard in {}",
                 counted(scene.people.iter().count(), "participant"),
                 counted(scene.endpoints.len(), "endpoint"),
-                Span(scene.time)
+                scene.time
             ));
         } else {
             findings.iter().for_each(|finding| print(format_args!("{finding}")));

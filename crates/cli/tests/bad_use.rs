@@ -82,7 +82,7 @@ fn qos_that_contradicts_itself() {
     publish(&["--deadline", "0"], "BAD_PARAMETER: DEADLINE");
     wrong(
         &["echo", "Square", "--type", "ShapeType", "--deadline", "10ms", "--separation", "1s"],
-        "INCONSISTENT_POLICY: DEADLINE: period 10000000 ns is shorter than TIME_BASED_FILTER minimum_separation 1000000000 ns",
+        "INCONSISTENT_POLICY: DEADLINE: period 10 ms is shorter than TIME_BASED_FILTER minimum_separation 1 s",
     );
 }
 

@@ -231,7 +231,7 @@ impl Config {
             return Err(Error::new(ReturnCode::InconsistentPolicy, "static_peers", what, advice));
         }
         if self.assurance.patience <= Duration::ZERO {
-            let what = format!("{} ns", self.assurance.patience.as_nanos());
+            let what = self.assurance.patience.to_string();
             return bad("patience", what, "give more than zero, or infinite");
         }
         Ok(())
@@ -277,14 +277,14 @@ impl DiscoveryConfig {
         }
         let (lease, period) = (self.lease_duration, self.announce_period);
         if period <= Duration::ZERO || period.is_infinite() {
-            let what = format!("{} ns", period.as_nanos());
+            let what = period.to_string();
             return bad("announce_period", what, "give a finite time above zero");
         }
         if lease <= period {
             return Err(Error::new(
                 ReturnCode::InconsistentPolicy,
                 "lease_duration",
-                format!("{} ns, with announcements every {} ns", lease.as_nanos(), period.as_nanos()),
+                format!("{lease}, with announcements every {period}"),
                 "make it longer than announce_period, three times is wise",
             ));
         }

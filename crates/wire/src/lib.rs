@@ -27,5 +27,5 @@ pub mod vendor;
 pub use guid::{EntityId, EntityKind, Guid, GuidPrefix};
 pub use locator::Locator;
 pub use sequence_number::{FragmentNumber, FragmentNumberSet, SequenceNumber, SequenceNumberSet};
-pub use time::{Duration, Instant, Now, Timestamp};
+pub use time::{Duration, Instant, Now, ParseDurationError, Timestamp};
 pub use vendor::{ProtocolVersion, VendorId};

@@ -3,6 +3,10 @@
 //! Inside, time is a count of nanoseconds in 64 bits; on the wire it is seconds and a fraction of 2^-32 s.
 //! Every pair of wire words maps to some value here: sums saturate, nothing wraps and no loop depends on a value.
 
+mod text;
+
+pub use self::text::ParseDurationError;
+
 const NANOS: i64 = 1_000_000_000;
 
 /// A span of time in nanoseconds; `INFINITE` is longer than every other (DDS 1.4, 2.3.2; RTPS 2.5, 9.3.2.3).

@@ -8,7 +8,6 @@ use super::pairs::MAX_PAIRS;
 use super::{About, Finding, Scene};
 use crate::assure::{decided, offer};
 use crate::describe::counted;
-use crate::span::Span;
 
 /// An assured reader and a writer that it matches otherwise.
 struct Pair<'a> {
@@ -89,7 +88,7 @@ impl Pair<'_> {
 
     fn finding(&self, scene: &Scene) -> Option<Finding> {
         let wanted = self.reader.requested_assurance?;
-        let within = Span(duration(wanted.maximum_latency));
+        let within = duration(wanted.maximum_latency);
         let (what, todo) = match (self.writer.offered_assurance, self.verdict(scene)) {
             (None, _) => (
                 "refused: the writer has no ASSURANCE".to_owned(),
@@ -144,7 +143,7 @@ fn asked(request: &Request) -> Option<GuidPrefix> {
 
 fn measurement(measured: &Measured) -> String {
     let samples = counted(usize::try_from(measured.samples).unwrap_or(usize::MAX), "sample");
-    let worst = Span(duration(measured.worst));
+    let worst = duration(measured.worst);
     let clocks = if measured.clock_error == 0 { "" } else { ", by clocks that may differ" };
     format!(": {samples}, {} late, {} lost, worst {worst}{clocks}", measured.late, measured.lost)
 }

@@ -9,7 +9,6 @@ use crate::describe::{
     self, durability, liveliness, order, ownership, presentation, reliability, representation,
 };
 use crate::explain::names;
-use crate::span::Span;
 
 /// Most pairs of a topic that are compared: beyond that the same mistakes repeat themselves.
 pub(super) const MAX_PAIRS: usize = 100_000;
@@ -80,33 +79,31 @@ pub(super) fn told(mismatch: &Mismatch) -> (String, String) {
             let content = if offered.is_infinite() {
                 "ask for no DEADLINE".to_owned()
             } else {
-                format!("be content with {}", Span(*offered))
+                format!("be content with {offered}")
             };
             (
-                format!("DEADLINE: offered {}, requested {}", Span(*offered), Span(*requested)),
+                format!("DEADLINE: offered {offered}, requested {requested}"),
                 format!(
                     "Let the writer promise a sample every {} or more often, or the reader {content}.",
-                    Span(*requested)
+                    *requested
                 ),
             )
         }
         Mismatch::LatencyBudget { offered, requested } => (
-            format!("LATENCY_BUDGET: offered {}, requested {}", Span(*offered), Span(*requested)),
+            format!("LATENCY_BUDGET: offered {offered}, requested {requested}"),
             format!(
                 "Let the writer's budget be at most {}, or the reader's at least {}.",
-                Span(*requested),
-                Span(*offered)
+                *requested, *offered
             ),
         ),
         Mismatch::LivelinessKind { offered, requested } => {
             kinds("LIVELINESS kind", liveliness(*offered), liveliness(*requested))
         }
         Mismatch::LivelinessLease { offered, requested } => (
-            format!("LIVELINESS lease: offered {}, requested {}", Span(*offered), Span(*requested)),
+            format!("LIVELINESS lease: offered {offered}, requested {requested}"),
             format!(
                 "Let the writer's lease be at most {}, or the reader's at least {}.",
-                Span(*requested),
-                Span(*offered)
+                *requested, *offered
             ),
         ),
         Mismatch::Ownership { offered, requested } => {

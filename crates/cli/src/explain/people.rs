@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use rtps::discovery::Rejection;
 
 use super::{About, Finding, Neighbour, Scene};
-use crate::span::Span;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let mut findings: Vec<Finding> = scene
@@ -35,7 +34,7 @@ fn nobody(scene: &Scene) -> Option<Finding> {
     // Whoever asks about a topic is told about that.
     (!heard && scene.topic.is_none()).then(|| {
         Finding::problem(About::Participants,
-            format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, Span(scene.time)),
+            format!("nobody else is heard in domain {}, nor in another, in {}", scene.domain, scene.time),
             format!(
                 "Let multicast and UDP ports from {} on through (switch, firewall, container), choose the interface with --interface, or name hosts with --peer. Some announce themselves every 30 s only: --duration 35s.",
                 rtps::ports::metatraffic_multicast(scene.domain).unwrap_or(7400)

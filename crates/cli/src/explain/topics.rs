@@ -5,7 +5,6 @@ use super::pairs::MAX_PAIRS;
 use super::scene::Topic;
 use super::{About, Finding, Scene, names};
 use crate::describe::counted;
-use crate::span::Span;
 
 pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
     let topics = scene.topics();
@@ -53,8 +52,7 @@ fn asked_for(scene: &Scene, asked: &str, topic: Option<&Topic<'_>>) -> Option<Fi
             let near = near.find(|name| names::difference(asked, name).is_some());
             let what = format!(
                 "topic {asked:?}: nobody writes or reads it in domain {} (heard for {})",
-                scene.domain,
-                Span(scene.time)
+                scene.domain, scene.time
             );
             Some(match near {
                 Some(near) => Finding::problem(

@@ -9,7 +9,7 @@ use wire::admission::{REPORT_TOPIC, REPORT_TYPE, Report};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print, progress};
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual grm status`.
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         eprintln!(
             "no manager in domain {} has told anything in {}: is `punctual grm` running, and on this network?",
             participant.get_domain_id(),
-            Span(arguments.time)
+            arguments.time
         );
         return Ok(Outcome::BadNews);
     };

@@ -1,7 +1,6 @@
 //! A census for people.
 use super::Census;
 use crate::describe::{counted, policies};
-use crate::span::Span;
 
 /// Its lines.
 pub(super) fn lines(census: &Census) -> Vec<String> {
@@ -11,7 +10,7 @@ pub(super) fn lines(census: &Census) -> Vec<String> {
         counted(census.participants.len(), "participant"),
         counted(census.topics.len(), "topic"),
         counted(census.topics.values().map(Vec::len).sum(), "endpoint"),
-        Span(census.time)
+        census.time
     )];
     if census.participants.is_empty() {
         lines.push("nobody else is there; `punctual why` says what may be in the way".to_owned());

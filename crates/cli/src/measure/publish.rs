@@ -17,7 +17,7 @@ use super::{clock, qos, topics};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{flush, print};
-use crate::span::{self, Span};
+use crate::span;
 use crate::stop::Stop;
 
 /// Command line of `punctual perf pub`.
@@ -115,7 +115,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         print(format_args!("{}{all}, {} repaired", written.text(&used), counters.repairs));
         let keys = if arguments.keys > 0 { format!(", {} instances", arguments.keys) } else { String::new() };
         let batch = if arguments.batch > dds::Duration::ZERO {
-            format!(", up to {} for others in its datagram", Span(arguments.batch))
+            format!(", up to {} for others in its datagram", arguments.batch)
         } else {
             String::new()
         };

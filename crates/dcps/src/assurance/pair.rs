@@ -167,18 +167,23 @@ pub(super) fn hopeless(
     let most = offered.contract.maximum_separation;
     if wanted.maximum_separation > 0 && (most == 0 || most > wanted.maximum_separation) {
         return Some(alloc::format!(
-            "maximum_separation: offered {}, requested {} ns",
-            if most == 0 { "none".into() } else { alloc::format!("{most} ns") },
-            wanted.maximum_separation
+            "maximum_separation: offered {}, requested {}",
+            if most == 0 { "none".into() } else { for_people(most) },
+            for_people(wanted.maximum_separation)
         ));
     }
     let waits = batching(writer);
     (wanted.maximum_latency <= waits).then(|| {
         alloc::format!(
-            "LATENCY_BUDGET of the writer, {waits} ns, uses up the maximum latency of {} ns",
-            wanted.maximum_latency
+            "LATENCY_BUDGET of the writer, {}, uses up the maximum latency of {}",
+            for_people(waits),
+            for_people(wanted.maximum_latency)
         )
     })
+}
+
+fn for_people(nanos: u64) -> String {
+    alloc::format!("{}", Duration::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
 }
 
 /// How long a sample may wait in its writer for others to share a datagram with.

@@ -111,18 +111,14 @@ impl OfferedAssurance {
     pub(super) fn check(&self) -> Result<(), Error> {
         let Self { minimum_separation: least, maximum_separation: most, .. } = *self;
         if least <= Duration::ZERO || least.is_infinite() {
-            let what = format!("minimum_separation of {} ns", least.as_nanos());
+            let what = format!("minimum_separation of {least}");
             return Err(wrong(what, "use more than zero: the least time between two samples"));
         }
         if let Some(most) = most.filter(|most| *most < least || most.is_infinite()) {
             return Err(Error::new(
                 ReturnCode::InconsistentPolicy,
                 PLACE,
-                format!(
-                    "maximum_separation of {} ns with minimum_separation of {} ns",
-                    most.as_nanos(),
-                    least.as_nanos()
-                ),
+                format!("maximum_separation of {most} with minimum_separation of {least}"),
                 "make the maximum at least the minimum, or leave it out",
             ));
         }
@@ -146,11 +142,7 @@ impl OfferedAssurance {
                 return Err(Error::new(
                     ReturnCode::InconsistentPolicy,
                     PLACE,
-                    format!(
-                        "{name} of {} ns with minimum_separation of {} ns",
-                        time.as_nanos(),
-                        least.as_nanos()
-                    ),
+                    format!("{name} of {time} with minimum_separation of {least}"),
                     "a sample has to have left before the next one begins: use zero or more, and less than the separation",
                 ));
             }
@@ -224,7 +216,7 @@ impl RequestedAssurance {
         ];
         for (name, time) in times {
             if let Some(time) = time.filter(|time| *time <= Duration::ZERO || time.is_infinite()) {
-                let what = format!("{name} of {} ns", time.as_nanos());
+                let what = format!("{name} of {time}");
                 return Err(wrong(what, "use more than zero and less than infinite"));
             }
         }

@@ -83,9 +83,8 @@ impl DataReaderQos {
                 ReturnCode::InconsistentPolicy,
                 "DEADLINE",
                 format!(
-                    "period {} ns is shorter than TIME_BASED_FILTER minimum_separation {} ns",
-                    qos.deadline.as_nanos(),
-                    qos.time_based_filter.as_nanos()
+                    "period {} is shorter than TIME_BASED_FILTER minimum_separation {}",
+                    qos.deadline, qos.time_based_filter
                 ),
                 "samples that the filter takes out would miss the deadline: make the period at least the separation",
             ));
@@ -239,7 +238,7 @@ fn positive(place: &'static str, name: &'static str, value: Duration) -> Result<
     if value > Duration::ZERO {
         return Ok(());
     }
-    let what = format!("{name} of {} ns", value.as_nanos());
+    let what = format!("{name} of {value}");
     Err(Error::new(ReturnCode::BadParameter, place, what, "use more than zero, or infinite"))
 }
 
@@ -247,7 +246,7 @@ fn not_negative(place: &'static str, name: &'static str, value: Duration) -> Res
     if value >= Duration::ZERO {
         return Ok(());
     }
-    let what = format!("{name} of {} ns", value.as_nanos());
+    let what = format!("{name} of {value}");
     Err(Error::new(ReturnCode::BadParameter, place, what, "use zero or more, or infinite"))
 }
 

@@ -49,7 +49,7 @@ fn qos_that_contradicts_itself() {
     qos.endpoint.time_based_filter = Duration::from_millis(20);
     assert_eq!(
         said(subscriber.create_datareader::<Reading>(&topic, QosKind::Specific(qos), None, NO_STATUS)),
-        "INCONSISTENT_POLICY: DEADLINE: period 10000000 ns is shorter than TIME_BASED_FILTER minimum_separation 20000000 ns; samples that the filter takes out would miss the deadline: make the period at least the separation"
+        "INCONSISTENT_POLICY: DEADLINE: period 10 ms is shorter than TIME_BASED_FILTER minimum_separation 20 ms; samples that the filter takes out would miss the deadline: make the period at least the separation"
     );
 }
 

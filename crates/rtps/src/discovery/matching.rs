@@ -247,7 +247,7 @@ impl fmt::Display for Mismatch {
                 write!(f, "{name}: offered {offered:?}, requested {requested:?}")
             };
         let span = |f: &mut fmt::Formatter<'_>, name: &str, offered: Duration, requested: Duration| {
-            write!(f, "{name}: offered {}, requested {}", Span(offered), Span(requested))
+            write!(f, "{name}: offered {offered}, requested {requested}")
         };
         match self {
             Self::Topic { writer, reader } => write!(f, "topic: writer {writer:?}, reader {reader:?}"),
@@ -267,19 +267,6 @@ impl fmt::Display for Mismatch {
             Self::Partition { writer, reader } => {
                 write!(f, "PARTITION: writer {writer:?}, reader {reader:?}")
             }
-        }
-    }
-}
-
-/// A duration for people.
-struct Span(Duration);
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0.is_infinite(), self.0.as_nanos()) {
-            (true, _) => f.write_str("infinite"),
-            (false, nanos) if nanos % 1_000_000 == 0 => write!(f, "{} ms", nanos / 1_000_000),
-            (false, nanos) => write!(f, "{nanos} ns"),
         }
     }
 }

@@ -27,7 +27,8 @@ impl FromStr for Duration {
         if matches!(text, "infinite" | "inf" | "forever") {
             return Ok(Self::INFINITE);
         }
-        let digits = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
+        let digits =
+            text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let nanos = factor(unit.trim()).and_then(|factor| scaled(number, factor));
         nanos.map(Self::from_nanos).ok_or_else(|| ParseDurationError(text.to_string()))
@@ -115,7 +116,9 @@ mod tests {
 
     #[test]
     fn other_words_are_refused() {
-        for text in ["", "ten", "10 parsec", "-1s", "1e30h", "999999999999h", "1..5", ".", "99999999999999999999"] {
+        for text in
+            ["", "ten", "10 parsec", "-1s", "1e30h", "999999999999h", "1..5", ".", "99999999999999999999"]
+        {
             assert!(text.parse::<Duration>().unwrap_err().to_string().contains("100ms"), "{text}");
         }
     }
