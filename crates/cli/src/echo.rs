@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let late = reader.get_bound_exceeded_status();
     if let Some(last) = late.last {
         eprintln!(
-            "{} samples were later than promised; the last one took {}, {} were promised{}{}",
+            "{} samples were later than promised; the last one took {:.3}, {} were promised{}{}",
             late.total.count,
             last.latency,
             last.bound,

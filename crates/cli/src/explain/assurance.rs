@@ -145,7 +145,7 @@ fn measurement(measured: &Measured) -> String {
     let samples = counted(usize::try_from(measured.samples).unwrap_or(usize::MAX), "sample");
     let worst = duration(measured.worst);
     let clocks = if measured.clock_error == 0 { "" } else { ", by clocks that may differ" };
-    format!(": {samples}, {} late, {} lost, worst {worst}{clocks}", measured.late, measured.lost)
+    format!(": {samples}, {} late, {} lost, worst {worst:.3}{clocks}", measured.late, measured.lost)
 }
 
 fn duration(nanos: u64) -> Duration {

@@ -299,7 +299,7 @@ mod tests {
         assert!(with_most(5_000_000).is_ok());
         let error = with_most(4_999_999).unwrap_err();
         assert_eq!(error.code, ReturnCode::InconsistentPolicy);
-        assert!(error.what.contains("4999999") && error.what.contains("5000000"), "{error}");
+        assert!(error.what.contains("4.999999 ms") && error.what.contains("of 5 ms"), "{error}");
         for wrong in [0, LARGEST_MESSAGE + 1] {
             assert_eq!(offered(wrong).check().unwrap_err().code, ReturnCode::BadParameter);
         }

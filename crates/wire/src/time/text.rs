@@ -65,7 +65,7 @@ fn scaled(number: &str, factor: u64) -> Option<i64> {
     i64::try_from(nanos).ok().filter(|nanos| *nanos <= MOST)
 }
 
-/// In the unit that fits, with at most three digits after the point.
+/// In the unit that fits, exactly; a precision, as in `{:.3}`, cuts digits after the point off.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_infinite() {
@@ -81,8 +81,9 @@ impl fmt::Display for Duration {
         };
         let sign = if nanos < 0 { "-" } else { "" };
         let (whole, rest) = (nanos.unsigned_abs() / unit, nanos.unsigned_abs() % unit);
-        let digits = format!("{:03}", rest.saturating_mul(1_000) / unit);
-        let digits = digits.trim_end_matches('0');
+        let digits = format!("{:09}", rest.saturating_mul(1_000_000_000) / unit);
+        let digits =
+            digits.get(..f.precision().unwrap_or(9).min(9)).unwrap_or_default().trim_end_matches('0');
         let point = if digits.is_empty() { "" } else { "." };
         write!(f, "{sign}{whole}{point}{digits} {name}")
     }
@@ -112,6 +113,9 @@ mod tests {
         assert_eq!("infinite".parse(), Ok(Duration::INFINITE));
         assert_eq!(Duration::INFINITE.to_string(), "infinite");
         assert_eq!(Duration::from_nanos(-1_500).to_string(), "-1.5 us");
+        let near = Duration::from_nanos(4_999_999);
+        assert_eq!((near.to_string().as_str(), format!("{near:.3}").as_str()), ("4.999999 ms", "4.999 ms"));
+        assert_eq!(format!("{:.0}", Duration::from_millis(1_900)), "1 s");
     }
 
     #[test]
