@@ -1,9 +1,12 @@
 //! ASSURANCE on the command line, and what became of it.
+use std::collections::BTreeMap;
+
 use clap::Args;
-use dds::Duration;
 use dds::assurance::{PairAssurance, Stage, State};
 use dds::qos::{OfferedAssurance, RequestedAssurance, WhenRefused};
+use dds::{DomainParticipant, Duration, Guid};
 
+use crate::describe::{People, Person};
 use crate::span;
 
 /// ASSURANCE of a reader.
@@ -60,13 +63,34 @@ pub(crate) fn parse(text: &str) -> Result<OfferedAssurance, String> {
     }
 }
 
-/// A line about each pair of a local endpoint.
-pub(crate) fn lines(pairs: &[PairAssurance]) -> Vec<String> {
-    pairs.iter().map(line).collect()
+/// What has been said of the pairs of a local endpoint: the same is not said twice.
+#[derive(Default, Debug)]
+pub(crate) struct Told(BTreeMap<(Guid, Guid), String>);
+
+impl Told {
+    /// A line about each pair of which there is something new.
+    pub(crate) fn news(
+        &mut self,
+        participant: &DomainParticipant,
+        topic: &str,
+        pairs: &[PairAssurance],
+    ) -> Vec<String> {
+        let people = participant.get_discovered_participants();
+        let people = People::new(people.iter().map(|found| Person::of(&found.data)));
+        let mut lines = Vec::new();
+        for pair in pairs {
+            let is_own = pair.writer.prefix == participant.prefix();
+            let other = if is_own { ("to", pair.reader) } else { ("from", pair.writer) };
+            let line = line(&format!("{topic:?} {} {}", other.0, people.participant(other.1.prefix)), pair);
+            if self.0.insert((pair.writer, pair.reader), line.clone()).as_ref() != Some(&line) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
 }
 
-fn line(pair: &PairAssurance) -> String {
-    let names = format!("writer {} and reader {}", pair.writer, pair.reader);
+fn line(names: &str, pair: &PairAssurance) -> String {
     let runs = match pair.stage {
         Stage::Waiting => "not matched",
         Stage::Unassured => "unassured",

@@ -74,10 +74,12 @@ impl People {
     /// `writer of "talker" (Cyclone DDS at 192.0.2.7)`.
     pub fn endpoint(&self, data: &EndpointData) -> String {
         let role = if data.guid.entity_id.is_writer() { "writer" } else { "reader" };
-        match self.0.get(&data.participant) {
-            Some(person) => format!("{role} of {person}"),
-            None => format!("{role} of {}", data.participant),
-        }
+        format!("{role} of {}", self.participant(data.participant))
+    }
+
+    /// `"talker" (Cyclone DDS at 192.0.2.7)`, or the prefix of one that is not known.
+    pub fn participant(&self, prefix: GuidPrefix) -> String {
+        self.0.get(&prefix).map_or_else(|| prefix.to_string(), Person::to_string)
     }
 }
 

@@ -9,7 +9,7 @@ use wire::discovery::EndpointData;
 
 use self::show::Shower;
 use crate::adapt::Adapted;
-use crate::assure::{self, Wanted};
+use crate::assure::{Told, Wanted};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::explain;
@@ -211,6 +211,7 @@ fn listen(
     waits.attach_condition(reader.create_readcondition(States::NOT_READ).into())?;
     waits.attach_condition(stop.condition())?;
     let mut samples = Vec::new();
+    let mut told = Told::default();
     let mut shown = 0;
     let (mut unmatched, mut unreadable) = (Unmatched::default(), false);
     loop {
@@ -223,7 +224,8 @@ fn listen(
             reader.recycle([sample]);
         }
         if reader.get_assurance_changed_status().total.change > 0 {
-            assure::lines(&reader.assurance()).iter().for_each(|line| eprintln!("{line}"));
+            let news = told.news(participant, &arguments.topic, &reader.assurance());
+            news.iter().for_each(|line| eprintln!("{line}"));
         }
         unmatched.tell(participant, &arguments.topic);
         if !unreadable && reader.dropped(DropReason::Malformed).count > 0 {

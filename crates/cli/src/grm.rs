@@ -6,13 +6,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use control::config::Config;
 use controller::Settings;
 use controller::store::{FileStore, MemoryStore, Store};
 
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
-use crate::output::print;
 use crate::stop::Stop;
+use tracing::Level;
 
 /// The port that switches connect to, and that of agents of gates.
 const OPENFLOW: u16 = 6653;
@@ -51,6 +52,15 @@ pub(crate) struct Arguments {
     /// Says nothing but what is wrong.
     #[arg(short, long)]
     quiet: bool,
+    /// Requests known at a time; beyond it the less important ones yield.
+    #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests)]
+    most_requests: usize,
+    /// Requests of readers on one host.
+    #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests_of_host)]
+    most_requests_of_host: usize,
+    /// Requests of the readers of one participant.
+    #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests_of_participant)]
+    most_requests_of_participant: usize,
     #[command(flatten)]
     domain: DomainOptions,
 }
@@ -87,24 +97,18 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 }
 
 fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Failure> {
+    crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
     let planned = plan::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
     let settings = settings(arguments, &planned)?;
     let participant = arguments.domain.join("punctual grm")?;
-    if !arguments.quiet {
-        let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
-        print(format_args!(
-            "managing {} switches and {} hosts; switches connect at {}",
-            planned.switches().len(),
-            planned.hosts().len(),
-            listen.join(", ")
-        ));
-    }
-    let mut log = |line: &str| {
-        if !arguments.quiet {
-            print(format_args!("{line}"));
-        }
-    };
-    controller::run(settings, &participant, &|| stop.requested(), &mut log)
+    let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
+    tracing::info!(
+        "managing {} switches and {} hosts; switches connect at {}",
+        planned.switches().len(),
+        planned.hosts().len(),
+        listen.join(", ")
+    );
+    controller::run(settings, &participant, &|| stop.requested())
         .map_err(|error| Failure::System(error.to_string()))?;
     Ok(Outcome::Done)
 }
@@ -135,7 +139,13 @@ fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, 
     let domains = u16::try_from(arguments.domain.domain).into_iter().collect();
     Ok(Settings {
         network: controller::network(planned),
-        config: control::config::Config { domains, ..control::config::Config::default() },
+        config: Config {
+            domains,
+            most_requests: arguments.most_requests,
+            most_requests_of_host: arguments.most_requests_of_host,
+            most_requests_of_participant: arguments.most_requests_of_participant,
+            ..Config::default()
+        },
         listen,
         agents,
         store: store(arguments.store.as_deref())?,

@@ -10,6 +10,7 @@ mod exit;
 pub mod explain;
 mod grm;
 mod hex;
+mod log;
 mod ls;
 mod measure;
 mod midas;
@@ -20,6 +21,7 @@ mod span;
 mod stop;
 mod types;
 mod unmatched;
+mod utc;
 mod why;
 
 use std::process::ExitCode;

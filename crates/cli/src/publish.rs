@@ -108,10 +108,10 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let writer =
         publisher.create_raw_datawriter(&topic, form.support(), QosKind::Specific(qos), None, NO_STATUS)?;
     if !wait_for_readers(arguments, &participant, &writer, stop)? {
-        assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
+        tell_assurance(&participant, &arguments.topic, &writer);
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
-    assure::lines(&writer.assurance()).iter().for_each(|line| eprintln!("{line}"));
+    tell_assurance(&participant, &arguments.topic, &writer);
     let mut wrong_lines = 0_u64;
     let mut pace = Pace { rate: arguments.rate, start: std::time::Instant::now(), written: 0 };
     if samples.is_empty() {
@@ -227,6 +227,12 @@ fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result
         writer.write_serialized(&Bytes::from(octets.to_vec()), &WriteOptions::default())?;
     }
     Ok(())
+}
+
+/// Says what has become of each reader that asks for a latency.
+fn tell_assurance(participant: &DomainParticipant, topic: &str, writer: &RawDataWriter) {
+    let news = assure::Told::default().news(participant, topic, &writer.assurance());
+    news.iter().for_each(|line| eprintln!("{line}"));
 }
 
 /// False if they do not come.

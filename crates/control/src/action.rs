@@ -4,7 +4,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use openflow::Message;
-use openflow::multipart::{FlowStats, GroupDescription, GroupFeatures, MeterConfig, MeterFeatures};
+use openflow::multipart::{
+    FlowStats, GroupDescription, GroupFeatures, MeterConfig, MeterFeatures, MeterStats,
+};
 use openflow::port::Port;
 use openflow::switch::Features;
 use wire::Guid;
@@ -42,6 +44,15 @@ pub enum Action {
     },
     /// Reads all flows, groups and meters of a switch. Answer: [`crate::ResourceManager::has_read`].
     Read {
+        /// For the answer.
+        token: Token,
+        /// The switch, by its datapath id.
+        switch: u64,
+        /// Also what its meters have counted.
+        counters: bool,
+    },
+    /// Reads all contracts of the gates of a switch. Answer: [`crate::ResourceManager::has_read_gates`].
+    ReadGates {
         /// For the answer.
         token: Token,
         /// The switch, by its datapath id.
@@ -134,6 +145,8 @@ pub struct SwitchContent {
     pub groups: Vec<GroupDescription>,
     /// Its meters.
     pub meters: Vec<MeterConfig>,
+    /// What its meters have counted, if that was asked for.
+    pub counters: Vec<MeterStats>,
 }
 
 /// How something ended that was asked for.
@@ -143,6 +156,8 @@ pub enum Done {
     Confirmed,
     /// It is not, or nobody knows; the reason in words.
     Failed(String),
+    /// It is not, because there was no room for it; the reason in words.
+    Full(String),
 }
 
 /// What the manager's own discovery says of a pair; what it does not know is `None` and is not compared.

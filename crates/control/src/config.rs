@@ -19,14 +19,22 @@ pub struct Config {
     pub clock_ppm: u32,
     /// Ways that are compared for a flow.
     pub ways: usize,
-    /// Requests known at a time, the admitted ones among them; more are refused.
+    /// Requests known at a time, the admitted ones among them. Beyond this and the next two a request takes the place of the least important
+    /// one that shares the limit, if that is less important than itself, and is refused otherwise.
     pub most_requests: usize,
+    /// Requests of readers on one host.
+    pub most_requests_of_host: usize,
+    /// Requests of the readers of one participant.
+    pub most_requests_of_participant: usize,
     /// Changes under way at a time.
     pub most_operations: usize,
     /// Ethernet addresses learned at a switch.
     pub most_addresses: usize,
     /// Seconds without a packet after which a learned address is forgotten by the switch.
     pub address_timeout: u16,
+    /// How often what a switch or its gates have is read back and compared with what they are to have. Large tables are read less often: at
+    /// most a tenth of the time is spent with it.
+    pub inspection: Duration,
     /// Refused requests that are looked at again at a time when something has become free or come back; the others follow.
     pub most_retries: usize,
     /// The time between them and the next ones.
@@ -43,9 +51,12 @@ impl Default for Config {
             clock_ppm: 200,
             ways: 4,
             most_requests: 10_000,
+            most_requests_of_host: 4_096,
+            most_requests_of_participant: 1_024,
             most_operations: 32,
             most_addresses: 1_024,
             address_timeout: 300,
+            inspection: Duration::from_secs(1),
             most_retries: 64,
             retry_interval: Duration::from_millis(20),
         }

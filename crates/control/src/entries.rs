@@ -65,6 +65,11 @@ pub(crate) const fn is_of_flow(cookie: u64) -> bool {
     cookie & KIND == OF_FLOWS
 }
 
+/// The flow whose entry has this mark.
+pub(crate) fn flow_of(cookie: u64) -> Option<u64> {
+    is_of_flow(cookie).then_some(cookie & !KIND)
+}
+
 /// Fields that go together by the tables above: their prerequisites stand before them.
 fn matching(fields: &[Oxm]) -> Match {
     Match::of(fields).unwrap_or_default()

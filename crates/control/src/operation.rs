@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use gate::protocol::ContractState;
 use openflow::flow::FlowCommand;
 use wire::admission::State;
 
@@ -28,11 +29,15 @@ pub(crate) struct Operation {
     waiting: BTreeMap<Token, Task>,
     /// Why it has failed.
     failed: Option<String>,
+    /// The site that had no room.
+    full: Option<Site>,
     undoing: bool,
     /// Sites that have missed something sure.
     missed: BTreeSet<Site>,
     /// What a switch was read to have.
     content: Option<SwitchContent>,
+    /// What gates were read to have.
+    contracts: Option<Vec<ContractState>>,
 }
 
 impl Operation {
@@ -43,9 +48,11 @@ impl Operation {
             undo: Vec::new(),
             waiting: BTreeMap::new(),
             failed: None,
+            full: None,
             undoing: false,
             missed: BTreeSet::new(),
             content: None,
+            contracts: None,
         }
     }
 }
@@ -55,6 +62,8 @@ impl Operation {
 pub(crate) struct Ended {
     pub(crate) kind: Kind,
     pub(crate) failed: Option<String>,
+    /// The site that had no room, if that was why.
+    pub(crate) full: Option<Site>,
     pub(crate) missed: BTreeSet<Site>,
 }
 
@@ -98,12 +107,12 @@ impl ResourceManager {
                 operation.steps = undo.map(Step::of).collect();
             }
             let Some(step) = operation.steps.pop_front() else {
-                if self.go_on(number) {
+                if self.go_on(now, number) {
                     continue;
                 }
                 let Some(operation) = self.operations.remove(&number) else { return };
-                let Operation { kind, failed, missed, .. } = operation;
-                self.ended(now, Ended { kind, failed, missed });
+                let Operation { kind, failed, full, missed, .. } = operation;
+                self.ended(now, Ended { kind, failed, full, missed });
                 return;
             };
             if !step.undo.is_empty() {
@@ -116,8 +125,21 @@ impl ResourceManager {
     }
 
     /// Steps that could not be known before: what a switch that has been read needs. True if there are any.
-    fn go_on(&mut self, number: u64) -> bool {
+    fn go_on(&mut self, now: Duration, number: u64) -> bool {
         let Some(operation) = self.operations.get_mut(&number) else { return false };
+        if let Kind::Inspect(site) = operation.kind {
+            let (content, contracts) = (operation.content.take(), operation.contracts.take());
+            let step = match (site, content, contracts) {
+                (Site::Switch(switch), Some(content), _) => self.compare(now, switch, &content),
+                (Site::Gates(switch), _, Some(contracts)) => self.compare_gates(now, switch, &contracts),
+                _ => None,
+            };
+            let is_some = step.is_some();
+            if let Some(operation) = self.operations.get_mut(&number) {
+                operation.steps.extend(step);
+            }
+            return is_some;
+        }
         let (Kind::Prepare { switch, .. }, Some(content)) = (&operation.kind, operation.content.take())
         else {
             return false;
@@ -137,6 +159,11 @@ impl ResourceManager {
         let preparing = self.operations.get(&number).is_some_and(|operation| {
             matches!(operation.kind, Kind::Prepare { .. } | Kind::PrepareGates { .. })
         });
+        let inspecting =
+            self.operations.get(&number).is_some_and(|operation| matches!(operation.kind, Kind::Inspect(_)));
+        if !inspecting {
+            self.touch(&task);
+        }
         self.foresee(&task, preparing);
         let reachable = task.site().is_none_or(|site| match self.phase(site) {
             Phase::Ready => true,
@@ -178,8 +205,14 @@ impl ResourceManager {
             }
             Task::Hold(time) => wait = *time,
             Task::Read(switch) => {
+                // Preparing, nobody asks what meters have counted.
+                let counters = inspecting && self.has_meters(*switch);
                 let switch = self.datapath(*switch);
-                self.actions.push_back(Action::Read { token, switch });
+                self.actions.push_back(Action::Read { token, switch, counters });
+            }
+            Task::ReadGates(switch) => {
+                let switch = self.datapath(*switch);
+                self.actions.push_back(Action::ReadGates { token, switch });
             }
         }
         self.timers.insert((now.saturating_add(wait), Timer::Token(token)));
@@ -227,7 +260,13 @@ impl ResourceManager {
         let Some(number) = self.tokens.remove(&token) else { return };
         let Some(operation) = self.operations.get_mut(&number) else { return };
         let Some(task) = operation.waiting.remove(&token) else { return };
+        // What was put right is what was to be there already.
+        let inspecting = matches!(operation.kind, Kind::Inspect(_));
+        if let Task::Store { .. } = task {
+            self.store_answered(now, &done);
+        }
         match done {
+            Done::Confirmed if inspecting => {}
             Done::Confirmed => match &task {
                 Task::Install { switch, messages, sure: false } => self.note_table(*switch, messages),
                 Task::Gate { switch, change, sure: false } => self.note_gate(*switch, change),
@@ -235,6 +274,12 @@ impl ResourceManager {
                 _ => {}
             },
             Done::Failed(reason) => self.failed(now, number, &task, reason, true),
+            Done::Full(reason) => {
+                if let Some(operation) = self.operations.get_mut(&number) {
+                    operation.full = task.site();
+                }
+                self.failed(now, number, &task, reason, true);
+            }
         }
         self.advance(now, number);
     }
@@ -252,13 +297,37 @@ impl ResourceManager {
         }
     }
 
+    pub(crate) fn gates_read(
+        &mut self,
+        now: Duration,
+        token: Token,
+        read: Result<Vec<ContractState>, String>,
+    ) {
+        let number = self.tokens.get(&token).copied();
+        match read {
+            Ok(contracts) => {
+                if let Some(operation) = number.and_then(|number| self.operations.get_mut(&number)) {
+                    operation.contracts = Some(contracts);
+                }
+                self.answered(now, token, Done::Confirmed);
+            }
+            Err(reason) => self.answered(now, token, Done::Failed(reason)),
+        }
+    }
+
+    /// What is under way at a site.
+    pub(crate) fn tasks_at(&self, site: Site) -> impl Iterator<Item = &Task> {
+        let waiting = self.operations.values().flat_map(|operation| operation.waiting.values());
+        waiting.filter(move |task| task.site() == Some(site))
+    }
+
     /// A task has failed; if it was begun and was sure, nobody knows what its site has.
     fn failed(&mut self, now: Duration, number: u64, task: &Task, reason: String, begun: bool) {
         let site = task.site();
         let sure = match task {
             Task::Install { sure, .. } | Task::Gate { sure, .. } | Task::Store { sure, .. } => *sure,
             Task::Announce(_) | Task::Hold(_) => true,
-            Task::Read(_) => false,
+            Task::Read(_) | Task::ReadGates(_) => false,
         };
         let name = site.map_or_else(|| "the store".to_string(), |site| self.site_name(site));
         let Some(operation) = self.operations.get_mut(&number) else { return };
@@ -335,7 +404,11 @@ impl ResourceManager {
         self.operations.values().filter(|operation| {
             !matches!(
                 operation.kind,
-                Kind::Prepare { .. } | Kind::PrepareGates { .. } | Kind::Farewell { .. } | Kind::Store
+                Kind::Prepare { .. }
+                    | Kind::PrepareGates { .. }
+                    | Kind::Inspect(_)
+                    | Kind::Farewell { .. }
+                    | Kind::Store
             )
         })
     }

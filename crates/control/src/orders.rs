@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use gate::Contract;
-use gate::protocol::{Answer, ContractState, Request};
+use gate::protocol::{Answer, ContractState, Refusal, Request};
 
 use crate::action::{Done, GateChange, GateKey};
 
@@ -41,6 +41,9 @@ impl GateOrder {
     /// The answer to the request that is under way.
     pub fn answer(&mut self, answer: Result<Answer, String>) -> Next {
         let answer = match answer {
+            Ok(Answer::Refused { reason: Refusal::Full, what }) => {
+                return Next::Done(Done::Full(format!("the gates refused it: {what}")));
+            }
             Ok(Answer::Refused { what, .. }) => return failed(format!("the gates refused it: {what}")),
             Ok(answer) => answer,
             Err(why) => return failed(why),
@@ -99,7 +102,7 @@ mod tests {
     use alloc::borrow::ToOwned as _;
     use alloc::vec;
     use core::net::Ipv4Addr;
-    use gate::protocol::{Counters, Refusal};
+    use gate::protocol::Counters;
     use gate::{Key, Kind};
 
     fn key(port: u32, source_port: u16) -> GateKey {
@@ -134,7 +137,7 @@ mod tests {
             Answer::Refused { reason: Refusal::Full, what: "full".to_owned() },
         ] {
             let (mut order, _) = GateOrder::new(GateChange::Set(self::key(1, 9), CONTRACT));
-            assert!(matches!(order.answer(Ok(wrong)), Next::Done(Done::Failed(_))));
+            assert!(matches!(order.answer(Ok(wrong)), Next::Done(Done::Failed(_) | Done::Full(_))));
         }
         assert!(matches!(order.answer(Err("gone".to_owned())), Next::Done(Done::Failed(_))));
     }

@@ -13,16 +13,19 @@ use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, StoreChange};
 use crate::operation::Ended;
+use crate::requests::cut;
 use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task, Work};
 
 impl ResourceManager {
     /// An operation has ended.
     pub(crate) fn ended(&mut self, now: Duration, ended: Ended) {
-        let Ended { kind, failed, missed } = ended;
+        let Ended { kind, failed, full, missed } = ended;
         match kind {
             Kind::Admit { number, plan } => {
-                self.installed_grant(now, number, &plan, failed, missed);
+                let full = full.filter(|_| failed.is_some());
+                let waits = full.is_some_and(|site| self.yields_place(now, number, site));
+                self.installed_grant(now, number, &plan, failed, missed, waits);
                 self.room_is_settled();
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
@@ -42,11 +45,12 @@ impl ResourceManager {
                 }
             }
             Kind::Tree | Kind::Store => {}
+            Kind::Inspect(site) => self.inspected(now, site, failed),
             Kind::Prepare { switch, version } => {
-                self.prepared(now, Site::Switch(switch), version, failed.is_some());
+                self.prepared(now, Site::Switch(switch), version, failed);
             }
             Kind::PrepareGates { switch, version } => {
-                self.prepared(now, Site::Gates(switch), version, failed.is_some());
+                self.prepared(now, Site::Gates(switch), version, failed);
             }
         }
         self.want_pruning();
@@ -140,7 +144,7 @@ impl ResourceManager {
             state: State::Revoked,
             source: grant.source,
             destination: grant.destination,
-            reason: reason.into(),
+            reason: cut(reason),
             ..Verdict::default()
         })
     }
@@ -161,7 +165,7 @@ impl ResourceManager {
             GrantPhase::Held | GrantPhase::Restored => {}
         }
         let pairs = core::mem::take(&mut grant.pairs);
-        let mut verdicts = Vec::new();
+        let (mut verdicts, mut revoked) = (Vec::new(), Vec::new());
         for pair in pairs {
             let Some(asked) = self.asked.get_mut(&pair) else {
                 verdicts.extend(self.revocation(number, pair, reason));
@@ -175,15 +179,17 @@ impl ResourceManager {
                     dscp: 0,
                     octets: 0,
                     separation: 0,
-                    reason: reason.into(),
+                    reason: cut(reason),
                     ..asked.verdict.clone()
                 };
                 verdicts.push(asked.verdict.clone());
             }
+            revoked.push(pair);
             if matches!(asked.progress, Progress::Answered { .. }) {
                 asked.progress = Progress::Answered { retry: true };
             }
         }
+        revoked.into_iter().for_each(|pair| self.note_verdict(pair));
         self.farewell(now, number, verdicts);
         self.look_again();
     }
@@ -268,6 +274,7 @@ impl ResourceManager {
             self.tuples.remove(&tuple);
         }
         self.return_numbers(&grant);
+        self.counted.forget(number);
         self.uncover(now, number);
         self.look_again();
     }

@@ -12,7 +12,11 @@ use crate::others::OtherManager;
 pub struct Report {
     /// The epoch of the manager.
     pub epoch: u64,
-    /// Every request with its verdict, the admitted ones with their flows.
+    /// How many requests are known.
+    pub requests: usize,
+    /// How many requests are admitted.
+    pub admitted: usize,
+    /// Requests with their verdicts, the admitted ones with their flows: all, unless there are more than fit a report.
     pub pairs: Vec<PairReport>,
     /// Every switch of the network.
     pub switches: Vec<SwitchStatus>,
@@ -65,6 +69,10 @@ pub struct PairReport {
     pub writer: String,
     /// GUID of the reader, as 32 hexadecimal digits.
     pub reader: String,
+    /// The host of the writer by its name, or its address if no host is known to have it.
+    pub from: String,
+    /// The host of the reader.
+    pub to: String,
     /// What is written.
     pub topic: String,
     /// `pending`, `admitted`, `refused` or `revoked`.
@@ -123,8 +131,8 @@ pub struct MeasuredReport {
     pub worst: u64,
     /// Median latency of the last second.
     pub median: u64,
-    /// How far clocks may differ.
-    pub clock_error: u64,
+    /// How far clocks may differ; `None` if nobody knows.
+    pub clock_error: Option<u64>,
 }
 
 /// A switch of the network.

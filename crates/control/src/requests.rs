@@ -13,6 +13,8 @@ use openflow::words::MacAddress;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
+use crate::note::Note;
+use crate::quota::asker;
 use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, dscp};
 
@@ -69,18 +71,14 @@ pub(crate) enum Obstacle {
 }
 
 impl ResourceManager {
-    pub(crate) fn take_request(&mut self, request: Request, facts: Facts) {
+    pub(crate) fn take_request(&mut self, now: Duration, request: Request, facts: Facts) {
         let pair = request.pair();
+        if !self.asked.contains_key(&pair) && !self.has_place(now, &request, &facts) {
+            return;
+        }
         let unknown = self.verdict_of(&request);
-        let full = self.asked.len() >= self.config.most_requests;
         let Some(asked) = self.asked.get_mut(&pair) else {
-            if full {
-                let reason = format!("there are {} requests already", self.config.most_requests);
-                let verdict = Box::new(Verdict { state: State::Refused, reason, ..unknown });
-                self.actions.push_back(Action::Publish { token: None, verdict });
-                return;
-            }
-            let serial = request.serial;
+            let (serial, asker) = (request.serial, asker(&request, &facts));
             let asked = Asked {
                 age: self.next_age,
                 looked: 0,
@@ -94,6 +92,8 @@ impl ResourceManager {
                 deadline: None,
                 repeat_at: None,
                 measured: None,
+                asker,
+                noted: None,
             };
             self.next_age += 1;
             self.asked.insert(pair, asked);
@@ -126,7 +126,7 @@ impl ResourceManager {
     }
 
     /// A verdict that says that nothing has been decided.
-    fn verdict_of(&self, request: &Request) -> Verdict {
+    pub(crate) fn verdict_of(&self, request: &Request) -> Verdict {
         Verdict {
             writer: request.writer,
             reader: request.reader,
@@ -142,6 +142,7 @@ impl ResourceManager {
 
     /// Says the verdict of a pair.
     pub(crate) fn publish(&mut self, pair: Pair) {
+        self.note_verdict(pair);
         if let Some(asked) = self.asked.get(&pair) {
             let verdict = Box::new(asked.verdict.clone());
             self.actions.push_back(Action::Publish { token: None, verdict });
@@ -224,9 +225,7 @@ impl ResourceManager {
         self.timers.insert((repeat_at, Timer::Repeat(pair)));
         self.settle(pair, false);
         // It may have got its room with another pair's flow.
-        if self.room_for.remove(&pair) {
-            self.room_is_settled();
-        }
+        self.settle_room(pair);
     }
 
     /// A request is answered; if it has changed meanwhile, it is looked at again.
@@ -395,22 +394,33 @@ impl ResourceManager {
 
     /// The pair is not asked for any more.
     pub(crate) fn forget(&mut self, now: Duration, pair: Pair) {
-        let known = self.asked.remove(&pair);
-        if self.room_for.remove(&pair) {
-            self.room_is_settled();
+        if let Some(asked) = self.asked.remove(&pair) {
+            let note = Note::Withdrawn(self.ends(&asked.request));
+            self.note(note);
         }
-        let serving: Vec<u64> = self
-            .grants
-            .values()
-            .filter(|grant| grant.pairs.contains(&pair) && !matches!(grant.phase, GrantPhase::Leaving(_)))
-            .map(|grant| grant.number)
-            .collect();
-        if known.is_some() && serving.is_empty() {
+        self.settle_room(pair);
+        let serving = self.serving(pair);
+        if serving.is_empty() {
+            // Also one that was turned away has a verdict.
             self.actions.push_back(Action::Dispose(pair));
         }
         for number in serving {
             self.leave(now, number, pair, "nobody asks for it any more");
         }
+    }
+
+    /// The pair needs no room any more.
+    pub(crate) fn settle_room(&mut self, pair: Pair) {
+        if self.room_for.remove(&pair) {
+            self.room_is_settled();
+        }
+    }
+
+    /// The grants that serve a pair and stay.
+    pub(crate) fn serving(&self, pair: Pair) -> Vec<u64> {
+        let stays = |grant: &&Granted| !matches!(grant.phase, GrantPhase::Leaving(_));
+        let serving = self.grants.values().filter(stays).filter(|grant| grant.pairs.contains(&pair));
+        serving.map(|grant| grant.number).collect()
     }
 }
 
@@ -420,7 +430,7 @@ pub(crate) fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// A reason of bearable length.
-fn cut(reason: &str) -> String {
+pub(crate) fn cut(reason: &str) -> String {
     let mut end = reason.len().min(MOST_TEXT);
     while !reason.is_char_boundary(end) {
         end -= 1;

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use gate::protocol::ContractState;
 use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::reserve::Edge;
@@ -16,13 +17,15 @@ use wire::{Guid, GuidPrefix};
 
 use crate::action::{Action, Done, Facts, Pair, StoreChange, SwitchContent, Token};
 use crate::config::Config;
+use crate::counted::Counted;
 use crate::entries;
 use crate::learning::Addresses;
 use crate::network::{Network, NetworkError};
+use crate::note::Note;
 use crate::operation::Operation;
 use crate::others::OtherManager;
 use crate::reserved::Reserved;
-use crate::state::{Asked, Granted, Phase, Site, SwitchState, Timer, Turn, Work};
+use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Timer, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -64,8 +67,14 @@ pub struct ResourceManager {
     pub(crate) tokens: BTreeMap<Token, u64>,
     pub(crate) timers: BTreeSet<(Duration, Timer)>,
     pub(crate) actions: VecDeque<Action>,
+    /// What entries and gates of grants have counted.
+    pub(crate) counted: Counted,
+    /// What an operator should know.
+    pub(crate) notes: VecDeque<Note>,
     /// What has to be stored and could not be, by the number of the grant.
     pub(crate) unstored: BTreeMap<u64, StoreChange>,
+    /// Whether the last change that was to be stored was not.
+    pub(crate) store_fails: bool,
     pub(crate) refused_switches: BTreeMap<u64, String>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
@@ -123,7 +132,10 @@ impl ResourceManager {
             tokens: BTreeMap::new(),
             timers: BTreeSet::new(),
             actions: VecDeque::new(),
+            counted: Counted::default(),
+            notes: VecDeque::new(),
             unstored: BTreeMap::new(),
+            store_fails: false,
             refused_switches: BTreeMap::new(),
             managers: Vec::new(),
             next_operation: 0,
@@ -154,6 +166,8 @@ impl ResourceManager {
             most_groups: u32::MAX,
             addresses: Addresses::default(),
             lost: true,
+            inspection: Inspection::default(),
+            gates_inspection: Inspection::default(),
         }
     }
 
@@ -180,6 +194,7 @@ impl ResourceManager {
                 Timer::Look => {}
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
+                Timer::Inspect(site) => self.inspect(now, time, site),
                 Timer::Away(site) => self.away_for_long(now, site),
                 Timer::Restored(number) => self.restored_for_long(now, number),
             }
@@ -190,7 +205,7 @@ impl ResourceManager {
     /// The reader's participant asks, or asks again. A request that is known is answered again; one with another serial
     /// takes the place of the one before.
     pub fn request(&mut self, now: Duration, request: Request, facts: Facts) {
-        self.take_request(request, facts);
+        self.take_request(now, request, facts);
         self.work(now);
     }
 
@@ -233,6 +248,12 @@ impl ResourceManager {
     /// The answer to [`Action::Read`].
     pub fn has_read(&mut self, now: Duration, token: Token, read: Result<SwitchContent, String>) {
         self.content_read(now, token, read);
+        self.work(now);
+    }
+
+    /// The answer to [`Action::ReadGates`].
+    pub fn has_read_gates(&mut self, now: Duration, token: Token, read: Result<Vec<ContractState>, String>) {
+        self.gates_read(now, token, read);
         self.work(now);
     }
 

@@ -13,6 +13,7 @@ use core::time::Duration;
 
 use openflow::channel::install::{Installation, Outcome};
 use openflow::channel::{Channel, Config, DownReason, Event};
+use openflow::error_code::ErrorCode;
 use openflow::flow::FlowRemoved;
 use openflow::message::Message;
 use openflow::multipart::{FlowFilter, MultipartReply, MultipartRequest};
@@ -119,13 +120,15 @@ impl Session {
         }
     }
 
-    /// Asks for all that the switch has.
-    pub fn read(&mut self, now: Duration, token: Token, news: &mut Vec<News>) {
+    /// Asks for all that the switch has; with `counters` also what its meters have counted.
+    pub fn read(&mut self, now: Duration, token: Token, counters: bool, news: &mut Vec<News>) {
         let questions = [
             MultipartRequest::Flow(FlowFilter::ALL),
             MultipartRequest::GroupDescription,
             MultipartRequest::MeterConfig(MeterId::ALL),
         ];
+        let questions =
+            questions.into_iter().chain(counters.then_some(MultipartRequest::Meter(MeterId::ALL)));
         let mut reading = Reading { content: SwitchContent::default(), asked: Vec::new() };
         for question in questions {
             match self.channel.send(now, &Message::ask(question)) {
@@ -279,6 +282,7 @@ impl Session {
                 MultipartReply::Flow(flows) => reading.content.flows = flows,
                 MultipartReply::GroupDescription(groups) => reading.content.groups = groups,
                 MultipartReply::MeterConfig(meters) => reading.content.meters = meters,
+                MultipartReply::Meter(counters) => reading.content.counters = counters,
                 _ => {}
             }
         }
@@ -341,7 +345,11 @@ fn said(outcome: &Outcome) -> Done {
         Outcome::Installed => Done::Confirmed,
         Outcome::Refused(changes) => {
             let words: Vec<String> = changes.iter().map(|(_, code)| code.to_string()).collect();
-            Done::Failed(format!("the switch refused it: {}", words.join("; ")))
+            let reason = format!("the switch refused it: {}", words.join("; "));
+            match changes.iter().any(|(_, code)| is_for_room(*code)) {
+                true => Done::Full(reason),
+                false => Done::Failed(reason),
+            }
         }
         Outcome::Different(differences) => {
             let words: Vec<String> = differences.iter().map(|difference| format!("{difference:?}")).collect();
@@ -349,4 +357,9 @@ fn said(outcome: &Outcome) -> Done {
         }
         _ => Done::Failed("nobody knows whether the switch has it: no answer".to_owned()),
     }
+}
+
+/// Whether a switch has refused something for want of room.
+const fn is_for_room(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::FlowTableFull | ErrorCode::GroupOutOfGroups | ErrorCode::MeterOutOfMeters)
 }

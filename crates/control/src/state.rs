@@ -13,7 +13,7 @@ use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
 use crate::action::{Facts, GateChange, GateKey, Pair, StoreChange, Token};
 use crate::learning::Addresses;
-use crate::table::Table;
+use crate::table::{Places, Table};
 
 /// Something that can be away: the tables of a switch, or its gates. By the index of the switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,6 +53,26 @@ pub(crate) struct SwitchState {
     pub(crate) addresses: Addresses,
     /// It has not been there, or has been away for too long.
     pub(crate) lost: bool,
+    /// How its tables are compared with what they are to be, and how its gates are.
+    pub(crate) inspection: Inspection<Places>,
+    pub(crate) gates_inspection: Inspection<BTreeSet<GateKey>>,
+}
+
+/// What a site has is read back and compared in turns.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Inspection<P> {
+    /// When the next one is due.
+    pub(crate) at: Option<Duration>,
+    /// What is being changed since the reading began, if one is under way.
+    pub(crate) touched: Option<P>,
+    /// When that began.
+    pub(crate) began: Duration,
+    /// It found something: the next one follows at once.
+    pub(crate) found: bool,
+    /// How many in a row have found something.
+    pub(crate) rounds: u32,
+    /// How often in a row it has failed to put something right.
+    pub(crate) failures: u32,
 }
 
 /// How far a grant is.
@@ -206,6 +226,10 @@ pub(crate) struct Asked {
     /// When its verdict is said again.
     pub(crate) repeat_at: Option<Duration>,
     pub(crate) measured: Option<Measured>,
+    /// The address of the host that asks.
+    pub(crate) asker: [u8; 4],
+    /// The serial and state that were noted last.
+    pub(crate) noted: Option<(u64, State)>,
 }
 
 impl Asked {
@@ -237,6 +261,7 @@ pub(crate) enum Timer {
     Restored(u64),
     Store,
     Prune(u64),
+    Inspect(Site),
 }
 
 /// A part of an operation.
@@ -254,13 +279,15 @@ pub(crate) enum Task {
     Hold(Duration),
     /// What a switch has.
     Read(usize),
+    /// What the gates of a switch have.
+    ReadGates(usize),
 }
 
 impl Task {
     pub(crate) fn site(&self) -> Option<Site> {
         match self {
             Self::Install { switch, .. } | Self::Read(switch) => Some(Site::Switch(*switch)),
-            Self::Gate { switch, .. } => Some(Site::Gates(*switch)),
+            Self::Gate { switch, .. } | Self::ReadGates(switch) => Some(Site::Gates(*switch)),
             Self::Store { .. } | Self::Announce(_) | Self::Hold(_) => None,
         }
     }
@@ -298,6 +325,8 @@ pub(crate) enum Kind {
     Prepare { switch: usize, version: u64 },
     /// Gates are put right.
     PrepareGates { switch: usize, version: u64 },
+    /// What a switch, or its gates, have is compared with what they are to have, and put right.
+    Inspect(Site),
 }
 
 /// The DSCP of a level.

@@ -16,6 +16,7 @@ use openflow::port::{PortReason, PortStatus};
 use crate::action::{Action, GateChange, SwitchReport};
 use crate::entries;
 use crate::learning::{self, Lesson};
+use crate::note::Note;
 use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Kind, Phase, Site, Step, Task, Timer, Work};
 
@@ -257,9 +258,13 @@ impl ResourceManager {
     }
 
     /// A site has been put right, or has failed to be.
-    pub(crate) fn prepared(&mut self, now: Duration, site: Site, version: u64, failed: bool) {
+    pub(crate) fn prepared(&mut self, now: Duration, site: Site, version: u64, failed: Option<String>) {
         let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        if failed {
+        if let Some(why) = failed {
+            if self.phase(site) == Phase::Preparing {
+                let site = self.site_name(site);
+                self.note(Note::NotReady { site, why });
+            }
             self.disconnect(now, site);
             return;
         }
@@ -279,6 +284,9 @@ impl ResourceManager {
             return;
         }
         self.set_phase(site, Phase::Ready);
+        let name = self.site_name(site);
+        self.note(Note::Ready(name));
+        self.inspect_later(now, site);
         if let (Site::Switch(_), Some(state)) = (site, self.switches.get_mut(switch)) {
             state.lost = false;
         }

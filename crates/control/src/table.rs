@@ -10,7 +10,7 @@ use openflow::group::{GroupCommand, GroupMod};
 use openflow::instruction::Instruction;
 use openflow::matching::{CanonicalMatch, Match};
 use openflow::meter::{MeterCommand, MeterMod};
-use openflow::multipart::{GroupDescription, MeterConfig};
+use openflow::multipart::{FlowStats, GroupDescription, MeterConfig};
 use openflow::words::{GroupId, MeterId, TableId};
 
 use crate::action::SwitchContent;
@@ -111,6 +111,63 @@ impl Table {
         (less, more)
     }
 
+    /// The places in a table that changes are about.
+    pub(crate) fn touch<'m>(places: &mut Places, messages: impl IntoIterator<Item = &'m Message>) {
+        for message in messages {
+            match message {
+                Message::FlowMod(flow) => {
+                    places.flows.insert(place(flow.table, flow.priority, &flow.matching));
+                }
+                Message::GroupMod(group) => {
+                    places.groups.insert(group.group);
+                }
+                Message::MeterMod(meter) => {
+                    places.meters.insert(meter.meter);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The same without these places.
+    pub(crate) fn without(&self, places: &Places) -> Self {
+        let mut table = self.clone();
+        table.flows.retain(|place, flow| {
+            let (mut groups, mut meters) = (BTreeSet::new(), BTreeSet::new());
+            uses(flow, &mut groups, &mut meters);
+            // With a group or meter a switch takes the flows away that use it.
+            !places.flows.contains(place)
+                && groups.is_disjoint(&places.groups)
+                && meters.is_disjoint(&places.meters)
+        });
+        table.groups.retain(|group, _| !places.groups.contains(group));
+        table.meters.retain(|meter, _| !places.meters.contains(meter));
+        table
+    }
+
+    /// Changes that make this of what a switch has in other places than these, and without what is learned. What is there and was not told goes,
+    /// what is missing or different comes.
+    pub(crate) fn repair_but(
+        &self,
+        content: &SwitchContent,
+        places: &Places,
+        is_learned: impl Fn(u64) -> bool,
+    ) -> (Vec<Message>, Vec<Message>) {
+        let mut content = content.clone();
+        let known = |flow: &FlowStats| place(flow.table, flow.priority, &flow.matching);
+        content.flows.retain(|flow| {
+            let (mut groups, mut meters) = (BTreeSet::new(), BTreeSet::new());
+            uses_of(&flow.instructions, &mut groups, &mut meters);
+            !is_learned(flow.cookie)
+                && !places.flows.contains(&known(flow))
+                && groups.is_disjoint(&places.groups)
+                && meters.is_disjoint(&places.meters)
+        });
+        content.groups.retain(|group| !places.groups.contains(&group.group));
+        content.meters.retain(|meter| !places.meters.contains(&meter.meter));
+        self.without(places).repair(&content)
+    }
+
     /// Changes that make this of what a switch has: those that take away, and those that add or change. Flows that are
     /// there and as they should be are not touched, so that packets go on.
     pub(crate) fn repair(&self, content: &SwitchContent) -> (Vec<Message>, Vec<Message>) {
@@ -138,15 +195,28 @@ impl Table {
         for meter in &content.meters {
             let MeterConfig { flags, meter: number, bands } = meter.clone();
             let found = MeterMod { command: MeterCommand::Add, flags, meter: number, bands };
-            has.meters.insert(number, found);
+            let told = self.meters.get(&number).filter(|told| meter.is_as_told(told));
+            has.meters.insert(number, told.cloned().unwrap_or(found));
         }
         has.changes_to(self)
     }
 }
 
+/// Places in a table that are being changed.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Places {
+    flows: BTreeSet<Place>,
+    groups: BTreeSet<GroupId>,
+    meters: BTreeSet<MeterId>,
+}
+
 /// The groups and meters that a flow uses.
 fn uses(flow: &FlowMod, groups: &mut BTreeSet<GroupId>, meters: &mut BTreeSet<MeterId>) {
-    for instruction in &flow.instructions {
+    uses_of(&flow.instructions, groups, meters);
+}
+
+fn uses_of(instructions: &[Instruction], groups: &mut BTreeSet<GroupId>, meters: &mut BTreeSet<MeterId>) {
+    for instruction in instructions {
         match instruction {
             Instruction::Meter(meter) => {
                 meters.insert(*meter);
@@ -174,7 +244,7 @@ fn place(table: TableId, priority: u16, matching: &Match) -> Place {
 #[cfg(test)]
 mod tests {
     use openflow::group::{Bucket, GroupType};
-    use openflow::multipart::{FlowStats, Traffic};
+    use openflow::multipart::Traffic;
     use openflow::words::{Age, PortNo};
 
     use super::*;
@@ -216,6 +286,7 @@ mod tests {
             flows: alloc::vec![stats],
             groups: alloc::vec![known(2), known(4)],
             meters: Vec::new(),
+            counters: Vec::new(),
         };
         let (less, more) = wanted.repair(&content);
         assert_eq!(less, [Message::GroupMod(GroupMod::delete(GroupId(4)))], "nobody uses it");

@@ -2,8 +2,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::action::StoreChange;
+use crate::action::{Done, StoreChange};
 use crate::grant::Grant;
+use crate::note::Note;
 use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Step, Task, Timer};
 
@@ -22,6 +23,23 @@ impl ResourceManager {
     pub(crate) fn store_later(&mut self, now: Duration, change: StoreChange) {
         self.timers.insert((now.saturating_add(self.config.grace), Timer::Store));
         self.unstored.insert(change.number(), change);
+    }
+
+    /// The store has answered: what that says of it, once for each change of that.
+    pub(crate) fn store_answered(&mut self, now: Duration, done: &Done) {
+        match done {
+            Done::Failed(reason) | Done::Full(reason) if !self.store_fails => {
+                self.store_fails = true;
+                self.note(Note::NotStored(reason.clone()));
+            }
+            Done::Confirmed if self.store_fails => {
+                self.store_fails = false;
+                self.note(Note::StoreWorks);
+                // What has waited for that is stored now.
+                self.timers.insert((now, Timer::Store));
+            }
+            Done::Failed(_) | Done::Full(_) | Done::Confirmed => {}
+        }
     }
 
     /// Pairs may have come and gone since it was planned what is to be stored of their grant.

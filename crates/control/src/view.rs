@@ -2,6 +2,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use latency::units::NANOSECOND;
 use wire::Guid;
@@ -18,9 +19,24 @@ use crate::state::{Asked, End, Granted, Phase, Site, dscp};
 impl ResourceManager {
     /// What there is now.
     pub fn report(&self) -> Report {
+        self.report_of(usize::MAX)
+    }
+
+    /// What there is now, with so many pairs at most: the admitted ones first, then the more important ones.
+    pub fn report_of(&self, most: usize) -> Report {
+        let is_admitted = |asked: &&Asked| asked.verdict.state == State::Admitted;
+        let mut asked: Vec<&Asked> = self.asked.values().collect();
+        if asked.len() > most {
+            let rank =
+                |asked: &&Asked| (!is_admitted(asked), Reverse(asked.request.contract.importance), asked.age);
+            asked.sort_by_key(rank);
+            asked.truncate(most);
+        }
         Report {
             epoch: self.epoch,
-            pairs: self.asked.values().map(|asked| self.pair_report(asked)).collect(),
+            requests: self.asked.len(),
+            admitted: self.asked.values().filter(is_admitted).count(),
+            pairs: asked.into_iter().map(|asked| self.pair_report(asked)).collect(),
             switches: (0..self.network.switches.len()).map(|switch| self.switch_status(switch)).collect(),
             refused_switches: self.refused_switches.iter().map(|(id, why)| (*id, why.clone())).collect(),
             hosts: self.hosts(),
@@ -28,6 +44,12 @@ impl ResourceManager {
             operations: self.operations.len(),
             managers: self.managers.clone(),
         }
+    }
+
+    /// The name of a switch, or its number if the network has none of that.
+    pub fn switch_name(&self, datapath: u64) -> String {
+        let found = self.switch_index(datapath).and_then(|switch| self.network.switches.get(switch));
+        found.map_or_else(|| format!("switch {datapath:#x}"), |switch| format!("switch {}", switch.name))
     }
 
     /// Computes anew whether every promise can be kept with all that is promised.
@@ -58,6 +80,8 @@ impl ResourceManager {
         PairReport {
             writer: digits(writer),
             reader: digits(reader),
+            from: self.host_name(request.source.address),
+            to: self.host_name(request.destination.address),
             topic: request.topic.clone(),
             state: match verdict.state {
                 State::Pending => "pending",
@@ -83,7 +107,7 @@ impl ResourceManager {
                 lost: measured.lost,
                 worst: measured.worst,
                 median: measured.median,
-                clock_error: measured.clock_error,
+                clock_error: Some(measured.clock_error).filter(|error| *error < u64::MAX),
             }),
         }
     }

@@ -134,7 +134,7 @@ fn manage(planned: &plan::Network, folder: &Path, stop: &AtomicBool) -> Result<(
         store: Box::new(FileStore::open(&folder.join("grants"))?),
     };
     let stop = || stop.load(Ordering::Relaxed);
-    controller::run(settings, &participant, &stop, &mut |line| eprintln!("{line}"))?;
+    controller::run(settings, &participant, &stop)?;
     Ok(())
 }
 

@@ -5,26 +5,30 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::ResourceManager;
-use control::action::{Action, Done, GateChange, Pair, StoreChange, Token};
+use control::action::{Action, Done, GateChange, StoreChange, Token};
 use control::config::Config;
 use control::grant::Grant;
 use control::network::Network;
 use control::orders::{GateOrder, Next};
 use control::session::{News, Session};
 use dds::DomainParticipant;
+use gate::protocol::{Answer, Request};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
-use wire::admission::{Report, Verdict};
+use tracing::{error, info, warn};
 
 use crate::Error;
 use crate::connection::{Connection, ConnectionId, Heard};
 use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
+use crate::journal::Journal;
 use crate::presence::Presence;
+use crate::reports::Reports;
 use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
+use crate::verdicts::Verdicts;
 
 /// Most connections that may be switches.
 const CONNECTIONS: usize = 1_024;
@@ -33,8 +37,12 @@ const WAITING: usize = 64;
 /// How often is looked whether verdicts have been acknowledged, and whether to stop.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_FOR_STOP: Duration = Duration::from_millis(100);
-/// How often the report is published, if anybody reads it.
-const REPORT: Duration = Duration::from_secs(1);
+/// Why gates without an agent cannot be asked.
+const NO_AGENT: &str = "nobody has said where the agent of these gates is: give --gates";
+/// How often is looked which participants there are.
+const LOOK_FOR_PARTICIPANTS: Duration = Duration::from_secs(1);
+/// Verdicts that are kept of requests that were turned away, besides those of the requests that are known.
+const TURNED_AWAY: usize = 1_024;
 
 /// Everything that the task owns.
 struct Daemon<'d> {
@@ -42,27 +50,26 @@ struct Daemon<'d> {
     start: Instant,
     participant: &'d DomainParticipant,
     topics: Topics,
+    reports: Reports,
     store: &'d mut (dyn Store + 'static),
     connections: BTreeMap<ConnectionId, Connection>,
     /// By datapath id of the switch.
     agents: BTreeMap<u64, Agent>,
     orders: BTreeMap<Token, (u64, GateOrder)>,
-    /// Verdicts that are published and not yet known to have arrived.
-    unacknowledged: Vec<Token>,
     elsewhere: Elsewhere,
-    /// The last verdict of each pair, to dispose of it.
-    verdicts: BTreeMap<Pair, Verdict>,
+    /// Lists of contracts that were asked for, and of which switch.
+    readings: BTreeMap<Token, u64>,
+    verdicts: Verdicts,
     /// Answers that are known at once, told when the manager is not in the middle of something.
     answers: VecDeque<(Token, Done)>,
     /// What is to be stored, in one transaction once nothing else is to be done: the disk takes as long for one as for many.
     to_store: Vec<Change>,
     /// The tokens of that.
     storing: Vec<Token>,
-    report_at: Duration,
-    epoch: u64,
+    journal: Journal,
+    look_at: Duration,
     next_connection: ConnectionId,
     told: Sender<Heard>,
-    log: &'d mut dyn FnMut(&str),
 }
 
 /// What a manager works with.
@@ -84,13 +91,12 @@ pub(crate) enum Ended {
     StandsBack,
 }
 
-/// Runs a manager until `stop` says so, or another one goes before it; `log` is told what an operator should know, a line each.
+/// Runs a manager until `stop` says so, or another one goes before it.
 pub(crate) async fn run(
     mut managed: Managed<'_>,
     participant: &DomainParticipant,
     presence: &mut Presence<'_>,
     stop: &dyn Fn() -> bool,
-    log: &mut dyn FnMut(&str),
 ) -> Result<Ended, Error> {
     let (accepted, mut arrivals) = channel(1);
     let Managed { sockets, .. } = &mut managed;
@@ -103,17 +109,17 @@ pub(crate) async fn run(
     let (told, mut heard) = channel(WAITING);
     let (told_by_agents, mut heard_of_gates) = channel(WAITING);
     let waker = Arc::new(Notify::new());
-    let mut daemon = Daemon::new(managed, participant, &waker, told, &told_by_agents, log)?;
+    let mut daemon = Daemon::new(managed, participant, &waker, told, &told_by_agents)?;
     let mut look_for_stop = tokio::time::interval(LOOK_FOR_STOP);
-    let mut look_around = tokio::time::interval(REPORT);
+    let mut look_around = tokio::time::interval(LOOK_FOR_PARTICIPANTS);
     loop {
-        daemon.settle()?;
+        daemon.settle();
         let until = tokio::time::Instant::from_std(daemon.start + daemon.next_timeout());
         tokio::select! {
             Some((stream, peer)) = arrivals.recv() => daemon.connected(stream, peer),
             Some(said) = heard.recv() => daemon.heard(said),
             Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
-            () = waker.notified() => daemon.arrived()?,
+            () = waker.notified() => daemon.arrived(),
             () = tokio::time::sleep_until(until) => daemon.timeout(),
             _ = look_for_stop.tick() => if stop() { return Ok(Ended::Stopped) },
             _ = look_around.tick() => if !daemon.goes_on(presence) { return Ok(Ended::StandsBack) },
@@ -122,15 +128,24 @@ pub(crate) async fn run(
 }
 
 async fn accept(listener: TcpListener, accepted: Sender<(TcpStream, SocketAddr)>) {
+    let mut failed = None;
     loop {
         match listener.accept().await {
             Ok(arrival) => {
+                failed = None;
                 if accepted.send(arrival).await.is_err() {
                     return;
                 }
             }
             // Out of file descriptors, or gone before it was taken: neither is cured by trying at once.
-            Err(_) => tokio::time::sleep(LOOK_FOR_STOP).await,
+            Err(error) => {
+                let error = error.to_string();
+                if failed.as_ref() != Some(&error) {
+                    error!("no switch can connect: {error}");
+                }
+                failed = Some(error);
+                tokio::time::sleep(LOOK_FOR_STOP).await;
+            }
         }
     }
 }
@@ -142,20 +157,21 @@ impl<'d> Daemon<'d> {
         waker: &Arc<Notify>,
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
-        log: &'d mut dyn FnMut(&str),
     ) -> Result<Self, Error> {
         let Managed { network, config, agents, store, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
+        let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
         let mut manager = ResourceManager::new(config, network, epoch)?;
-        log(&manager.reserved_status().to_string());
+        info!("{}", manager.reserved_status());
         let mut grants = Vec::new();
         for (number, grant) in store.grants()? {
             match serde_json::from_slice::<Grant>(&grant) {
                 Ok(grant) => grants.push(grant),
-                Err(error) => log(&format!("stored grant {number} cannot be read and is left out: {error}")),
+                Err(error) => error!("stored grant {number} cannot be read and is left out: {error}"),
             }
         }
+        info!("manager {} of this store begins with {} stored grants", epoch, grants.len());
         manager.restore(Duration::ZERO, grants);
         let agents = agents
             .into_iter()
@@ -164,22 +180,22 @@ impl<'d> Daemon<'d> {
             manager,
             start,
             participant,
-            topics: Topics::new(participant, waker)?,
+            topics: Topics::new(participant, waker, most_verdicts)?,
+            reports: Reports::new(participant, waker, epoch)?,
             store,
             connections: BTreeMap::new(),
             agents: agents.collect(),
             orders: BTreeMap::new(),
-            unacknowledged: Vec::new(),
             elsewhere: Elsewhere::default(),
-            verdicts: BTreeMap::new(),
+            readings: BTreeMap::new(),
+            verdicts: Verdicts::new(most_verdicts),
             answers: VecDeque::new(),
             to_store: Vec::new(),
             storing: Vec::new(),
-            report_at: Duration::ZERO,
-            epoch,
+            journal: Journal::default(),
+            look_at: Duration::ZERO,
             next_connection: 0,
             told,
-            log,
         })
     }
 
@@ -189,11 +205,13 @@ impl<'d> Daemon<'d> {
 
     fn next_timeout(&self) -> Duration {
         let channels = self.connections.values().filter_map(|connection| connection.session.poll_timeout());
-        let mut next = channels.chain(self.manager.poll_timeout()).min().unwrap_or(Duration::MAX);
-        if !self.unacknowledged.is_empty() {
-            next = next.min(self.now().saturating_add(LOOK));
-        }
-        next.min(self.report_at)
+        let due = [self.manager.poll_timeout(), self.verdicts.poll_timeout(), self.reports.poll_timeout()];
+        let next = channels.chain(due.into_iter().flatten()).min().unwrap_or(self.look_at);
+        let acknowledged = match self.verdicts.is_waited_for() {
+            true => self.now().saturating_add(LOOK),
+            false => self.look_at,
+        };
+        next.min(acknowledged).min(self.look_at)
     }
 
     fn timeout(&mut self) {
@@ -205,44 +223,34 @@ impl<'d> Daemon<'d> {
         if self.manager.poll_timeout().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);
         }
-        if now >= self.report_at {
-            self.report_at = now.saturating_add(REPORT);
+        self.verdicts.retry(now, &self.topics);
+        self.reports.publish(now, &self.manager);
+        if now >= self.look_at {
+            self.look_at = now.saturating_add(LOOK_FOR_PARTICIPANTS);
+            self.journal.participants(&self.participant.get_discovered_participants(), &self.manager);
+            self.journal.time_passes(self.verdicts.waiting());
             for pair in self.elsewhere.take_lost(now) {
                 self.manager.withdraw(now, pair);
             }
-            self.report();
         }
     }
 
     /// Looks for other managers; false if one of them goes before this one.
     fn goes_on(&mut self, presence: &mut Presence<'_>) -> bool {
-        let first = presence.look(self.log);
+        let first = presence.look();
         self.manager.managers_seen(presence.others());
         if let Some(first) = &first {
-            (self.log)(&format!("stands back: {first} manages this network, too, and began earlier"));
+            warn!("stands back: {first} manages this network, too, and began earlier");
         }
         first.is_none()
     }
 
-    fn report(&mut self) {
-        if !self.topics.report_is_wanted() {
-            return;
-        }
-        match serde_json::to_string(&self.manager.report()) {
-            Ok(json) => {
-                let manager = wire::Guid::new(self.participant.prefix(), wire::EntityId::PARTICIPANT);
-                let report = Report { manager: manager.to_bytes(), epoch: self.epoch, json };
-                if let Err(error) = self.topics.report(&report) {
-                    (self.log)(&format!("the report could not be published: {error}"));
-                }
-            }
-            Err(error) => (self.log)(&format!("the report could not be written: {error}")),
-        }
-    }
-
     fn connected(&mut self, stream: TcpStream, peer: SocketAddr) {
         if self.connections.len() >= CONNECTIONS {
-            return (self.log)(&format!("{peer} is turned away: there are {CONNECTIONS} connections"));
+            let line = format!(
+                "switches are turned away: there are {CONNECTIONS} connections, the last one from {peer}"
+            );
+            return self.journal.trouble("connections".to_owned(), line);
         }
         let id = self.next_connection;
         self.next_connection += 1;
@@ -250,7 +258,7 @@ impl<'d> Daemon<'d> {
             Ok(connection) => {
                 self.connections.insert(id, connection);
             }
-            Err(error) => (self.log)(&format!("{peer} connected and is gone: {error}")),
+            Err(error) => warn!("{peer} connected and is gone: {error}"),
         }
     }
 
@@ -291,9 +299,13 @@ impl<'d> Daemon<'d> {
                     self.close(former, "it has connected again");
                 }
                 match self.manager.switch_up(now, &report) {
-                    Ok(()) => (self.log)(&format!("switch {datapath:#x} at {peer} is up")),
+                    Ok(()) => {
+                        self.journal.is_well(&format!("switch {datapath:#x}"));
+                        info!("{} at {peer} has connected", self.manager.switch_name(datapath));
+                    }
                     Err(refusal) => {
-                        (self.log)(&format!("switch {datapath:#x} at {peer} is refused: {refusal}"));
+                        let line = format!("switch {datapath:#x} at {} is refused: {refusal}", peer.ip());
+                        self.journal.trouble(format!("switch {datapath:#x}"), line);
                         self.connections.remove(&id);
                     }
                 }
@@ -303,7 +315,9 @@ impl<'d> Daemon<'d> {
             (News::Port(status), Some(datapath)) => self.manager.port_status(now, datapath, &status),
             (News::Installed(token, done), _) => self.manager.installed(now, token, done),
             (News::Read(token, content), _) => self.manager.has_read(now, token, content),
-            (News::Odd(what), _) => (self.log)(&format!("{peer}: {what}")),
+            (News::Odd(what), _) => {
+                self.journal.trouble(format!("odd {}", peer.ip()), format!("{}: {what}", peer.ip()))
+            }
             (News::Down(why), _) => self.close(id, &why),
             (News::Up(_) | News::Packet(_) | News::Removed(_) | News::Port(_), None) => {}
         }
@@ -314,10 +328,13 @@ impl<'d> Daemon<'d> {
         let peer = connection.peer;
         match connection.session.datapath() {
             Some(datapath) => {
-                (self.log)(&format!("switch {datapath:#x} at {peer} is gone: {why}"));
+                warn!("{} at {peer} is gone: {why}", self.manager.switch_name(datapath));
                 self.manager.switch_down(self.now(), datapath);
             }
-            None => (self.log)(&format!("{peer} is gone and was no switch: {why}")),
+            None => {
+                let line = format!("{} is gone and was no switch: {why}", peer.ip());
+                self.journal.trouble(format!("peer {}", peer.ip()), line);
+            }
         }
     }
 
@@ -325,15 +342,31 @@ impl<'d> Daemon<'d> {
         let now = self.now();
         match heard {
             GateHeard::Up { switch } => {
-                (self.log)(&format!("the gates of switch {switch:#x} can be reached"));
+                let name = self.manager.switch_name(switch);
                 let room = Some(gate::protocol::MOST_CONTRACTS);
-                if let Err(refusal) = self.manager.gates_up(now, switch, room) {
-                    (self.log)(&format!("the gates of switch {switch:#x} are refused: {refusal}"));
+                match self.manager.gates_up(now, switch, room) {
+                    Ok(()) => self.journal.is_well(&format!("gates {switch:#x}")),
+                    Err(refusal) => {
+                        let line = format!("the gates of {name} are refused: {refusal}");
+                        self.journal.trouble(format!("gates {switch:#x}"), line);
+                    }
                 }
             }
             GateHeard::Down { switch, why } => {
-                (self.log)(&format!("the gates of switch {switch:#x} cannot be reached: {why}"));
+                let name = self.manager.switch_name(switch);
+                let line = format!(
+                    "the gates of {name} cannot be reached: {why}; is their agent running (punctual gate serve)?"
+                );
+                self.journal.trouble(format!("gates {switch:#x}"), line);
                 self.manager.gates_down(now, switch);
+            }
+            GateHeard::Done { token, answer } if self.readings.remove(&Token(token)).is_some() => {
+                let read = match answer {
+                    Ok(Answer::List { contracts, .. }) => Ok(contracts),
+                    Ok(other) => Err(format!("they answer something else than what they have: {other:?}")),
+                    Err(why) => Err(why),
+                };
+                self.manager.has_read_gates(now, Token(token), read);
             }
             GateHeard::Done { token, answer } => {
                 let token = Token(token);
@@ -351,10 +384,16 @@ impl<'d> Daemon<'d> {
     }
 
     /// Something came over the admission topics.
-    fn arrived(&mut self) -> Result<(), Error> {
+    fn arrived(&mut self) {
         let now = self.now();
+        self.reports.publish(now, &self.manager);
         let mut arrived = Vec::new();
-        self.topics.take(&mut arrived)?;
+        match self.topics.take(&mut arrived) {
+            Ok(()) => self.journal.is_well("requests"),
+            Err(error) => {
+                self.journal.trouble("requests".to_owned(), format!("requests cannot be taken: {error}"))
+            }
+        }
         let is_request = |arrived: &Arrived| matches!(arrived, Arrived::Request(_));
         let discovered = arrived.iter().any(is_request).then(|| Discovered::by(self.participant));
         for arrived in arrived {
@@ -364,8 +403,11 @@ impl<'d> Daemon<'d> {
                     self.elsewhere.back(request.pair());
                     self.manager.request(now, *request, facts);
                 }
-                Arrived::Elsewhere(pair) if self.verdicts.contains_key(&pair) => {
-                    self.elsewhere.gone(now, pair)
+                Arrived::Elsewhere(pair) if self.verdicts.has(pair) => {
+                    let line = "another manager answers in this domain: participants that were answered here ask it now; two of them overwrite \
+                                each other's entries in switches";
+                    self.journal.trouble("another manager".to_owned(), line.to_owned());
+                    self.elsewhere.gone(now, pair);
                 }
                 // Nothing was said about it here: it may still name the manager before this one, whose grants wait for it.
                 Arrived::Elsewhere(_) => {}
@@ -376,20 +418,17 @@ impl<'d> Daemon<'d> {
                 Arrived::Measured(measured) => self.manager.measured(&measured),
             }
         }
-        Ok(())
     }
 
     /// Does what the manager wants, until it wants nothing more.
-    fn settle(&mut self) -> Result<(), Error> {
+    fn settle(&mut self) {
         let now = self.now();
-        if !self.unacknowledged.is_empty() && self.topics.verdicts_are_acknowledged() {
-            for token in std::mem::take(&mut self.unacknowledged) {
-                self.manager.announced(now, token);
-            }
+        for token in self.verdicts.arrived(&self.topics) {
+            self.manager.announced(now, token);
         }
         loop {
             if let Some(action) = self.manager.poll_action() {
-                self.act(now, action)?;
+                self.act(now, action);
             } else if let Some((token, done)) = self.answers.pop_front() {
                 self.manager.stored(now, token, done);
             } else if !self.to_store.is_empty() {
@@ -401,10 +440,12 @@ impl<'d> Daemon<'d> {
         for connection in self.connections.values_mut() {
             connection.flush();
         }
-        Ok(())
+        while let Some(note) = self.manager.poll_note() {
+            self.journal.note(now, &note);
+        }
     }
 
-    fn act(&mut self, now: Duration, action: Action) -> Result<(), Error> {
+    fn act(&mut self, now: Duration, action: Action) {
         match action {
             Action::Install { token, switch, messages } => {
                 self.with_switch(switch, |session, news| session.install(now, token, &messages, news));
@@ -412,9 +453,16 @@ impl<'d> Daemon<'d> {
             Action::Send { switch, messages } => {
                 self.with_switch(switch, |session, news| session.send(now, &messages, news));
             }
-            Action::Read { token, switch } => {
-                self.with_switch(switch, |session, news| session.read(now, token, news));
+            Action::Read { token, switch, counters } => {
+                self.with_switch(switch, |session, news| session.read(now, token, counters, news));
             }
+            Action::ReadGates { token, switch } => match self.agents.get(&switch) {
+                Some(agent) => {
+                    agent.ask(token.0, Request::List);
+                    self.readings.insert(token, switch);
+                }
+                None => self.manager.has_read_gates(now, token, Err(NO_AGENT.to_owned())),
+            },
             Action::Gate { token, switch, change } => self.order(now, token, switch, change),
             Action::Disconnect { switch } => {
                 if let Some(id) = self.connection_of(switch) {
@@ -431,18 +479,9 @@ impl<'d> Daemon<'d> {
                 }
                 Err(error) => self.answers.push_back((token, Done::Failed(error))),
             },
-            Action::Publish { token, verdict } => {
-                self.topics.tell(&verdict)?;
-                self.verdicts.insert(verdict.pair(), *verdict);
-                self.unacknowledged.extend(token);
-            }
-            Action::Dispose(pair) => {
-                if let Some(verdict) = self.verdicts.remove(&pair) {
-                    self.topics.forget(&verdict)?;
-                }
-            }
+            Action::Publish { token, verdict } => self.verdicts.say(now, &self.topics, *verdict, token),
+            Action::Dispose(pair) => self.verdicts.forget(now, &self.topics, pair),
         }
-        Ok(())
     }
 
     fn connection_of(&self, datapath: u64) -> Option<ConnectionId> {
@@ -460,8 +499,7 @@ impl<'d> Daemon<'d> {
 
     fn order(&mut self, now: Duration, token: Token, switch: u64, change: GateChange) {
         let Some(agent) = self.agents.get(&switch) else {
-            let why = format!("nobody has said where the agent of the gates of switch {switch:#x} is");
-            return self.manager.installed(now, token, Done::Failed(why));
+            return self.manager.installed(now, token, Done::Failed(NO_AGENT.to_owned()));
         };
         let (order, first) = GateOrder::new(change);
         agent.ask(token.0, first);

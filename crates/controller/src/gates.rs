@@ -2,7 +2,7 @@
 //! is not used.
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gate::protocol::{Answer, Request, check_version};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -13,8 +13,11 @@ use tokio::time::timeout;
 
 /// The longest wait for a connection, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The wait before the next try to connect.
+/// The wait before the next try to connect; twice as long each time that a connection ends soon, up to the longest.
 const PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// A connection that has held for so long was good.
+const GOOD: Duration = Duration::from_secs(10);
 /// The most octets of an answer: a list of all contracts.
 const LONGEST_ANSWER: u64 = 4 << 20;
 
@@ -70,7 +73,8 @@ async fn serve(
     mut wanted: UnboundedReceiver<Order>,
     told: Sender<GateHeard>,
 ) {
-    let mut refused = None;
+    let mut told_before = None;
+    let mut pause = PAUSE;
     loop {
         let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
         let why = match connected {
@@ -79,28 +83,26 @@ async fn serve(
                     if told.send(GateHeard::Up { switch }).await.is_err() {
                         return;
                     }
+                    let began = Instant::now();
                     let Some(why) = talk(from, to, &mut wanted, &told).await else { return };
-                    if told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err() {
-                        return;
-                    }
+                    pause = if began.elapsed() >= GOOD { PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
+                    told_before = None;
                     why
                 }
-                Err(why) => {
-                    // Once, not twice a second.
-                    if refused.as_ref() != Some(&why)
-                        && told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err()
-                    {
-                        return;
-                    }
-                    refused = Some(why.clone());
-                    why
-                }
+                Err(why) => why,
             },
             Ok(Err(error)) => format!("{address}: {error}"),
             Err(_) => format!("{address}: no connection in {} s", PATIENCE.as_secs()),
         };
+        // Once, not twice a second.
+        if told_before.as_ref() != Some(&why)
+            && told.send(GateHeard::Down { switch, why: why.clone() }).await.is_err()
+        {
+            return;
+        }
+        told_before = Some(why.clone());
         // What is wanted meanwhile fails at once: whoever asks must not wait for an agent that is not there.
-        let again = tokio::time::sleep(PAUSE);
+        let again = tokio::time::sleep(pause);
         tokio::pin!(again);
         loop {
             tokio::select! {
@@ -309,6 +311,7 @@ mod tests {
             let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             let (told, mut heard) = channel(8);
             let agent = Agent::new(1, address, told);
+            assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 1, .. }), "it is told, once");
             agent.ask(3, Request::List);
             let GateHeard::Done { token: 3, answer: Err(why) } = next(&mut heard).await else { panic!() };
             assert!(why.contains("cannot be reached"), "{why}");

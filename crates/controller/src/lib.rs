@@ -12,10 +12,13 @@ mod daemon;
 mod elsewhere;
 mod facts;
 mod gates;
+mod journal;
 mod presence;
+mod reports;
 pub mod store;
 mod topics;
 mod topology;
+mod verdicts;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,26 +101,25 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Runs a manager until `stop` says so, which is asked ten times a second. `log` is told what an operator should know.
+/// Runs a manager until `stop` says so, which is asked ten times a second. What an operator should know goes to `tracing`.
 ///
 /// While another manager of the network is there that goes before it ([`control::others`]) it stands by: it touches no switch and answers
 /// nobody, and says so. What is granted stays in the switches and in the store; a manager that starts with the same store takes it over. Until then leases
 /// run out.
 ///
 /// # Errors
-/// [`Error`]: nothing was set up, or it could not go on.
+/// [`Error`]: nothing was set up. Once it runs, nothing but `stop` ends it.
 pub fn run(
     settings: Settings,
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
-    log: &mut dyn FnMut(&str),
 ) -> Result<(), Error> {
     let Settings { network, config, listen, agents, mut store } = settings;
     let mut presence = Presence::new(participant, &network);
     loop {
         // Switches that are there already need not try again.
         let mut sockets = bind(&listen)?;
-        if !presence.wait_for_turn(stop, log, &mut || sockets.clear())? {
+        if !presence.wait_for_turn(stop, &mut || sockets.clear())? {
             return Ok(());
         }
         if sockets.is_empty() {
@@ -135,7 +137,7 @@ pub fn run(
             sockets,
             store: &mut *store,
         };
-        match runtime.block_on(daemon::run(managed, participant, &mut presence, stop, log))? {
+        match runtime.block_on(daemon::run(managed, participant, &mut presence, stop))? {
             Ended::Stopped => return Ok(()),
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use control::network::Network;
 use control::others::{Claim, OtherManager, proof};
 use dds::{DomainParticipant, Error, QosKind};
+use tracing::{info, warn};
 use wire::admission::VERDICT_TOPIC;
 use wire::{GuidPrefix, Locator};
 
@@ -36,7 +37,6 @@ impl<'p> Presence<'p> {
     pub(crate) fn wait_for_turn(
         &mut self,
         stop: &dyn Fn() -> bool,
-        log: &mut dyn FnMut(&str),
         stands_by: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
         self.say(Claim { manages: false, began: now(), ..self.claim })?;
@@ -46,13 +46,13 @@ impl<'p> Presence<'p> {
             if stop() {
                 return Ok(false);
             }
-            let first = self.look(log);
+            let first = self.look();
             if first.is_none() && start.elapsed() >= LISTEN {
                 break;
             }
             if let Some(first) = first.filter(|first| told.as_ref() != Some(first)) {
                 stands_by();
-                log(&format!("stands by for {first}, and takes over when that one is gone"));
+                info!("stands by for {first}, and takes over when that one is gone");
                 told = Some(first);
             }
             std::thread::sleep(LOOK);
@@ -62,7 +62,7 @@ impl<'p> Presence<'p> {
     }
 
     /// Looks who is there, and logs who has come or gone; gives the manager that goes before this one, in words.
-    pub(crate) fn look(&mut self, log: &mut dyn FnMut(&str)) -> Option<String> {
+    pub(crate) fn look(&mut self) -> Option<String> {
         let endpoints = self.participant.get_discovered_endpoints();
         let speaks = |prefix| {
             let is = |topic: &str, id: wire::EntityId| topic == VERDICT_TOPIC && id.is_writer();
@@ -103,10 +103,10 @@ impl<'p> Presence<'p> {
                     "it does not show that it knows the file of this network: stop it if it is none of yours"
                 }
             };
-            log(&format!("another resource manager, {}: {what}", named(*prefix, other)));
+            warn!("another resource manager, {}: {what}", named(*prefix, other));
         }
         for (prefix, other) in self.seen.iter().filter(|(prefix, _)| !found.contains_key(prefix)) {
-            log(&format!("the other resource manager, {}, is gone", named(*prefix, other)));
+            info!("the other resource manager, {}, is gone", named(*prefix, other));
         }
         self.seen = found;
         let (_, prefix) = first?;

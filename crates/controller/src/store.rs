@@ -2,11 +2,18 @@
 //!
 //! [`Store`] is the trait; [`FileStore`] keeps one file (crate `redb`), [`MemoryStore`] nothing. A change is on the disk when the
 //! call returns.
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use tracing::error;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const GRANTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("grants");
@@ -53,82 +60,340 @@ pub struct StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
-        write!(f, "the store {path} does not work: {}; name another file with --store", self.what)
+        write!(
+            f,
+            "the store {path} does not work: {}; mend that, or name another file with --store",
+            self.what
+        )
     }
 }
 
 impl std::error::Error for StoreError {}
 
 /// A store in one file, which one process at a time has open.
+///
+/// What the file holds is known here, too: after an error it is opened again, and one that was deleted, replaced or damaged is made anew.
 pub struct FileStore {
     path: PathBuf,
+    /// `None` after an error.
+    opened: Option<Opened>,
+    epoch: u64,
+    grants: BTreeMap<u64, Vec<u8>>,
+    /// Not before then it is opened again, and how long the wait is after that.
+    again: Instant,
+    pause: Duration,
+    /// Why it failed.
+    why: String,
+}
+
+/// An open file.
+struct Opened {
     database: Database,
+    /// Device and number of the file: the name may come to mean another one.
+    identity: (u64, u64),
+    /// Its length in bytes when it was written last. It does not become shorter by itself.
+    length: u64,
+}
+
+/// The wait before a store that has failed is opened again, first and at most.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How files of the store begin.
+const MAGIC: &[u8] = b"redb";
+
+/// What is wrong with a file.
+enum Trouble {
+    /// It is a store, and cannot be read as one any more.
+    Damaged(String),
+    /// Anything else.
+    Other(String),
 }
 
 impl FileStore {
-    /// Opens a file, or makes it.
+    /// Opens a file, or makes it. One that is damaged is renamed, which is told in the log, and a new one is made.
     ///
     /// # Errors
     /// [`StoreError`]: it cannot be opened, another manager has it open, or it is something else.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let failed = |what: String| StoreError { path: path.to_owned(), what };
-        let database = Database::create(path).map_err(|error| failed(error.to_string()))?;
-        let store = Self { path: path.to_owned(), database };
-        let format = store.transact(|meta, _| {
-            let known = meta.get(FORMAT_KEY)?.map(|known| known.value());
-            if known.is_none_or(|known| known == FORMAT_BEFORE) {
-                meta.insert(FORMAT_KEY, FORMAT)?;
-                return Ok(FORMAT);
+        let mut store = Self {
+            path: path.to_owned(),
+            opened: None,
+            epoch: 0,
+            grants: BTreeMap::new(),
+            again: Instant::now(),
+            pause: PAUSE,
+            why: String::new(),
+        };
+        let read = match store.connect().and_then(|opened| Ok((read_all(&opened.database)?, opened))) {
+            Err(Trouble::Damaged(what)) => {
+                store.put_aside(&what)?;
+                store.connect().and_then(|opened| Ok((read_all(&opened.database)?, opened)))
             }
-            Ok(known.unwrap_or(FORMAT))
-        })?;
-        if format != FORMAT {
-            return Err(failed(format!("its format is {format}, and {FORMAT} is what this program reads")));
-        }
+            read => read,
+        };
+        let ((epoch, grants), opened) = read.map_err(|trouble| store.failed(trouble.what()))?;
+        (store.epoch, store.grants, store.opened) = (epoch, grants, Some(opened));
         Ok(store)
     }
 
-    fn failed(&self, error: impl fmt::Display) -> StoreError {
-        StoreError { path: self.path.clone(), what: error.to_string() }
+    fn failed(&self, what: impl fmt::Display) -> StoreError {
+        StoreError { path: self.path.clone(), what: what.to_string() }
     }
 
-    /// One transaction, which is on the disk when this returns.
-    fn transact<R>(
-        &self,
-        change: impl FnOnce(
-            &mut redb::Table<'_, &'static str, u64>,
-            &mut redb::Table<'_, u64, &'static [u8]>,
-        ) -> Result<R, redb::StorageError>,
-    ) -> Result<R, StoreError> {
-        let transaction = self.database.begin_write().map_err(|error| self.failed(error))?;
-        let result = {
-            let mut meta = transaction.open_table(META).map_err(|error| self.failed(error))?;
-            let mut grants = transaction.open_table(GRANTS).map_err(|error| self.failed(error))?;
-            change(&mut meta, &mut grants).map_err(|error| self.failed(error))?
+    /// Opens the file, or makes it, and sees that its format is known.
+    fn connect(&self) -> Result<Opened, Trouble> {
+        match std::fs::File::open(&self.path) {
+            Ok(mut file) => {
+                let mut start = Vec::new();
+                let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start);
+                read.map_err(|error| Trouble::Other(error.to_string()))?;
+                if start.is_empty() {
+                    return Err(Trouble::Damaged("it is empty".to_owned()));
+                }
+                if start != MAGIC {
+                    return Err(Trouble::Other("it is no store of grants".to_owned()));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Trouble::Other(error.to_string())),
+        }
+        let database = guarded(|| Database::create(&self.path).map_err(Trouble::from))?;
+        let format = guarded(|| {
+            transact(&database, |meta, _| {
+                let known = meta.get(FORMAT_KEY)?.map(|known| known.value());
+                if known.is_none_or(|known| known == FORMAT_BEFORE) {
+                    meta.insert(FORMAT_KEY, FORMAT)?;
+                    return Ok(FORMAT);
+                }
+                Ok(known.unwrap_or(FORMAT))
+            })
+        })?;
+        if format != FORMAT {
+            let what = format!("its format is {format}, and {FORMAT} is what this program reads");
+            return Err(Trouble::Other(what));
+        }
+        let found = self.look().map_err(|error| Trouble::Other(error.to_string()))?;
+        Ok(Opened { database, identity: (found.dev(), found.ino()), length: found.len() })
+    }
+
+    fn look(&self) -> std::io::Result<std::fs::Metadata> {
+        std::fs::metadata(&self.path)
+    }
+
+    /// A damaged file gets another name, for whoever wants to know what happened to it.
+    fn put_aside(&self, what: &str) -> Result<(), StoreError> {
+        let aside = (1..1_000_u32)
+            .map(|number| {
+                let mut name = self.path.clone().into_os_string();
+                name.push(format!(".damaged-{number}"));
+                PathBuf::from(name)
+            })
+            .find(|aside| !aside.exists());
+        let aside =
+            aside.ok_or_else(|| self.failed("a thousand damaged ones are kept beside it: remove them"))?;
+        std::fs::rename(&self.path, &aside).map_err(|error| self.failed(format!("{what}; {error}")))?;
+        error!(
+            "the store {} was damaged ({what}): it is kept as {}, and a new one is made",
+            self.path.display(),
+            aside.display()
+        );
+        Ok(())
+    }
+
+    /// Whether the open file is still the one of that name, and whole.
+    fn check_place(&mut self) {
+        let Some(opened) = &self.opened else { return };
+        let what = match self.look() {
+            Ok(found) if (found.dev(), found.ino()) != opened.identity => "it was replaced by another file",
+            Ok(found) if found.len() < opened.length => "it was cut off",
+            Ok(_) => return,
+            Err(error) if error.kind() == ErrorKind::NotFound => "it was deleted",
+            Err(_) => "it cannot be looked at",
         };
-        transaction.commit().map_err(|error| self.failed(error))?;
+        error!("the store {}: {what}; it is opened again, and all grants are written", self.path.display());
+        self.close();
+        self.again = Instant::now();
+    }
+
+    /// Gives the open file up.
+    fn close(&mut self) {
+        if let Some(opened) = self.opened.take() {
+            // It writes what it has not written, which may fail as well.
+            let _ = guarded(|| {
+                drop(opened);
+                Ok(())
+            });
+        }
+    }
+
+    /// Opens the file again after an error, with all that is known here in it, but not too often.
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        if self.opened.is_some() {
+            return Ok(());
+        }
+        if Instant::now() < self.again {
+            return Err(self.failed(&self.why));
+        }
+        let mut connected = self.connect();
+        if let Err(Trouble::Damaged(what)) = &connected {
+            self.put_aside(what)?;
+            connected = self.connect();
+        }
+        let written = connected.and_then(|opened| {
+            let (epoch, all) = (self.epoch, &self.grants);
+            guarded(|| {
+                transact(&opened.database, |meta, grants| {
+                    meta.insert(EPOCH, epoch)?;
+                    grants.retain(|number, _| all.contains_key(&number))?;
+                    for (number, grant) in all {
+                        grants.insert(number, grant.as_slice())?;
+                    }
+                    Ok(())
+                })
+            })?;
+            Ok(opened)
+        });
+        match written {
+            Ok(opened) => {
+                (self.opened, self.pause) = (Some(opened), PAUSE);
+                Ok(())
+            }
+            Err(trouble) => {
+                self.again = Instant::now() + self.pause;
+                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                trouble.what().clone_into(&mut self.why);
+                Err(self.failed(trouble.what()))
+            }
+        }
+    }
+
+    /// One transaction, which is on the disk when this returns. After an error the file is opened again next time.
+    fn transact<R>(
+        &mut self,
+        change: impl Fn(&mut Meta<'_>, &mut Grants<'_>) -> Result<R, redb::StorageError>,
+    ) -> Result<R, StoreError> {
+        self.check_place();
+        self.reopen()?;
+        let Some(opened) = &mut self.opened else { return Err(self.failed("it is not open")) };
+        match guarded(|| transact(&opened.database, |meta, grants| change(meta, grants))) {
+            Ok(result) => {
+                opened.length = std::fs::metadata(&self.path).map_or(opened.length, |found| found.len());
+                Ok(result)
+            }
+            Err(trouble) => {
+                self.close();
+                self.again = Instant::now() + PAUSE;
+                trouble.what().clone_into(&mut self.why);
+                Err(self.failed(trouble.what()))
+            }
+        }
+    }
+}
+
+type Meta<'t> = redb::Table<'t, &'static str, u64>;
+type Grants<'t> = redb::Table<'t, u64, &'static [u8]>;
+
+impl Trouble {
+    fn what(&self) -> &str {
+        match self {
+            Self::Damaged(what) | Self::Other(what) => what,
+        }
+    }
+}
+
+/// What is wrong with a file that is a store, by the error of the crate that reads it.
+impl From<redb::Error> for Trouble {
+    fn from(error: redb::Error) -> Self {
+        let what = error.to_string();
+        match error {
+            redb::Error::Corrupted(_) => Self::Damaged(what),
+            redb::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => Self::Damaged(what),
+            redb::Error::Io(error) if error.kind() == ErrorKind::InvalidData => Self::Damaged(what),
+            _ => Self::Other(what),
+        }
+    }
+}
+
+impl From<redb::DatabaseError> for Trouble {
+    fn from(error: redb::DatabaseError) -> Self {
+        redb::Error::from(error).into()
+    }
+}
+
+fn transact<R>(
+    database: &Database,
+    change: impl FnOnce(&mut Meta<'_>, &mut Grants<'_>) -> Result<R, redb::StorageError>,
+) -> Result<R, Trouble> {
+    let all = || -> Result<R, redb::Error> {
+        let transaction = database.begin_write()?;
+        let result = {
+            let mut meta = transaction.open_table(META)?;
+            let mut grants = transaction.open_table(GRANTS)?;
+            change(&mut meta, &mut grants)?
+        };
+        transaction.commit()?;
         Ok(result)
+    };
+    all().map_err(Trouble::from)
+}
+
+/// The epoch of the last start, and all grants.
+fn read_all(database: &Database) -> Result<(u64, BTreeMap<u64, Vec<u8>>), Trouble> {
+    let all = || -> Result<_, redb::Error> {
+        let transaction = database.begin_read()?;
+        let epoch = transaction.open_table(META)?.get(EPOCH)?.map_or(0, |epoch| epoch.value());
+        let mut grants = BTreeMap::new();
+        for entry in transaction.open_table(GRANTS)?.iter()? {
+            let (number, grant) = entry?;
+            grants.insert(number.value(), grant.value().to_vec());
+        }
+        Ok((epoch, grants))
+    };
+    guarded(|| all().map_err(Trouble::from))
+}
+
+thread_local! {
+    /// Panics of this thread are caught and told as errors.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The crate that reads files takes it for granted that they are whole, and panics where they are not: that is an error here.
+fn guarded<R>(act: impl FnOnce() -> Result<R, Trouble>) -> Result<R, Trouble> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                usual(info);
+            }
+        }));
+    });
+    let before = GUARDED.replace(true);
+    let done = std::panic::catch_unwind(AssertUnwindSafe(act));
+    GUARDED.set(before);
+    done.unwrap_or_else(|panic| {
+        let words = panic.downcast_ref::<String>().map(String::as_str);
+        let what = words.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it is not whole");
+        Err(Trouble::Damaged(what.lines().next().unwrap_or_default().to_owned()))
+    })
+}
+
+impl Drop for FileStore {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
 impl Store for FileStore {
     fn next_epoch(&mut self) -> Result<u64, StoreError> {
-        self.transact(|meta, _| {
-            let next = meta.get(EPOCH)?.map_or(0, |epoch| epoch.value()).saturating_add(1);
-            meta.insert(EPOCH, next)?;
-            Ok(next)
-        })
+        let next = self.epoch.saturating_add(1);
+        self.transact(|meta, _| meta.insert(EPOCH, next).map(|_| ()))?;
+        self.epoch = next;
+        Ok(next)
     }
 
     fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let transaction = self.database.begin_read().map_err(|error| self.failed(error))?;
-        let table = transaction.open_table(GRANTS).map_err(|error| self.failed(error))?;
-        let mut grants = Vec::new();
-        for entry in table.iter().map_err(|error| self.failed(error))? {
-            let (number, grant) = entry.map_err(|error| self.failed(error))?;
-            grants.push((number.value(), grant.value().to_vec()));
-        }
-        Ok(grants)
+        Ok(self.grants.iter().map(|(number, grant)| (*number, grant.clone())).collect())
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
@@ -140,7 +405,19 @@ impl Store for FileStore {
                 };
             }
             Ok(())
-        })
+        })?;
+        keep(&mut self.grants, changes);
+        Ok(())
+    }
+}
+
+/// Changes as they are in memory.
+fn keep(all: &mut BTreeMap<u64, Vec<u8>>, changes: &[Change]) {
+    for (number, grant) in changes {
+        match grant {
+            Some(grant) => all.insert(*number, grant.clone()),
+            None => all.remove(number),
+        };
     }
 }
 
@@ -161,12 +438,7 @@ impl Store for MemoryStore {
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
-        for (number, grant) in changes {
-            match grant {
-                Some(grant) => self.grants.insert(*number, grant.clone()),
-                None => self.grants.remove(number),
-            };
-        }
+        keep(&mut self.grants, changes);
         Ok(())
     }
 }

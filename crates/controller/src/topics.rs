@@ -9,13 +9,19 @@ use dds::{
 };
 use tokio::sync::Notify;
 use wire::admission::{
-    MEASURED_TOPIC, MEASURED_TYPE, Measured, REPORT_TOPIC, REPORT_TYPE, REQUEST_TOPIC, REQUEST_TYPE, Report,
-    Request, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
+    MEASURED_TOPIC, MEASURED_TYPE, MOST_TEXT, Measured, REQUEST_TOPIC, REQUEST_TYPE, Request, VERDICT_TOPIC,
+    VERDICT_TYPE, Verdict,
 };
 use wire::{EntityId, Guid};
 
+use crate::verdicts::Voice;
+
 /// Samples that are taken at a time.
 const AT_ONCE: usize = 256;
+/// Bytes that a sample takes of a history besides its own.
+const ABOUT_A_SAMPLE: usize = 256;
+/// The least room for verdicts.
+const LEAST_BYTES: usize = 1 << 20;
 
 /// What came over a topic.
 #[derive(Debug)]
@@ -37,7 +43,6 @@ pub(crate) struct Topics {
     requests: DataReader<Request>,
     measured: DataReader<Measured>,
     verdicts: DataWriter<Verdict>,
-    reports: DataWriter<Report>,
 }
 
 /// Wakes the daemon when there is something to take.
@@ -50,19 +55,22 @@ impl<T> DataReaderListener<T> for Waker {
 }
 
 impl Topics {
-    /// Makes the endpoints; `waker` is notified when something comes.
+    /// Makes the endpoints; `waker` is notified when something comes. There is room for so many verdicts.
     ///
     /// # Errors
     /// What creating entities says.
-    pub(crate) fn new(participant: &DomainParticipant, waker: &Arc<Notify>) -> Result<Self, Error> {
+    pub(crate) fn new(
+        participant: &DomainParticipant,
+        waker: &Arc<Notify>,
+        most_verdicts: usize,
+    ) -> Result<Self, Error> {
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         Ok(Self {
             own: Guid::new(participant.prefix(), EntityId::PARTICIPANT).to_bytes(),
             requests: reader(participant, &subscriber, (REQUEST_TOPIC, REQUEST_TYPE), true, waker)?,
             measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), false, waker)?,
-            verdicts: writer(participant, &publisher, (VERDICT_TOPIC, VERDICT_TYPE))?,
-            reports: writer(participant, &publisher, (REPORT_TOPIC, REPORT_TYPE))?,
+            verdicts: writer(participant, &publisher, most_verdicts)?,
         })
     }
 
@@ -79,40 +87,23 @@ impl Topics {
         }
         Ok(())
     }
+}
 
-    /// Tells a verdict to both sides.
-    ///
-    /// # Errors
-    /// What writing says.
-    pub(crate) fn tell(&self, verdict: &Verdict) -> Result<(), Error> {
+impl Voice for Topics {
+    fn tell(&self, verdict: &Verdict) -> Result<(), Error> {
         self.verdicts.write(verdict).map(|_| ())
     }
 
-    /// Forgets the verdict of a pair that nobody wants any more.
-    ///
-    /// # Errors
-    /// What disposing says.
-    pub(crate) fn forget(&self, verdict: &Verdict) -> Result<(), Error> {
+    fn forget(&self, verdict: &Verdict) -> Result<(), Error> {
+        if self.verdicts.lookup_instance(verdict)?.is_none() {
+            return Ok(());
+        }
         self.verdicts.dispose(verdict)?;
         self.verdicts.unregister_instance(verdict).map(|_| ())
     }
 
-    /// True if all who read verdicts have acknowledged all of them.
-    pub(crate) fn verdicts_are_acknowledged(&self) -> bool {
+    fn is_acknowledged(&self) -> bool {
         self.verdicts.wait_for_acknowledgments(Duration::ZERO).is_ok()
-    }
-
-    /// True if somebody reads the manager's view.
-    pub(crate) fn report_is_wanted(&self) -> bool {
-        !self.reports.get_matched_subscriptions().is_empty()
-    }
-
-    /// Shows the manager's view.
-    ///
-    /// # Errors
-    /// What writing says.
-    pub(crate) fn report(&self, report: &Report) -> Result<(), Error> {
-        self.reports.write(report).map(|_| ())
     }
 }
 
@@ -148,17 +139,28 @@ fn reader<T: DdsType + Send + Sync + 'static>(
     subscriber.create_datareader::<T>(&topic, QosKind::Specific(qos), Some(listener), mask)
 }
 
-fn writer<T: DdsType + Send + Sync + 'static>(
+fn writer(
     participant: &DomainParticipant,
     publisher: &Publisher,
-    (name, kind): (&str, &str),
-) -> Result<DataWriter<T>, Error> {
-    let topic = participant.create_topic::<T>(name, kind, QosKind::Default, None, NO_STATUS)?;
+    most: usize,
+) -> Result<DataWriter<Verdict>, Error> {
+    let topic = participant.create_topic::<Verdict>(
+        VERDICT_TOPIC,
+        VERDICT_TYPE,
+        QosKind::Default,
+        None,
+        NO_STATUS,
+    )?;
     let mut qos = publisher.get_default_datawriter_qos();
-    qos.endpoint.reliability = Reliability::RELIABLE;
+    // The daemon does not wait for room: it tells again later.
+    qos.endpoint.reliability = Reliability { max_blocking_time: Duration::ZERO, ..Reliability::RELIABLE };
     qos.endpoint.durability = Durability::TransientLocal;
     qos.endpoint.history = History::KeepLast(1);
     // What was said holds for its lease, also when the manager ends: another start of it takes over.
     qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
-    publisher.create_datawriter::<T>(&topic, QosKind::Specific(qos), None, NO_STATUS)
+    let largest = Verdict::MAX_SERIALIZED_SIZE_XCDR2.unwrap_or(2 * MOST_TEXT) + ABOUT_A_SAMPLE;
+    qos.byte_limit = most.saturating_mul(largest).max(LEAST_BYTES);
+    // Those that are over and not yet acknowledged are there besides.
+    qos.instance_limit = u32::try_from(most.saturating_mul(2)).unwrap_or(u32::MAX);
+    publisher.create_datawriter::<Verdict>(&topic, QosKind::Specific(qos), None, NO_STATUS)
 }

@@ -100,6 +100,150 @@ fn a_store_of_the_format_before_is_read_and_one_of_another_format_is_refused() {
     assert!(error.to_string().contains("its format is 3"), "{error}");
 }
 
+fn grants(store: &FileStore) -> Vec<u64> {
+    store.grants().unwrap().iter().map(|(number, _)| *number).collect()
+}
+
+/// Changes until it works, which takes a moment after an error.
+fn patiently(store: &mut FileStore, change: &Change) {
+    let started = std::time::Instant::now();
+    while let Err(error) = store.change(std::slice::from_ref(change)) {
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "{error}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Files beside the store that were damaged.
+fn aside(folder: &Folder) -> usize {
+    let files = std::fs::read_dir(&folder.0).unwrap();
+    files.filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().contains("damaged")).count()
+}
+
+#[test]
+fn a_store_that_was_cut_off_is_put_aside_and_never_panics() {
+    let folder = Folder::new("cut");
+    let whole = {
+        let mut store = FileStore::open(&folder.file()).unwrap();
+        let many: Vec<Change> = (0..500).map(|number| put(number, &"grant".repeat(100))).collect();
+        store.change(&many).unwrap();
+        drop(store);
+        std::fs::read(folder.file()).unwrap()
+    };
+    let lengths = [
+        0,
+        9,
+        64,
+        320,
+        512,
+        4_096,
+        5_000,
+        8_192,
+        65_536,
+        whole.len() / 2,
+        whole.len() - 4_096,
+        whole.len() - 1,
+    ];
+    for (index, length) in lengths.into_iter().enumerate() {
+        std::fs::write(folder.file(), &whole[..length]).unwrap();
+        match FileStore::open(&folder.file()) {
+            // A new one: what was there has another name.
+            Ok(mut store) => {
+                assert!(store.grants().unwrap().is_empty() || grants(&store).len() == 500, "{length}");
+                store.change(&[put(1, "one")]).unwrap();
+            }
+            // Less than the beginning of a store is something else.
+            Err(error) => panic!("{length}: {error}"),
+        }
+        assert!(aside(&folder) <= index + 1);
+    }
+    assert!(aside(&folder) >= lengths.len() - 2, "{} were put aside", aside(&folder));
+}
+
+#[test]
+fn a_store_of_zeros_within_is_put_aside() {
+    let folder = Folder::new("zeros");
+    let mut content = {
+        let mut store = FileStore::open(&folder.file()).unwrap();
+        store.change(&[put(1, "one")]).unwrap();
+        drop(store);
+        std::fs::read(folder.file()).unwrap()
+    };
+    content[9..].fill(0);
+    std::fs::write(folder.file(), &content).unwrap();
+    let store = FileStore::open(&folder.file()).unwrap();
+    assert_eq!((store.grants().unwrap().len(), aside(&folder)), (0, 1));
+}
+
+#[test]
+fn a_store_that_is_deleted_replaced_or_cut_off_while_it_is_open_is_whole_again() {
+    let folder = Folder::new("open");
+    let mut store = FileStore::open(&folder.file()).unwrap();
+    let epoch = store.next_epoch().unwrap();
+    store.change(&[put(1, "one"), put(2, "two")]).unwrap();
+    let spoilt: [fn(&std::path::Path); 4] = [
+        |file| std::fs::remove_file(file).unwrap(),
+        |file| {
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, "").unwrap();
+        },
+        |file| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(0).unwrap(),
+        |file| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(5_000).unwrap(),
+    ];
+    for (index, spoil) in (3..).zip(spoilt) {
+        spoil(&folder.file());
+        patiently(&mut store, &put(index, "more"));
+    }
+    assert_eq!(grants(&store), [1, 2, 3, 4, 5, 6]);
+    drop(store);
+    let mut store = FileStore::open(&folder.file()).unwrap();
+    assert_eq!(grants(&store), [1, 2, 3, 4, 5, 6]);
+    assert!(store.next_epoch().unwrap() > epoch);
+}
+
+/// In a file system of its own, which is full for a while.
+#[test]
+fn a_disk_that_was_full_once_does_no_harm() {
+    let folder = Folder::new("full");
+    let path = folder.0.clone();
+    let tested = std::thread::spawn(move || {
+        use nix::sched::{CloneFlags, unshare};
+        if let Err(error) = unshare(CloneFlags::CLONE_NEWNS) {
+            assert!(std::env::var_os("CI").is_none(), "a file system needs root: {error}");
+            eprintln!("passed over: a file system needs root: {error}");
+            return;
+        }
+        let mount = |arguments: &[&str]| {
+            let done = std::process::Command::new("mount").args(arguments).arg(&path).status().unwrap();
+            assert!(done.success(), "{arguments:?}");
+        };
+        assert!(
+            std::process::Command::new("mount").args(["--make-rprivate", "/"]).status().unwrap().success()
+        );
+        mount(&["-t", "tmpfs", "-o", "size=8m", "none"]);
+        let (file, filler) = (path.join("grants.redb"), path.join("filler"));
+        let mut store = FileStore::open(&file).unwrap();
+        store.change(&[put(1, "one")]).unwrap();
+        let mut big = std::fs::File::create(&filler).unwrap();
+        while std::io::Write::write_all(&mut big, &[1; 4_096]).is_ok() {}
+        let large = "x".repeat(3_000);
+        let failed = (2..2_000).find_map(|number| store.change(&[put(number, &large)]).err());
+        let text = failed.expect("there is no room").to_string();
+        assert!(text.contains("grants.redb"), "{text}");
+        let kept = grants(&store);
+        assert!(store.change(&[put(5_000, &large.repeat(100))]).is_err());
+        assert_eq!(grants(&store), kept, "what was not stored is not there");
+        drop(big);
+        std::fs::remove_file(&filler).unwrap();
+        patiently(&mut store, &put(6_000, "later"));
+        drop(store);
+        let store = FileStore::open(&file).unwrap();
+        assert_eq!(grants(&store), [kept, vec![6_000]].concat());
+        let folder = std::mem::ManuallyDrop::new(Folder(path.clone()));
+        assert_eq!(aside(&folder), 0);
+    });
+    tested.join().unwrap();
+}
+
 #[test]
 fn a_store_in_memory_has_larger_epochs_too() {
     let mut one = MemoryStore::default();

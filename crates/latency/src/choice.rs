@@ -2,7 +2,7 @@
 use alloc::vec::Vec;
 
 use crate::ledger::{FlowId, Ledger, Plan, Reason};
-use crate::network::Flow;
+use crate::network::{Flow, Policing};
 use crate::routes::Tree;
 
 /// How many less important flows a flow may displace.
@@ -56,7 +56,7 @@ impl Ledger {
         flow.tree.iter().filter_map(|hop| load(hop.port)).fold(0, u64::saturating_add)
     }
 
-    /// Which less important flows would have to go so that the flow is admitted, the least important first, and the plan
+    /// Which less important flows would have to go so that the flow is admitted, those for a gate or meter before the others, and the plan
     /// that holds without them; no more of them than needed, in that none of them can stay if the others go.
     ///
     /// `None` if it is not admitted even then, or more than [`MOST_YIELDING`] would have to go. No flow is asked for if
@@ -74,6 +74,15 @@ impl Ledger {
             .collect();
         less.sort_unstable();
         less.dedup();
+        // Without a gate or meter nothing else helps: the least important flow that has one goes first.
+        let first = flow.tree.first().map(|hop| hop.port);
+        let is_guarded = flow.policing != Policing::Trusted;
+        if let Some(port) = first.filter(|port| is_guarded && self.guards_left(*port) == Some(0)) {
+            let guarded = self.guarded_with(port).map(|(id, admitted)| (admitted.flow.importance, id));
+            let least = guarded.filter(|(importance, _)| *importance < flow.importance).min()?;
+            less.retain(|other| *other != least);
+            less.insert(0, least);
+        }
         let copied = self.ports().iter().enumerate().map(|(port, _)| 1 + self.entries(port).len()).sum();
         self.work().charge_each(copied)?;
         let mut trial = self.clone();

@@ -198,6 +198,16 @@ impl Ledger {
         self.guards.left.get(self.guards.switch_of.get(&port)?).copied()
     }
 
+    /// The flows that use up the gates or meters which one that begins at the port needs.
+    pub(crate) fn guarded_with(&self, port: usize) -> impl Iterator<Item = (FlowId, &Admitted)> {
+        let switch = self.guards.switch_of.get(&port);
+        let same = move |admitted: &Admitted| {
+            let first = admitted.flow.tree.first().and_then(|hop| self.guards.switch_of.get(&hop.port));
+            admitted.enforcement != Enforcement::Trust && first.is_some() && first == switch
+        };
+        self.flows.iter().filter(move |(_, admitted)| same(admitted)).map(|(id, admitted)| (*id, admitted))
+    }
+
     fn use_guard(&mut self, admitted: &Admitted, change: impl Fn(u32) -> u32) {
         let switch = admitted.flow.tree.first().and_then(|hop| self.guards.switch_of.get(&hop.port));
         let policed = admitted.enforcement != Enforcement::Trust;

@@ -158,6 +158,10 @@ impl Links<'_> {
             .control
             .as_ref()
             .map(|control| Control { burst: u64::from(control.burst) * 8, rate: control.rate.0 });
+        if let Some(control) = control.filter(|control| here.is_some() && control.rate >= rate) {
+            let what = format!("control has {} b/s of this link, which has {rate}", control.rate);
+            return Err(source.problem(at, what, "lower the rate of control, or take a faster link"));
+        }
         if let Some(kind) = here {
             let others = Others { best_effort: self.document.best_effort, control };
             let port = kind

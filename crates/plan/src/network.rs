@@ -157,6 +157,7 @@ impl Network {
             .collect();
         Links { network: &mut network, document: &document, kinds: &kinds, used: BTreeMap::new() }
             .add(source)?;
+        network.check_connected(source, &document)?;
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
         let edge = Edge {
@@ -169,6 +170,18 @@ impl Network {
         network.guards = edge.guards_of_flows(edge.reserve(1).ok().as_ref());
         network.flows = network.asked(source, &document.flows, &BTreeSet::new())?;
         Ok(network)
+    }
+
+    /// A node without a link is a mistake, or the end of the file is missing.
+    fn check_connected(&self, source: Source<'_>, document: &Document) -> Result<(), Problem> {
+        let linked: BTreeSet<usize> = self.links.iter().map(|(from, _)| *from).collect();
+        let hosts = document.hosts.iter().map(|host| ("host", &host.name));
+        let switches = document.switches.iter().map(|switch| ("switch", &switch.name));
+        let lonely = hosts.chain(switches).enumerate().find(|(node, _)| !linked.contains(node));
+        let Some((_, (kind, name))) = lonely else { return Ok(()) };
+        let what = format!("the {kind} \"{}\" has no link", name.get_ref());
+        let remedy = "connect it with [[link]] and ends = [\"...\", \"...\"]; if it had one, the end of the file is missing";
+        Err(source.problem(name.span().start, what, remedy))
     }
 
     fn add_node(

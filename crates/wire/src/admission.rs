@@ -16,7 +16,7 @@ pub const REQUEST_TOPIC: &str = "punctual/admission/request";
 pub const VERDICT_TOPIC: &str = "punctual/admission/verdict";
 /// Topic of [`Measured`]: best effort, one sample kept of a pair.
 pub const MEASURED_TOPIC: &str = "punctual/admission/measured";
-/// Topic of [`Report`]: reliable, transient local, one sample kept of a manager.
+/// Topic of [`Report`]: reliable, volatile: what was said before a reader came is the past.
 pub const REPORT_TOPIC: &str = "punctual/admission/report";
 
 /// Whether what is written to a topic decides about the network: requests and verdicts. Participants of Punctual send these to each other's ports of

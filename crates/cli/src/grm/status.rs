@@ -1,16 +1,19 @@
 //! `punctual grm status`: what a manager has promised, to whom, and what was measured.
+use std::time::Instant;
+
 use clap::Args;
 use control::report::ReservedStatus;
 use dds::qos::{Durability, Reliability};
 use dds::{Condition, DataReader, Duration, NO_STATUS, QosKind, States, WaitSet};
 use serde_json::Value;
-use wire::admission::{REPORT_TOPIC, REPORT_TYPE, Report};
+use wire::admission::{MOST_REPORT, REPORT_TOPIC, REPORT_TYPE, Report};
 
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::output::{print, progress};
 use crate::span;
 use crate::stop::Stop;
+use crate::utc;
 
 /// Command line of `punctual grm status`.
 #[derive(Args, Clone, Debug)]
@@ -25,7 +28,7 @@ pub(super) struct Arguments {
     domain: DomainOptions,
 }
 
-/// Waits for the report of a manager, and prints it.
+/// Waits for a report that was written after the call, and prints it.
 pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let participant = arguments.domain.join("punctual grm status")?;
     let topic =
@@ -33,7 +36,10 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.reliability = Reliability::RELIABLE;
-    qos.endpoint.durability = Durability::TransientLocal;
+    // What was written before this reader was known is the past.
+    qos.endpoint.durability = Durability::Volatile;
+    qos.byte_limit = 3 * MOST_REPORT;
+    let began = Instant::now();
     let reader = subscriber.create_datareader::<Report>(&topic, QosKind::Specific(qos), None, NO_STATUS)?;
     progress("looking for a manager");
     let report = wait(&reader, arguments.time, stop)?;
@@ -46,13 +52,18 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         );
         return Ok(Outcome::BadNews);
     };
+    let mut view: Value = serde_json::from_str(&report.json)
+        .map_err(|error| Failure::System(format!("the manager's report cannot be read: {error}")))?;
+    // Clocks of other hosts say nothing of that: the manager has written it since it has known this reader.
+    let age = began.elapsed();
     if arguments.json {
-        print(format_args!("{}", report.json));
+        if let Some(view) = view.as_object_mut() {
+            view.insert("age_at_most".to_owned(), u64::try_from(age.as_nanos()).unwrap_or(u64::MAX).into());
+        }
+        print(format_args!("{view}"));
         return Ok(Outcome::Done);
     }
-    let view: Value = serde_json::from_str(&report.json)
-        .map_err(|error| Failure::System(format!("the manager's report cannot be read: {error}")))?;
-    text(&view).iter().for_each(|line| print(format_args!("{line}")));
+    text(&view, age).iter().for_each(|line| print(format_args!("{line}")));
     Ok(Outcome::Done)
 }
 
@@ -66,16 +77,26 @@ fn wait(reader: &DataReader<Report>, time: Duration, stop: &Stop) -> Result<Opti
 }
 
 /// The report for people.
-fn text(view: &Value) -> Vec<String> {
+fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
     let pairs = list(view, "pairs");
-    let admitted = pairs.iter().filter(|pair| words(pair, "state") == "admitted").count();
-    let mut lines =
-        vec![format!("epoch {}: {} requests, {admitted} admitted", number(view, "epoch"), pairs.len())];
+    let time = |key| utc::show(i64::try_from(number(view, key)).unwrap_or(i64::MAX));
+    let mut lines = vec![
+        format!(
+            "{} by the manager's clock, at most {:.1} s ago; it runs since {}",
+            time("time"),
+            age.as_secs_f64(),
+            time("started")
+        ),
+        format!("{} requests, {} admitted", number(view, "requests"), number(view, "admitted")),
+    ];
     if !pairs.is_empty() {
         lines.push(String::new());
         lines.push("Flows (times in microseconds)".to_owned());
     }
     pairs.iter().for_each(|pair| flow(pair, &mut lines));
+    if let Some(more @ 1..) = number(view, "requests").checked_sub(pairs.len() as u64) {
+        lines.push(format!("  and {more} more, less important or not admitted"));
+    }
     lines.push(String::new());
     lines.push("Switches".to_owned());
     for switch in list(view, "switches") {
@@ -133,7 +154,7 @@ fn text(view: &Value) -> Vec<String> {
 
 fn flow(pair: &Value, lines: &mut Vec<String>) {
     let state = words(pair, "state");
-    let ends = format!("{} to {}", words(pair, "source"), words(pair, "destination"));
+    let ends = ends(pair);
     let topic = words(pair, "topic");
     if state != "admitted" {
         lines.push(format!(
@@ -141,7 +162,9 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
             state.to_uppercase(),
             micros(pair, "maximum_latency")
         ));
-        lines.push(format!("    {}", words(pair, "reason")));
+        if !words(pair, "reason").is_empty() {
+            lines.push(format!("    {}", words(pair, "reason")));
+        }
         for (key, what) in [("offered_latency", "a limit"), ("offered_separation", "a separation")] {
             if number(pair, key) > 0 {
                 lines.push(format!("    would be admitted with {what} of {}", micros(pair, key)));
@@ -169,13 +192,13 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
     }
     if let Some(measured) = pair.get("measured").filter(|measured| !measured.is_null()) {
         lines.push(format!(
-            "    measured: {} samples, {} late, {} lost, worst {}, median {} (clocks within {})",
+            "    measured: {} samples, {} late, {} lost, worst {}, median {} ({})",
             number(measured, "samples"),
             number(measured, "late"),
             number(measured, "lost"),
             micros(measured, "worst"),
             micros(measured, "median"),
-            micros(measured, "clock_error")
+            clocks(measured)
         ));
     }
     for hop in list(pair, "hops") {
@@ -186,6 +209,23 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
             number(hop, "dscp"),
             micros(hop, "share")
         ));
+    }
+}
+
+/// Where a flow goes from and to: hosts by their names, with the addresses and ports.
+fn ends(pair: &Value) -> String {
+    let end = |host: &str, socket: &str| match words(pair, host) {
+        host if words(pair, socket).starts_with(host) => words(pair, socket).to_owned(),
+        host => format!("{host} ({})", words(pair, socket)),
+    };
+    format!("{} to {}", end("from", "source"), end("to", "destination"))
+}
+
+fn clocks(measured: &Value) -> String {
+    match measured.get("clock_error").and_then(Value::as_u64) {
+        Some(0) => "one clock".to_owned(),
+        Some(_) => format!("clocks within {}", micros(measured, "clock_error")),
+        None => "nobody knows how far the clocks differ".to_owned(),
     }
 }
 

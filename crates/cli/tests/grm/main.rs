@@ -4,6 +4,7 @@
 
 mod managers;
 mod meters;
+mod saboteur;
 mod trees;
 mod ward;
 
@@ -25,7 +26,7 @@ pub(crate) fn contracts(ward: &Ward) -> usize {
     listed(ward).len()
 }
 
-fn listed(ward: &Ward) -> Vec<ContractState> {
+pub(crate) fn listed(ward: &Ward) -> Vec<ContractState> {
     match ward.lab.gate("s1").unwrap().ask(&Request::List) {
         Ok(Answer::List { contracts, .. }) => contracts,
         other => panic!("{other:?}"),

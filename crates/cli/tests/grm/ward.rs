@@ -1,6 +1,6 @@
 //! A lab with a manager, and participants on its hosts.
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use dds::assurance::PairAssurance;
@@ -94,7 +94,9 @@ impl Ward {
 
     pub(crate) fn start_manager(&mut self) {
         let mut command = self.manager_command("manager", "grants");
-        self.manager = Some(command.arg("--lab").stdout(Stdio::null()).spawn().unwrap());
+        let mut log = std::fs::OpenOptions::new();
+        let log = log.create(true).append(true).open(self.folder.0.join("log")).unwrap();
+        self.manager = Some(command.arg("--lab").stdout(log).spawn().unwrap());
     }
 
     /// A manager on a host, with a store of this name.
@@ -108,6 +110,19 @@ impl Ward {
     /// Deletes the store of a manager that does not run.
     pub(crate) fn forget_store(&self) {
         std::fs::remove_file(self.folder.0.join("grants")).unwrap();
+    }
+
+    /// What the manager has written.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.0.join("log")).unwrap()
+    }
+
+    /// Changes a switch behind the manager's back.
+    pub(crate) fn spoil(&self, switch: &str, arguments: &[&str]) {
+        let [what, rest @ ..] = arguments else { panic!("nothing to do") };
+        let mut command = Command::new("ovs-ofctl");
+        command.args(["-O", "OpenFlow13", what]).arg(self.lab.management(switch).unwrap()).args(rest);
+        assert!(command.status().unwrap().success(), "{arguments:?}");
     }
 
     pub(crate) fn kill_manager(&mut self) {
@@ -167,6 +182,24 @@ impl Ward {
             }
         }
         meters
+    }
+
+    /// All that a switch has of flows and groups, without counters, and without what is learned.
+    pub(crate) fn content(&self, switch: &str) -> Vec<String> {
+        let plain = |line: &str| -> String {
+            let counts = ["duration=", "n_packets=", "n_bytes=", "idle_age=", "hard_age="];
+            let words = line.split([',', ' ']).filter(|word| !word.is_empty());
+            words
+                .filter(|word| !counts.iter().any(|count| word.starts_with(count)))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let (flows, groups) = (self.dump(switch, "dump-flows"), self.dump(switch, "dump-groups"));
+        let lines = flows.lines().filter(|line| line.contains("table=")).chain(groups.lines().skip(1));
+        let mut lines: Vec<String> =
+            lines.filter(|line| !line.contains("cookie=0x50430100")).map(plain).collect();
+        lines.sort_unstable();
+        lines
     }
 
     fn dump(&self, switch: &str, what: &str) -> String {

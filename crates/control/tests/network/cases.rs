@@ -6,7 +6,7 @@ use latency::policing::Counts;
 use wire::admission::{Contract, State};
 
 use crate::networks::{GATES, meters, network, open_vswitch};
-use crate::switch::Packet;
+use testkit::openflow_switch::Packet;
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 
 /// Nanoseconds in a millisecond.

@@ -18,9 +18,15 @@ use crate::world::World;
 pub(crate) struct Agent {
     pub(crate) is_connected: bool,
     /// What is to be asked.
-    pub(crate) asked: VecDeque<(Token, GateOrder, Request)>,
+    pub(crate) asked: VecDeque<(Token, Work, Request)>,
     /// What has been asked, and done, and not answered.
-    pub(crate) answer: Option<(Token, GateOrder, Answer)>,
+    pub(crate) answer: Option<(Token, Work, Answer)>,
+}
+
+/// What an agent is asked for.
+pub(crate) enum Work {
+    Change(GateOrder),
+    Read,
 }
 
 /// Something that can happen next.
@@ -267,11 +273,9 @@ impl World {
         if !std::mem::replace(&mut self.agents[switch].is_connected, false) {
             return;
         }
-        if let Some((token, mut order, _)) = self.agents[switch].answer.take() {
+        if let Some((token, work, _)) = self.agents[switch].answer.take() {
             self.counts.add(Fault::AgentLost);
-            if let orders::Next::Done(done) = order.answer(Err("nobody knows what the gate has".into())) {
-                self.installed(token, done);
-            }
+            self.gates_answered(switch, token, work, Err("nobody knows what the gate has".into()));
         }
         self.manager.gates_down(self.now, self.network.switches[switch].datapath);
         self.collect();
@@ -281,25 +285,40 @@ impl World {
     /// An agent does what it is asked, or what it has done is told.
     fn serve_gates(&mut self, switch: usize) {
         let agent = &mut self.agents[switch];
-        let (token, mut order, answer) = match agent.answer.take() {
-            Some((token, order, answer)) => (token, order, Ok(answer)),
+        let (token, work, answer) = match agent.answer.take() {
+            Some((token, work, answer)) => (token, work, Ok(answer)),
             None => {
-                let Some((token, order, request)) = agent.asked.pop_front() else { return };
+                let Some((token, work, request)) = agent.asked.pop_front() else { return };
                 if agent.is_connected {
                     let answer = self.set_gates(switch, request);
-                    self.agents[switch].answer = Some((token, order, answer));
+                    self.agents[switch].answer = Some((token, work, answer));
                     return;
                 }
-                (token, order, Err("the agent cannot be reached".into()))
+                (token, work, Err("the agent cannot be reached".into()))
+            }
+        };
+        self.gates_answered(switch, token, work, answer);
+        self.collect();
+        self.has_failed = false;
+    }
+
+    fn gates_answered(&mut self, switch: usize, token: Token, work: Work, answer: Result<Answer, String>) {
+        let mut order = match work {
+            Work::Change(order) => order,
+            Work::Read => {
+                self.unanswered.remove(&token);
+                let read = answer.map(|answer| match answer {
+                    Answer::List { contracts, .. } => contracts,
+                    other => panic!("not expected: {other:?}"),
+                });
+                return self.manager.has_read_gates(self.now, token, read);
             }
         };
         match order.answer(answer) {
-            orders::Next::Ask(request) => self.agents[switch].asked.push_back((token, order, request)),
-            orders::Next::Done(done) => {
-                self.installed(token, done);
-                self.collect();
-                self.has_failed = false;
+            orders::Next::Ask(request) => {
+                self.agents[switch].asked.push_back((token, Work::Change(order), request));
             }
+            orders::Next::Done(done) => self.installed(token, done),
         }
     }
 
@@ -367,12 +386,12 @@ impl World {
                 }
                 self.hear(index, news);
             }
-            Action::Read { token, switch } => {
+            Action::Read { token, switch, counters } => {
                 let index = self.index(switch);
                 let mut news = Vec::new();
                 if let Some(line) = self.lines[index].as_mut().filter(|_| self.connected[index]) {
                     self.unanswered.insert(token, Some(index));
-                    line.session.read(self.now, token, &mut news);
+                    line.session.read(self.now, token, counters, &mut news);
                 }
                 self.hear(index, news);
             }
@@ -384,7 +403,12 @@ impl World {
                     return self.installed(token, Done::Confirmed);
                 }
                 let (order, request) = GateOrder::new(change);
-                self.agents[index].asked.push_back((token, order, request));
+                self.agents[index].asked.push_back((token, Work::Change(order), request));
+            }
+            Action::ReadGates { token, switch } => {
+                let index = self.index(switch);
+                self.unanswered.insert(token, Some(index));
+                self.agents[index].asked.push_back((token, Work::Read, Request::List));
             }
             Action::Disconnect { switch } => {
                 let index = self.index(switch);

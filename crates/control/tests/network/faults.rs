@@ -41,7 +41,7 @@ fn a_switch_that_is_away_for_a_moment_keeps_its_grants_and_is_put_right() {
     world.disconnect(0);
     // It has forgotten everything, and has something that nobody wants.
     let stray = world.switches[1].flows[0].clone();
-    world.switches[0] = crate::switch::Switch::default();
+    world.switches[0] = testkit::openflow_switch::Switch::default();
     world.switches[0].flows.push(stray);
     world.pass(grace() / 2);
     assert_eq!(world.state(pair(1)), Some(State::Admitted));

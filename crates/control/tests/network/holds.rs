@@ -9,7 +9,7 @@ use wire::admission::{Request, State, Verdict};
 use crate::counts::Fault;
 use crate::judge::{Case, announcement, judge};
 use crate::seeds::Play;
-use crate::switch::Packet;
+use testkit::openflow_switch::Packet;
 use crate::world::{Pair, address, mac, packet_of};
 
 impl Play {

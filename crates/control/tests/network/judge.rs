@@ -7,7 +7,7 @@ use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node,
 use latency::framing::Framing;
 use wire::admission::Verdict;
 
-use crate::switch::Packet;
+use testkit::openflow_switch::Packet;
 use crate::world::{Trace, World, address, mac};
 
 /// Picoseconds in a nanosecond.

@@ -1,6 +1,5 @@
 //! The manager with model switches, end to end, in virtual time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-mod answers;
 mod cases;
 mod changes;
 mod counts;
@@ -11,10 +10,12 @@ mod judge;
 mod line;
 mod mutants;
 mod networks;
+mod quotas;
 mod random;
 mod reserved;
 mod room;
+mod saboteur;
+mod scarce;
 mod seeds;
-mod switch;
 mod trees;
 mod world;

@@ -9,7 +9,7 @@ use wire::admission::State;
 use crate::cases::{MS, at_once, pair};
 use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
-use crate::switch::Packet;
+use testkit::openflow_switch::Packet;
 use crate::world::{World, packet_of, request};
 
 const CONTROL: Control = Control { burst: 20_000 * 8, rate: 2_000_000 };

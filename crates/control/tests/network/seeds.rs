@@ -11,7 +11,7 @@ use crate::counts::{Counts, Fault};
 use crate::doing::{Mutant, Next};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
-use crate::switch::Switch;
+use testkit::openflow_switch::Switch;
 use crate::world::{Pair, World, guid, request};
 
 const STEPS: usize = 52;
@@ -58,11 +58,14 @@ fn some_network(random: &mut Random, is_crowd: bool) -> Network {
 }
 
 impl Play {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let is_crowd = random.one_in(2);
         let network = some_network(&mut random, is_crowd);
-        let mut world = World::new(network, control::config::Config::default());
+        // Half of them without reading back, which would put right what operations leave behind.
+        let usual = control::config::Config::default();
+        let inspection = if seed.is_multiple_of(2) { usual.inspection } else { Duration::ZERO };
+        let mut world = World::new(network, control::config::Config { inspection, ..usual });
         world.acknowledge = !random.one_in(4);
         world.disorder = Some(Random::new(!seed));
         Self {
@@ -114,7 +117,7 @@ impl Play {
         self.world.collect();
     }
 
-    fn some_request(&mut self) {
+    pub(crate) fn some_request(&mut self) {
         let hosts = self.world.network.hosts.len();
         let (mut from, to) = (self.random.below(hosts), self.random.below(hosts));
         // Few writers and readers, so that they meet.

@@ -21,7 +21,7 @@ use crate::counts::{Counts, Fault};
 use crate::doing::{Agent, Mutant};
 use crate::line::{Line, Way};
 use crate::random::Random;
-use crate::switch::{Packet, Switch};
+use testkit::openflow_switch::{Packet, Switch};
 
 pub(crate) type Pair = (Guid, Guid);
 
@@ -221,6 +221,8 @@ impl World {
     /// A manager of the network that is wrong in this way, in place of the one there is.
     pub(crate) fn spoil(&mut self, mutant: Mutant) {
         self.mutant = Some(mutant);
+        // What reading back puts right is not found.
+        self.config.inspection = Duration::ZERO;
         self.manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
     }
 

@@ -254,11 +254,13 @@ fn through(count: usize) -> String {
     file
 }
 
-/// Publishers that have no link.
+/// Publishers whose links lead nowhere.
 fn no_way(count: usize) -> String {
     let mut file = row(count);
     for number in 0..count {
         host(&mut file, &format!("alone{number}"));
+        switch(&mut file, &format!("t{number}"), "large");
+        link(&mut file, &format!("alone{number}"), &format!("t{number}"));
     }
     for number in 0..count {
         flow(&mut file, number, &format!("alone{number}"), &[format!("h{number}")], "");

@@ -6,14 +6,14 @@ use openflow::words::{GroupId, MeterId, PortNo, TableId};
 
 use control::action::SwitchReport;
 
-use crate::switch::Switch;
+use super::Switch;
 
 /// How many entries are in one message of an answer.
 const EACH: usize = 4;
 
 impl Switch {
     /// Does what a message says, and answers it.
-    pub(crate) fn hear(&mut self, message: &Message, report: &SwitchReport) -> Vec<Message> {
+    pub fn hear(&mut self, message: &Message, report: &SwitchReport) -> Vec<Message> {
         match message {
             Message::FeaturesRequest => vec![Message::FeaturesReply(report.features)],
             Message::BarrierRequest => vec![Message::BarrierReply],
@@ -49,6 +49,7 @@ impl Switch {
                 let meters = meters.filter(|meter| *wanted == MeterId::ALL || *wanted == meter.meter);
                 parts(meters.collect(), MultipartReply::MeterConfig)
             }
+            MultipartRequest::Meter(_) => parts(Vec::new(), MultipartReply::Meter),
             other => panic!("not expected: {other:?}"),
         }
     }

@@ -16,15 +16,23 @@ use control::action::SwitchContent;
 
 /// What matters of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Packet {
-    pub(crate) from: [u8; 6],
-    pub(crate) to: [u8; 6],
-    pub(crate) kind: u16,
-    pub(crate) source: [u8; 4],
-    pub(crate) destination: [u8; 4],
-    pub(crate) protocol: u8,
-    pub(crate) ports: (u16, u16),
-    pub(crate) dscp: u8,
+pub struct Packet {
+    /// Source MAC address.
+    pub from: [u8; 6],
+    /// Destination MAC address.
+    pub to: [u8; 6],
+    /// EtherType.
+    pub kind: u16,
+    /// Source IPv4 address.
+    pub source: [u8; 4],
+    /// Destination IPv4 address.
+    pub destination: [u8; 4],
+    /// IP protocol.
+    pub protocol: u8,
+    /// UDP source and destination port.
+    pub ports: (u16, u16),
+    /// DSCP, 0 to 63.
+    pub dscp: u8,
 }
 
 impl Packet {
@@ -48,7 +56,7 @@ impl Packet {
     }
 
     /// The frame as far as somebody looks at it.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = [self.to.as_slice(), &self.from, &self.kind.to_be_bytes()].concat();
         match self.kind {
             0x0806 => {
@@ -71,25 +79,28 @@ impl Packet {
 
 /// What a switch does with a packet.
 #[derive(Default, Debug)]
-pub(crate) struct Fate {
+pub struct Fate {
     /// Out by these ports.
-    pub(crate) out: Vec<(u32, Packet)>,
+    pub out: Vec<(u32, Packet)>,
     /// To the manager, from this table and with this cookie.
-    pub(crate) copies: Vec<(u8, u64, Packet)>,
+    pub copies: Vec<(u8, u64, Packet)>,
     /// Meters passed.
-    pub(crate) meters: Vec<u32>,
+    pub meters: Vec<u32>,
 }
 
 /// A switch.
 #[derive(Default, Debug)]
-pub(crate) struct Switch {
-    pub(crate) flows: Vec<FlowMod>,
-    pub(crate) groups: BTreeMap<u32, GroupMod>,
-    pub(crate) meters: BTreeMap<u32, MeterMod>,
+pub struct Switch {
+    /// Flow entries, as they were added.
+    pub flows: Vec<FlowMod>,
+    /// Groups by number.
+    pub groups: BTreeMap<u32, GroupMod>,
+    /// Meters by number.
+    pub meters: BTreeMap<u32, MeterMod>,
     /// The most flows that it takes.
-    pub(crate) most_flows: Option<usize>,
+    pub most_flows: Option<usize>,
     /// The most groups that it takes.
-    pub(crate) most_groups: Option<usize>,
+    pub most_groups: Option<usize>,
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
@@ -98,7 +109,7 @@ fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
 
 impl Switch {
     /// Does what a message says; an error as the switch would tell it.
-    pub(crate) fn take(&mut self, message: &Message) -> Result<(), ErrorCode> {
+    pub fn take(&mut self, message: &Message) -> Result<(), ErrorCode> {
         match message {
             Message::FlowMod(flow) => self.take_flow(flow),
             Message::GroupMod(group) => {
@@ -185,7 +196,7 @@ impl Switch {
     }
 
     /// All that it has, in forms of its own: instructions in another order, lengths in outputs.
-    pub(crate) fn content(&self) -> SwitchContent {
+    pub fn content(&self) -> SwitchContent {
         let flow = |flow: &FlowMod| FlowStats {
             table: flow.table,
             age: Age::default(),
@@ -218,11 +229,12 @@ impl Switch {
                     bands: meter.bands.clone(),
                 })
                 .collect(),
+            counters: Vec::new(),
         }
     }
 
     /// What becomes of a packet that comes in by a port.
-    pub(crate) fn forward(&self, in_port: u32, packet: Packet) -> Fate {
+    pub fn forward(&self, in_port: u32, packet: Packet) -> Fate {
         let mut fate = Fate::default();
         let (mut table, mut packet) = (0, packet);
         loop {

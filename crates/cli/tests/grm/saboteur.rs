@@ -1,0 +1,55 @@
+//! Switch and gates are changed behind the manager's back: it is right again soon, and in the log.
+use std::time::Duration;
+
+use dds::assurance::State;
+use gate::protocol::Request;
+
+use crate::ward::{Ward, patiently};
+use crate::{MILLISECOND, contracts, listed};
+
+#[test]
+fn what_somebody_else_changes_is_put_right_and_told() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let ward = Ward::new();
+    let writer = ward.writer("camera", "Picture", 4_000, 10 * MILLISECOND);
+    let reader = ward.reader("display", "Picture", 5 * MILLISECOND);
+    patiently("the verdict", || {
+        reader.pairs().iter().any(|pair| pair.state == State::Admitted).then_some(())
+    });
+    patiently("the writer's match", || (writer.matched() == 1).then_some(()));
+    // What is in order is left alone.
+    std::thread::sleep(Duration::from_secs(3));
+    let log = ward.log();
+    assert!(log.contains("admitted within") && log.contains("\"Picture\" from camera to display"), "{log}");
+    assert!(!log.contains("not as it is to be"), "{log}");
+    let (before, gates) = (ward.content("s1"), contracts(&ward));
+    let spoilt: [(&[&str], &str); 3] = [
+        (&["del-flows"], "missing"),
+        (&["mod-flows", "table=0,udp,actions=drop"], "different"),
+        (&["del-groups"], "groups: 1 missing"),
+    ];
+    for (times, (arguments, told)) in (1..).zip(spoilt) {
+        ward.spoil("s1", arguments);
+        assert_ne!(ward.content("s1"), before, "{arguments:?} has done nothing");
+        patiently("what was there before", || (ward.content("s1") == before).then_some(()));
+        patiently("a line that says so", || {
+            let log = ward.log();
+            (log.matches("switch s1: put right").count() >= times && log.contains(told)).then_some(())
+        });
+    }
+    // The gate's contract of the flow.
+    let states = listed(&ward);
+    let flow = states.iter().find(|state| state.contract.kind == gate::Kind::Messages).unwrap();
+    ward.lab.gate("s1").unwrap().ask(&Request::Remove { port: flow.port, key: flow.key }).unwrap();
+    patiently("the contract", || (contracts(&ward) == gates).then_some(()));
+    patiently("a line that says so", || ward.log().contains("the gates of s1: put right").then_some(()));
+    // Samples come as before.
+    let mut received = 0;
+    patiently("samples", || {
+        writer.write();
+        std::thread::sleep(Duration::from_millis(11));
+        received += reader.take();
+        (received > 0).then_some(())
+    });
+    assert!(reader.pairs().iter().all(|pair| pair.state == State::Admitted), "{:?}", reader.pairs());
+}
