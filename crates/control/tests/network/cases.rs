@@ -6,8 +6,8 @@ use latency::policing::Counts;
 use wire::admission::{Contract, State};
 
 use crate::networks::{GATES, meters, network, open_vswitch};
-use testkit::openflow_switch::Packet;
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
+use testkit::openflow_switch::Packet;
 
 /// Nanoseconds in a millisecond.
 pub(crate) const MS: u64 = 1_000_000;

@@ -9,8 +9,8 @@ use wire::admission::{Request, State, Verdict};
 use crate::counts::Fault;
 use crate::judge::{Case, announcement, judge};
 use crate::seeds::Play;
-use testkit::openflow_switch::Packet;
 use crate::world::{Pair, address, mac, packet_of};
+use testkit::openflow_switch::Packet;
 
 impl Play {
     /// Packets that nobody has admitted come from anywhere, and want to be admitted ones.

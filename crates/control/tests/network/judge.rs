@@ -7,8 +7,8 @@ use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node,
 use latency::framing::Framing;
 use wire::admission::Verdict;
 
-use testkit::openflow_switch::Packet;
 use crate::world::{Trace, World, address, mac};
+use testkit::openflow_switch::Packet;
 
 /// Picoseconds in a nanosecond.
 const NANOSECOND: u64 = 1_000;

@@ -9,8 +9,8 @@ use wire::admission::State;
 use crate::cases::{MS, at_once, pair};
 use crate::judge::{Case, announcement, judge};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
-use testkit::openflow_switch::Packet;
 use crate::world::{World, packet_of, request};
+use testkit::openflow_switch::Packet;
 
 const CONTROL: Control = Control { burst: 20_000 * 8, rate: 2_000_000 };
 

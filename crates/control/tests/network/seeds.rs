@@ -11,8 +11,8 @@ use crate::counts::{Counts, Fault};
 use crate::doing::{Mutant, Next};
 use crate::networks::{GATES, METERS, network_with, open_vswitch};
 use crate::random::Random;
-use testkit::openflow_switch::Switch;
 use crate::world::{Pair, World, guid, request};
+use testkit::openflow_switch::Switch;
 
 const STEPS: usize = 52;
 
