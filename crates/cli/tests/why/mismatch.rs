@@ -144,7 +144,10 @@ fn latency_budget() {
 #[test]
 fn data_representation() {
     assert_eq!(
-        of(|writer| writer.representation = vec![DataRepresentation::XCDR2], |_| {}),
+        of(
+            |writer| writer.representation = vec![DataRepresentation::XCDR2],
+            |reader| reader.representation = vec![DataRepresentation::XCDR1]
+        ),
         not_matched(
             "DATA_REPRESENTATION: written as XCDR2, read as XCDR1",
             "Let the writer write XCDR1, or the reader accept XCDR2 as well."
