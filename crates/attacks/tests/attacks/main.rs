@@ -8,7 +8,13 @@ mod message;
 mod peer;
 mod place;
 mod program;
+mod random;
+mod relay;
 mod spdp;
+mod watch;
 
 mod forged_admission;
+mod idle;
 mod limits;
+mod path;
+mod sizes;
