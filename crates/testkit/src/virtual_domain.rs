@@ -197,7 +197,7 @@ impl VirtualDomain {
         self.world.network().cut.extend(pairs);
     }
 
-    /// No datagram leaves a host or reaches it from now on, until [`Desk::heal`], whatever hosts come.
+    /// No datagram leaves a host or reaches it from now on, until [`Self::heal`], whatever hosts come.
     pub fn isolate(&mut self, host: usize) {
         let all = 0..usize::from(u8::MAX);
         self.world.network().cut.extend(all.flat_map(|other| [(host, other), (other, host)]));
