@@ -414,7 +414,7 @@ mod tests {
             ("static_peers: 239.0.0.1", |config| {
                 config.discovery.static_peers = vec!["239.0.0.1".parse().unwrap()];
             }),
-            ("announce_period: 0 ns", |config| config.discovery.announce_period = Duration::ZERO),
+            ("announce_period: 0 s", |config| config.discovery.announce_period = Duration::ZERO),
             ("lease_duration", |config| config.discovery.lease_duration = Duration::from_secs(3)),
             ("largest_datagram: 255", |config| config.network.largest_datagram = 255),
             ("multicast_data", |config| {
