@@ -340,7 +340,9 @@ impl ReaderProxy {
         number: SequenceNumber,
         missing: FragmentNumberSet,
     ) -> bool {
-        let first = self.last_fragments.filter(|(first, _)| *first >= self.acked && *first <= number);
+        // A reader that began anew, unnoticed here, asks for what it has acknowledged before.
+        let is_open = |first: SequenceNumber| first >= self.acked || first == number;
+        let first = self.last_fragments.filter(|(first, _)| is_open(*first) && *first <= number);
         let last = first.filter(|(first, _)| *first == number).map(|(_, last)| last);
         if last == Some(missing) && now < self.fragments_again_at {
             return false;
