@@ -35,8 +35,14 @@ impl Drop for File {
 
 #[test]
 fn wrong_files_names_and_arguments() {
-    let network = File::new("good", "[[host]]\nname = \"a\"\n");
-    let slashes = File::new("slashes", "[[host]]\nname = \"a/b\"\n");
+    let linked = |host: &str| {
+        format!(
+            "[[switch-model]]\nname = \"plain\"\nports = 8\nqueues = 4\nrate = \"100 Mb/s\"\nqueue-buffer = 400_000\n[[host]]\nname = \"{host}\"\n[[switch]]\nname = \"s\"\n\
+             model = \"plain\"\n[[link]]\nends = [\"{host}\", \"s:1\"]\n"
+        )
+    };
+    let network = File::new("good", &linked("a"));
+    let slashes = File::new("slashes", &linked("a/b"));
     let wrong = File::new("wrong", "[[host]]\nname = 3\n");
     let good = network.path();
     for (arguments, said) in [
