@@ -14,6 +14,8 @@ mod relay;
 mod spdp;
 mod watch;
 
+mod behind;
+mod crowd;
 mod flood;
 mod forged_admission;
 mod idle;
