@@ -35,9 +35,10 @@ pub(crate) enum Harm {
     Newcomers,
 }
 
-/// A datagram, where it goes, and whether it names the bystander's address.
+/// A datagram, who is said to send it from where, where it goes, and whether it names the bystander's address.
 pub(crate) struct Forgery {
     pub(crate) bytes: Vec<u8>,
+    pub(crate) in_name_of: SocketAddrV4,
     pub(crate) to: SocketAddrV4,
     pub(crate) names_bystander: bool,
 }
@@ -84,8 +85,8 @@ impl Pair {
     /// In the name of a side's user traffic or metatraffic, to the other side's.
     fn forgery(&self, bytes: Message, side: usize, is_user: bool, names_bystander: bool) -> Forgery {
         let at = |locators: Locators| if is_user { locators.user } else { locators.metatraffic };
-        let to = at(self.at[1 - side]);
-        Forgery { bytes: bytes.bytes(), to, names_bystander }
+        let (in_name_of, to) = (at(self.at[side]), at(self.at[1 - side]));
+        Forgery { bytes: bytes.bytes(), in_name_of, to, names_bystander }
     }
 
     /// DATA and DATA_FRAG in the name of the writer.

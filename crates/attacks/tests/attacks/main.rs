@@ -23,3 +23,4 @@ mod limits;
 mod path;
 mod reflection;
 mod sizes;
+mod spoof;
