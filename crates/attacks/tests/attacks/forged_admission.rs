@@ -100,6 +100,23 @@ fn a_manager_without_its_store_has_its_pairs_back_also_after_another_one() {
     managed.assert_none_forged();
 }
 
+#[test]
+fn a_second_manager_is_noticed_and_takes_nothing_from_the_first() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let mut managed = Managed::new();
+    let since = Instant::now();
+    // No switch connects to it; what it does reaches participants alone.
+    managed.start_manager_at("stranger", &["--listen", "127.0.0.1", "--store", "none"], "log2");
+    std::thread::sleep(EFFECT);
+    assert!(managed.managers_live(), "{}", managed.log("log2"));
+    let silence = managed.longest_silence(since);
+    assert!(silence <= SILENCE, "no sample for {silence:?}; the reader was told {:?}", managed.states());
+    let logs = [managed.log("log"), managed.log("log2")];
+    for log in &logs {
+        assert!(log.to_lowercase().contains("another resource manager"), "not noticed: {logs:#?}");
+    }
+}
+
 /// The pair runs assured for longer than a lease, at the latest after a while.
 fn admitted_again(managed: &Managed, when: &str) {
     let end = Instant::now() + BACK;

@@ -13,6 +13,8 @@ mod relay;
 mod spdp;
 mod watch;
 
+mod behind;
+mod crowd;
 mod forged_admission;
 mod idle;
 mod limits;

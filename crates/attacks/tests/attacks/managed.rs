@@ -96,6 +96,11 @@ impl Managed {
         self.managers.push(manager(&self.lab, &self.folder, store, log));
     }
 
+    /// The same at any host, with any options.
+    pub(crate) fn start_manager_at(&mut self, host: &str, options: &[&str], log: &str) {
+        self.managers.push(manager_at(&self.lab, &self.folder, host, options, log));
+    }
+
     /// True if all managers run.
     pub(crate) fn managers_live(&mut self) -> bool {
         self.managers.iter_mut().all(|manager| manager.try_wait().unwrap().is_none())

@@ -1,0 +1,113 @@
+//! Changes behind the manager's back: entries, groups and meters of the switch, contracts of its gates.
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::managed::Managed;
+use crate::program::PATIENCE;
+
+/// How soon it is right again.
+const RIGHT: Duration = Duration::from_secs(2);
+/// What a busy machine may add.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Waits until what the switch and its gates have is as it was; how long that took.
+fn right_again(managed: &Managed, what: &str, entries: &[String], gates: &str) -> Duration {
+    let start = Instant::now();
+    loop {
+        let (now, list) = (managed.flow_entries(), managed.gate(LIST));
+        let contracts = keys(&list);
+        if now == entries && contracts == keys(gates) {
+            return start.elapsed();
+        }
+        assert!(start.elapsed() < Duration::from_secs(15), "{what}: {now:?} for {entries:?}, {contracts:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+const LIST: &str = r#"{"request":"list"}"#;
+
+/// The parts of the answer that name the flow of each contract, in order.
+fn keys(list: &str) -> Vec<&str> {
+    let mut keys: Vec<&str> =
+        list.split("\"key\":").skip(1).filter_map(|rest| rest.split_once('}')).map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn what_was_changed_behind_the_manager_is_right_again_in_two_seconds_and_told() {
+    let Some(_turn) = lab_turn::turn() else { return };
+    let managed = Managed::new();
+    let (entries, gates) = (managed.flow_entries(), managed.gate(LIST));
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    let key = keys(&gates)[0].to_owned();
+    let removed = format!("{{\"request\":\"remove\",\"port\":1,\"key\":{key}}}}}");
+    let flow = entries[0].split(" actions").next().unwrap().replace("priority=60000,", "");
+    let change = format!("table=0,{flow},actions=drop");
+    type Attack<'a> = (&'static str, Box<dyn Fn() + 'a>);
+    let attacks: [Attack<'_>; 4] = [
+        ("all entries deleted", Box::new(|| drop(managed.switch(&["del-flows"])))),
+        ("an entry changed to drop", Box::new(|| drop(managed.switch(&["mod-flows", &change])))),
+        ("a contract removed", Box::new(|| drop(managed.gate(&removed)))),
+        ("all contracts removed", Box::new(|| drop(managed.gate(r#"{"request":"clear"}"#)))),
+    ];
+    let mut faults = Vec::new();
+    for (what, attack) in attacks {
+        let told = managed.log("log").len();
+        attack();
+        let took = right_again(&managed, what, &entries, &gates);
+        if took > RIGHT + SLACK {
+            faults.push(format!("{what}: right again after {took:?}"));
+        }
+        managed.goes_on_after(what, RIGHT + SLACK);
+        std::thread::sleep(Duration::from_millis(500));
+        if managed.log("log").len() == told {
+            faults.push(format!("{what}: no line in the log"));
+        }
+    }
+    managed.assert_none_forged();
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+impl Managed {
+    /// What `ovs-ofctl` says to a command about the switch.
+    fn switch(&self, words: &[&str]) -> String {
+        let management = self.lab.management("s1").unwrap();
+        let mut command = Command::new("ovs-ofctl");
+        command.args(["-O", "OpenFlow13", words[0]]).arg(management).args(&words[1..]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Entries of admitted flows in the switch, without what changes by itself.
+    fn flow_entries(&self) -> Vec<String> {
+        let text = self.switch(&["dump-flows"]);
+        let lines = text.lines().filter(|line| line.contains("priority=60000,"));
+        let fixed = |line: &str| line.split_once("priority=").unwrap().1.to_owned();
+        lines.map(fixed).collect()
+    }
+
+    /// What the agent of the gates answers to a line.
+    fn gate(&self, line: &str) -> String {
+        let host = self.host("manager");
+        let addresses = host.run("ip", "-oneline -4 address show");
+        let own = addresses.split_whitespace().find(|word| word.starts_with("172.31.")).unwrap();
+        let network = own.rsplit_once('.').unwrap().0;
+        let agent = format!("{network}.2:6654");
+        host.on(|| {
+            let mut stream = TcpStream::connect(agent).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut answer = String::new();
+            for line in [r#"{"request":"version"}"#, line] {
+                writeln!(stream, "{line}").unwrap();
+                answer.clear();
+                reader.read_line(&mut answer).unwrap();
+            }
+            answer
+        })
+    }
+}
