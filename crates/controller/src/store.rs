@@ -150,6 +150,10 @@ impl FileStore {
                 if start.is_empty() {
                     return Err(Trouble::Damaged("it is empty".to_owned()));
                 }
+                if start.iter().all(|byte| *byte == 0) && only_zeros(file) {
+                    // What a loss of power leaves of a file that was being written.
+                    return Err(Trouble::Damaged("it holds nothing but zeros".to_owned()));
+                }
                 if start != MAGIC {
                     return Err(Trouble::Other("it is no store of grants".to_owned()));
                 }
@@ -317,6 +321,18 @@ impl From<redb::Error> for Trouble {
 impl From<redb::DatabaseError> for Trouble {
     fn from(error: redb::DatabaseError) -> Self {
         redb::Error::from(error).into()
+    }
+}
+
+/// True if there is nothing else in the rest of a file; an error is no answer.
+fn only_zeros(mut file: std::fs::File) -> bool {
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut bytes) {
+            Ok(0) => return true,
+            Ok(read) if bytes.iter().take(read).all(|byte| *byte == 0) => {}
+            Ok(_) | Err(_) => return false,
+        }
     }
 }
 

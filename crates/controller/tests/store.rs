@@ -56,7 +56,9 @@ fn a_second_manager_is_refused_and_told_what_to_do() {
 #[test]
 fn something_else_is_refused_and_left_as_it_is() {
     let folder = Folder::new("else");
-    for content in [b"not a store, but somebody's letter".to_vec(), vec![0; 4096], vec![0xff; 10_000]] {
+    // An image of a disk begins with zeros.
+    let image = [vec![0; 100_000], b"CD001".to_vec()].concat();
+    for content in [b"not a store, but a letter".to_vec(), image, vec![0xff; 10_000]] {
         std::fs::write(folder.file(), &content).unwrap();
         assert!(FileStore::open(&folder.file()).is_err());
         assert_eq!(std::fs::read(folder.file()).unwrap(), content);
@@ -117,6 +119,19 @@ fn patiently(store: &mut FileStore, change: &Change) {
 fn aside(folder: &Folder) -> usize {
     let files = std::fs::read_dir(&folder.0).unwrap();
     files.filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().contains("damaged")).count()
+}
+
+#[test]
+fn a_store_of_zeros_is_put_aside_and_a_new_one_is_made() {
+    let folder = Folder::new("zeros");
+    for length in [1, 4_096, 1_000_000] {
+        std::fs::write(folder.file(), vec![0; length]).unwrap();
+        let mut store = FileStore::open(&folder.file()).unwrap();
+        assert_eq!((grants(&store), aside(&folder)), (vec![], 1), "{length}");
+        store.change(&[put(1, "one")]).unwrap();
+        drop(store);
+        std::fs::remove_file(folder.0.join("grants.redb.damaged-1")).unwrap();
+    }
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn what_was_changed_behind_the_manager_is_right_again_in_two_seconds_and_told() 
     assert_eq!(entries.len(), 1, "{entries:?}");
     let key = keys(&gates)[0].to_owned();
     let removed = format!("{{\"request\":\"remove\",\"port\":1,\"key\":{key}}}}}");
-    let flow = entries[0].split(" actions").next().unwrap().replace("priority=60000,", "");
+    let (flow, _) = entries[0].split_once(" actions").unwrap();
     let change = format!("table=0,{flow},actions=drop");
     type Attack<'a> = (&'static str, Box<dyn Fn() + 'a>);
     let attacks: [Attack<'_>; 4] = [
@@ -86,7 +86,7 @@ impl Managed {
     fn flow_entries(&self) -> Vec<String> {
         let text = self.switch(&["dump-flows"]);
         let lines = text.lines().filter(|line| line.contains("priority=60000,"));
-        let fixed = |line: &str| line.split_once("priority=").unwrap().1.to_owned();
+        let fixed = |line: &str| line.split_once("priority=60000,").unwrap().1.to_owned();
         lines.map(fixed).collect()
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use dds::assurance::{PairAssurance, State};
 
 use crate::MILLISECOND;
-use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates};
+use crate::ward::{NETWORK, Reader, Ward, Writer, patiently, with_gates, with_meters};
 
 const OCTETS: usize = 20_000;
 const SAMPLES: usize = 20;
@@ -18,10 +18,7 @@ fn gated() -> String {
 
 /// The same with meters in place of gates.
 fn metered() -> String {
-    gated().replace(
-        "gates = {}",
-        "meters = { count = 64, precision = \"1 kb/s\", burst-precision = 1_000, counts = \"frame\" }",
-    )
+    with_meters(&gated())
 }
 
 fn decided(reader: &Reader) -> PairAssurance {

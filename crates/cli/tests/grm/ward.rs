@@ -51,6 +51,13 @@ pub(crate) fn with_gates(network: &str) -> String {
     format!("{network}{GATED}")
 }
 
+/// The same with meters in place of gates.
+pub(crate) fn with_meters(gated: &str) -> String {
+    let meters =
+        "meters = { count = 64, precision = \"1 kb/s\", burst-precision = 1_000, counts = \"frame\" }";
+    gated.replace("gates = {}", meters)
+}
+
 /// What is written.
 #[derive(DdsType, Clone, Debug, Default)]
 pub(crate) struct Picture {
@@ -184,7 +191,7 @@ impl Ward {
         meters
     }
 
-    /// All that a switch has of flows and groups, without counters, and without what is learned.
+    /// All that a switch has of flows, groups and meters, without counters, and without what is learned.
     pub(crate) fn content(&self, switch: &str) -> Vec<String> {
         let plain = |line: &str| -> String {
             let counts = ["duration=", "n_packets=", "n_bytes=", "idle_age=", "hard_age="];
@@ -195,7 +202,9 @@ impl Ward {
                 .join(" ")
         };
         let (flows, groups) = (self.dump(switch, "dump-flows"), self.dump(switch, "dump-groups"));
+        let meters = self.dump(switch, "dump-meters");
         let lines = flows.lines().filter(|line| line.contains("table=")).chain(groups.lines().skip(1));
+        let lines = lines.chain(meters.lines().skip(1));
         let mut lines: Vec<String> =
             lines.filter(|line| !line.contains("cookie=0x50430100")).map(plain).collect();
         lines.sort_unstable();

@@ -137,3 +137,31 @@ fn one_narrow_path_does_not_stop_the_reader_on_a_wide_one() {
     pair.run(Duration::from_secs(10));
     assert_eq!((numbers(&pair, 0).len(), numbers(&pair, 1).len()), (20, 20));
 }
+
+#[test]
+fn a_reader_whose_application_takes_nothing_is_not_taken_for_a_narrow_path() {
+    for (byte_limit, len) in [(200_000, 20_000), (200_000, 700), (65_536, 20_000), (1 << 20, 200_000)] {
+        for receive_buffer in [Some(200_000), None] {
+            let config = WriterConfig { byte_limit: 64 << 20, ..WriterConfig::new(writer_guid(), true) };
+            let reader = ReaderConfig { byte_limit, ..ReaderConfig::new(reader_guid(0), true) };
+            let mut pair = Pair::new(11, config, &[reader]);
+            (pair.mtu, pair.receive_buffer) = (1_472, receive_buffer);
+            pair.connect(0, false);
+            pair.run(Duration::from_secs(1));
+            pair.readers[0].1.limit = Some(0);
+            let count = 4_000_000 / len;
+            for _ in 0..count {
+                pair.write(&sample(len)).unwrap();
+                pair.run(Duration::from_millis(1));
+            }
+            pair.run(Duration::from_secs(30));
+            let what = format!("{byte_limit} {len} {receive_buffer:?} {:?}", pair.writer.counters());
+            assert_eq!(pair.writer.counters().narrowed, 0, "{what}");
+            let (reader, delivered) = &mut pair.readers[0];
+            delivered.limit = None;
+            reader.resume(pair.now, delivered);
+            pair.run(Duration::from_secs(10));
+            assert_eq!(numbers(&pair, 0).len(), count, "{what}");
+        }
+    }
+}
