@@ -25,8 +25,11 @@ pub(crate) struct Terms {
 impl Terms {
     /// Reads them; what is not known is named.
     pub(crate) fn read(words: &[&str]) -> Result<Self, Box<dyn Error>> {
+        let mut config = Config::default();
+        // Attacks on the network are to meet the network.
+        config.shared_memory.enabled = false;
         let mut terms = Self {
-            config: Config::default(),
+            config,
             bytes: None,
             offered: None,
             requested: None,

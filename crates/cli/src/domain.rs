@@ -40,13 +40,21 @@ pub struct DomainOptions {
     /// Number of the participant on this host, 0 to 119, which decides its ports. Default: the first free one.
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u8).range(0..=119))]
     pub participant_id: Option<u8>,
-    /// Share memory with participants of other processes of this host that do so too.
-    #[arg(long)]
+    /// Whether samples of other processes of this host that have it on too travel by shared memory; off: by UDP.
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = parse_switch)]
     pub shared_memory: bool,
-    /// How long a thread that waits looks at the socket, or with --shared-memory at the memory, before it sleeps, as 50us; at most 1s. It
+    /// How long a thread that waits looks at the socket, or at the shared memory if there is some, before it sleeps, as 50us; at most 1s. It
     /// has its core for itself then.
     #[arg(long, value_name = "TIME", value_parser = parse_spin)]
     pub spin: Option<Duration>,
+}
+
+fn parse_switch(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("give on or off"),
+    }
 }
 
 fn parse_spin(text: &str) -> Result<Duration, String> {
@@ -112,7 +120,7 @@ impl DomainOptions {
         config.network.interfaces = self.interfaces()?;
         config.shared_memory.enabled = self.shared_memory;
         let spin = self.spin.unwrap_or_default();
-        *if self.shared_memory { &mut config.shared_memory.spin } else { &mut config.network.spin } = spin;
+        (config.shared_memory.spin, config.network.spin) = (spin, spin);
         config.check().map_err(|error| Failure::Usage(error.to_string()))?;
         Ok(config)
     }

@@ -7,7 +7,7 @@ use dds::config::Config;
 use dds::qos::{DataReaderQos, DataWriterQos, DomainParticipantQos, History, Reliability};
 use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, Error, NO_STATUS, QosKind,
-    States,
+    States, Transport,
 };
 
 #[derive(DdsType, Clone, Copy, Debug)]
@@ -28,14 +28,16 @@ fn main() -> Outcome {
         ["topics", count] => topics(count.parse()?),
         ["readers", count] => readers(count.parse()?),
         ["instances", count] => instances(count.parse()?),
-        ["participants", count] => participants(count.parse()?),
-        _ => Err("say topics, readers, instances or participants, and how many".into()),
+        ["participants", count] => participants(count.parse()?, None),
+        ["talkers", count] => participants(count.parse()?, Some(true)),
+        ["udp-talkers", count] => participants(count.parse()?, Some(false)),
+        _ => Err("say topics, readers, instances, participants, talkers or udp-talkers, and how many".into()),
     }
 }
 
 /// One topic after another, each with a writer in one participant and a reader in another.
 fn topics(count: usize) -> Outcome {
-    let [here, there] = [participant()?, participant()?];
+    let [here, there] = [participant(false)?, participant(false)?];
     let before = Memory::now()?;
     let begun = Instant::now();
     let mut pairs = Vec::new();
@@ -67,7 +69,7 @@ fn topics(count: usize) -> Outcome {
 
 /// One writer, and readers of its topic in another participant.
 fn readers(count: usize) -> Outcome {
-    let [here, there] = [participant()?, participant()?];
+    let [here, there] = [participant(false)?, participant(false)?];
     let writer = writer(&here, "Readings", History::KeepLast(1))?;
     let before = Memory::now()?;
     let begun = Instant::now();
@@ -88,7 +90,7 @@ fn readers(count: usize) -> Outcome {
 
 /// Instances of one topic, one writer, one reader of another participant.
 fn instances(count: usize) -> Outcome {
-    let [here, there] = [participant()?, participant()?];
+    let [here, there] = [participant(false)?, participant(false)?];
     let writer = writer(&here, "Readings", History::KeepLast(1))?;
     let reader = reader(&there, "Readings")?;
     wait("they match", || {
@@ -125,32 +127,56 @@ fn instances(count: usize) -> Outcome {
 /// How many samples are written before they are taken.
 const CHUNK: usize = 100;
 
-/// Participants that all find each other.
-fn participants(count: usize) -> Outcome {
-    let before = Memory::now()?;
+/// Participants that all find each other. If they talk, each writes and reads one topic of all, with shared memory or without.
+fn participants(count: usize, talks: Option<bool>) -> Outcome {
+    let before = (Memory::now()?, descriptors()?);
     let begun = Instant::now();
-    let all = (0..count).map(|_| participant()).collect::<Result<Vec<_>, _>>()?;
+    let all = (0..count).map(|_| participant(talks.unwrap_or(true))).collect::<Result<Vec<_>, _>>()?;
     let made = begun.elapsed();
     wait("all find all", || Ok(all.iter().all(|one| one.get_discovered_participants().len() >= count - 1)))?;
     let found = begun.elapsed();
-    let grown = Memory::now()?.since(&before);
+    let mut pairs = Vec::new();
+    for one in all.iter().filter(|_| talks.is_some()) {
+        pairs.push((writer(one, "Readings", History::KeepLast(1))?, reader(one, "Readings")?));
+    }
+    let way = if talks == Some(true) { Transport::SharedMemory } else { Transport::Udp };
+    wait("all match, and know the way", || {
+        Ok(pairs.iter().all(|(writer, _)| {
+            let readers = writer.get_matched_subscriptions();
+            let ways = readers.iter().map(|reader| writer.get_matched_subscription_transport(*reader));
+            // Its own reader is one of them.
+            ways.filter(|found| *found == Ok(way)).count() == count - 1
+        }))
+    })?;
+    for number in 0..pairs.len() * 10 {
+        let (writer, _) = pairs.get(number % pairs.len()).ok_or("no talkers")?;
+        writer.write(&Reading { sensor: 1, value: number as u64 })?;
+        for (_, reader) in &pairs {
+            wait("a sample comes", || Ok(!reader.take(usize::MAX, States::ANY)?.is_empty()))?;
+        }
+    }
+    let grown = Memory::now()?.since(&before.0);
+    let open = descriptors()? - before.1;
     let (used, waited) = (cpu()?, Instant::now());
     std::thread::sleep(Duration::from_secs(6));
     let idle = (cpu()? - used) / waited.elapsed().as_secs_f64();
     println!(
-        "participants {count}: made in {:.1} ms each, all found all after {:.1} ms, {:.0} KiB each; at rest {:.3} % of a core each",
+        "participants {count}: made in {:.1} ms each, all found all after {:.1} ms, {:.0} KiB and {:.1} descriptors each; at rest {:.3} % of a core each",
         per(made, count) / 1e3,
         found.as_secs_f64() * 1e3,
         grown.kib(count),
+        as_f64(open) / as_f64(count),
         idle * 100.0 / as_f64(count),
     );
     Ok(())
 }
 
-fn participant() -> Result<DomainParticipant, Error> {
+fn participant(shares_memory: bool) -> Result<DomainParticipant, Error> {
     let factory = DomainParticipantFactory::get_instance();
     let qos = QosKind::Specific(DomainParticipantQos::default());
-    factory.create_participant_with(0, qos, &Config::default(), None, NO_STATUS)
+    let mut config = Config::default();
+    config.shared_memory.enabled = shares_memory;
+    factory.create_participant_with(0, qos, &config, None, NO_STATUS)
 }
 
 fn writer(
@@ -244,6 +270,11 @@ impl Memory {
     fn kib(&self, count: usize) -> f64 {
         self.0 / as_f64(count)
     }
+}
+
+/// Open files of the process.
+fn descriptors() -> Result<usize, Box<dyn std::error::Error>> {
+    Ok(std::fs::read_dir("/proc/self/fd")?.count())
 }
 
 /// Seconds of processor time of the process.

@@ -223,7 +223,7 @@ mod tests {
         memory.octets_mut().fill(5);
         memory.truncate(70);
         assert_eq!(pool.freeze(memory).as_ref(), [5; 70]);
-        let chunks = shm::Chunks::new(0, 1 << 16).unwrap();
+        let (chunks, _) = shm::Chunks::new(0, 1 << 16).unwrap();
         let mut memory = Memory::Shared(chunks.lend(100).unwrap());
         memory.octets_mut().fill(6);
         memory.truncate(90);

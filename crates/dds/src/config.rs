@@ -34,10 +34,12 @@ pub struct AssuranceConfig {
 }
 
 /// Whether and how a participant shares memory with participants of other processes of its host. Samples go that way if both allow it,
-/// are of one user and of one network namespace; else by UDP, as everything does that is not data of the application.
+/// are of one user and of one network namespace, and have endpoints that match; else by UDP, as everything does that is not data of the
+/// application. Until there is such a participant nothing of the system is taken; then five descriptors and two threads, and a descriptor
+/// for each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedMemoryConfig {
-    /// Default false.
+    /// Default true.
     pub enabled: bool,
     /// Octets of the ring to each process, a power of two from 1 MiB to 64 MiB. Memory is taken as it is used. Default 2 MiB.
     pub ring: u32,
@@ -98,7 +100,8 @@ pub struct NetworkConfig {
     /// costs about 0.1 us for each datagram. Default false.
     pub kernel_times: bool,
     /// How long the thread that reads the endpoints' socket looks at it before it sleeps, 0 to 1 s: within that time it is not woken,
-    /// which takes microseconds, but has its core for itself. Default 0.
+    /// which takes microseconds, but has its core for itself. Not while there is shared memory that is looked at so
+    /// ([`SharedMemoryConfig::spin`]). Default 0.
     pub spin: std::time::Duration,
 }
 
@@ -168,7 +171,7 @@ impl Default for AssuranceConfig {
 
 impl Default for SharedMemoryConfig {
     fn default() -> Self {
-        Self { enabled: false, ring: 2 << 20, loans: 16 << 20, spin: std::time::Duration::ZERO }
+        Self { enabled: true, ring: 2 << 20, loans: 16 << 20, spin: std::time::Duration::ZERO }
     }
 }
 

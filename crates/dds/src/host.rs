@@ -124,8 +124,9 @@ pub trait Host: Send + Sync + 'static {
     /// [`Engine::on_timeout`] of this participant, as callbacks are, or the only thread of a simulation.
     fn is_inside(&self) -> bool;
 
-    /// A participant was found, or announces something else: the host may tell of shared memory with it by [`Engine::on_link`].
-    fn found(&self, participant: &ParticipantData) {
+    /// There are endpoints of another participant to exchange samples with, perhaps not for the first time: the host may tell of shared memory
+    /// with it by [`Engine::on_link`].
+    fn matched(&self, participant: &ParticipantData) {
         let _ = participant;
     }
 

@@ -33,6 +33,8 @@ pub(crate) fn join(name: &str, priority: u8) -> Result<DomainParticipant, Error>
     config.discovery.entity_name = Some(name.to_owned());
     config.network.interfaces = Interfaces::Named(vec![INTERFACE.to_owned()]);
     config.network.kernel_times = true;
+    // What is measured is the network.
+    config.shared_memory.enabled = false;
     config.threads.priority = Some(priority);
     // The manager begins when publishers and subscribers do, and is not to be taken for absent.
     config.assurance.patience = PATIENCE;

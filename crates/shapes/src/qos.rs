@@ -10,6 +10,8 @@ use crate::options::{DurabilityKind, Options};
 /// How the participant uses the host.
 pub(crate) fn config(options: &Options) -> Config {
     let mut config = Config::default();
+    // What is tested is what goes over the wire, also with ourselves.
+    config.shared_memory.enabled = false;
     if options.periodic_announcement > 0 {
         let period = Duration::from_millis(options.periodic_announcement);
         config.discovery.announce_period = period;

@@ -37,7 +37,6 @@ pub const MAX_CHUNKS: usize = 1 << 30;
 
 /// Memory of ours that chunks are lent from. Only this process can write it.
 pub struct Chunks {
-    file: OwnedFd,
     map: Map,
     pages: usize,
     /// For each page the handles of the chunk that begins there.
@@ -86,12 +85,13 @@ pub struct ChunkWindow {
 }
 
 impl Chunks {
-    /// Makes memory for chunks of `octets` together, rounded up to pages. It is taken from the system as it is written.
+    /// Makes memory for chunks of `octets` together, rounded up to pages, and the descriptor that others have to be given. It is taken
+    /// from the system as it is written, and lasts as long as a chunk of it is held, with or without the descriptor.
     ///
     /// # Errors
     ///
     /// [`SegmentError::Capacity`] for none and for more than [`MAX_CHUNKS`]; or the system's error, as for too many open files.
-    pub fn new(nonce: u64, octets: usize) -> Result<Arc<Self>, SegmentError> {
+    pub fn new(nonce: u64, octets: usize) -> Result<(Arc<Self>, OwnedFd), SegmentError> {
         if octets == 0 || octets > MAX_CHUNKS {
             return Err(SegmentError::Capacity(octets as u64));
         }
@@ -113,12 +113,7 @@ impl Chunks {
         }
         let handles = (0..pages).map(|_| AtomicU32::new(0)).collect();
         let free = Mutex::new(Free { lent: vec![false; pages], lowest: 0, number: 0 });
-        Ok(Arc::new(Self { file, map, pages, handles, free, process: Process::current() }))
-    }
-
-    /// What the other side has to be given.
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+        Ok((Arc::new(Self { map, pages, handles, free, process: Process::current() }), file))
     }
 
     /// Octets of all pages together.

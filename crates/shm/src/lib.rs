@@ -28,7 +28,7 @@ mod segment;
 
 pub use chunks::{Chunk, ChunkMut, ChunkWindow, Chunks, MAX_CHUNKS, Place};
 pub use doorbell::{Bell, Doorbell};
-pub use meet::{Meeting, Peer, Readiness, Said, Talk, own_user, ready};
+pub use meet::{Meeting, Peer, Readiness, Said, Talk, leaves_few, own_user, ready};
 pub use process::Process;
 pub use ring::{Consumer, Loan, Look, Message, Nonsense, Producer, Refused, join};
 pub use segment::{CAPACITY, MAX_CAPACITY, MIN_CAPACITY, Segment, SegmentError, Window};

@@ -228,6 +228,15 @@ pub fn own_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// True if this descriptor is in the upper quarter of those that the process may have (RLIMIT_NOFILE): a new one has the lowest free number, so
+/// that few are left for whatever else the process does.
+pub fn leaves_few(file: BorrowedFd<'_>) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is valid during the call, which cannot fail for a known resource: then there is no limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    file.as_raw_fd() as u64 >= limit.rlim_cur / 4 * 3
+}
+
 /// Waits until one of the first 256 sockets has something to say, or the time is over; `None` is never.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-use crate::segment::{RING, Segment, Window};
+use crate::segment::{Own, RING, Segment, Window};
 
 /// Messages take multiples of this: a cache line, so that producer and consumer do not write into one.
 const LINE: usize = 64;
@@ -58,7 +58,7 @@ pub enum Refused {
 /// Writes messages.
 #[derive(Debug)]
 pub struct Producer {
-    own: Arc<Segment>,
+    own: Arc<Own>,
     other: Arc<Window>,
     written: u64,
     /// How far the consumer has read, as far as was looked.
@@ -70,7 +70,7 @@ pub struct Producer {
 /// Reads messages.
 #[derive(Debug)]
 pub struct Consumer {
-    own: Arc<Segment>,
+    own: Arc<Own>,
     look: Look,
 }
 
@@ -86,21 +86,21 @@ pub struct Look {
 #[derive(Debug)]
 pub struct Loan<'a> {
     octets: &'a mut [u8],
-    segment: &'a Segment,
+    segment: &'a Own,
     written: &'a mut u64,
 }
 
 /// A message that lies in the ring. Dropped without [`Message::done`], it is still there.
 #[derive(Debug)]
 pub struct Message<'a> {
-    own: &'a Segment,
+    own: &'a Own,
     look: &'a Look,
     len: usize,
 }
 
-/// Joins a segment of ours with one of the other side: a ring each way.
+/// Joins a segment of ours with one of the other side: a ring each way. The descriptor is let go of.
 pub fn join(own: Segment, other: Window) -> (Producer, Consumer) {
-    let (own, other) = (Arc::new(own), Arc::new(other));
+    let (own, other) = (Arc::new(own.own), Arc::new(other));
     let turn_at = near(own.capacity);
     let producer =
         Producer { own: Arc::clone(&own), other: Arc::clone(&other), written: 0, consumed: 0, turn_at };
@@ -334,7 +334,7 @@ impl Look {
         head
     }
 
-    fn advance(&self, octets: usize, own: &Segment) {
+    fn advance(&self, octets: usize, own: &Own) {
         let read = self.read().wrapping_add(octets as u64);
         self.read.store(read, Relaxed);
         if let Some(word) = own.consumed() {
@@ -437,13 +437,13 @@ const fn place(position: u64, capacity: usize) -> usize {
     (position & (capacity as u64 - 1)) as usize
 }
 
-fn clear_head(segment: &Segment, place: usize) {
+fn clear_head(segment: &Own, place: usize) {
     if let Some(word) = segment.map.word(RING + place) {
         word.store(0, Relaxed);
     }
 }
 
-fn write_head(segment: &Segment, place: usize, head: u64) {
+fn write_head(segment: &Own, place: usize, head: u64) {
     if let Some(word) = segment.map.word(RING + place) {
         word.store(head, Release);
     }

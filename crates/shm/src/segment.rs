@@ -40,6 +40,12 @@ const AT_CONSUMED: usize = 64;
 #[derive(Debug)]
 pub struct Segment {
     file: OwnedFd,
+    pub(crate) own: Own,
+}
+
+/// The memory of a segment of ours, which needs no descriptor once the other side has one.
+#[derive(Debug)]
+pub(crate) struct Own {
     pub(crate) map: Map,
     pub(crate) capacity: usize,
 }
@@ -93,23 +99,24 @@ impl Segment {
         let map = Map::new(file.as_fd(), len, true).map_err(system("mmap"))?;
         // From here on no further mapping can write, not even one of ours.
         seal(file.as_fd(), SEALS | libc::F_SEAL_FUTURE_WRITE)?;
-        let segment = Self { file, map, capacity };
         let halves = [(0, MAGIC), (AT_VERSION, VERSION)];
-        halves.iter().filter_map(|(at, value)| Some((segment.map.half(*at)?, *value))).for_each(store_half);
+        halves.iter().filter_map(|(at, value)| Some((map.half(*at)?, *value))).for_each(store_half);
         let words = [(AT_NONCE, nonce), (AT_CAPACITY, capacity as u64)];
         for (at, value) in words {
-            if let Some(word) = segment.map.word(at) {
+            if let Some(word) = map.word(at) {
                 word.store(value, Relaxed);
             }
         }
-        Ok(segment)
+        Ok(Self { file, own: Own { map, capacity } })
     }
 
     /// What the other side has to be given.
     pub fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
 
+impl Own {
     pub(crate) fn consumed(&self) -> Option<&AtomicU64> {
         self.map.word(AT_CONSUMED)
     }

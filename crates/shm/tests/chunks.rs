@@ -12,8 +12,9 @@ const NONCE: u64 = 77;
 const PAGE: usize = 4_096;
 
 fn both(octets: usize) -> (Arc<Chunks>, ChunkWindow) {
-    let chunks = Chunks::new(NONCE, octets).unwrap();
-    let window = ChunkWindow::open(chunks.file(), NONCE).unwrap();
+    // Without a descriptor the memory is still there.
+    let (chunks, file) = Chunks::new(NONCE, octets).unwrap();
+    let window = ChunkWindow::open(file.as_fd(), NONCE).unwrap();
     (chunks, window)
 }
 
@@ -146,11 +147,11 @@ fn no_place_that_another_names_leads_outside() {
 
 #[test]
 fn other_memory_is_no_chunks() {
-    let chunks = Chunks::new(NONCE, PAGE).unwrap();
-    assert!(matches!(ChunkWindow::open(chunks.file(), NONCE + 1), Err(SegmentError::Nonce)));
+    let (_, file) = Chunks::new(NONCE, PAGE).unwrap();
+    assert!(matches!(ChunkWindow::open(file.as_fd(), NONCE + 1), Err(SegmentError::Nonce)));
     let ring = Segment::new(NONCE, shm::MIN_CAPACITY).unwrap();
     assert!(matches!(ChunkWindow::open(ring.file(), NONCE), Err(SegmentError::Form)));
-    assert!(matches!(shm::Window::open(chunks.file(), NONCE), Err(SegmentError::Capacity(_))));
+    assert!(matches!(shm::Window::open(file.as_fd(), NONCE), Err(SegmentError::Capacity(_))));
     let file = std::fs::File::open("/proc/self/exe").unwrap();
     assert!(matches!(ChunkWindow::open(file.as_fd(), NONCE), Err(SegmentError::Unsealed)));
 }

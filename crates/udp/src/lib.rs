@@ -38,7 +38,7 @@ pub use receive::{Datagram, Details, ReceiveError, Received, Receiver, Wait};
 pub use send::{Destination, SendError, SendFailure, Sender};
 pub use shared::SendFailures;
 pub use stop::{Stopper, Waker};
-pub use watch::{Change, InterfaceWatch, WatchError, WatchStopper};
+pub use watch::{Change, InterfaceWatch, WatchCaller, WatchError};
 
 /// Most octets that a UDP datagram can carry over IPv4; over IPv6 20 more would fit, but no host here sends them.
 pub const MAX_DATAGRAM: usize = 65_507;

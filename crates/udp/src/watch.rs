@@ -3,6 +3,8 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -21,16 +23,22 @@ const GROUPS: libc::c_int = libc::RTMGRP_LINK | libc::RTMGRP_IPV4_IFADDR | libc:
 #[derive(Debug)]
 pub struct InterfaceWatch {
     notices: OwnedFd,
-    stop: Arc<EventFd>,
+    calls: Arc<Calls>,
     known: Vec<Interface>,
     /// There was a notice, and the interfaces could not be read afterwards.
     unread: bool,
 }
 
-/// Ends an [`InterfaceWatch`] from another thread.
+/// Calls whoever waits for an [`InterfaceWatch`], from another thread.
 #[derive(Clone, Debug)]
-pub struct WatchStopper {
-    stop: Arc<EventFd>,
+pub struct WatchCaller {
+    calls: Arc<Calls>,
+}
+
+#[derive(Debug)]
+struct Calls {
+    event: EventFd,
+    stopped: AtomicBool,
 }
 
 /// What waiting for a change ended with.
@@ -40,7 +48,9 @@ pub enum Change {
     Interfaces(Vec<Interface>),
     /// They stayed what they were.
     TimedOut,
-    /// Somebody called [`WatchStopper::stop`]; every further call ends with this too.
+    /// [`WatchCaller::call`] was called, once or more often.
+    Called,
+    /// [`WatchCaller::stop`] was called; every further call ends with this too.
     Stopped,
 }
 
@@ -72,10 +82,11 @@ impl InterfaceWatch {
             .map_err(refused("netlink socket"))?;
         bind(notices.as_raw_fd(), &NetlinkAddr::new(0, GROUPS as u32)).map_err(refused("netlink groups"))?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let stop = EventFd::from_flags(flags).map_err(refused("eventfd"))?;
+        let event = EventFd::from_flags(flags).map_err(refused("eventfd"))?;
+        let calls = Arc::new(Calls { event, stopped: AtomicBool::new(false) });
         // Read after the groups are joined: a change in between is noticed by `next`.
         let known = interfaces().map_err(WatchError::Interfaces)?;
-        Ok(Self { notices, stop: Arc::new(stop), known, unread: false })
+        Ok(Self { notices, calls, known, unread: false })
     }
 
     /// The interfaces as they were when they were looked at last.
@@ -101,7 +112,7 @@ impl InterfaceWatch {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let mut waited = [
                 PollFd::new(self.notices.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.stop.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.calls.event.as_fd(), PollFlags::POLLIN),
             ];
             match poll(&mut waited, left.map_or(PollTimeout::NONE, milliseconds)) {
                 Ok(0) if left.is_some_and(|left| left.is_zero()) => return Ok(Change::TimedOut),
@@ -109,21 +120,21 @@ impl InterfaceWatch {
                 Ok(_) => {}
                 Err(error) => return Err(refused("poll")(error)),
             }
-            let [_, stop] = waited;
-            if stop.any().unwrap_or(true) {
-                return Ok(Change::Stopped);
+            let [_, called] = waited;
+            if called.any().unwrap_or(true) {
+                return Ok(if self.calls.are_answered() { Change::Called } else { Change::Stopped });
             }
             self.unread = true;
             self.forget_notices()?;
         }
     }
 
-    /// Waits so long, or until [`WatchStopper::stop`]; false after that.
+    /// Waits so long, or until somebody calls; false after [`WatchCaller::stop`].
     pub fn pause(&self, time: Duration) -> bool {
-        let mut waited = [PollFd::new(self.stop.as_fd(), PollFlags::POLLIN)];
+        let mut waited = [PollFd::new(self.calls.event.as_fd(), PollFlags::POLLIN)];
         // Without memory for it nothing is waited for by the system.
-        let stopped = poll(&mut waited, milliseconds(time)).inspect_err(|_| std::thread::sleep(time));
-        stopped != Ok(1)
+        let _ = poll(&mut waited, milliseconds(time)).inspect_err(|_| std::thread::sleep(time));
+        !self.calls.stopped.load(SeqCst)
     }
 
     /// Reads the interfaces; gives them if they are not what they were.
@@ -137,9 +148,9 @@ impl InterfaceWatch {
         Ok(Some(Change::Interfaces(now)))
     }
 
-    /// Ends the watch.
-    pub fn stopper(&self) -> WatchStopper {
-        WatchStopper { stop: Arc::clone(&self.stop) }
+    /// Calls whoever waits, or ends the watch.
+    pub fn caller(&self) -> WatchCaller {
+        WatchCaller { calls: Arc::clone(&self.calls) }
     }
 
     /// Only that there is a notice matters: what is true now is read afterwards.
@@ -156,11 +167,33 @@ impl InterfaceWatch {
     }
 }
 
-impl WatchStopper {
+impl WatchCaller {
+    /// The [`InterfaceWatch::next`] in progress, or the next one, returns [`Change::Called`].
+    pub fn call(&self) {
+        // It can only fail because 2^64 calls are not yet seen.
+        let _ = self.calls.event.write(1);
+    }
+
     /// From now on every [`InterfaceWatch::next`] returns [`Change::Stopped`], one in progress too.
     pub fn stop(&self) {
-        // It can only fail because 2^64 stops are not yet seen.
-        let _ = self.stop.write(1);
+        self.calls.stopped.store(true, SeqCst);
+        self.call();
+    }
+}
+
+impl Calls {
+    /// Takes the calls back that there were; false, and they stay, after [`WatchCaller::stop`].
+    fn are_answered(&self) -> bool {
+        let goes_on = !self.stopped.load(SeqCst);
+        if goes_on {
+            // Another thread may have read it.
+            let _ = self.event.read();
+            // A stop that came meanwhile is to be seen by whoever waits next.
+            if self.stopped.load(SeqCst) {
+                let _ = self.event.write(1);
+            }
+        }
+        goes_on
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// How long a sample may wait for others in its datagram (LATENCY_BUDGET), as 200us; at most 10s.
     #[arg(short, long, default_value = "0", hide_default_value = true, value_name = "TIME", value_parser = parse_batch)]
     batch: dds::Duration,
-    /// Write each sample in place, into memory that the writer lends: with --shared-memory readers copy it out of there.
+    /// Write each sample in place, into memory that the writer lends: with shared memory readers copy it out of there.
     #[arg(long)]
     loan: bool,
     /// Ends after this many samples.

@@ -32,11 +32,12 @@ use std::time::Duration;
 
 use dcps::{Error, ReturnCode};
 use shm::Process;
-use udp::{Buffer, Change, InterfaceWatch, SendError, SendFailure, Sender, WatchStopper};
+use udp::{Buffer, Change, InterfaceWatch, SendError, SendFailure, Sender, WatchCaller};
 use wire::Instant;
 
 use crate::config::Config;
 use crate::host::{Addresses, Engine, Host, Sent};
+use crate::lock::lock;
 use crate::thread::unique;
 use flows::Flows;
 use inside::{Duty, Inside};
@@ -96,7 +97,7 @@ struct Open {
     engine: Option<Arc<dyn Engine>>,
     /// `None` after the start: a thread has it.
     watch: Option<InterfaceWatch>,
-    watch_stopper: WatchStopper,
+    watch_caller: WatchCaller,
     addresses: Addresses,
 }
 
@@ -140,7 +141,8 @@ impl Driver {
         let timer =
             Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
         let participant_id = sockets.participant_id;
-        let links = config.shared_memory.enabled.then(|| Links::open(&config.shared_memory)).transpose();
+        let sharing = &config.shared_memory;
+        let links = sharing.enabled.then(|| Links::new(sharing, watch.caller())).transpose();
         // Whatever is missing for it, UDP goes everywhere.
         let (links, no_links) = match links {
             Ok(links) => (links, None),
@@ -164,7 +166,7 @@ impl Driver {
             peers: Peers::default(),
             sockets: Arc::new(sockets),
             engine: None,
-            watch_stopper: watch.stopper(),
+            watch_caller: watch.caller(),
             watch: Some(watch),
             addresses,
         };
@@ -237,21 +239,15 @@ impl Driver {
                 let (driver, engine) = (Arc::clone(self), Arc::clone(&engine));
                 starter.start(name, true, Box::new(move || driver.read(assignment, engine)))?;
             }
-            if let Some(links) = &self.links {
-                let (driver, own, rings) = (Arc::clone(self), Arc::clone(&engine), Arc::clone(links));
-                starter.start("rings", true, Box::new(move || driver.read_rings(rings, own)))?;
-                let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
-                starter.start("links", false, Box::new(move || driver.meet_others(&*own)))?;
-            }
             let (driver, own) = (Arc::clone(self), Arc::clone(&engine));
             starter.start("timer", true, Box::new(move || driver.keep_time(&*own)))?;
             let driver = Arc::clone(self);
-            starter.start("watch", false, Box::new(move || driver.watch(watch, &*engine)))
+            starter.start("watch", false, Box::new(move || driver.watch(watch, &engine)))
         };
         let result = all();
         let (threads, lines) = starter.finish();
-        self.lines().threads = lines;
-        *self.threads.lock().unwrap_or_else(PoisonError::into_inner) = threads;
+        self.lines().threads.extend(lines);
+        lock(&self.threads).extend(threads);
         result.map_err(|error| {
             self.close();
             let what = format!("a thread was refused: {error}");
@@ -301,14 +297,15 @@ impl Driver {
         true
     }
 
-    /// The thread that watches interfaces.
-    fn watch(&self, mut watch: InterfaceWatch, engine: &dyn Engine) {
+    /// The thread that watches interfaces, and begins with shared memory when that is needed.
+    fn watch(self: &Arc<Self>, mut watch: InterfaceWatch, engine: &Arc<dyn Engine>) {
         let mut known = self.addresses();
         let mut pause = WATCH_AGAIN;
         // Asked without a wait then: what it says is that watching works again.
         let mut after_error = false;
         loop {
-            match watch.next(std::mem::take(&mut after_error).then_some(Duration::ZERO)) {
+            let again = self.begin_sharing(engine);
+            match watch.next(std::mem::take(&mut after_error).then_some(Duration::ZERO).or(again)) {
                 Ok(Change::Interfaces(found)) => {
                     self.lines().watch = None;
                     pause = WATCH_AGAIN;
@@ -319,7 +316,7 @@ impl Driver {
                         engine.on_network(&known);
                     }
                 }
-                Ok(Change::TimedOut) => {
+                Ok(Change::TimedOut | Change::Called) => {
                     self.lines().watch = None;
                     pause = WATCH_AGAIN;
                 }

@@ -269,7 +269,7 @@ impl Driver {
         wait: Wait,
     ) -> Result<Received, ReceiveError> {
         let spin = self.config.network.spin;
-        if duty == Duty::Reader && wait == Wait::Forever && !spin.is_zero() {
+        if duty == Duty::Reader && wait == Wait::Forever && !spin.is_zero() && !self.spins_at_rings() {
             let begun = std::time::Instant::now();
             while begun.elapsed() < spin {
                 for _ in 0..LOOKS {
@@ -281,6 +281,11 @@ impl Driver {
             }
         }
         receiver.receive(buffer, wait)
+    }
+
+    /// Two threads that spin would take two cores.
+    fn spins_at_rings(&self) -> bool {
+        !self.config.shared_memory.spin.is_zero() && self.links.as_ref().is_some_and(|links| links.is_used())
     }
 
     /// One datagram of a ring; or why there was none.

@@ -13,6 +13,7 @@ use crate::bytes::Bytes;
 use crate::driver::inside::{self, Duty};
 use crate::driver::{Driver, RETRY, clock, reach, read, report};
 use crate::host::{Channel, Copied, FlowSocket, Host, Sent};
+use crate::lock::lock;
 use crate::thread::this_thread;
 
 impl Host for Driver {
@@ -100,7 +101,7 @@ impl Host for Driver {
     }
 
     fn lend(&self, len: usize) -> Option<shm::ChunkMut> {
-        self.links.as_ref().filter(|links| links.is_used())?.lend(len)
+        self.links.as_ref()?.lend(len)
     }
 
     fn wake_at(&self, at: Instant) {
@@ -165,7 +166,7 @@ impl Host for Driver {
         stoppers.iter().for_each(Stopper::stop);
         drop(stoppers);
         if let Some(open) = &open {
-            open.watch_stopper.stop();
+            open.watch_caller.stop();
         }
         self.timer.close();
         self.seat.close();
@@ -177,22 +178,29 @@ impl Host for Driver {
         // Whoever started it holds the engine too, so that its end is not here.
         drop(open);
         self.spare().clear();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         if self.is_inside() {
             // They end by themselves. Waiting for one whose callback waits for this one would be for ever.
+            lock(&self.threads).clear();
             return;
         }
-        for thread in threads {
-            // A panic there has been told already.
-            let _ = thread.join();
+        // One of them may just have started others.
+        loop {
+            let threads = std::mem::take(&mut *lock(&self.threads));
+            if threads.is_empty() {
+                break;
+            }
+            for thread in threads {
+                // A panic there has been told already.
+                let _ = thread.join();
+            }
         }
         self.seat.wait_until_left(this_thread());
         self.ring_seat.wait_until_left(this_thread());
     }
 
-    fn found(&self, participant: &ParticipantData) {
+    fn matched(&self, participant: &ParticipantData) {
         if let Some(links) = &self.links {
-            links.found(participant);
+            links.matched(participant);
         }
     }
 

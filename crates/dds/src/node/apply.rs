@@ -48,6 +48,15 @@ impl Node {
     }
 
     fn apply(&self, discovery: &Discovery<Bytes>, event: &Event, now: Now, work: &mut Work) {
+        match event {
+            Event::WriterMatched { writer: other, local: false, .. }
+            | Event::ReaderMatched { reader: other, local: false, .. } => {
+                if let Some(participant) = discovery.participant(other.guid.prefix) {
+                    self.host.matched(participant.data());
+                }
+            }
+            _ => {}
+        }
         if self.waits_at_gate(discovery, event, now, work) {
             return;
         }
@@ -82,9 +91,7 @@ impl Node {
                     work.touch_reader(cell);
                 }
             }
-            Event::ParticipantFound { participant } | Event::ParticipantChanged { participant } => {
-                self.host.found(participant);
-            }
+            Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } => {}
             Event::ParticipantLost { participant, .. } => {
                 self.host.lost(*participant);
                 work.lost.push(*participant);

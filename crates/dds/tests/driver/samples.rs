@@ -4,6 +4,7 @@ use std::os::unix::process::parent_id;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use dds::config::Config;
 use dds::qos::{DataReaderQos, Reliability};
 use dds::{
     Condition, DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant,
@@ -97,7 +98,11 @@ impl DataReaderListener<Ball> for Wall {
 impl Player {
     fn new([throws, catches]: [&str; 2], is_wall: bool) -> Self {
         let factory = DomainParticipantFactory::get_instance();
-        let participant = factory.create_participant(0, QosKind::Default, None, NO_STATUS).unwrap();
+        let mut config = Config::default();
+        // What is counted here is what sockets take.
+        config.shared_memory.enabled = false;
+        let participant =
+            factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS).unwrap();
         let [out, back] = [throws, catches].map(|name| {
             participant.create_topic::<Ball>(name, "Ball", QosKind::Default, None, NO_STATUS).unwrap()
         });

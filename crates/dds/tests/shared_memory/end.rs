@@ -69,7 +69,8 @@ fn the_others_keep_theirs() {
     alone(|| {
         let [one, other] = linked();
         let third = Player::new(["Back", "There"], &sharing());
-        third.expect(2, "shared memory with");
+        third.expect(1, "shared memory with");
+        one.expect(2, "shared memory with");
         third.meet(1);
         other.leave();
         one.expect(1, "shared memory with");

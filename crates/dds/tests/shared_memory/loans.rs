@@ -7,7 +7,7 @@ use dds::{DataReader, DdsType, NO_STATUS, QosKind, ReturnCode, SequenceNumber, S
 
 use crate::namespace::alone;
 use crate::patiently;
-use crate::player::{Ball, Player, ball, linked, sharing};
+use crate::player::{Ball, Player, apart, ball, linked, sharing};
 
 /// Octets of a ball besides those of its data, encapsulation header included: two numbers and a length.
 const AROUND: usize = 4 + 4 + 4 + 8 + 4;
@@ -102,7 +102,7 @@ const LENGTHS: [usize; 7] = [0, 100, 3_000, 16_380, 16_384, 60_000, 200_000];
 #[test]
 fn without_a_link_a_loan_is_a_buffer_with_the_same_octets() {
     alone(|| {
-        let one = Player::new(["There", "Back"], &dds::config::Config::default());
+        let one = Player::new(["There", "Back"], &apart());
         let other = Player::new(["Back", "There"], &sharing());
         one.meet(1);
         other.meet(1);

@@ -25,10 +25,17 @@ pub(crate) struct Player {
     pub(crate) reader: DataReader<Ball>,
 }
 
-/// With shared memory, and with nothing else that is not the default.
+/// With shared memory, as by default.
 pub(crate) fn sharing() -> Config {
+    let config = Config::default();
+    assert!(config.shared_memory.enabled);
+    config
+}
+
+/// Without.
+pub(crate) fn apart() -> Config {
     let mut config = Config::default();
-    config.shared_memory.enabled = true;
+    config.shared_memory.enabled = false;
     config
 }
 

@@ -7,7 +7,7 @@ use dds::qos::Durability;
 use dds::{DataReader, DataReaderListener, DataWriter, Transport};
 
 use crate::namespace::alone;
-use crate::player::{Ball, Player, limit, linked, sharing};
+use crate::player::{Ball, Player, apart, limit, linked, sharing};
 
 /// Datagrams that were sent in this network namespace.
 fn datagrams() -> u64 {
@@ -53,7 +53,7 @@ fn samples_take_the_rings() {
 fn without_shared_memory_at_both_ends_it_is_udp() {
     alone(|| {
         let one = Player::new(["There", "Back"], &sharing());
-        let other = Player::new(["Back", "There"], &dds::config::Config::default());
+        let other = Player::new(["Back", "There"], &apart());
         one.meet(1);
         other.meet(1);
         one.throw(1, 10);
@@ -84,7 +84,9 @@ fn several_share_with_several() {
     alone(|| {
         let writers = [(); 3].map(|()| Player::new(["There", "Back"], &sharing()));
         let readers = [(); 2].map(|()| Player::new(["Back", "There"], &sharing()));
-        writers.iter().chain(&readers).for_each(|player| player.expect(4, "shared memory with"));
+        // Each with whom it has a topic in common.
+        writers.iter().for_each(|player| player.expect(2, "shared memory with"));
+        readers.iter().for_each(|player| player.expect(3, "shared memory with"));
         writers.iter().for_each(|player| player.meet(2));
         readers.iter().for_each(|player| player.meet(3));
         for writer in &writers {

@@ -1,5 +1,6 @@
 //! Without free descriptors, and in a flood of connections: nothing spins, and all works again afterwards.
 use std::fs::{self, File};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use forks::{Ended, in_child};
@@ -8,8 +9,8 @@ use nix::unistd::{Uid, getpid, setuid};
 use shm::Talk;
 
 use crate::namespace::{alone, run};
-use crate::player::{Player, sharing};
-use crate::process::is_own;
+use crate::player::{Player, apart, linked, sharing};
+use crate::process::{ALONE, arguments, check, is_alone, is_own};
 use crate::{PATIENCE, patiently};
 
 /// From now on no descriptor is free; gives the limit as it was.
@@ -56,12 +57,12 @@ fn without_a_free_descriptor_nothing_spins_and_the_link_is_made_later() {
         return;
     }
     alone(|| {
-        let player = Player::new(["There", "Back"], &sharing());
-        let [place] = <[_; 1]>::try_from(places()).unwrap();
+        let [player, second] = linked();
+        let places = places();
         let (parent, limit) = (getpid().as_raw(), take_descriptors());
         let ended = in_child(PATIENCE, || {
             give_descriptors(limit);
-            let _talk = Talk::new(&place).unwrap();
+            let _talks = places.iter().map(|place| Talk::new(place).unwrap()).collect::<Vec<_>>();
             let begun = (Instant::now(), processor_time(parent, "dds-links"));
             std::thread::sleep(Duration::from_secs(1));
             let (elapsed, used) = (begun.0.elapsed(), processor_time(parent, "dds-links") - begun.1);
@@ -71,12 +72,11 @@ fn without_a_free_descriptor_nothing_spins_and_the_link_is_made_later() {
         player.expect_line("connections cannot be accepted");
         give_descriptors(limit);
         let other = Player::new(["Back", "There"], &sharing());
-        player.expect(1, "shared memory with");
-        player.meet(1);
+        player.expect(2, "shared memory with");
+        player.meet(2);
         let told = || player.participant.report().iter().any(|line| line.contains("cannot be accepted"));
         patiently(|| "it is still told".to_owned(), || (!told()).then_some(()));
-        player.leave();
-        other.leave();
+        [player, second, other].iter().for_each(Player::leave);
     });
 }
 
@@ -108,31 +108,145 @@ fn interfaces_are_watched_on_after_descriptors_were_missing() {
 #[test]
 fn a_flood_of_another_user_is_accepted_slowly_and_our_own_still_meet() {
     alone(|| {
-        let player = Player::new(["There", "Back"], &sharing());
-        let [place] = <[_; 1]>::try_from(places()).unwrap();
+        let [player, second] = linked();
+        let places = places();
         std::thread::scope(|scope| {
             let flood = scope.spawn(|| {
                 in_child(PATIENCE * 2, || {
                     setuid(Uid::from_raw(65_534)).unwrap();
                     let (begun, mut count) = (Instant::now(), 0_u32);
                     while begun.elapsed() < Duration::from_secs(2) {
-                        count += u32::from(Talk::new(&place).is_ok());
+                        count += places.iter().map(|place| u32::from(Talk::new(place).is_ok())).sum::<u32>();
                     }
-                    // Those that wait to be accepted, and 2,000 in a second.
-                    let most = 2_200.0 * begun.elapsed().as_secs_f64() + 200.0;
+                    // Those that wait to be accepted, and 2,000 in a second, of each of the two.
+                    let most = 2.0 * 2_200.0 * begun.elapsed().as_secs_f64() + 400.0;
                     assert!(f64::from(count) < most, "{count} were accepted");
                 })
             });
             std::thread::sleep(Duration::from_millis(100));
             let other = Player::new(["Back", "There"], &sharing());
-            player.expect(1, "shared memory with");
+            player.expect(2, "shared memory with");
             other.meet(1);
             assert_eq!(flood.join().unwrap().unwrap(), Ended::Returned);
             player.expect_line("connections of other users were refused");
             other.leave();
         });
-        player.leave();
+        [player, second].iter().for_each(Player::leave);
     });
+}
+
+/// Descriptors of this process, threads of it, and its mappings of shared memory.
+fn held() -> [usize; 3] {
+    let count = |what: &str| fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    [count("fd"), count("task"), maps.lines().filter(|line| line.contains("memfd:punctual")).count()]
+}
+
+#[test]
+fn nothing_is_taken_before_endpoints_match_and_nothing_kept_after_closing() {
+    if !is_own("scarce::nothing_is_taken_before_endpoints_match_and_nothing_kept_after_closing") {
+        return;
+    }
+    alone(|| {
+        let before = held();
+        let strangers =
+            [Player::new(["There", "Back"], &sharing()), Player::new(["Elsewhere", "Nowhere"], &sharing())];
+        for player in &strangers {
+            let found = || player.participant.get_discovered_participants().len();
+            patiently(|| "they never met".to_owned(), || (found() == 1).then_some(()));
+        }
+        strangers[1].leave();
+        let [_, _, mappings] = held();
+        assert_eq!((mappings, places().len()), (0, 0), "nobody shares anything");
+        let other = Player::new(["Back", "There"], &sharing());
+        let [one, _] = &strangers;
+        one.expect(1, "shared memory with");
+        assert!(held()[2] > 0);
+        // What is lent is still there for whoever has it.
+        let mut loan = one.writer.loan(9_000).unwrap();
+        let is_shared = loan.is_shared();
+        let handles = (one.writer.clone(), other.reader.clone(), other.participant.clone());
+        one.leave();
+        other.leave();
+        let after = if is_shared { [before[0], before[1], 1] } else { before };
+        patiently(|| format!("{after:?} expected: {:?}", held()), || (held() == after).then_some(()));
+        loan.fill(7);
+        assert!(loan.iter().all(|octet| *octet == 7));
+        drop(loan);
+        patiently(|| format!("{before:?} expected: {:?}", held()), || (held() == before).then_some(()));
+        assert!(is_shared && handles.0.loan(10).is_err());
+    });
+}
+
+#[test]
+fn a_process_with_few_descriptors_left_keeps_them() {
+    if !is_own("scarce::a_process_with_few_descriptors_left_keeps_them") {
+        return;
+    }
+    alone(|| {
+        let pair =
+            [Player::new(["There", "Elsewhere"], &sharing()), Player::new(["Elsewhere", "There"], &apart())];
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        // Less than a quarter is free, yet enough for all that a link takes.
+        setrlimit(Resource::RLIMIT_NOFILE, 256, hard).unwrap();
+        let most: Vec<File> = (0..)
+            .map(|_| File::open("/dev/null").unwrap())
+            .take_while(|file| std::os::fd::AsRawFd::as_raw_fd(file) < 200)
+            .collect();
+        let third = Player::new(["Nothing", "There"], &sharing());
+        // Whoever of the two has to connect.
+        let told =
+            |player: &Player| player.participant.report().iter().any(|line| line.contains("few descriptors"));
+        let either = || [&pair[0], &third].into_iter().any(told).then_some(());
+        patiently(|| "no reason is told".to_owned(), either);
+        pair[0].throw(1, 100);
+        third.catch_all(1..2, 100);
+        assert_eq!(third.reported("shared memory with"), 0);
+        drop(most);
+        // It is tried again.
+        third.expect(1, "shared memory with");
+        pair.iter().chain([&third]).for_each(Player::leave);
+    });
+}
+
+/// What a pair does in a process whose system refuses a call, as seccomp profiles of containers do.
+#[test]
+fn refused() {
+    if !is_alone() {
+        return;
+    }
+    alone(|| {
+        let pair = [Player::new(["There", "Back"], &sharing()), Player::new(["Back", "There"], &sharing())];
+        for player in &pair {
+            player.meet(1);
+        }
+        pair[0].throw(1, 100_000);
+        pair[1].catch_all(1..2, 100_000);
+        pair[0].expect_transport(dds::Transport::Udp);
+        let told = |player: &Player| player.reported("no shared memory") > 0;
+        patiently(|| "nothing is told".to_owned(), || pair.iter().any(told).then_some(()));
+        pair.iter().for_each(Player::leave);
+    });
+}
+
+#[test]
+fn where_the_system_refuses_a_call_udp_is_used_and_it_is_said() {
+    if let Err(error) = Command::new("strace").arg("-V").output() {
+        assert!(std::env::var_os("CI").is_none(), "strace is missing, see scripts/setup: {error}");
+        eprintln!("passed over: strace is missing: {error}");
+        return;
+    }
+    for refused in
+        ["memfd_create:error=ENOSYS", "socketpair:error=EPERM", "listen:error=EACCES", "accept4:error=EPERM"]
+    {
+        let mut strace = Command::new("strace");
+        strace
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", "signal=none", "-e"])
+            .arg(format!("inject={refused}"));
+        let own = std::env::current_exe().unwrap();
+        let output = strace.arg(own).args(arguments("scarce::refused")).env(ALONE, "1").output().unwrap();
+        check(refused, &output);
+    }
 }
 
 #[test]

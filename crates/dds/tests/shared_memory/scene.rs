@@ -116,12 +116,24 @@ impl Scene {
     /// Discovery finds the other participant.
     pub(crate) fn find(&self) {
         let memory = SharedMemory { nonce: NONCE, ..self.own };
-        self.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        self.host.matched(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
     }
 
-    /// Connects, as the other participant does.
+    /// Discovery finds a participant that never comes.
+    pub(crate) fn find_another(&self) {
+        let memory = SharedMemory { nonce: NONCE + 7, ..self.own };
+        let data = ParticipantData::new(GuidPrefix([7; 12]));
+        self.host.matched(&ParticipantData { shared_memory: Some(memory), ..data });
+    }
+
+    /// Connects, as the other participant does. Nobody listens before somebody was found.
     pub(crate) fn connect(&self) -> Talk {
-        Talk::new(format!("punctual-{:016x}", self.own.nonce).as_bytes()).unwrap()
+        patiently(|| "nobody listens".to_owned(), || self.listens())
+    }
+
+    /// A connection, if somebody listens.
+    pub(crate) fn listens(&self) -> Option<Talk> {
+        Talk::new(format!("punctual-{:016x}", self.own.nonce).as_bytes()).ok()
     }
 
     pub(crate) fn greeting(&self, nonce: u64) -> Vec<u8> {
@@ -133,8 +145,8 @@ impl Scene {
     pub(crate) fn exchange(&self, greeting: &[u8], nonce: u64) -> Option<Other> {
         let talk = self.connect();
         let (segment, doorbell) = (Segment::new(nonce, RING).unwrap(), Doorbell::new().unwrap());
-        let chunks = Chunks::new(nonce, CHUNKS).unwrap();
-        talk.say(greeting, &[segment.file(), doorbell.file(), chunks.file()]).unwrap();
+        let (chunks, file) = Chunks::new(nonce, CHUNKS).unwrap();
+        talk.say(greeting, &[segment.file(), doorbell.file(), file.as_fd()]).unwrap();
         let Said::Words(24, files) = hear(&talk) else { return None };
         let theirs = ChunkWindow::open(files[2].as_fd(), self.own.nonce).unwrap();
         let window = Window::open(files[0].as_fd(), self.own.nonce).unwrap();

@@ -18,6 +18,9 @@ use crate::{PATIENCE, patiently};
 fn only_who_was_found_is_answered() {
     alone(|| {
         let scene = Scene::new();
+        // Nobody was found who could be met.
+        assert!(scene.listens().is_none());
+        scene.find_another();
         // Not known yet: it hangs up, and the other one comes again.
         assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
         let (_other, _) = scene.link();
@@ -75,13 +78,15 @@ fn other_hosts_namespaces_and_users_are_not_met() {
         let scene = Scene::new();
         let found = |memory: SharedMemory| {
             let data = ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) };
-            scene.host.found(&data);
+            scene.host.matched(&data);
         };
         found(SharedMemory { nonce: NONCE, network_namespace: 1, ..scene.own });
         scene.expect("another network namespace");
         found(SharedMemory { nonce: NONCE, user: scene.own.user + 1, ..scene.own });
         scene.expect(&format!("runs as user {}", scene.own.user + 1));
         found(SharedMemory { nonce: NONCE, host: !scene.own.host, ..scene.own });
+        assert!(scene.listens().is_none());
+        scene.find_another();
         assert!(scene.exchange(&scene.greeting(NONCE), NONCE).is_none());
         scene.host.lost(PREFIX);
         scene.host.close();
@@ -307,14 +312,14 @@ fn who_connected_before_does_so_again() {
         let scene = Scene::new();
         let meeting = shm::Meeting::new(format!("punctual-{GREAT:016x}").as_bytes()).unwrap();
         let memory = SharedMemory { nonce: GREAT, ..scene.own };
-        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        scene.host.matched(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
         for round in 0..6 {
             ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
             let talk = meeting.accept().unwrap().unwrap();
             let Said::Words(24, _) = hear(&talk) else { panic!("round {round}: it said nothing") };
             let (segment, doorbell) = (Segment::new(GREAT, RING).unwrap(), Doorbell::new().unwrap());
-            let chunks = Chunks::new(GREAT, CHUNKS).unwrap();
-            talk.say(&scene.greeting(GREAT), &[segment.file(), doorbell.file(), chunks.file()]).unwrap();
+            let (_chunks, file) = Chunks::new(GREAT, CHUNKS).unwrap();
+            talk.say(&scene.greeting(GREAT), &[segment.file(), doorbell.file(), file.as_fd()]).unwrap();
             assert!(scene.witness.links(2 * round + 1).is_some());
             drop(talk);
             assert_eq!(scene.witness.links(2 * round + 2), None);
@@ -323,7 +328,7 @@ fn who_connected_before_does_so_again() {
         assert!(meeting.accept().unwrap().is_none());
         // Who is found anew is met anew.
         scene.host.lost(PREFIX);
-        scene.host.found(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
+        scene.host.matched(&ParticipantData { shared_memory: Some(memory), ..ParticipantData::new(PREFIX) });
         ready(&[meeting.as_fd()], Some(PATIENCE)).unwrap();
         assert!(meeting.accept().unwrap().is_some());
         scene.host.close();

@@ -41,7 +41,7 @@ fn interfaces_have_addresses_sizes_and_kinds() {
 fn a_waiting_watch_sees_addresses_come_and_go_and_stops() {
     alone(|| {
         let mut watch = InterfaceWatch::new().unwrap();
-        let stopper = watch.stopper();
+        let caller = watch.caller();
         let address = ("10.8.0.1".parse().unwrap(), 24);
         let (tell, told) = mpsc::channel();
         let (change, changes) = mpsc::channel();
@@ -68,7 +68,9 @@ fn a_waiting_watch_sees_addresses_come_and_go_and_stops() {
         ip("link set lo mtu 9000");
         let Change::Interfaces(smaller) = next() else { panic!("no interfaces") };
         assert_eq!(named(&smaller, "lo").mtu, 9_000);
-        stopper.stop();
+        caller.call();
+        assert_eq!(next(), Change::Called);
+        caller.stop();
         assert_eq!((next(), next()), (Change::Stopped, Change::Stopped));
     });
 }

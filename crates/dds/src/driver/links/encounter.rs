@@ -8,11 +8,12 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rtps::sorted::SortedMap;
-use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, ready};
+use shm::{Bell, ChunkWindow, Meeting, Said, Segment, Talk, Window, join, leaves_few, ready};
+use udp::WatchCaller;
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
 
@@ -27,17 +28,35 @@ pub(super) enum Wish {
     Leave(GuidPrefix),
     /// A link was closed because the other side wrote nonsense.
     GiveUp(NonZeroU32),
-    /// The end.
-    Close,
 }
 
-/// Calls the thread that meets others; never waits.
+/// Calls the thread that meets others, and whoever starts it; never waits.
 #[derive(Debug)]
 pub(super) struct Caller {
-    wishes: Mutex<Vec<Wish>>,
-    near: UnixStream,
-    far: UnixStream,
+    line: Mutex<Line>,
 }
+
+#[derive(Debug)]
+struct Line {
+    wishes: Vec<Wish>,
+    /// Who is to be met, as it was asked for last.
+    met: SortedMap<GuidPrefix, SharedMemory>,
+    to: To,
+}
+
+/// Who is called.
+#[derive(Debug)]
+enum To {
+    /// The thread that starts the one that meets others.
+    Starter(WatchCaller),
+    Thread(UnixStream),
+    /// All is over.
+    Nobody,
+}
+
+/// Where calls are heard.
+#[derive(Debug)]
+pub(super) struct Called(UnixStream);
 
 /// Most of those who came and have said nothing yet.
 const STRANGERS: usize = 64;
@@ -55,29 +74,89 @@ const SLOWLY: Duration = Duration::from_secs(10);
 const RENEWALS: u32 = 5;
 /// A link that has lasted so long did not end because it never can last.
 const LASTING: Duration = Duration::from_secs(60);
+const FEW_LEFT: &str = "few descriptors are left to this process: UDP is used; raise the limit (ulimit -n)";
 const MAGIC: [u8; 4] = *b"PNLK";
 const VERSION: u8 = 2;
 /// Magic word, version, three octets of zeros, nonce of the speaker, nonce of whom it is for.
 const GREETING: usize = 24;
 
+/// Where calls come from, and where they are heard.
+pub(super) fn line() -> io::Result<(UnixStream, Called)> {
+    let (near, far) = UnixStream::pair()?;
+    near.set_nonblocking(true)?;
+    far.set_nonblocking(true)?;
+    Ok((near, Called(far)))
+}
+
 impl Caller {
-    pub(super) fn new() -> io::Result<Self> {
-        let (near, far) = UnixStream::pair()?;
-        near.set_nonblocking(true)?;
-        far.set_nonblocking(true)?;
-        Ok(Self { wishes: Mutex::default(), near, far })
+    pub(super) fn new(starter: WatchCaller) -> Self {
+        let line = Line { wishes: Vec::new(), met: SortedMap::new(), to: To::Starter(starter) };
+        Self { line: Mutex::new(line) }
     }
 
-    pub(super) fn call(&self, wish: Wish) {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
-        // Full, it is heard anyway.
-        let _ = (&self.near).write(&[1]);
+    /// From now on there is a thread that hears.
+    pub(super) fn begin(&self, near: UnixStream) {
+        let mut line = self.line();
+        line.to = To::Thread(near);
+        line.call();
     }
 
-    fn take(&self) -> Vec<Wish> {
+    pub(super) fn is_to_begin(&self) -> bool {
+        let line = self.line();
+        matches!(line.to, To::Starter(_)) && !line.met.is_empty()
+    }
+
+    /// Once for each participant, as long as it announces the same.
+    pub(super) fn meet(&self, prefix: GuidPrefix, memory: SharedMemory) {
+        let mut line = self.line();
+        if line.met.insert(prefix, memory) != Some(memory) {
+            line.ask(Wish::Meet(prefix, memory));
+        }
+    }
+
+    pub(super) fn leave(&self, prefix: GuidPrefix) {
+        let mut line = self.line();
+        if line.met.remove(&prefix).is_some() {
+            line.ask(Wish::Leave(prefix));
+        }
+    }
+
+    pub(super) fn give_up(&self, number: NonZeroU32) {
+        self.line().ask(Wish::GiveUp(number));
+    }
+
+    /// Nobody hears any more; whoever does sees that the line is cut.
+    pub(super) fn close(&self) {
+        let mut line = self.line();
+        *line = Line { wishes: Vec::new(), met: SortedMap::new(), to: To::Nobody };
+    }
+
+    fn take(&self, called: &Called) -> Vec<Wish> {
         // Whatever lies there: wishes are counted by their list.
-        let _ = (&self.far).read(&mut [0; 64]);
-        std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+        let _ = (&called.0).read(&mut [0; 64]);
+        std::mem::take(&mut self.line().wishes)
+    }
+
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn ask(&mut self, wish: Wish) {
+        if !matches!(self.to, To::Nobody) {
+            self.wishes.push(wish);
+            self.call();
+        }
+    }
+
+    fn call(&self) {
+        match &self.to {
+            To::Starter(starter) => starter.call(),
+            // Full, it is heard anyway.
+            To::Thread(near) => drop((&*near).write(&[1])),
+            To::Nobody => {}
+        }
     }
 }
 
@@ -124,7 +203,7 @@ impl Links {
     /// Meets others until [`Links::close`]. `tell` is called when there is a link with a participant, or no longer.
     pub(in crate::driver) fn meet_others(&self, tell: &dyn Fn(GuidPrefix, Option<NonZeroU32>)) {
         let meeting = self.meeting.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(meeting) = meeting else { return };
+        let Some((meeting, called)) = meeting else { return };
         let mut encounters = Encounters {
             links: self,
             tell,
@@ -134,7 +213,7 @@ impl Links {
             door: Door::new(),
         };
         while !self.is_closed() {
-            encounters.look(&meeting);
+            encounters.look(&meeting, &called);
         }
         encounters.conversations.clear();
     }
@@ -142,10 +221,10 @@ impl Links {
 
 impl Encounters<'_> {
     /// Waits for something and deals with all that there is.
-    fn look(&mut self, meeting: &Meeting) {
+    fn look(&mut self, meeting: &Meeting, called: &Called) {
         let now = Instant::now();
         let limit = self.next().map(|next| next.saturating_duration_since(now));
-        let mut sockets = vec![self.links.caller.far.as_fd()];
+        let mut sockets = vec![called.0.as_fd()];
         sockets.extend(self.conversations.iter().map(|conversation| conversation.talk.as_fd()));
         if self.door.is_open(now) {
             sockets.push(meeting.as_fd());
@@ -160,7 +239,7 @@ impl Encounters<'_> {
                 self.hear(place);
             }
         }
-        for wish in self.links.caller.take() {
+        for wish in self.links.caller.take(called) {
             self.grant(wish);
         }
         self.accept(meeting);
@@ -241,19 +320,11 @@ impl Encounters<'_> {
             Wish::GiveUp(number) => {
                 self.end(|state| matches!(state, State::Linked { number: other, .. } if *other == number));
             }
-            Wish::Close => {}
         }
     }
 
     fn meet(&mut self, prefix: GuidPrefix, memory: SharedMemory) {
         let own = self.links.announced;
-        if memory.host != own.host || self.known.get(&prefix).is_some_and(|known| known.memory == memory) {
-            return;
-        }
-        if let Some(why) = identity::obstacle(&own, &memory) {
-            self.links.note(prefix, why);
-            return;
-        }
         let connect = (own.nonce < memory.nonce).then(Instant::now);
         let known = Known { memory, connect, tries: 0, renewals: 0, linked: None };
         self.known.insert(prefix, known);
@@ -277,7 +348,13 @@ impl Encounters<'_> {
                 let state = State::Greeted { prefix, segment, until: now + PATIENCE };
                 self.conversations.push(Conversation { talk, state });
             }
-            Err(why) => self.try_again(prefix, why),
+            Err(why) => {
+                if why == FEW_LEFT {
+                    // That is not over soon.
+                    self.links.note(prefix, why.clone());
+                }
+                self.try_again(prefix, why);
+            }
         }
     }
 
@@ -292,6 +369,12 @@ impl Encounters<'_> {
     /// Gives the other side a segment and our doorbell.
     fn say(&self, talk: &Talk, memory: &SharedMemory) -> Result<Segment, String> {
         let own = &self.links.announced;
+        if leaves_few(talk.as_fd()) {
+            return Err("few descriptors are left to this process: UDP is used; raise the limit (ulimit -n)"
+                .to_owned());
+        }
+        let (doorbell, chunks) =
+            self.links.doorbell().zip(self.links.chunks_file()).ok_or("the participant is gone")?;
         let segment =
             Segment::new(own.nonce, self.links.config.ring as usize).map_err(|error| error.to_string())?;
         let mut greeting = [0; GREETING];
@@ -299,7 +382,7 @@ impl Encounters<'_> {
         greeting[4] = VERSION;
         greeting[8..16].copy_from_slice(&own.nonce.to_le_bytes());
         greeting[16..].copy_from_slice(&memory.nonce.to_le_bytes());
-        talk.say(&greeting, &[segment.file(), self.links.doorbell.file(), self.links.chunks.file()])
+        talk.say(&greeting, &[segment.file(), doorbell.file(), chunks.as_fd()])
             .map_err(|error| format!("it does not listen: {error}"))?;
         Ok(segment)
     }

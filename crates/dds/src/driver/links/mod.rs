@@ -11,25 +11,26 @@ mod identity;
 mod link;
 mod places;
 
+use std::io;
 use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use dcps::{Error, ReturnCode};
 use rtps::Transmit;
 use rtps::sorted::SortedMap;
-use shm::{ChunkMut, Chunks, Doorbell, Meeting, Nonsense};
+use shm::{ChunkMut, Chunks, Doorbell, Meeting, Nonsense, SegmentError};
+use udp::WatchCaller;
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
 
 use crate::bytes::Bytes;
 use crate::config::SharedMemoryConfig;
-use crate::driver::system;
 use crate::host::Copied;
 use buffers::Buffers;
-use encounter::{Caller, Wish};
+use encounter::{Called, Caller};
 use link::Link;
 pub(super) use link::{Got, Way};
 
@@ -41,18 +42,12 @@ const LOOKS: usize = 16;
 /// hostile one may keep others from being heard.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// All links of a participant.
+/// All links of a participant. Nothing of the system is taken before somebody is found who can be met, and nothing kept after [`Links::close`].
 #[derive(Debug)]
 pub(super) struct Links {
     announced: SharedMemory,
     config: SharedMemoryConfig,
-    doorbell: Doorbell,
-    /// Where samples are written that others copy out.
-    chunks: Arc<Chunks>,
-    /// Where large datagrams are put.
-    buffers: Mutex<Buffers>,
-    /// In the order of their numbers.
-    table: RwLock<Arc<Vec<Arc<Link>>>>,
+    open: RwLock<Option<Open>>,
     /// Where reading goes on, so that each gets its turn.
     turn: AtomicUsize,
     /// How many links there are.
@@ -60,7 +55,7 @@ pub(super) struct Links {
     closed: AtomicBool,
     caller: Caller,
     /// Where to listen, until the thread that meets others has it.
-    meeting: Mutex<Option<Meeting>>,
+    meeting: Mutex<Option<(Meeting, Called)>>,
     /// Why there is no link with a participant that could have one.
     reasons: Mutex<SortedMap<GuidPrefix, String>>,
     lost: AtomicU64,
@@ -70,36 +65,85 @@ pub(super) struct Links {
     trouble: Mutex<Option<String>>,
 }
 
-impl Links {
-    /// Nobody is met before [`Links::meet_others`] runs.
-    pub(super) fn open(config: &SharedMemoryConfig) -> Result<Arc<Self>, Error> {
-        let failed = |what: String| {
-            let advice = "mount /proc and allow memfd_create, or switch shared memory off";
-            Error::new(ReturnCode::Error, "shared memory", what, advice)
-        };
-        let announced = identity::own().map_err(|error| failed(error.to_string()))?;
-        let meeting = Meeting::new(&identity::name(announced.nonce))
-            .map_err(|error| system("shared memory", error, "it needs local sockets and a few open files"))?;
-        Ok(Arc::new(Self {
-            announced,
-            config: *config,
-            doorbell: Doorbell::new().map_err(|error| failed(error.to_string()))?,
-            chunks: Chunks::new(announced.nonce, config.loans as usize)
-                .map_err(|error| failed(error.to_string()))?,
+/// What closing lets go of.
+#[derive(Debug)]
+struct Open {
+    doorbell: Arc<Doorbell>,
+    /// Where samples are written that others copy out: as long as one is held, the memory lasts.
+    chunks: Arc<Chunks>,
+    /// What others are given of it.
+    chunks_file: Arc<OwnedFd>,
+    /// Where large datagrams are put.
+    buffers: Mutex<Buffers>,
+    /// In the order of their numbers.
+    table: Vec<Arc<Link>>,
+}
+
+impl Open {
+    fn new(announced: &SharedMemory, config: &SharedMemoryConfig) -> Result<Self, SegmentError> {
+        let (chunks, file) = Chunks::new(announced.nonce, config.loans as usize)?;
+        Ok(Self {
+            doorbell: Arc::new(Doorbell::new()?),
+            chunks,
+            chunks_file: Arc::new(file),
             buffers: Mutex::default(),
-            table: RwLock::default(),
+            table: Vec::new(),
+        })
+    }
+
+    fn find(&self, number: NonZeroU32) -> Option<&Arc<Link>> {
+        let place = self.table.binary_search_by_key(&number, |link| link.number).ok()?;
+        self.table.get(place)
+    }
+}
+
+impl Links {
+    /// `watch` is called when [`Links::begin`] is needed.
+    pub(super) fn new(config: &SharedMemoryConfig, watch: WatchCaller) -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            announced: identity::own()?,
+            config: *config,
+            open: RwLock::default(),
             turn: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
-            caller: Caller::new().map_err(|error| {
-                system("shared memory", error, "it needs a few open files: see ulimit -n")
-            })?,
-            meeting: Mutex::new(Some(meeting)),
+            caller: Caller::new(watch),
+            meeting: Mutex::default(),
             reasons: Mutex::default(),
             lost: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             trouble: Mutex::default(),
         }))
+    }
+
+    /// True if somebody can be met, and [`Links::begin`] has not been successful.
+    pub(super) fn is_to_begin(&self) -> bool {
+        self.caller.is_to_begin()
+    }
+
+    /// Takes what is needed to meet others, in the network namespace of the calling thread. True if there is more to do than before:
+    /// [`Links::meet_others`] and reading.
+    ///
+    /// # Errors
+    ///
+    /// What the system refused, and what to do; then it can be tried again.
+    pub(super) fn begin(&self) -> Result<bool, String> {
+        if !self.is_to_begin() {
+            return Ok(false);
+        }
+        let open = Open::new(&self.announced, &self.config)
+            .map_err(|error| format!("{error} (it needs memfd_create, or switch shared memory off)"))?;
+        let sockets = |error| format!("local sockets: {error} (see ulimit -n)");
+        let meeting = Meeting::new(&identity::name(self.announced.nonce)).map_err(sockets)?;
+        let (near, far) = encounter::line().map_err(sockets)?;
+        let mut now_open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed() {
+            return Ok(false);
+        }
+        *now_open = Some(open);
+        *self.meeting.lock().unwrap_or_else(PoisonError::into_inner) = Some((meeting, far));
+        self.caller.begin(near);
+        Ok(true)
     }
 
     /// What is announced.
@@ -117,29 +161,39 @@ impl Links {
         self.count() > 0
     }
 
-    /// A participant was found, or announces something else.
-    pub(super) fn found(&self, participant: &ParticipantData) {
-        if let Some(memory) = participant.shared_memory {
-            self.caller.call(Wish::Meet(participant.prefix, memory));
+    /// There are endpoints of this participant to exchange samples with.
+    pub(super) fn matched(&self, participant: &ParticipantData) {
+        let Some(memory) = participant.shared_memory.filter(|memory| memory.host == self.announced.host)
+        else {
+            return;
+        };
+        match identity::obstacle(&self.announced, &memory) {
+            Some(why) => self.note(participant.prefix, why),
+            None => self.caller.meet(participant.prefix, memory),
         }
     }
 
     /// A participant is gone.
     pub(super) fn lost(&self, prefix: GuidPrefix) {
-        self.caller.call(Wish::Leave(prefix));
+        self.reasons().remove(&prefix);
+        self.caller.leave(prefix);
     }
 
-    /// Memory that the others can copy a sample out of, if some is left.
+    /// Memory that the others can copy a sample out of, if there are some and it is left.
     pub(super) fn lend(&self, len: usize) -> Option<ChunkMut> {
-        self.chunks.lend(len)
+        if !self.is_used() {
+            return None;
+        }
+        self.read().as_ref()?.chunks.lend(len)
     }
 
     /// Sends a datagram, or a train of them, along a link.
     pub(super) fn send(&self, number: NonZeroU32, datagram: &Transmit<Bytes>) -> Way {
-        let table = self.read();
-        let place = table.binary_search_by_key(&number, |link| link.number);
-        let Some(link) = place.ok().and_then(|place| table.get(place)) else { return Way::Closed };
-        let way = link.send(datagram, &self.chunks);
+        let open = self.read();
+        let Some((open, link)) = open.as_ref().and_then(|open| Some((open, open.find(number)?))) else {
+            return Way::Closed;
+        };
+        let way = link.send(datagram, &open.chunks);
         match way {
             Way::Lost => {
                 self.lost.fetch_add(1, Relaxed);
@@ -152,9 +206,8 @@ impl Links {
 
     /// Writes a datagram into the ring of a link, if it goes there at once.
     pub(super) fn copy(&self, number: NonZeroU32, datagram: &[u8]) -> Copied {
-        let table = self.read();
-        let place = table.binary_search_by_key(&number, |link| link.number);
-        let link = place.ok().and_then(|place| table.get(place));
+        let open = self.read();
+        let link = open.as_ref().and_then(|open| open.find(number));
         link.map_or(Copied::No, |link| link.copy(datagram))
     }
 
@@ -170,7 +223,8 @@ impl Links {
         self.receive_of(self.read(), buffer)
     }
 
-    fn receive_of(&self, table: RwLockReadGuard<'_, Arc<Vec<Arc<Link>>>>, buffer: &mut [u8]) -> Option<Got> {
+    fn receive_of(&self, guard: RwLockReadGuard<'_, Option<Open>>, buffer: &mut [u8]) -> Option<Got> {
+        let Open { table, buffers, .. } = guard.as_ref()?;
         let count = table.len();
         let first = self.turn.load(Relaxed);
         let first = if first < count { first } else { 0 };
@@ -180,7 +234,7 @@ impl Links {
             let Some(link) = table.get(place) else { continue };
             // Asked before: what the other side wrote until it ended is read before the link is forgotten.
             let was_open = link.is_open();
-            match link.receive(buffer, &self.buffers) {
+            match link.receive(buffer, buffers) {
                 Ok(Some(got)) => {
                     // The next look begins here again, unless others have been kept waiting for a while.
                     let next = if link.has_had_its_turn() { place.wrapping_add(1) } else { place };
@@ -196,7 +250,7 @@ impl Links {
                 }
             }
         }
-        drop(table);
+        drop(guard);
         if let Some(number) = over {
             // Others that have ended are found by the next look.
             self.remove(number);
@@ -213,7 +267,8 @@ impl Links {
         {
             return Some(got);
         }
-        self.doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
+        let doorbell = self.doorbell()?;
+        doorbell.sleep(limit.min(LOOK), || self.is_ready() || self.is_closed());
         None
     }
 
@@ -222,12 +277,13 @@ impl Links {
         let begun = Instant::now();
         while begun.elapsed() < self.config.spin {
             // Who changes the table waits for no more than these looks.
-            let table = self.read();
+            let guard = self.read();
+            let Open { table, doorbell, .. } = guard.as_ref()?;
             for _ in 0..LOOKS {
                 if table.iter().any(|link| link.is_ready()) {
-                    return self.receive_of(table, buffer);
+                    return self.receive_of(guard, buffer);
                 }
-                if self.doorbell.is_woken() {
+                if doorbell.is_woken() {
                     return None;
                 }
                 std::hint::spin_loop();
@@ -238,28 +294,34 @@ impl Links {
 
     /// Ends a [`Links::wait`].
     pub(super) fn wake(&self) {
-        self.doorbell.wake();
+        if let Some(doorbell) = self.doorbell() {
+            doorbell.wake();
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
 
-    /// No more is sent or received.
+    /// No more is sent or received. What threads that are in it still have ends with them, and loans with whoever has them.
     pub(super) fn close(&self) {
         self.closed.store(true, SeqCst);
-        self.change(Vec::clear);
-        self.doorbell.wake();
-        self.caller.call(Wish::Close);
+        let open = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.count.store(0, Relaxed);
+        self.meeting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.caller.close();
+        if let Some(open) = open {
+            open.doorbell.wake();
+        }
     }
 
     /// What people should know, a line each.
     pub(super) fn report(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self
-            .table()
-            .iter()
-            .map(|link| format!("shared memory with {}: link {}{}", link.prefix, link.number, link.sent()))
-            .collect();
+        let table = self.read().as_ref().map(|open| open.table.clone()).unwrap_or_default();
+        let link = |link: &Arc<Link>| {
+            format!("shared memory with {}: link {}{}", link.prefix, link.number, link.sent())
+        };
+        let mut lines: Vec<String> = table.iter().map(link).collect();
         let reasons = self.reasons();
         lines.extend(reasons.iter().map(|(prefix, why)| format!("no shared memory with {prefix}: {why}")));
         if let lost @ 1.. = self.lost.load(Relaxed) {
@@ -269,13 +331,19 @@ impl Links {
         if let refused @ 1.. = self.refused.load(Relaxed) {
             lines.push(format!("shared memory: {refused} connections of other users were refused"));
         }
-        lines.extend(self.trouble().as_ref().map(|trouble| format!("shared memory: {trouble}; UDP is used")));
+        lines.extend(
+            self.trouble().as_ref().map(|trouble| format!("no shared memory, UDP is used: {trouble}")),
+        );
         lines
     }
 
     /// What keeps others from being met now; `None` if nothing does.
-    fn set_trouble(&self, trouble: Option<String>) {
-        *self.trouble() = trouble;
+    pub(super) fn set_trouble(&self, trouble: Option<String>) {
+        let mut told = self.trouble();
+        if let Some(trouble) = trouble.as_ref().filter(|_| *told != trouble) {
+            tracing::warn!("no shared memory, UDP is used: {trouble}");
+        }
+        *told = trouble;
     }
 
     fn trouble(&self) -> MutexGuard<'_, Option<String>> {
@@ -283,33 +351,36 @@ impl Links {
     }
 
     fn is_ready(&self) -> bool {
-        self.table().iter().any(|link| link.is_ready())
+        self.read().as_ref().is_some_and(|open| open.table.iter().any(|link| link.is_ready()))
     }
 
     fn find(&self, number: NonZeroU32) -> Option<Arc<Link>> {
-        let table = self.read();
-        let place = table.binary_search_by_key(&number, |link| link.number).ok()?;
-        table.get(place).cloned()
+        self.read().as_ref()?.find(number).cloned()
     }
 
-    fn table(&self) -> Arc<Vec<Arc<Link>>> {
-        Arc::clone(&self.read())
+    fn doorbell(&self) -> Option<Arc<Doorbell>> {
+        self.read().as_ref().map(|open| Arc::clone(&open.doorbell))
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Arc<Vec<Arc<Link>>>> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    /// The chunks as others get them.
+    fn chunks_file(&self) -> Option<Arc<OwnedFd>> {
+        self.read().as_ref().map(|open| Arc::clone(&open.chunks_file))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Option<Open>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<Link>>)) {
-        let mut table = self.table.write().unwrap_or_else(PoisonError::into_inner);
-        let table = Arc::make_mut(&mut table);
-        change(table);
-        self.count.store(table.len(), Relaxed);
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = open.as_mut() else { return };
+        change(&mut open.table);
+        self.count.store(open.table.len(), Relaxed);
     }
 
     fn add(&self, link: Arc<Link>) {
         self.change(|table| table.push(link));
-        self.doorbell.wake();
+        self.wake();
     }
 
     fn remove(&self, number: NonZeroU32) {
@@ -321,7 +392,7 @@ impl Links {
         if link.is_open() {
             link.close();
             self.note(link.prefix, format!("given up: {nonsense}"));
-            self.caller.call(Wish::GiveUp(link.number));
+            self.caller.give_up(link.number);
         }
     }
 
