@@ -15,13 +15,14 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use crate::map::Map;
 use crate::process::Process;
 use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
+use crate::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use crate::sync::atomic::{AtomicU32, fence};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Octets of a page.
 const PAGE: usize = 4_096;
@@ -316,7 +317,7 @@ impl ChunkWindow {
     fn number(&self, page: usize) -> Option<u64> {
         let number = self.map.word(HEADER + page * size_of::<u64>())?.load(Relaxed);
         // What was written before it was published is seen from here on.
-        fence(std::sync::atomic::Ordering::Acquire);
+        fence(Acquire);
         Some(number)
     }
 }

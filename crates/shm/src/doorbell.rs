@@ -3,13 +3,13 @@
 //! It is memory of its own that everybody who may ring can write: what a hostile one writes there can wake the sleeper for nothing, or
 //! let it sleep on although somebody rang. So a sleep has a limit, and who wakes looks at everything.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, fence};
 use std::time::Duration;
 
+use crate::futex::{wait, wake};
 use crate::map::Map;
 use crate::segment::{SEALS, SegmentError, check_sealed, memory, seal, system};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, fence};
 
 /// Octets of the memory: a page.
 const LEN: usize = 4_096;
@@ -55,9 +55,12 @@ impl Doorbell {
     /// that this thread is about to sleep. True if it was woken by [`Doorbell::wake`].
     pub fn sleep(&self, limit: Duration, ready: impl FnOnce() -> bool) -> bool {
         if let (Some(rings), Some(sleeps)) = (self.map.half(AT_RINGS), self.map.half(AT_SLEEPS)) {
-            sleeps.store(1, SeqCst);
-            let seen = rings.load(SeqCst);
-            if !ready() && !self.woken.load(SeqCst) {
+            // Looked at before this thread says that it sleeps: who takes that back, to ring, counts afterwards, and the count is another one then.
+            let seen = rings.load(Acquire);
+            sleeps.store(1, Relaxed);
+            // Either what others wrote is seen here, or they see that this thread sleeps.
+            fence(SeqCst);
+            if !ready() && !self.woken.load(Relaxed) {
                 wait(rings, seen, limit);
             }
             sleeps.store(0, Relaxed);
@@ -116,30 +119,4 @@ fn ring(map: &Map) {
         rings.fetch_add(1, SeqCst);
         wake(rings);
     }
-}
-
-/// Sleeps as long as the word has this value; signals and the end of the time end it too.
-fn wait(word: &AtomicU32, value: u32, limit: Duration) {
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    };
-    // SAFETY: the word and the time are valid during the call. Whatever it ends with, the caller looks at everything.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT,
-            value,
-            &raw const time,
-            ptr::null::<u32>(),
-            0,
-        )
-    };
-}
-
-/// Wakes all that sleep on the word: were it one alone, another process could sleep there in its place.
-fn wake(word: &AtomicU32) {
-    // SAFETY: the word is valid during the call. It fails only for memory that is none.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }

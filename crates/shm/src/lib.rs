@@ -20,11 +20,13 @@ compile_error!(
 
 mod chunks;
 mod doorbell;
+mod futex;
 mod map;
 mod meet;
 mod process;
 mod ring;
 mod segment;
+mod sync;
 
 pub use chunks::{Chunk, ChunkMut, ChunkWindow, Chunks, MAX_CHUNKS, Place};
 pub use doorbell::{Bell, Doorbell};

@@ -14,10 +14,10 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, fence};
 
 use crate::segment::{Own, RING, Segment, Window};
+use crate::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use crate::sync::atomic::{AtomicU64, fence};
 
 /// Messages take multiples of this: a cache line, so that producer and consumer do not write into one.
 const LINE: usize = 64;
