@@ -93,9 +93,10 @@ impl Arguments {
         explain::summary(scene).iter().for_each(|line| print(format_args!("{line}")));
         if let Some(received) = &scene.received {
             print(format_args!(
-                "{} came in {} to a reader here",
+                "{} came in {} to a reader here{}",
                 counted(usize::try_from(received.samples).unwrap_or(usize::MAX), "sample"),
-                scene.time
+                scene.time,
+                received.by_which_way()
             ));
         }
         if self.host {

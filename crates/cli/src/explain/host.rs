@@ -37,6 +37,13 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             "Nothing, as long as no port is taken; the line above says how to be sure.",
         ));
     }
+    if let Some(line) = scene.host.iter().find(|line| line.starts_with("no shared memory, UDP is used")) {
+        findings.push(Finding::note(
+            About::Host,
+            format!("this host: {line}"),
+            "Nothing, if UDP is fast enough between processes of this host, or allow what is refused.",
+        ));
+    }
     let interfaces =
         || scene.host.iter().filter(|line| line.starts_with("interface ") && !line.contains("not used"));
     let without = interfaces().filter(|line| line.ends_with("no multicast")).count();

@@ -1,7 +1,7 @@
 //! An explanation for programs.
 use serde_json::{Value, json};
 
-use super::{Finding, Scene, topics};
+use super::{Finding, Scene, topics, ways};
 use crate::describe::{Person, vendor};
 
 /// One object: what was watched, who and what is there, and the findings in the order in which they are told. Without a scene, because
@@ -32,6 +32,16 @@ fn seen(scene: &Scene) -> Value {
             "pairs_matched": counts.matched,
         })
     });
+    let pairs = ways::ways(scene).map(|way| {
+        json!({
+            "topic": way.writer.topic_name,
+            "writer": way.writer.guid.to_string(),
+            "reader": way.reader.guid.to_string(),
+            "transport": way.transport.name(),
+            "addresses": way.addresses.iter().map(ToString::to_string).collect::<Value>(),
+            "not_shared_memory": way.obstacle,
+        })
+    });
     let neighbours = scene.neighbours.iter().map(|neighbour| {
         json!({ "domain": neighbour.domain, "domain_tag": neighbour.tag, "participant": person(&neighbour.person) })
     });
@@ -42,7 +52,7 @@ fn seen(scene: &Scene) -> Value {
     let received = scene.received.as_ref().map(|received| {
         let dropped = received.dropped.iter();
         let dropped = dropped.map(|(reason, count)| json!({ "reason": reason.to_string(), "count": count }));
-        json!({ "writers": received.writers, "samples": received.samples, "dropped": dropped.collect::<Value>(),
+        json!({ "writers": received.writers, "samples": received.samples, "ways": received.ways, "dropped": dropped.collect::<Value>(),
             "unreadable": received.unreadable.as_ref().map_or(0, |(count, _)| *count) })
     });
     json!({
@@ -52,6 +62,7 @@ fn seen(scene: &Scene) -> Value {
         "watched_ns": scene.time.as_nanos(),
         "participants": scene.people.iter().map(person).collect::<Value>(),
         "topics": topics.collect::<Value>(),
+        "matched_pairs": pairs.collect::<Value>(),
         "strangers": strangers.collect::<Value>(),
         "neighbours": neighbours.collect::<Value>(),
         "received": received,

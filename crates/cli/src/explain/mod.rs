@@ -8,6 +8,7 @@ mod people;
 mod samples;
 mod scene;
 mod topics;
+mod ways;
 
 use std::fmt;
 
@@ -90,10 +91,11 @@ pub fn explain(scene: &Scene) -> Vec<Finding> {
     findings
 }
 
-/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each pair whose
-/// latency is assured.
+/// What is there, in a line for each topic: how many writers and readers, and how many pairs of them match. Then a line for each of the first
+/// pairs, with the way that its samples take, and one for each pair whose latency is assured.
 pub fn summary(scene: &Scene) -> Vec<String> {
     let mut lines = topics::summary(scene);
+    lines.extend(ways::summary(scene));
     lines.extend(assurance::summary(scene));
     lines
 }

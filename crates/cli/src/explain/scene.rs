@@ -1,14 +1,14 @@
 //! What was seen of a domain.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use dcps::reader::DropReason;
-use dds::{DomainParticipant, Duration, Guid, RawDataReader};
+use dds::{DomainParticipant, Duration, Guid, RawDataReader, Transport};
 use rtps::discovery::Rejection;
 use wire::GuidPrefix;
 use wire::admission::{Measured, Request, Verdict};
-use wire::discovery::EndpointData;
+use wire::discovery::{EndpointData, ParticipantData};
 
 use crate::describe::{People, Person};
 use crate::exit::in_options;
@@ -26,6 +26,8 @@ pub struct Scene {
     pub topic: Option<String>,
     /// Participants, without the one that watches.
     pub people: People,
+    /// What each of them announces.
+    pub participants: BTreeMap<GuidPrefix, Arc<ParticipantData>>,
     /// Writers and readers, without those of the participant that watches.
     pub endpoints: Vec<Arc<EndpointData>>,
     /// Participants that were heard, and do not hear the one that watches.
@@ -73,6 +75,8 @@ pub struct Received {
     pub writers: u32,
     /// Samples.
     pub samples: u64,
+    /// How samples of those writers travel, each way once.
+    pub ways: BTreeSet<&'static str>,
     /// What did not reach the application.
     pub dropped: Vec<(DropReason, u64)>,
     /// The encapsulation identifier that each writer used last (RTPS 2.5, 10.2; XTypes 1.3, 7.6.3.1.2).
@@ -96,6 +100,7 @@ impl Scene {
             time,
             topic: topic.map(str::to_owned),
             people: People::new(people.iter().map(|found| Person::of(&found.data))),
+            participants: people.iter().map(|found| (found.data.prefix, Arc::clone(&found.data))).collect(),
             endpoints,
             strangers: strangers.iter().map(|(from, data)| (*from, Person::of(data))).collect(),
             neighbours: Vec::new(),
@@ -142,11 +147,19 @@ pub(super) struct Topic<'a> {
 }
 
 impl Received {
+    /// `, by shared memory and UDP`; nothing without a writer.
+    pub(crate) fn by_which_way(&self) -> String {
+        let ways: Vec<&str> = self.ways.iter().copied().collect();
+        if ways.is_empty() { String::new() } else { format!(", by {}", ways.join(" and ")) }
+    }
+
     /// What a reader got so far, of which `samples` were taken.
     pub fn by(reader: &RawDataReader, samples: u64) -> Self {
         let counts = DropReason::ALL.map(|reason| (reason, reader.dropped(reason).count));
         let writers = u32::try_from(reader.get_matched_publications().len()).unwrap_or(u32::MAX);
         let dropped = counts.into_iter().filter(|(_, count)| *count > 0).collect();
-        Self { writers, samples, dropped, ..Self::default() }
+        let matched = reader.get_matched_publications().into_iter();
+        let ways = matched.filter_map(|writer| reader.get_matched_publication_transport(writer).ok());
+        Self { writers, samples, dropped, ways: ways.map(Transport::name).collect(), ..Self::default() }
     }
 }

@@ -13,5 +13,6 @@ mod partners;
 mod people;
 mod samples;
 mod stage;
+mod ways;
 
 use testkit::namespace;
