@@ -156,8 +156,21 @@ pub enum Done {
     Confirmed,
     /// It is not, or nobody knows; the reason in words.
     Failed(String),
-    /// It is not, because there was no room for it; the reason in words.
-    Full(String),
+    /// It is not, because there was no room of this kind for it; the reason in words.
+    Full(Room, String),
+}
+
+/// What a switch or its gates may have no more of.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Room {
+    /// Flow entries.
+    Entries,
+    /// Groups.
+    Groups,
+    /// Meters.
+    Meters,
+    /// Gates.
+    Gates,
 }
 
 /// What the manager's own discovery says of a pair; what it does not know is `None` and is not compared.

@@ -19,14 +19,21 @@ use crate::requests::{Goal, Obstacle, Wish};
 use crate::resource_manager::ResourceManager;
 use crate::state::{End, GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 
+/// Why nobody goes for a request at the moment.
+const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
+
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
         let had_room = self.room_for.remove(&pair);
+        let kept = self.asked.get_mut(&pair).map(|asked| core::mem::take(&mut asked.displaces.at));
         let begun = self.decide(now, pair);
         let is_parked = self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Parked);
         if had_room && (!begun || is_parked) {
             self.room_for.insert(pair);
+            if let (Some(asked), Some(kept)) = (self.asked.get_mut(&pair), kept) {
+                asked.displaces.at = kept;
+            }
         } else if had_room && !self.room_for.contains(&pair) {
             self.room_is_settled();
         }
@@ -90,12 +97,12 @@ impl ResourceManager {
         self.admit(now, &wish, Some(number), pairs)
     }
 
-    /// The pair and others that wait, whose packets would be those of the same flow.
+    /// The pair and others that wait, whose packets would be those of the same flow, also those that another flow serves until then: each of
+    /// them alone could want it to be another flow than the one before.
     fn same_flow(&self, wish: &Wish) -> BTreeSet<Pair> {
         let same = |(pair, asked): &(&Pair, &crate::state::Asked)| {
             let request = &asked.request;
-            let waits =
-                matches!(asked.progress, Progress::Queued | Progress::Parked) && asked.grant.is_none();
+            let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
             let place = (request.source, request.destination) == (wish.source, wish.destination);
             waits && place && pair.0 == wish.pair.0 && request.contract == wish.contract
         };
@@ -170,7 +177,11 @@ impl ResourceManager {
                     }
                 };
                 let old = replaces.and_then(|old| self.grants.get(&old)).filter(|old| same_tuple(old));
-                if old.is_some_and(|old| !plan.moves.is_empty() || !covers(&granted, old)) {
+                if let Some(old) = old.filter(|old| !plan.moves.is_empty() || !covers(&granted, old)) {
+                    if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
+                        self.refuse(now, pair, IN_VAIN, Offer::default(), true);
+                        return true;
+                    }
                     self.make_room(
                         now,
                         wish,
@@ -199,7 +210,7 @@ impl ResourceManager {
                 let serves_others = |old: &Granted| !old.pairs.is_subset(&pairs);
                 let replaces = replaces.filter(|old| !self.grants.get(old).is_some_and(serves_others));
                 let victims = self.victims(number, &flow, &trees, replaces);
-                if let Some((victims, why)) = victims {
+                if let Some((victims, why)) = victims.filter(|_| self.may_displace(now, pair)) {
                     if self.yields_room(pair) {
                         self.wait_for_room(now, pair, "room is being made for a more important request");
                     } else {
@@ -278,7 +289,11 @@ impl ResourceManager {
         pairs: &BTreeSet<Pair>,
         why: &str,
     ) {
+        let is_other = |other: &Pair| *other != wish.pair;
         for victim in victims {
+            if self.grants.get(&victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
+                self.displaces(wish.pair);
+            }
             self.revoke(now, victim, why);
         }
         self.room_for.insert(wish.pair);

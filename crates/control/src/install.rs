@@ -1,10 +1,8 @@
 //! Installation: from a plan to steps, and what happens when they are done.
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::time::Duration;
 
 use latency::ledger::{Offer, Plan};
@@ -172,41 +170,6 @@ impl ResourceManager {
         steps
     }
 
-    /// A site had no room for a grant: the least important one that has a place there goes, if that is less important. False if there is none.
-    pub(crate) fn yields_place(&mut self, now: Duration, number: u64, site: Site) -> bool {
-        let Some(importance) = self.grants.get(&number).map(|grant| grant.contract.importance) else {
-            return false;
-        };
-        let has_place = |grant: &&Granted| match site {
-            Site::Switch(switch) => self.flow_entries(grant).iter().any(|(at, _)| *at == switch),
-            Site::Gates(switch) => grant.gate.is_some() && self.first_switch(&grant.hops) == Some(switch),
-        };
-        // One goes at a time.
-        let leaves =
-            |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
-        if self.grants.values().filter(leaves).any(|grant| has_place(&grant)) {
-            return true;
-        }
-        let held = self.grants.values().filter(|grant| grant.phase == GrantPhase::Held);
-        let less = held.filter(|grant| grant.contract.importance < importance).filter(has_place);
-        let least = less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number)));
-        let Some(least) = least.map(|grant| grant.number) else { return false };
-        let reason =
-            format!("{} has no room for more, and it yields to a more important flow", self.site_name(site));
-        let pairs = self.grants.get(&least).map(|grant| grant.pairs.clone()).unwrap_or_default();
-        self.revoke(now, least, &reason);
-        // They do not take the place again as soon as it is free.
-        for pair in pairs {
-            if let Some(asked) = self.asked.get_mut(&pair)
-                && matches!(asked.progress, Progress::Answered { .. })
-            {
-                asked.progress = Progress::Answered { retry: false };
-                self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
-            }
-        }
-        true
-    }
-
     /// A grant has been installed, or has failed to be. With `waits` room is being made for it.
     pub(crate) fn installed_grant(
         &mut self,
@@ -231,11 +194,13 @@ impl ResourceManager {
                 self.release_waiting(old);
             }
             for pair in pairs {
-                if is_tree {
-                    self.try_alone(now, pair);
-                } else if waits {
-                    self.refuse(now, pair, &reason, Offer::default(), false);
+                let is_working =
+                    self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Working);
+                if waits && (is_working || !is_tree) {
+                    self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
                     self.timers.insert((now.saturating_add(SOON), Timer::Retry(pair)));
+                } else if is_tree {
+                    self.try_alone(now, pair);
                 } else {
                     self.refuse_for_now(now, pair, &reason);
                 }

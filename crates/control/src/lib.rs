@@ -14,6 +14,7 @@ pub mod action;
 mod admit;
 pub mod config;
 mod counted;
+mod displace;
 mod entries;
 mod flow_entry;
 pub mod grant;

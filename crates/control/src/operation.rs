@@ -12,7 +12,7 @@ use wire::admission::State;
 
 use crate::action::{Action, Done, GateChange, StoreChange, SwitchContent, Token};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Kind, Phase, Site, Step, Task, Timer};
+use crate::state::{Kind, Phase, Scarce, Site, Step, Task, Timer};
 
 /// The most changes in one installation.
 const CHUNK: usize = 512;
@@ -29,8 +29,8 @@ pub(crate) struct Operation {
     waiting: BTreeMap<Token, Task>,
     /// Why it has failed.
     failed: Option<String>,
-    /// The site that had no room.
-    full: Option<Site>,
+    /// What had no room, and of what.
+    full: BTreeSet<Scarce>,
     undoing: bool,
     /// Sites that have missed something sure.
     missed: BTreeSet<Site>,
@@ -48,7 +48,7 @@ impl Operation {
             undo: Vec::new(),
             waiting: BTreeMap::new(),
             failed: None,
-            full: None,
+            full: BTreeSet::new(),
             undoing: false,
             missed: BTreeSet::new(),
             content: None,
@@ -62,8 +62,8 @@ impl Operation {
 pub(crate) struct Ended {
     pub(crate) kind: Kind,
     pub(crate) failed: Option<String>,
-    /// The site that had no room, if that was why.
-    pub(crate) full: Option<Site>,
+    /// What had no room, if that was why.
+    pub(crate) full: BTreeSet<Scarce>,
     pub(crate) missed: BTreeSet<Site>,
 }
 
@@ -274,9 +274,9 @@ impl ResourceManager {
                 _ => {}
             },
             Done::Failed(reason) => self.failed(now, number, &task, reason, true),
-            Done::Full(reason) => {
+            Done::Full(room, reason) => {
                 if let Some(operation) = self.operations.get_mut(&number) {
-                    operation.full = task.site();
+                    operation.full.extend(task.site().map(|site| (site, room)));
                 }
                 self.failed(now, number, &task, reason, true);
             }

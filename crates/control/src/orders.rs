@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use gate::Contract;
 use gate::protocol::{Answer, ContractState, Refusal, Request};
 
-use crate::action::{Done, GateChange, GateKey};
+use crate::action::{Done, GateChange, GateKey, Room};
 
 /// A change under way.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl GateOrder {
     pub fn answer(&mut self, answer: Result<Answer, String>) -> Next {
         let answer = match answer {
             Ok(Answer::Refused { reason: Refusal::Full, what }) => {
-                return Next::Done(Done::Full(format!("the gates refused it: {what}")));
+                return Next::Done(Done::Full(Room::Gates, format!("the gates refused it: {what}")));
             }
             Ok(Answer::Refused { what, .. }) => return failed(format!("the gates refused it: {what}")),
             Ok(answer) => answer,
@@ -137,7 +137,7 @@ mod tests {
             Answer::Refused { reason: Refusal::Full, what: "full".to_owned() },
         ] {
             let (mut order, _) = GateOrder::new(GateChange::Set(self::key(1, 9), CONTRACT));
-            assert!(matches!(order.answer(Ok(wrong)), Next::Done(Done::Failed(_) | Done::Full(_))));
+            assert!(matches!(order.answer(Ok(wrong)), Next::Done(Done::Failed(_) | Done::Full(..))));
         }
         assert!(matches!(order.answer(Err("gone".to_owned())), Next::Done(Done::Failed(_))));
     }

@@ -23,8 +23,7 @@ impl ResourceManager {
         let Ended { kind, failed, full, missed } = ended;
         match kind {
             Kind::Admit { number, plan } => {
-                let full = full.filter(|_| failed.is_some());
-                let waits = full.is_some_and(|site| self.yields_place(now, number, site));
+                let waits = failed.is_some() && self.yields_place(now, number, &full);
                 self.installed_grant(now, number, &plan, failed, missed, waits);
                 self.room_is_settled();
             }

@@ -13,6 +13,7 @@ use openflow::words::MacAddress;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 
 use crate::action::{Action, Facts, Pair};
+use crate::displace::Displaces;
 use crate::note::Note;
 use crate::quota::asker;
 use crate::resource_manager::ResourceManager;
@@ -88,6 +89,7 @@ impl ResourceManager {
                 progress: Progress::Queued,
                 serial,
                 grant: None,
+                displaces: Displaces::default(),
                 alone_until: Duration::ZERO,
                 deadline: None,
                 repeat_at: None,
@@ -112,6 +114,14 @@ impl ResourceManager {
         }
         if request.serial < asked.request.serial {
             return;
+        }
+        let known = &asked.request;
+        let ends = |request: &Request| (request.source, request.destination);
+        let limits = |request: &Request| (request.maximum_latency, request.maximum_separation);
+        if (ends(known), limits(known), known.contract)
+            != (ends(&request), limits(&request), request.contract)
+        {
+            asked.displaces = Displaces::default();
         }
         asked.request = request;
         match asked.progress {
@@ -169,6 +179,19 @@ impl ResourceManager {
 
     /// The request is refused; if nobody asks any more, nothing is left to say. With `retry` it is looked at again when something has changed.
     pub(crate) fn refuse(&mut self, now: Duration, pair: Pair, reason: &str, offer: Offer, retry: bool) {
+        self.displaced_in_vain(now, pair);
+        self.refuse_meanwhile(now, pair, reason, offer, retry);
+    }
+
+    /// The same for a request that others make room for.
+    pub(crate) fn refuse_meanwhile(
+        &mut self,
+        now: Duration,
+        pair: Pair,
+        reason: &str,
+        offer: Offer,
+        retry: bool,
+    ) {
         let Some(asked) = self.asked.get_mut(&pair) else {
             self.actions.push_back(Action::Dispose(pair));
             return;
@@ -218,6 +241,7 @@ impl ResourceManager {
         }
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.grant = Some(number);
+            asked.displaces = Displaces::default();
             asked.verdict = verdict;
             asked.repeat_at = Some(repeat_at);
         }

@@ -97,7 +97,7 @@ impl ResourceManager {
         self.room_for.insert(pair);
         let Some(asked) = self.asked.get_mut(&pair) else { return };
         if asked.is_refused() {
-            self.refuse(now, pair, reason, Offer::default(), true);
+            self.refuse_meanwhile(now, pair, reason, Offer::default(), true);
             return;
         }
         asked.progress = Progress::Waiting;
@@ -141,6 +141,9 @@ impl ResourceManager {
     /// In the order in which it would come about: who comes first decides whether both fit.
     pub(crate) fn is_behind_others(&self, pair: Pair, plan: &Plan) -> bool {
         let Some(turn) = self.turn(pair) else { return false };
+        if self.needs_what_is_kept(pair, plan) {
+            return true;
+        }
         let before = self.room_for.iter().filter_map(|pair| self.turn(*pair)).filter(|other| *other < turn);
         let mut before: Vec<Turn> = before.collect();
         if before.is_empty() || before.len() > MOST_AHEAD {

@@ -21,7 +21,7 @@ use openflow::packet::PacketIn;
 use openflow::port::PortStatus;
 use openflow::words::{MeterId, Xid};
 
-use crate::action::{Done, SwitchContent, SwitchReport, Token};
+use crate::action::{Done, Room, SwitchContent, SwitchReport, Token};
 
 /// What a switch has said.
 #[derive(Debug)]
@@ -346,9 +346,9 @@ fn said(outcome: &Outcome) -> Done {
         Outcome::Refused(changes) => {
             let words: Vec<String> = changes.iter().map(|(_, code)| code.to_string()).collect();
             let reason = format!("the switch refused it: {}", words.join("; "));
-            match changes.iter().any(|(_, code)| is_for_room(*code)) {
-                true => Done::Full(reason),
-                false => Done::Failed(reason),
+            match changes.iter().find_map(|(_, code)| room_of(*code)) {
+                Some(room) => Done::Full(room, reason),
+                None => Done::Failed(reason),
             }
         }
         Outcome::Different(differences) => {
@@ -359,7 +359,12 @@ fn said(outcome: &Outcome) -> Done {
     }
 }
 
-/// Whether a switch has refused something for want of room.
-const fn is_for_room(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::FlowTableFull | ErrorCode::GroupOutOfGroups | ErrorCode::MeterOutOfMeters)
+/// What a switch had no room for when it refused something, if that was why.
+const fn room_of(code: ErrorCode) -> Option<Room> {
+    match code {
+        ErrorCode::FlowTableFull => Some(Room::Entries),
+        ErrorCode::GroupOutOfGroups => Some(Room::Groups),
+        ErrorCode::MeterOutOfMeters => Some(Room::Meters),
+        _ => None,
+    }
 }

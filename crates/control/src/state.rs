@@ -11,7 +11,8 @@ use openflow::words::MacAddress;
 use wire::Guid;
 use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
-use crate::action::{Facts, GateChange, GateKey, Pair, StoreChange, Token};
+use crate::action::{Facts, GateChange, GateKey, Pair, Room, StoreChange, Token};
+use crate::displace::Displaces;
 use crate::learning::Addresses;
 use crate::table::{Places, Table};
 
@@ -21,6 +22,9 @@ pub(crate) enum Site {
     Switch(usize),
     Gates(usize),
 }
+
+/// A place that has no room of this kind.
+pub(crate) type Scarce = (Site, Room);
 
 /// How far a site is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,6 +223,8 @@ pub(crate) struct Asked {
     /// The serial of the request that is under way or answered.
     pub(crate) serial: u64,
     pub(crate) grant: Option<u64>,
+    /// What others go for to make room for it, see [`crate::displace`].
+    pub(crate) displaces: Displaces,
     /// Until then it gets a flow of its own: it had no luck with a tree.
     pub(crate) alone_until: Duration,
     /// When it is refused if what it waits for has not come.

@@ -28,7 +28,7 @@ impl ResourceManager {
     /// The store has answered: what that says of it, once for each change of that.
     pub(crate) fn store_answered(&mut self, now: Duration, done: &Done) {
         match done {
-            Done::Failed(reason) | Done::Full(reason) if !self.store_fails => {
+            Done::Failed(reason) | Done::Full(_, reason) if !self.store_fails => {
                 self.store_fails = true;
                 self.note(Note::NotStored(reason.clone()));
             }
@@ -38,7 +38,7 @@ impl ResourceManager {
                 // What has waited for that is stored now.
                 self.timers.insert((now, Timer::Store));
             }
-            Done::Failed(_) | Done::Full(_) | Done::Confirmed => {}
+            Done::Failed(_) | Done::Full(..) | Done::Confirmed => {}
         }
     }
 

@@ -76,6 +76,28 @@ fn two_readers_at_one_place_share_a_flow() {
     assert!(world.store.is_empty() && world.gates[0].is_empty());
 }
 
+/// Two readers at one place, of which one asks for less than the other, and is served elsewhere until then: each alone would end the
+/// other's flow for its own, so they are admitted together.
+#[test]
+fn readers_at_one_place_do_not_take_turns() {
+    let mut world = World::up(one_switch());
+    let (lax, strict) = ((guid(1, 1), guid(9, 1)), (guid(1, 1), guid(9, 2)));
+    // The first one is older, so that its turn comes first.
+    world.ask(request(lax, 1, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 1));
+    world.ask(request(strict, 1, 0, 3, (5000, 6001), at_once(8_004, 5 * MS), 9 * MS));
+    world.settle();
+    assert_eq!((world.state(lax), world.state(strict)), (Some(State::Refused), Some(State::Admitted)));
+    // One is admitted before the other is looked at.
+    world.ask(request(lax, 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.ask(request(strict, 2, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), 5 * MS));
+    world.pass(Duration::from_secs(2));
+    assert_eq!((world.state(lax), world.state(strict)), (Some(State::Admitted), Some(State::Admitted)));
+    let times = world.history.iter().filter(|said| said.state == State::Revoked).count();
+    assert!(times <= 1, "revoked {times} times");
+    assert!([lax, strict].iter().all(|pair| world.verdicts[pair].bound <= 5 * MS));
+    assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
+}
+
 /// A flow that another one is about to take the place of ends, and then the other one fails: nothing is left of either.
 #[test]
 fn a_flow_that_ends_while_its_heir_fails_leaves_nothing() {

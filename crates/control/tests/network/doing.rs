@@ -142,6 +142,7 @@ impl World {
     /// Time passes, with everything that happens in it.
     pub(crate) fn pass(&mut self, time: Duration) {
         let until = self.now + time;
+        let said = self.history.len();
         self.settle();
         let mut times = 0;
         loop {
@@ -165,6 +166,10 @@ impl World {
             self.settle();
         }
         self.now = until;
+        // Nothing comes and goes without end: over a second a pair hears its verdict a few times at most.
+        let (said, pairs) = (self.history.len() - said, self.verdicts.len() + 1);
+        let most = 100 + pairs * 5 * usize::try_from(time.as_secs() + 1).unwrap();
+        assert!(said <= most, "it does not come to rest: {said} verdicts for {pairs} pairs in {time:?}");
     }
 
     /// So many octets arrive, or as many as there are.

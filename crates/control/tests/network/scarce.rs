@@ -78,3 +78,53 @@ fn room_in_a_table_goes_to_the_more_important() {
     world.switches[0].most_flows = Some(world.switches[0].flows.len() + 3);
     the_important_one_is_admitted(world);
 }
+
+/// How often a flow has gone for another one.
+fn revoked(world: &World, number: u8) -> usize {
+    let of_pair = world.history.iter().filter(|said| said.pair() == pair(number));
+    of_pair.filter(|said| said.state == State::Revoked && said.reason.contains("yields to")).count()
+}
+
+/// The only gate goes to a more important flow, for which the next switch has no room: it comes back, and then is left in peace for ever longer.
+#[test]
+fn who_cannot_be_admitted_displaces_others_ever_more_rarely() {
+    let switch = open_vswitch(Guard::Gates { count: Some(1), tick: NANOSECOND });
+    let mut world = World::up(network(&switch, 2, &[0, 0, 1], &[(0, 1)]));
+    world.greet();
+    world.settle();
+    world.switches[1].most_flows = Some(world.switches[1].flows.len());
+    ask(&mut world, 0, (0, 1), 0);
+    world.settle();
+    ask(&mut world, 1, (0, 2), 5);
+    world.pass(Duration::from_secs(1_000));
+    let times = revoked(&world, 0);
+    // Every ten seconds would be a hundred times.
+    assert!((1..=6).contains(&times), "{times} times");
+    assert_eq!(states(&world, 0..2), [State::Admitted, State::Refused]);
+    // It is not forgotten: once there is room it has its turn, at the latest when the next wait is over.
+    world.switches[1].most_flows = None;
+    world.pass(Duration::from_secs(1_500));
+    assert_eq!(states(&world, 0..2), [State::Revoked, State::Admitted]);
+}
+
+/// What is made free for one is not taken by others meanwhile, who would have to go next.
+#[test]
+fn a_place_that_is_made_free_is_kept() {
+    let mut world = world(GATES);
+    world.greet();
+    world.settle();
+    world.switches[0].most_flows = Some(world.switches[0].flows.len() + 1);
+    ask(&mut world, 0, (0, 1), 0);
+    world.settle();
+    ask(&mut world, 1, (2, 3), 5);
+    world.pass(Duration::from_millis(50));
+    assert_eq!(
+        states(&world, 0..2),
+        [State::Revoked, State::Refused],
+        "the place is free, and it has not been tried again"
+    );
+    ask(&mut world, 2, (4, 5), 1);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(states(&world, 0..3), [State::Revoked, State::Admitted, State::Refused]);
+    assert_eq!(revoked(&world, 0) + revoked(&world, 2), 1);
+}

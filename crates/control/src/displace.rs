@@ -1,0 +1,160 @@
+//! Who goes so that another one is admitted, and why nothing goes and comes back without end.
+//!
+//! A grant is displaced in two cases: by a more important request, where there is too little of anything (`victims`,
+//! [`ResourceManager::yields_place`], `group_victims`); and by a request for the same flow that needs it to be another one, where both
+//! cannot be there at once ("it is being changed").
+//!
+//! Let no request come, change or end, and the network stay as it is. Then grants are displaced a finite number of times, up to rule 3:
+//!
+//! 1. *More important.* All that go are strictly less important than what comes. So, of the numbers of admitted pairs of each importance, the
+//!    highest first, the first one that changes grows. Such a list can only grow so often, since the network has room for so many.
+//! 2. *The same flow.* All pairs of the flow that goes wait together with the one that needs it otherwise, and the first of them that has its turn
+//!    takes all others along (`same_flow`). What comes serves all of them, so the pairs of the flow only become more. If there is no room for all any
+//!    more, who came between has it, and the next one ends the flow again only after something else has gone.
+//! 3. *In vain.* What the others went for may not come about after all: a switch further on has no room, the store fails. Then they come back, and
+//!    it would begin again. So the request displaces nobody for twice as long after each time, up to [`MOST_WAITS`] times the grace.
+//!
+//! What becomes free is kept for the request that it was made free for: in the ledger by `room_for`, in switches and gates by
+//! [`Displaces::at`]. Otherwise others would take it, and would have to go next.
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::time::Duration;
+
+use latency::ledger::Plan;
+
+use crate::action::{Pair, Room};
+use crate::resource_manager::ResourceManager;
+use crate::state::{GrantPhase, Granted, Progress, Scarce, Site, Timer};
+
+/// So many times the grace a request waits at most before it displaces others again: about three hours.
+pub(crate) const MOST_WAITS: u32 = 1 << 10;
+
+/// What others go for to make room for a request.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Displaces {
+    /// Others have gone for it, and it is not answered yet.
+    under_way: bool,
+    /// How often in a row that was in vain.
+    in_vain: u32,
+    /// Until then nobody goes for it.
+    until: Duration,
+    /// Where room is kept for it until it has its turn.
+    pub(crate) at: BTreeSet<Scarce>,
+}
+
+impl ResourceManager {
+    /// Whether others may go for the pair.
+    pub(crate) fn may_displace(&self, now: Duration, pair: Pair) -> bool {
+        self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now)
+    }
+
+    /// Others go for the pair.
+    pub(crate) fn displaces(&mut self, pair: Pair) {
+        if let Some(asked) = self.asked.get_mut(&pair) {
+            asked.displaces.under_way = true;
+        }
+    }
+
+    /// The pair is refused: what others may have gone for was in vain.
+    pub(crate) fn displaced_in_vain(&mut self, now: Duration, pair: Pair) {
+        let Some(asked) = self.asked.get_mut(&pair).filter(|asked| asked.displaces.under_way) else { return };
+        let times = asked.displaces.in_vain.saturating_add(1);
+        let waits = 1_u32.checked_shl(times).unwrap_or(MOST_WAITS).min(MOST_WAITS);
+        let until = now.saturating_add(self.config.grace.saturating_mul(waits));
+        asked.displaces = Displaces { in_vain: times, until, ..Displaces::default() };
+        self.timers.insert((until, Timer::Retry(pair)));
+    }
+
+    /// Some places had no room for a grant. At each of them the least important one that has some of it goes, if that is less important. False if one
+    /// of them has none: then nobody goes.
+    pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
+        let Some(grant) = self.grants.get(&number) else { return false };
+        let (importance, pairs) = (grant.contract.importance, grant.pairs.clone());
+        // Without a group its readers may still have flows of their own.
+        let lacks_groups = full.iter().any(|(_, room)| *room == Room::Groups);
+        if full.is_empty() || lacks_groups || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
+            return false;
+        }
+        let mut victims = BTreeSet::new();
+        for scarce in full {
+            // One goes at a time.
+            let leaves = |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
+            if self.grants.values().filter(leaves).any(|grant| self.has_some(grant, *scarce)) {
+                continue;
+            }
+            let Some(victim) = self.least(importance, *scarce) else { return false };
+            victims.insert(victim);
+        }
+        for victim in victims {
+            let places: Vec<_> = full.iter().map(|(site, _)| self.site_name(*site)).collect();
+            let reason =
+                format!("{} has no room for more, and it yields to a more important flow", places.join(", "));
+            let displaced = self.grants.get(&victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
+            self.revoke(now, victim, &reason);
+            // They do not take the place again as soon as it is free.
+            for pair in displaced {
+                if let Some(asked) = self.asked.get_mut(&pair)
+                    && matches!(asked.progress, Progress::Answered { .. })
+                {
+                    asked.progress = Progress::Answered { retry: false };
+                    self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+                }
+            }
+        }
+        for pair in pairs {
+            if let Some(asked) = self.asked.get_mut(&pair) {
+                asked.displaces.at.clone_from(full);
+                asked.displaces.under_way = true;
+                self.room_for.insert(pair);
+            }
+        }
+        true
+    }
+
+    /// The least important grant in force that has some of what is scarce, if it is less important than that; of equals the youngest.
+    pub(crate) fn least(&self, importance: u8, scarce: Scarce) -> Option<u64> {
+        let held = self.grants.values().filter(|grant| grant.phase == GrantPhase::Held);
+        let less = held.filter(|grant| grant.contract.importance < importance);
+        let less = less.filter(|grant| self.has_some(grant, scarce));
+        less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number))).map(|grant| grant.number)
+    }
+
+    /// Whether a grant has some of what is scarce.
+    fn has_some(&self, grant: &Granted, (site, room): Scarce) -> bool {
+        let (Site::Switch(switch) | Site::Gates(switch)) = site;
+        let leads_there = |link: usize| self.leads_to(link) == Some(switch);
+        match room {
+            Room::Entries => self.flow_entries(grant).iter().any(|(at, _)| *at == switch),
+            Room::Groups => grant.hops.iter().any(|hop| hop.group.is_some() && leads_there(hop.link)),
+            Room::Meters => grant.meter.is_some() && self.first_switch(&grant.hops) == Some(switch),
+            Room::Gates => grant.gate.is_some() && self.first_switch(&grant.hops) == Some(switch),
+        }
+    }
+
+    /// The switch that a link leads to.
+    pub(crate) fn leads_to(&self, link: usize) -> Option<usize> {
+        self.network.links.get(link).and_then(|link| self.network.switch_of(link.to))
+    }
+
+    /// Whether a plan needs some of what is kept for a request that comes before the pair's.
+    pub(crate) fn needs_what_is_kept(&self, pair: Pair, plan: &Plan) -> bool {
+        let Some(turn) = self.turn(pair) else { return false };
+        let tree = &plan.admitted.flow.tree;
+        let needs = |(site, room): &Scarce| {
+            let (Site::Switch(switch) | Site::Gates(switch)) = site;
+            let mut hops = tree.iter().filter(|hop| self.leads_to(hop.port) == Some(*switch));
+            match room {
+                Room::Entries => hops.next().is_some(),
+                Room::Gates | Room::Meters => hops.any(|hop| hop.parent.is_none()),
+                // Made free in the ledger of groups, which is looked at in turn.
+                Room::Groups => false,
+            }
+        };
+        self.room_for.iter().any(|other| {
+            let comes_before = self.turn(*other).is_some_and(|other| other < turn);
+            comes_before && self.asked.get(other).is_some_and(|asked| asked.displaces.at.iter().any(needs))
+        })
+    }
+}
