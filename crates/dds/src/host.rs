@@ -2,7 +2,7 @@
 //!
 //! [`Host`] is time, the way out for datagrams, and being woken; [`Engine`] takes what comes in. The driver is a host of
 //! sockets and threads, the simulation one with a virtual network: everything between the two is the same code.
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
@@ -11,6 +11,10 @@ use wire::discovery::{ParticipantData, SharedMemory};
 use wire::{GuidPrefix, Instant, Locator, Now, Timestamp};
 
 use crate::bytes::Bytes;
+
+/// The source of a datagram that came through shared memory: it has no address, and the link has seen to it that its header names the
+/// participant that the link leads to.
+pub const BY_LINK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// From which of its sockets a participant sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -149,7 +153,7 @@ pub trait Host: Send + Sync + 'static {
 
 /// A participant as its host sees it. All calls may come from any thread, several at a time, and call callbacks of the application.
 pub trait Engine: Send + Sync + 'static {
-    /// A datagram came in.
+    /// A datagram came in: from a socket address, or [`BY_LINK`].
     fn on_datagram(&self, from: SocketAddr, datagram: &[u8]);
 
     /// As [`Engine::on_datagram`], with the time at which the kernel got it.
@@ -194,6 +198,8 @@ pub struct Addresses {
     pub default_unicast: Vec<Locator>,
     /// Groups that endpoints listen to.
     pub default_multicast: Vec<Locator>,
+    /// Ports that datagrams leave from besides those of the locators, for IPv4 and for IPv6; 0 for none.
+    pub sending_ports: [u16; 2],
     /// Octets that the endpoints' socket can hold, as the kernel counts.
     pub receive_buffer: Option<u32>,
     /// Where processes of this host can meet it.

@@ -95,9 +95,9 @@ fn a15_validated_participants_have_a_limit() {
     world.add(DiscoveryConfig { limits, ..config(1) });
     for host in 2..=30 {
         let record = announced(prefix(host), host);
-        world.hand(0, meta(host), &Forged::from(record.prefix).to(prefix(1)).announcement(&record).0);
+        world.introduce(0, meta(host), &record);
     }
-    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (10, 0));
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts().0, 10);
     assert_eq!(rejected(&world, 0, Rejection::ParticipantLimit), 19);
 }
 
@@ -126,16 +126,46 @@ fn a15_a_participant_cannot_announce_endpoints_without_end() {
 }
 
 #[test]
+fn r13_all_participants_together_have_a_limit() {
+    let limits = Limits { all_endpoints: 25, ..Limits::default() };
+    let mut world = World::new(0);
+    world.add(DiscoveryConfig { limits, ..config(1) });
+    for host in 2..=5 {
+        let foe = validate(&mut world, host);
+        for number in 1..=10 {
+            let endpoint = user_writer(foe.prefix, number);
+            world.hand(0, meta(host), &Forged::from(foe.prefix).endpoint(&endpoint, i64::from(number)).0);
+        }
+    }
+    assert_eq!(world.nodes[0].participant.discovery().endpoints().count(), 25);
+    assert_eq!(rejected(&world, 0, Rejection::MemoryLimit), 15);
+    // One that leaves gives back what it had.
+    let gone = user_writer(prefix(2), 1);
+    world.hand(0, meta(2), &Forged::from(prefix(2)).endpoint_gone(&gone, 11).0);
+    let endpoint = user_writer(prefix(5), 11);
+    world.hand(0, meta(5), &Forged::from(prefix(5)).endpoint(&endpoint, 11).0);
+    assert_eq!(world.nodes[0].participant.discovery().endpoints().count(), 25);
+}
+
+#[test]
 fn a15_events_that_nobody_takes_stop_the_input_not_the_growth_of_a_queue() {
     let limits = Limits { events: 64, ..Limits::default() };
     let mut world = World::new(0);
     world.add(DiscoveryConfig { limits, ..config(1) });
     let now = world.now;
+    let mut transmit = Transmit::new();
     for host in 2..=250 {
         let record = announced(prefix(host), host);
         let bytes = Forged::from(record.prefix).to(prefix(1)).announcement(&record).0;
         let node = &mut world.nodes[0];
         node.participant.handle_datagram(now, meta(host), &bytes, &mut node.sink).unwrap();
+        while node.participant.poll_transmit(now, &mut transmit, &mut node.sink) {
+            let mut sent = Vec::new();
+            transmit.copy_to(&mut sent);
+            let Some(number) = domain::probe_in(&sent, record.prefix) else { continue };
+            let answer = Forged::from(record.prefix).to(prefix(1)).answer(number).0;
+            node.participant.handle_datagram(now, meta(host), &answer, &mut node.sink).unwrap();
+        }
     }
     let (validated, _) = world.nodes[0].participant.discovery().participant_counts();
     assert!((64..=128).contains(&validated), "{validated}");

@@ -159,6 +159,7 @@ impl VirtualDomain {
             default_unicast: vec![Locator::udp(host.user)],
             default_multicast: Vec::new(),
             receive_buffer: None,
+            sending_ports: [0; 2],
             shared_memory: None,
         };
         let mut settings = DiscoveryConfig::new(GuidPrefix([number; 12]), 0, u64::from(number));

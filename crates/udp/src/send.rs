@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use libc::{c_int, c_void, iovec};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
-use socket2::{Domain, Protocol, SockAddr, Type};
+use socket2::{Domain, SockAddr, Type};
 
 use crate::control::Control;
+use crate::sending_port::{self, SendingPort};
 use crate::shared::{SendFailures, Shared};
 use crate::{Dscp, MAX_DATAGRAM, option};
 
@@ -205,7 +206,7 @@ impl Sender {
         u32::try_from(option::get(asked.as_fd(), level, name)?).map_err(io::Error::other)
     }
 
-    /// Sends from a socket of its own that is connected to `peer`, with a port that the system chooses: the kernel then looks for the route
+    /// Sends from a socket of its own that is connected to `peer`, at the port `from`: the kernel then looks for the route
     /// once, and not for each datagram. What goes elsewhere, by an interface or from an address goes as ever. Whatever is sent to that port
     /// is thrown away. An address that is not ours any more stays the source: ask for another sender when addresses change.
     ///
@@ -213,14 +214,12 @@ impl Sender {
     ///
     /// The system's error, as for lack of open files or of a route; `Unsupported` if the calling thread is in another network namespace than
     /// the socket, or the system (Linux before 5.14) cannot tell.
-    pub fn connected(&self, peer: SocketAddr) -> io::Result<Self> {
+    pub fn connected(&self, peer: SocketAddr, from: &SendingPort) -> io::Result<Self> {
         let this = &self.shared.socket;
-        let socket = socket2::Socket::new(this.domain()?, Type::DGRAM, Some(Protocol::UDP))?;
+        let socket = sending_port::open(peer.is_ipv4())?;
         if option::namespace(socket.as_fd())? != option::namespace(this.as_fd())? {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        // Nobody receives from it.
-        socket.set_recv_buffer_size(0)?;
         let (level, names) = match peer {
             SocketAddr::V4(_) => (libc::IPPROTO_IP, [libc::IP_TOS, libc::IP_MTU_DISCOVER]),
             SocketAddr::V6(_) => (libc::IPPROTO_IPV6, [libc::IPV6_TCLASS, libc::IPV6_MTU_DISCOVER]),
@@ -235,6 +234,7 @@ impl Sender {
             setsockopt(&socket, sockopt::SndBufForce, &asked)
                 .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &asked))?;
         }
+        sending_port::bind(&socket, peer.is_ipv4(), from.port())?;
         socket.connect(&peer.into())?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::InvalidData)?;
         Ok(Self { shared: Arc::new(Shared::connected(socket, local, peer, &self.shared)) })

@@ -374,7 +374,10 @@ impl Driver {
 
     /// Connects a socket to a peer, in the place of `sender`; without one the socket that there is has failed.
     fn meet(&self, peer: SocketAddr, sender: Option<&Sender>) {
-        let connected = sender.and_then(|sender| sender.connected(peer).ok());
+        let Some(sockets) = self.state().as_ref().map(|open| Arc::clone(&open.sockets)) else { return };
+        let port = if peer.is_ipv4() { &sockets.sending.v4 } else { &sockets.sending.v6 };
+        let connected = sender.zip(port.as_ref());
+        let connected = connected.and_then(|(sender, port)| sender.connected(peer, port).ok());
         self.change(|open| open.peers.set(peer, connected));
     }
 

@@ -49,6 +49,7 @@ pub(super) fn addresses(
         default_unicast: unicast(&sockets.user),
         default_multicast: groups(ports::default_multicast(domain_id), config.multicast_data),
         receive_buffer: granted.and_then(|octets| u32::try_from(octets).ok()),
+        sending_ports: sockets.sending_ports(),
         shared_memory: None,
     }
 }

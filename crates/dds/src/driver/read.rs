@@ -1,5 +1,5 @@
 //! Reading sockets and rings: by their own threads, by a thread that leads, and from inside of the engine.
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::fence;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::driver::lead::{Asked, Role, Seat, Source};
 use crate::driver::links::{Got, Links};
 use crate::driver::sockets::Sockets;
 use crate::driver::{Driver, clock};
-use crate::host::Engine;
+use crate::host::{BY_LINK, Engine};
 use crate::thread::this_thread;
 
 /// A callback may wait in a callback that waits, and so on; no deeper than that.
@@ -299,17 +299,14 @@ impl Driver {
             Wait::Forever => links.wait(Duration::MAX, buffer),
         });
         match got {
-            Some(Got::Copied(len)) => engine.on_datagram(NOWHERE, buffer.get(..len).unwrap_or_default()),
-            Some(Got::Kept(buffer, len)) => engine.on_kept_datagram(NOWHERE, &buffer, len),
+            Some(Got::Copied(len)) => engine.on_datagram(BY_LINK, buffer.get(..len).unwrap_or_default()),
+            Some(Got::Kept(buffer, len)) => engine.on_kept_datagram(BY_LINK, &buffer, len),
             // Perhaps something: it is looked at again, after whoever waits was asked.
             None => return Some(End::Woken),
         }
         None
     }
 }
-
-/// What comes through shared memory says by its GUID prefix whom it is from; it has no address that discovery would believe.
-const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// A thread that leads, and that lays the role down whatever happens.
 struct Leader<'a> {

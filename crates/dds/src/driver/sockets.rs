@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use dcps::{Error, ReturnCode};
 use rtps::ports;
-use udp::{BindError, Report, Socket, SocketOptions};
+use udp::{BindError, Report, SendingPort, Socket, SocketOptions};
 
 use crate::config::{Config, Family, MAX_PARTICIPANT_ID, ParticipantId};
 use crate::driver::interfaces::Group;
@@ -23,10 +23,19 @@ pub(super) struct Sockets {
     pub(super) participant_id: Option<u8>,
     pub(super) metatraffic: Pair,
     pub(super) user: Pair,
+    /// The ports of sockets that are connected to peers.
+    pub(super) sending: Sending,
     /// Receives what the group of discovery is sent; none without multicast.
     pub(super) metatraffic_groups: Pair,
     /// Receives what the group of the endpoints is sent; none unless asked for.
     pub(super) user_groups: Pair,
+}
+
+/// Ports that datagrams leave from besides those that are received at; without one there are no connected sockets.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) v4: Option<SendingPort>,
+    pub(super) v6: Option<SendingPort>,
 }
 
 /// What became of joining groups.
@@ -81,9 +90,18 @@ impl Sockets {
             participant_id,
             metatraffic,
             user,
+            sending: Sending {
+                v4: family.v4().then(|| SendingPort::reserve(true).ok()).flatten(),
+                v6: family.v6().then(|| SendingPort::reserve(false).ok()).flatten(),
+            },
             metatraffic_groups: group(ports::metatraffic_multicast(domain_id), config.network.multicast)?,
             user_groups: group(ports::default_multicast(domain_id), config.network.multicast_data)?,
         })
+    }
+
+    /// The ports that are announced: those of [`Sending`], 0 for none.
+    pub(super) fn sending_ports(&self) -> [u16; 2] {
+        [&self.sending.v4, &self.sending.v6].map(|port| port.as_ref().map_or(0, SendingPort::port))
     }
 
     /// Joins the groups on these interfaces. Joining twice does no harm.

@@ -13,6 +13,7 @@ use wire::{EntityId, Guid, Now};
 
 use super::Node;
 use super::routes::{Lease, Route};
+use super::speakers::Speaker;
 use super::work::Work;
 use crate::bytes::Bytes;
 
@@ -93,8 +94,13 @@ impl Node {
             }
             Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } => {}
             Event::ParticipantLost { participant, .. } => {
+                self.routes.change(|routes| routes.speakers.remove(participant));
                 self.host.lost(*participant);
                 work.lost.push(*participant);
+            }
+            Event::SourcesChanged { participant, sources } => {
+                let speaker = Speaker::new(Arc::clone(sources));
+                self.routes.change(|routes| routes.speakers.insert(*participant, speaker));
             }
             Event::Rejected { .. } => {}
         }

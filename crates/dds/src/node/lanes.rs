@@ -12,6 +12,7 @@ use super::reader::ReaderCell;
 use super::router::Arrival;
 use super::routes::{Lease, Route, Routes};
 use super::work::Work;
+use crate::host::BY_LINK;
 
 /// How many writers are remembered.
 const LANES: usize = 8;
@@ -27,7 +28,7 @@ pub(super) struct Lanes([Lane; LANES]);
 
 #[derive(Default)]
 struct Lane {
-    known: Option<(Familiar, Exit)>,
+    known: Option<(Familiar, SocketAddr, Exit)>,
     /// The writer that was here last: a second time it is remembered.
     seen: Option<Guid>,
 }
@@ -43,25 +44,36 @@ pub(super) struct Exit {
 impl Lanes {
     /// Where a datagram goes, if it is like one that is remembered.
     #[inline]
-    pub(super) fn find<'a>(&self, datagram: &'a [u8]) -> Option<(Single<'a>, Exit)> {
-        let (familiar, exit) = self.0.get(index(datagram))?.known.as_ref()?;
-        Some((familiar.read(datagram)?, exit.clone()))
+    pub(super) fn find<'a>(&self, from: SocketAddr, datagram: &'a [u8]) -> Option<(Single<'a>, Exit)> {
+        let (familiar, source, exit) = self.0.get(index(datagram))?.known.as_ref()?;
+        // From elsewhere it may be anybody's.
+        let single = if *source == from { familiar.read(datagram)? } else { return None };
+        Some((single, exit.clone()))
     }
 
     /// Remembers what [`lane`] said of a datagram, once its writer has sent two of them with none of the same lane in between.
-    pub(super) fn remember(&mut self, datagram: &[u8], familiar: Familiar, exit: Exit) {
+    pub(super) fn remember(&mut self, from: SocketAddr, datagram: &[u8], familiar: Familiar, exit: Exit) {
         let Some(lane) = self.0.get_mut(index(datagram)) else { return };
         let writer = familiar.writer();
         if lane.seen.replace(writer) == Some(writer) {
-            lane.known = Some((familiar, exit));
+            lane.known = Some((familiar, from, exit));
         }
     }
 }
 
-/// What to remember of a datagram that these routes of the participant `own` lead to one reader alone; `None` of any other.
-pub(super) fn lane(own: GuidPrefix, routes: &Routes, datagram: &[u8]) -> Option<(Familiar, Exit)> {
+/// What to remember of a datagram that these routes of the participant `own` lead to one reader alone; `None` of any other, and of one
+/// that does not count.
+pub(super) fn lane(
+    own: GuidPrefix,
+    routes: &Routes,
+    from: SocketAddr,
+    datagram: &[u8],
+) -> Option<(Familiar, Exit)> {
     let familiar = Familiar::of(datagram)?;
     let writer = familiar.writer();
+    if from != BY_LINK && !routes.speakers.get(&writer.prefix)?.is_at(from) {
+        return None;
+    }
     let Route { readers, lease } = routes.matched.get(&writer)?;
     let [cell] = readers.as_slice() else { return None };
     // What is said in our own name is not interpreted.

@@ -39,7 +39,8 @@ pub(super) fn event(own: GuidPrefix, event: &Event) {
         Event::ParticipantLost { participant, reason } => {
             let cause = match reason {
                 LossReason::LeaseExpired => "it was silent for as long as its lease",
-                LossReason::Left => "it said goodbye",
+                LossReason::Left => "it said goodbye, and answers no more",
+                LossReason::MadeRoom => "it was silent, and there was no room for another one",
             };
             info!(%own, %participant, cause, "participant lost");
         }
@@ -59,6 +60,9 @@ pub(super) fn event(own: GuidPrefix, event: &Event) {
         }
         Event::LivelinessChanged { reader, writer, alive } => {
             info!(%own, reader = %reader, %writer, alive, "liveliness changed");
+        }
+        Event::SourcesChanged { participant, sources } => {
+            debug!(%own, %participant, ?sources, "participant speaks from");
         }
         Event::Rejected { reason, count } => {
             debug!(%own, %reason, count, "discovery dropped what it received")

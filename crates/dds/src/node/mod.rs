@@ -13,6 +13,7 @@ pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
 mod settle;
+mod speakers;
 mod table;
 mod timers;
 pub(crate) mod watch;
@@ -83,6 +84,8 @@ pub(crate) struct Node {
     builtin: OnceLock<BuiltinReaders>,
     /// Datagrams that could not be read.
     malformed: AtomicU64,
+    /// Datagrams for endpoints in the name of participants that do not speak from there.
+    forged: AtomicU64,
     /// Answers and announcements that found the socket full; they are repeated in time.
     put_off: AtomicU64,
 }
@@ -122,6 +125,7 @@ impl Node {
             default_unicast: addresses.default_unicast.clone(),
             default_multicast: addresses.default_multicast.clone(),
             shared_memory: addresses.shared_memory,
+            sending_ports: addresses.sending_ports,
             ..config
         };
         let prefix = config.prefix;
@@ -152,6 +156,7 @@ impl Node {
             listening: Mutex::new(0),
             builtin: OnceLock::new(),
             malformed: AtomicU64::new(0),
+            forged: AtomicU64::new(0),
             put_off: AtomicU64::new(0),
         }))
     }
@@ -263,6 +268,16 @@ impl Node {
         (self.malformed.load(Ordering::Relaxed), self.put_off.load(Ordering::Relaxed))
     }
 
+    /// Counts a datagram in the name of a participant that does not speak from there.
+    fn note_forged(&self) {
+        self.forged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many of those there were.
+    pub(crate) fn forged(&self) -> u64 {
+        self.forged.load(Ordering::Relaxed)
+    }
+
     /// True if it was closed, and in a process that was forked from that of its threads.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.is_of_parent_process()
@@ -340,18 +355,19 @@ impl Node {
             // That is the reception time of its samples, too.
             let now = Now { wall: received.unwrap_or(now.wall), ..now };
             let arrival = Arrival { now, waited, buffer };
-            let routes = match self.routes.way(datagram) {
+            let routes = match self.routes.way(from, datagram) {
                 Way::Lane(single, exit) => {
                     return self.take_single(&single, from, exit, &arrival, work);
                 }
                 Way::Routes(routes) => routes,
             };
-            let mut router = Router::new(self, &routes, arrival, work);
+            let linked = speakers::linked(from, datagram);
+            let mut router = Router::new(self, &routes, arrival, work).by_link(linked);
             if interpret(self.prefix, from, datagram, &mut router).is_err() {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
             } else {
                 drop(router);
-                self.routes.remember(self.prefix, &routes, datagram);
+                self.routes.remember(self.prefix, &routes, from, datagram);
             }
         });
     }

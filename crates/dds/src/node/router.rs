@@ -4,7 +4,7 @@ use std::sync::{Arc, MutexGuard};
 use rtps::discovery::Discovery;
 use rtps::receiver::{Context, Route, ToReader, ToWriter};
 use rtps::route;
-use wire::{Duration, EntityId, Guid, Now};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Now};
 
 use super::Node;
 use super::reader::{ReaderCell, ReaderState};
@@ -39,9 +39,13 @@ pub(super) struct Router<'a> {
     arrival: Arrival<'a>,
     /// The datagram, if it is one of our own.
     own: Option<&'a OwnDatagram>,
+    /// The participant that it can be from alone, if it came without an address: we ourselves, or one with a link.
+    only: Option<GuidPrefix>,
     work: &'a mut Work,
     /// The writer that was looked for last: most datagrams are of one.
     last: Option<(Guid, &'a Matched)>,
+    /// The participant that was looked for last, and whether what it says here counts.
+    speaker: Option<(GuidPrefix, bool)>,
     held: Held<'a>,
 }
 
@@ -52,12 +56,59 @@ impl<'a> Router<'a> {
         arrival: Arrival<'a>,
         work: &'a mut Work,
     ) -> Self {
-        Self { node, routes, arrival, own: None, work, last: None, held: Held::None }
+        Self {
+            node,
+            routes,
+            arrival,
+            own: None,
+            only: None,
+            work,
+            last: None,
+            speaker: None,
+            held: Held::None,
+        }
     }
 
     /// The datagram is one of our own endpoints.
     pub(super) fn of_own(self, own: &'a OwnDatagram) -> Self {
-        Self { own: Some(own), ..self }
+        Self { own: Some(own), only: Some(self.node.prefix), ..self }
+    }
+
+    /// The datagram came through shared memory from this participant, if any.
+    pub(super) fn by_link(self, linked: Option<GuidPrefix>) -> Self {
+        Self { only: linked, ..self }
+    }
+
+    /// True if what this participant says counts: it is known to speak from there.
+    #[inline]
+    fn counts(&mut self, context: &Context) -> bool {
+        match self.speaker {
+            Some((last, counts)) if last == context.source.prefix => counts,
+            _ => {
+                let counts = self.is_speaker(context);
+                self.speaker = Some((context.source.prefix, counts));
+                counts
+            }
+        }
+    }
+
+    fn is_speaker(&mut self, context: &Context) -> bool {
+        let prefix = context.source.prefix;
+        if let Some(only) = self.only {
+            return prefix == only;
+        }
+        let Some(speaker) = self.routes.speakers.get(&prefix) else { return false };
+        if speaker.is_at(context.from) {
+            return true;
+        }
+        let now = self.arrival.now;
+        self.node.note_forged();
+        if speaker.doubt(now.monotonic)
+            && let Some(discovery) = self.discovery()
+        {
+            discovery.doubt(now, prefix);
+        }
+        false
     }
 
     fn reader(&mut self, cell: &'a Arc<ReaderCell>) -> Option<&mut ReaderState> {
@@ -110,6 +161,9 @@ impl Route for Router<'_> {
             }
             return;
         }
+        if !self.counts(context) {
+            return;
+        }
         let route = match self.last {
             Some((last, route)) if last == writer => route,
             _ => {
@@ -143,6 +197,9 @@ impl Route for Router<'_> {
             if let Some(discovery) = self.discovery() {
                 discovery.to_writer(now, context, writer_id, submessage);
             }
+            return;
+        }
+        if !self.counts(context) {
             return;
         }
         if let Some(cell) = self.routes.writers.get(&writer_id)

@@ -1,4 +1,5 @@
 //! Where submessages go: a snapshot that receiving threads read without a lock shared with discovery.
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -7,6 +8,7 @@ use wire::{EntityId, Guid, GuidPrefix, Instant};
 
 use super::lanes::{self, Exit, Lanes};
 use super::reader::ReaderCell;
+use super::speakers::Speaker;
 use super::table::Table;
 use super::writer::WriterCell;
 use crate::lock::lock;
@@ -20,6 +22,8 @@ pub(crate) struct Routes {
     pub(crate) readers: Table<EntityId, Arc<ReaderCell>>,
     /// By writer, local or remote: the local readers that are matched with it.
     pub(crate) matched: Table<Guid, Route>,
+    /// Where remote participants speak from.
+    pub(crate) speakers: Table<GuidPrefix, Arc<Speaker>>,
 }
 
 /// The readers of one writer.
@@ -88,21 +92,21 @@ impl Snapshot {
 
     /// Where a datagram of somebody else goes, as far as can be told without interpreting it.
     #[inline]
-    pub(super) fn way<'a>(&self, datagram: &'a [u8]) -> Way<'a> {
+    pub(super) fn way<'a>(&self, from: SocketAddr, datagram: &'a [u8]) -> Way<'a> {
         let current = lock(&self.current);
-        match current.lanes.find(datagram) {
+        match current.lanes.find(from, datagram) {
             Some((single, exit)) => Way::Lane(single, exit),
             None => Way::Routes(Arc::clone(&current.routes)),
         }
     }
 
     /// `datagram` was interpreted with these routes by the participant `own`: the next one may be like it.
-    pub(super) fn remember(&self, own: GuidPrefix, routes: &Arc<Routes>, datagram: &[u8]) {
-        let Some((familiar, exit)) = lanes::lane(own, routes, datagram) else { return };
+    pub(super) fn remember(&self, own: GuidPrefix, routes: &Arc<Routes>, from: SocketAddr, datagram: &[u8]) {
+        let Some((familiar, exit)) = lanes::lane(own, routes, from, datagram) else { return };
         let mut current = lock(&self.current);
         // Changed meanwhile, they may lead elsewhere.
         if Arc::ptr_eq(&current.routes, routes) {
-            current.lanes.remember(datagram, familiar, exit);
+            current.lanes.remember(from, datagram, familiar, exit);
         }
     }
 

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use rtps::sorted::SortedMap;
-use wire::{EntityId, Guid};
+use wire::{EntityId, Guid, GuidPrefix};
 
 /// Parts that are copied by themselves.
 const PARTS: usize = 64;
@@ -23,6 +23,13 @@ impl Part for EntityId {
 impl Part for Guid {
     fn part(&self) -> usize {
         self.entity_id.part()
+    }
+}
+
+impl Part for GuidPrefix {
+    fn part(&self) -> usize {
+        // Prefixes of others may differ in their host, their process, or anywhere.
+        self.0.iter().fold(0, |sum, byte| sum ^ usize::from(*byte))
     }
 }
 

@@ -164,8 +164,13 @@ impl DomainParticipant {
 
     /// What was received and not believed, with counts; reasons that did not occur are left out.
     pub fn get_rejections(&self) -> Vec<(Rejection, u64)> {
+        let forged = self.node().forged();
         let discovery = self.node().lock_discovery();
-        let counted = Rejection::ALL.map(|reason| (reason, discovery.rejected(reason)));
+        let counted = Rejection::ALL.map(|reason| match reason {
+            // Endpoints see to that without discovery.
+            Rejection::UserSource => (reason, forged),
+            _ => (reason, discovery.rejected(reason)),
+        });
         counted.into_iter().filter(|(_, count)| *count > 0).collect()
     }
 

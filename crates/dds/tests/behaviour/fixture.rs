@@ -46,7 +46,7 @@ pub(crate) fn settle(desk: &mut Desk) {
 
 /// Long enough for who says goodbye to be gone: writers are kept for a moment, so that their last samples are read.
 pub(crate) fn part(desk: &mut Desk) {
-    desk.run(millis(60));
+    desk.run(millis(400));
 }
 
 /// The topic "Readings" of a participant.

@@ -18,6 +18,7 @@ mod domains;
 mod entities;
 mod exchange;
 mod fixture;
+mod forged;
 mod listener_once;
 mod listeners;
 mod presence;

@@ -86,6 +86,7 @@ impl Loft {
             default_unicast: vec![Locator::udp(address)],
             default_multicast: Vec::new(),
             receive_buffer: None,
+            sending_ports: [0; 2],
             shared_memory: None,
         };
         let settings = DiscoveryConfig::new(GuidPrefix([number; 12]), 0, u64::from(number));

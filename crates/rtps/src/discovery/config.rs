@@ -22,6 +22,10 @@ pub struct Limits {
     pub endpoints: usize,
     /// Most octets of endpoint data of one participant. Default 8 MiB.
     pub endpoint_octets: usize,
+    /// Most endpoints of all participants together. Default 65,536.
+    pub all_endpoints: usize,
+    /// Most bytes of endpoint data of all participants together. Default 64 MiB.
+    pub all_endpoint_octets: usize,
     /// Most octets of discovery data of all participants that are held back because something before is missing.
     /// Default 4 MiB.
     pub held_back_octets: usize,
@@ -39,6 +43,8 @@ impl Default for Limits {
             stranger_octets: 2 << 20,
             endpoints: 8_192,
             endpoint_octets: 8 << 20,
+            all_endpoints: 65_536,
+            all_endpoint_octets: 64 << 20,
             held_back_octets: 4 << 20,
             announced_octets: 32 << 20,
             events: 16_384,
@@ -49,7 +55,7 @@ impl Default for Limits {
 /// Everything that discovery needs to know of its own participant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DiscoveryConfig {
-    /// Our GUID prefix; random, because whoever names it is believed to have heard from us.
+    /// Our GUID prefix; random: no two incarnations of a participant may have the same.
     pub prefix: GuidPrefix,
     /// The domain, 0 to 232.
     pub domain_id: u32,
@@ -78,6 +84,8 @@ pub struct DiscoveryConfig {
     pub default_multicast: Vec<Locator>,
     /// Where processes of our host meet us, announced. Default none.
     pub shared_memory: Option<SharedMemory>,
+    /// Ports that datagrams leave from besides those of the locators, for IPv4 and for IPv6; 0 for none.
+    pub sending_ports: [u16; 2],
     /// Participants that may be beyond multicast: announcements go there as well, and are not limited.
     pub static_peers: Vec<SocketAddr>,
     /// Data for readers that announce a group, and that are on a subnet of ours, go to the group. Default false: radio links
@@ -87,7 +95,7 @@ pub struct DiscoveryConfig {
     pub class: u8,
     /// Bounds.
     pub limits: Limits,
-    /// Of the random part of the announcement period; another one for each participant.
+    /// Of the random part of the announcement period and of the numbers of probes: random, and known to this participant alone.
     pub seed: u64,
 }
 
@@ -127,6 +135,7 @@ impl DiscoveryConfig {
             default_unicast: Vec::new(),
             default_multicast: Vec::new(),
             shared_memory: None,
+            sending_ports: [0; 2],
             static_peers: Vec::new(),
             multicast_data: false,
             class: 0,

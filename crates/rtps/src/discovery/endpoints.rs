@@ -66,6 +66,8 @@ pub(super) struct Endpoints {
     revision: u64,
     topics: SortedMap<String, Topic>,
     usage: SortedMap<GuidPrefix, Usage>,
+    /// What the remote endpoints of all participants together amount to.
+    used: Usage,
     /// A local endpoint and its matched counterpart; if that is local too, the pair is here both ways.
     matched: SortedSet<(EntityId, Guid)>,
     /// A local endpoint and one of the same topic that it does not match.
@@ -81,6 +83,7 @@ impl Endpoints {
             revision: 0,
             topics: SortedMap::new(),
             usage: SortedMap::new(),
+            used: Usage::default(),
             matched: SortedSet::new(),
             unmatched: SortedSet::new(),
             ignored: Ignored::default(),
@@ -199,7 +202,14 @@ impl Endpoints {
         if endpoints > limits.endpoints || sum > limits.endpoint_octets {
             return Err(Rejection::EndpointLimit);
         }
-        *usage = Usage { endpoints, octets: sum };
+        let all = Usage {
+            endpoints: self.used.endpoints.saturating_sub(fewer).saturating_add(1),
+            octets: self.used.octets.saturating_sub(less).saturating_add(octets),
+        };
+        if all.endpoints > limits.all_endpoints || all.octets > limits.all_endpoint_octets {
+            return Err(Rejection::MemoryLimit);
+        }
+        (*usage, self.used) = (Usage { endpoints, octets: sum }, all);
         let data = Arc::new(data);
         self.leave_topic_if_other(&data, around);
         let topic = self.topics.get_or_insert_with(data.topic_name.clone(), Topic::default);
@@ -225,6 +235,8 @@ impl Endpoints {
         {
             usage.endpoints = usage.endpoints.saturating_sub(1);
             usage.octets = usage.octets.saturating_sub(entry.octets);
+            self.used.endpoints = self.used.endpoints.saturating_sub(1);
+            self.used.octets = self.used.octets.saturating_sub(entry.octets);
             if usage.endpoints == 0 {
                 self.usage.remove(&guid.prefix);
             }

@@ -2,6 +2,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use wire::discovery::{EndpointData, ParticipantData};
 use wire::{EntityId, Guid, GuidPrefix};
@@ -15,8 +16,10 @@ use crate::path::Path;
 pub enum LossReason {
     /// It was silent for as long as its lease.
     LeaseExpired,
-    /// It said goodbye.
+    /// It said goodbye, and answers no more.
     Left,
+    /// It was silent, and made room for another one: there are as many as the limit allows.
+    MadeRoom,
 }
 
 /// Something that its owner has to act on, in the order in which it happened.
@@ -38,6 +41,13 @@ pub enum Event {
         participant: GuidPrefix,
         /// Why.
         reason: LossReason,
+    },
+    /// What comes in the name of a participant counts from these socket addresses alone.
+    SourcesChanged {
+        /// The participant.
+        participant: GuidPrefix,
+        /// Where it speaks from.
+        sources: Arc<[SocketAddr]>,
     },
     /// A local reader has a new matched writer; for one that was matched already: its QoS or paths changed.
     WriterMatched {

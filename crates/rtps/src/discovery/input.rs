@@ -1,20 +1,19 @@
 //! What arrives for the built-in endpoints, and what becomes of it.
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 use wire::discovery::{ParticipantData, ParticipantMessage};
 use wire::message::Data;
 use wire::message::encode::DATA_HEADER_LEN;
 use wire::qos::LivelinessKind;
-use wire::{EntityId, Guid, GuidPrefix, Now};
+use wire::{EntityId, GuidPrefix, Now};
 
 use super::events::{Event, LossReason};
-use super::farewell::Leaver;
-use super::participants::Standing;
+use super::participants::{Proof, Standing, Verdict};
 use super::rejection::Rejection;
 use super::sedp::{Received, Topic};
 use super::spdp::{self, Announcement};
+use super::strangers::Key;
 use super::{Discovery, Phase};
 use crate::Payload;
 use crate::network::canonical;
@@ -30,14 +29,37 @@ impl<P: Payload> Discovery<P> {
             }
             return;
         }
-        let Some(topic) = Topic::of_writer(writer) else {
+        let topic = Topic::of_writer(writer);
+        if topic.is_none() && writer != EntityId::PARTICIPANT_MESSAGE_WRITER {
             return self.rejections.add(Rejection::UnknownEndpoint);
-        };
+        }
+        let prefix = context.source.prefix;
+        if let ToReader::Heartbeat(heartbeat) = submessage
+            && topic.is_none()
+            && context.addressed
+            && !self.ledger.speaks_from(prefix, context.from)
+        {
+            self.messages.echo(prefix, context.from, heartbeat);
+        }
+        if topic.is_some() && context.addressed {
+            let proof = self.ledger.heard_mute(now.monotonic, prefix, context.from, &self.network);
+            self.believe(now, prefix, proof);
+        }
         if !self.hear(now, &context) {
+            if topic.is_some() && self.ledger.takes_question(prefix) {
+                self.sedp.ask(now, prefix);
+            }
             return;
         }
         let mut received = core::mem::take(&mut self.received);
-        self.sedp.for_reader(now, &context, topic, submessage, &mut received);
+        match (topic, submessage) {
+            (Some(topic), _) => self.sedp.for_reader(now, &context, topic, submessage, &mut received),
+            (None, ToReader::Data(data)) => self.messages.on_data(prefix, data, &mut received),
+            (None, ToReader::Heartbeat(heartbeat)) => {
+                self.messages.on_heartbeat(now.monotonic, prefix, heartbeat);
+            }
+            (None, _) => {}
+        }
         for record in received.drain(..) {
             self.take(now, record);
         }
@@ -47,11 +69,86 @@ impl<P: Payload> Discovery<P> {
     /// A submessage for a built-in writer of ours arrived.
     pub fn to_writer(&mut self, now: Now, context: &Context, writer: EntityId, submessage: &ToWriter) {
         let Some(context) = self.admit(context) else { return };
-        let Some(topic) = Topic::of_writer(writer) else {
+        let topic = Topic::of_writer(writer);
+        if topic.is_none() && writer != EntityId::PARTICIPANT_MESSAGE_WRITER {
             return self.rejections.add(Rejection::UnknownEndpoint);
+        }
+        let prefix = context.source.prefix;
+        let at = now.monotonic;
+        if let (None, ToWriter::AckNack(acknack)) = (topic, submessage) {
+            let proof = self.ledger.proved(at, prefix, acknack.set.base(), context.from);
+            self.believe(now, prefix, proof);
+        } else if context.addressed {
+            let proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
+            self.believe(now, prefix, proof);
+        }
+        if !self.hear(now, &context) {
+            return;
+        }
+        match (topic, submessage) {
+            (Some(topic), _) => self.sedp.for_writer(now, &context, topic, submessage),
+            (None, ToWriter::AckNack(acknack)) => self.messages.on_acknack(at, prefix, acknack),
+            (None, ToWriter::NackFrag(_)) => {}
+        }
+    }
+
+    /// Something for an endpoint of the application has come in the name of a participant, from an address that is not known for it:
+    /// the participant is asked whether it speaks from elsewhere.
+    pub fn doubt(&mut self, now: Now, participant: GuidPrefix) {
+        if self.phase == Phase::Running {
+            self.ledger.doubt(now.monotonic, participant);
+        }
+    }
+
+    /// Acts on the answer to a probe.
+    fn believe(&mut self, now: Now, prefix: GuidPrefix, proof: Proof) {
+        match proof {
+            Proof::Nothing => {}
+            Proof::Learned => {
+                if let Some(data) = self.ledger.get(prefix).map(|known| Arc::clone(known.data())) {
+                    self.reroute(now, &data);
+                }
+            }
+            Proof::Stranger(key) => self.validate(now, key),
+        }
+    }
+
+    /// Validates a stranger, in the place of one that was silent if there is no room.
+    fn validate(&mut self, now: Now, key: Key) {
+        let limits = self.config.limits;
+        let data = match self.ledger.validate(now.monotonic, key, &limits) {
+            Err(Ok(silent)) => {
+                self.lose(now, silent, LossReason::MadeRoom);
+                self.ledger.validate(now.monotonic, key, &limits)
+            }
+            result => result,
         };
-        if self.hear(now, &context) {
-            self.sedp.for_writer(now, &context, topic, submessage);
+        match data {
+            Ok(Some(participant)) => {
+                let prefix = participant.prefix;
+                self.events.push(Event::ParticipantFound { participant: Arc::clone(&participant) });
+                self.reroute(now, &participant);
+                self.announcer.direct(prefix);
+                self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
+            }
+            Ok(None) | Err(Ok(_)) => {}
+            Err(Err(reason)) => self.rejections.add(reason),
+        }
+    }
+
+    /// Acts on what has become of a participant with time.
+    pub(super) fn judge(&mut self, now: Now, prefix: GuidPrefix, verdict: Verdict) {
+        match verdict {
+            Verdict::Silent => self.lose(now, prefix, LossReason::LeaseExpired),
+            Verdict::Left => self.lose(now, prefix, LossReason::Left),
+            Verdict::Replaced(key) => {
+                let data = self.ledger.replace(now.monotonic, key);
+                if let Some(participant) = data {
+                    self.events.push(Event::ParticipantChanged { participant: Arc::clone(&participant) });
+                    self.reroute(now, &participant);
+                    self.announcer.direct(prefix);
+                }
+            }
         }
     }
 
@@ -108,50 +205,25 @@ impl<P: Payload> Discovery<P> {
         if let Some(reason) = evicted {
             self.rejections.add(reason);
         }
-        if matches!(standing, Standing::Stranger) {
-            return self.announcer.answer(prefix, context.from.ip(), self.config.limits.strangers);
+        if let Standing::Stranger(key) = standing {
+            return self.announcer.answer(key, self.config.limits.strangers);
         }
-        if self.follow(now, prefix, standing) {
+        if self.follow(now, standing) {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
         }
     }
 
     fn said_goodbye(&mut self, now: Now, context: &Context, prefix: GuidPrefix) {
-        if self.ledger.stranger_left(prefix, context.from) {
-            return;
-        }
-        match self.ledger.may_leave(prefix, context.from) {
-            Ok(true) => self.leaves(now, prefix),
-            Ok(false) => {}
-            Err(reason) => self.rejections.add(reason),
-        }
-    }
-
-    /// A participant has said goodbye: its writers that are read stay for a moment, and it with them.
-    fn leaves(&mut self, now: Now, prefix: GuidPrefix) {
-        if self.farewells.contains(Leaver::Participant(prefix)) {
-            return;
-        }
-        let (read, others): (Vec<Guid>, Vec<Guid>) = self
-            .endpoints
-            .of(prefix)
-            .map(|data| data.guid)
-            .partition(|guid| guid.entity_id.is_writer() && self.endpoints.is_read(*guid));
-        if read.is_empty() {
-            return self.lose(now, prefix, LossReason::Left);
-        }
-        self.farewells.add(now.monotonic, Leaver::Participant(prefix));
-        for guid in others {
-            self.part_from(now, Leaver::Endpoint(guid));
+        if let Err(reason) = self.ledger.said_goodbye(now.monotonic, prefix, context.from) {
+            self.rejections.add(reason);
         }
     }
 
     /// Something other than an announcement arrived; false if it does not count.
     fn hear(&mut self, now: Now, context: &Context) -> bool {
         let prefix = context.source.prefix;
-        let standing =
-            self.ledger.heard(now.monotonic, prefix, context.from, context.addressed, &self.config.limits);
-        let counts = self.follow(now, prefix, standing);
+        let standing = self.ledger.heard(now.monotonic, prefix, context.from, context.addressed);
+        let counts = self.follow(now, standing);
         if counts {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
         }
@@ -159,19 +231,14 @@ impl<P: Payload> Discovery<P> {
     }
 
     /// Acts on what has become of a participant; false if what it sent does not count.
-    fn follow(&mut self, now: Now, prefix: GuidPrefix, standing: Standing) -> bool {
+    fn follow(&mut self, now: Now, standing: Standing) -> bool {
         match standing {
             Standing::Known => {}
-            Standing::Validated(data) => {
-                self.events.push(Event::ParticipantFound { participant: Arc::clone(&data) });
-                self.reroute(now, &data);
-                self.announcer.direct(prefix);
-            }
             Standing::Changed(data) => {
                 self.events.push(Event::ParticipantChanged { participant: Arc::clone(&data) });
                 self.reroute(now, &data);
             }
-            Standing::Stranger => return false,
+            Standing::Stranger(_) => return false,
             Standing::Refused(reason) => {
                 self.rejections.add(reason);
                 return false;
@@ -190,18 +257,22 @@ impl<P: Payload> Discovery<P> {
                 }
                 let limits = self.config.limits;
                 // One that comes back begins anew.
-                if self.farewells.remove(Leaver::Endpoint(data.guid)) {
-                    self.part_from(now, Leaver::Endpoint(data.guid));
+                if self.farewells.remove(data.guid) {
+                    self.part_from(now, data.guid);
                 }
+                let (prefix, has_flow) = (data.guid.prefix, data.offered_assurance.is_some());
                 let (endpoints, mut around) = self.split(now.monotonic);
                 if let Err(reason) = endpoints.put_remote(*data, octets, &limits, &mut around) {
                     self.rejections.add(reason);
                 }
+                if has_flow {
+                    self.tell_sources(prefix);
+                }
             }
             Received::Gone(guid) if guid.entity_id.is_writer() && self.endpoints.is_read(guid) => {
-                self.farewells.add(now.monotonic, Leaver::Endpoint(guid));
+                self.farewells.add(now.monotonic, guid);
             }
-            Received::Gone(guid) => self.part_from(now, Leaver::Endpoint(guid)),
+            Received::Gone(guid) => self.part_from(now, guid),
             Received::Asserted(prefix, ParticipantMessage::AUTOMATIC) => {
                 self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
             }

@@ -5,8 +5,8 @@
 //! matches and unmatches readers and writers as they say.
 //!
 //! A participant's lease is kept up by its announcements and by everything else that its built-in endpoints send from
-//! one of its addresses. A goodbye from one of its addresses counts, though writers that are read stay for a moment; one from
-//! elsewhere has no effect. If a goodbye was forged all the same, the participant is found again by its next announcement.
+//! one of its sources. A goodbye counts once the participant answers no more where it was reached.
+mod check;
 mod config;
 mod endpoints;
 mod events;
@@ -15,11 +15,15 @@ mod ignored;
 mod input;
 mod liveliness;
 mod matching;
+mod messages;
+mod numbers;
 mod participants;
 mod partition;
 mod rejection;
+mod remote;
 mod sedp;
 mod spdp;
+mod strangers;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,11 +32,12 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
+use wire::message::encode;
 use wire::qos::LivelinessKind;
 use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, VendorId};
 
 use crate::Payload;
-use crate::network::Network;
+use crate::network::{Network, canonical};
 use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::WriteError;
@@ -41,15 +46,17 @@ pub use config::{ConfigError, DiscoveryConfig, Limits};
 pub use events::{Event, LossReason};
 pub use ignored::Ignore;
 pub use matching::{Mismatch, PolicyId, compare};
-pub use participants::RemoteParticipant;
 pub use rejection::Rejection;
+pub use remote::RemoteParticipant;
 
 use endpoints::{Endpoints, Surroundings};
 use events::Events;
-use farewell::{Farewells, Leaver};
+use farewell::Farewells;
 use liveliness::{Assertions, Leases};
+use messages::{Messages, PROBE_LEN, answers_probes};
 use participants::Ledger;
 use rejection::Rejections;
+use remote::Asked;
 use sedp::{Received, Sedp};
 use spdp::Announcer;
 
@@ -73,6 +80,9 @@ impl fmt::Display for AnnounceError {
 
 impl core::error::Error for AnnounceError {}
 
+/// Most sources of flows of one participant.
+const MAX_FLOWS: usize = 64;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Running,
@@ -89,6 +99,7 @@ pub struct Discovery<P> {
     phase: Phase,
     announcer: Announcer,
     sedp: Sedp<P>,
+    messages: Messages,
     ledger: Ledger,
     endpoints: Endpoints,
     farewells: Farewells,
@@ -99,6 +110,8 @@ pub struct Discovery<P> {
     rejections: Rejections,
     /// The shared memory that leads to a participant.
     links: SortedMap<GuidPrefix, NonZeroU32>,
+    /// From where participants speak, as was told last.
+    told: SortedMap<GuidPrefix, Arc<[SocketAddr]>>,
     /// Reused between calls.
     received: Vec<Received>,
 }
@@ -113,6 +126,7 @@ impl<P: Payload> Discovery<P> {
         Ok(Self {
             announcer: Announcer::new(&participant_data(&config), &config, &network),
             sedp: Sedp::new(&config),
+            messages: Messages::new(config.prefix, config.class, config.seed),
             endpoints: Endpoints::new(config.prefix),
             network,
             phase: Phase::Running,
@@ -124,6 +138,7 @@ impl<P: Payload> Discovery<P> {
             events: Events::default(),
             rejections: Rejections::default(),
             links: SortedMap::new(),
+            told: SortedMap::new(),
             received: Vec::new(),
             config,
         })
@@ -183,6 +198,7 @@ impl<P: Payload> Discovery<P> {
         self.config.metatraffic_unicast = metatraffic_unicast;
         self.config.default_unicast = default_unicast;
         self.announcer.change(&participant_data(&self.config), &self.network);
+        self.ledger.reach_anew(now.monotonic);
         let participants: Vec<Arc<ParticipantData>> =
             self.ledger.iter().map(|participant| Arc::clone(participant.data())).collect();
         for data in participants {
@@ -231,7 +247,7 @@ impl<P: Payload> Discovery<P> {
     /// Asserts the liveliness of our MANUAL_BY_PARTICIPANT writers.
     pub fn assert_liveliness(&mut self, now: Now) {
         if self.phase == Phase::Running {
-            self.sedp.assert_liveliness(now, ParticipantMessage::MANUAL);
+            self.messages.assert_liveliness(now.monotonic, ParticipantMessage::MANUAL);
             self.asserted(now.monotonic, self.config.prefix, LivelinessKind::ManualByParticipant);
         }
     }
@@ -277,9 +293,18 @@ impl<P: Payload> Discovery<P> {
             Phase::Leaving if self.sedp.poll_transmit(now, out) => return true,
             Phase::Leaving => {}
         }
-        let (config, ledger) = (&self.config, &mut self.ledger);
+        let is_running = self.phase == Phase::Running;
+        // Answers to probes first: what follows them counts only then.
+        if is_running
+            && (self.poll_echo(now, out)
+                || self.messages.poll_transmit(now, out)
+                || self.poll_probe(now, out))
+        {
+            return true;
+        }
+        let (config, ledger, messages) = (&self.config, &mut self.ledger, &mut self.messages);
         let invitation = || self.sedp.invitation();
-        if self.announcer.poll(now, config, &self.network, ledger, invitation, out) {
+        if self.announcer.poll(now, config, &self.network, ledger, messages, invitation, out) {
             return true;
         }
         if self.phase == Phase::Leaving {
@@ -297,6 +322,7 @@ impl<P: Payload> Discovery<P> {
             Phase::Running => {}
         }
         let sending = self.announcer.next_timeout().min(self.sedp.poll_timeout());
+        let sending = sending.min(self.messages.poll_timeout());
         let sending = sending.min(self.automatic.next_timeout()).min(self.manual.next_timeout());
         if self.is_congested() {
             return sending;
@@ -325,12 +351,12 @@ impl<P: Payload> Discovery<P> {
 
     /// Those who announced themselves and have not proved yet that they hear us, each with the address that it was heard from.
     pub fn strangers(&self) -> impl Iterator<Item = (SocketAddr, &ParticipantData)> {
-        self.ledger.strangers()
+        self.ledger.strangers.iter()
     }
 
     /// How many participants are validated, and how many announced themselves but are not.
     pub fn participant_counts(&self) -> (usize, usize) {
-        (self.ledger.validated_count(), self.ledger.stranger_count())
+        (self.ledger.validated_count(), self.ledger.strangers.len())
     }
 
     /// All known endpoints, local ones too.
@@ -380,9 +406,66 @@ impl<P: Payload> Discovery<P> {
     /// Chooses the paths to a participant and its endpoints, for the first time or anew.
     fn reroute(&mut self, now: Now, data: &ParticipantData) {
         let path = self.ledger.get(data.prefix).and_then(|known| known.metatraffic_path(&self.network));
+        self.tell_sources(data.prefix);
         self.sedp.match_participant(now, data, path);
+        self.messages.match_participant(now.monotonic, data, path);
         let (endpoints, mut around) = self.split(now.monotonic);
         endpoints.reroute(data.prefix, &mut around);
+    }
+
+    /// Tells from where a participant speaks, if that has changed.
+    fn tell_sources(&mut self, participant: GuidPrefix) {
+        let Some(known) = self.ledger.get(participant) else { return };
+        let flows = self.endpoints.of(participant).filter_map(|data| data.offered_assurance);
+        let flows = flows.filter(|offered| offered.source.port != 0);
+        let flows = flows.map(|offered| SocketAddr::from((offered.source.address, offered.source.port)));
+        let mut sources: Vec<SocketAddr> = Vec::new();
+        for source in known.sources().chain(flows.take(MAX_FLOWS)) {
+            if !sources.contains(&source) {
+                sources.push(source);
+            }
+        }
+        if self.told.get(&participant).is_none_or(|told| **told != *sources) {
+            let sources: Arc<[SocketAddr]> = sources.into();
+            self.told.insert(participant, Arc::clone(&sources));
+            self.events.push(Event::SourcesChanged { participant, sources });
+        }
+    }
+
+    /// Fills `out` with the next answer to a participant that is not validated, and with a probe of ours if one is due there: then what
+    /// follows is heard by a participant that knows us. False if there is none.
+    fn poll_echo(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        let Some(key) = self.messages.poll_echo(&self.network, out) else { return false };
+        let strangers = &mut self.ledger.strangers;
+        let is_short = strangers.get(key).is_some_and(|known| known.names_us && answers_probes(&known.data));
+        let is_there = out.paths().iter().any(|path| canonical(path.destination) == key.1);
+        if is_short
+            && is_there
+            && self.announcer.takes_answer(key)
+            && strangers.spend(&self.network, key, PROBE_LEN).is_some()
+        {
+            let nonce = self.messages.numbers.nonce();
+            strangers.asked(key, Asked { nonce, to: key.1, at: now.monotonic });
+            let question = self.messages.question(nonce);
+            out.scratch(|bytes| encode::heartbeat(bytes, &question));
+        }
+        true
+    }
+
+    /// Fills `out` with the next probe; false if there is none.
+    fn poll_probe(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
+        let numbers = &mut self.messages.numbers;
+        let Some((probe, nonce)) = self.ledger.poll_probe(now.monotonic, &self.network, || numbers.nonce())
+        else {
+            return false;
+        };
+        self.messages.probe(probe.prefix, probe.path, nonce, out);
+        if probe.is_mute
+            && let Some(question) = self.sedp.invitation()
+        {
+            self.messages.ask(probe.prefix, probe.path, &question, out);
+        }
+        true
     }
 
     fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {
@@ -390,19 +473,16 @@ impl<P: Payload> Discovery<P> {
         endpoints.remove_participant(participant, &mut around);
         self.farewells.remove_participant(participant);
         self.sedp.unmatch_participant(now, participant, reason);
+        self.messages.unmatch_participant(participant);
+        self.told.remove(&participant);
         self.ledger.remove(participant);
         self.links.remove(&participant);
         self.events.push(Event::ParticipantLost { participant, reason });
     }
 
-    fn part_from(&mut self, now: Now, leaver: Leaver) {
-        match leaver {
-            Leaver::Participant(prefix) => self.lose(now, prefix, LossReason::Left),
-            Leaver::Endpoint(guid) => {
-                let (endpoints, mut around) = self.split(now.monotonic);
-                endpoints.remove(guid, &mut around);
-            }
-        }
+    fn part_from(&mut self, now: Now, endpoint: Guid) {
+        let (endpoints, mut around) = self.split(now.monotonic);
+        endpoints.remove(endpoint, &mut around);
     }
 
     fn asserted(&mut self, now: Instant, prefix: GuidPrefix, kind: LivelinessKind) {
@@ -418,14 +498,14 @@ impl<P: Payload> Discovery<P> {
 
     fn do_what_is_due(&mut self, now: Now) {
         if self.automatic.is_due(now.monotonic) {
-            self.sedp.assert_liveliness(now, ParticipantMessage::AUTOMATIC);
+            self.messages.assert_liveliness(now.monotonic, ParticipantMessage::AUTOMATIC);
         }
         if self.manual.is_due(now.monotonic) {
-            self.sedp.assert_liveliness(now, ParticipantMessage::MANUAL);
+            self.messages.assert_liveliness(now.monotonic, ParticipantMessage::MANUAL);
         }
         while !self.is_congested() {
-            if let Some(participant) = self.ledger.expired(now.monotonic) {
-                self.lose(now, participant, LossReason::LeaseExpired);
+            if let Some((participant, verdict)) = self.ledger.look(now.monotonic) {
+                self.judge(now, participant, verdict);
             } else if let Some(leaver) = self.farewells.due(now.monotonic) {
                 self.part_from(now, leaver);
             } else if let Some(writer) = self.leases.expired(now.monotonic) {
@@ -475,6 +555,7 @@ fn participant_data(config: &DiscoveryConfig) -> ParticipantData {
         entity_name: config.entity_name.clone(),
         user_data: config.user_data.clone(),
         shared_memory: config.shared_memory,
+        sending_ports: config.sending_ports,
         ..ParticipantData::new(config.prefix)
     }
 }

@@ -1,121 +1,46 @@
-//! The ledger of remote participants: who has been validated, from which addresses, until when, and what may be sent to
-//! those that have not been.
+//! The ledger of remote participants: who has been validated, which socket addresses they speak from and are reached at, until when,
+//! and what may be sent to those that have not been.
 //!
-//! Rules (plain mode, without DDS Security):
-//! - A participant is a *stranger* until a message in its name names our GUID prefix in INFO_DST and comes from the address
-//!   that its announcement came from. Our prefix is random: who names it has heard from us, so that the address is real.
-//! - A stranger is answered at the address of its packet alone, with no more octets than came from it.
-//! - Strangers are kept for ten seconds, the least recently heard makes room. They never displace a validated participant.
-//! - What comes in the name of a validated participant counts if it comes from an address that was validated for it or is in
-//!   its announced locators. From another address it is a stranger's message, and validated alike.
-use alloc::boxed::Box;
+//! Rules (plain mode, without DDS Security; docs/decisions/0013-sources.md):
+//! - A participant is a *stranger* until it answers a probe: a number that it cannot know unless it has received the probe.
+//! - A stranger is answered at the address of its packet alone, with no more bytes than came from it.
+//! - What comes in the name of a validated participant counts from its sources alone: socket addresses that probes were answered from,
+//!   and those that it announces. Whatever else names it is a reason to probe it where it was reached.
+//! - It is sent to where a probe was answered, and to other ports there. Other addresses that it announces get probes, for no more bytes
+//!   than came from it.
+//! - A goodbye, another claim to the same name, and silence beyond the longest lease are believed once probes stay unanswered.
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use wire::discovery::ParticipantData;
-use wire::{Duration, GuidPrefix, Instant, Locator};
+use wire::{Duration, GuidPrefix, Instant, SequenceNumber};
 
+use super::check::{Check, Turn, Why};
 use super::config::Limits;
+use super::messages::{PROBE_LEN, answers_probes};
 use super::rejection::Rejection;
-use crate::network::Network;
+use super::remote::{Asked, LONGEST_LEASE, REACH_PERIOD, REACH_TRIES, RemoteParticipant, remember};
+use super::strangers::{Answered, Key, Strangers};
+use crate::network::{Network, canonical};
 use crate::path::Path;
 use crate::sorted::{SortedMap, SortedSet};
 
-/// How long a stranger is remembered.
-const STRANGER_LEASE: Duration = Duration::from_secs(10);
-/// Most validated addresses that are kept of one participant; the oldest goes.
-const MAX_SOURCES: usize = 8;
-
-/// A validated participant.
-#[derive(Debug)]
-pub struct RemoteParticipant {
-    data: Arc<ParticipantData>,
-    /// Where its validated announcements came from, newest last.
-    sources: Vec<SocketAddr>,
-    lease_until: Instant,
-    /// Where it stands in the ledger's order of leases: no later than the lease ends.
-    check_at: Instant,
-    heard: Instant,
-}
-
-impl RemoteParticipant {
-    /// What it announces.
-    pub const fn data(&self) -> &Arc<ParticipantData> {
-        &self.data
-    }
-
-    /// When it was last heard.
-    pub const fn heard(&self) -> Instant {
-        self.heard
-    }
-
-    /// The address that its newest validated announcement came from.
-    pub fn source(&self) -> Option<SocketAddr> {
-        self.sources.last().copied()
-    }
-
-    /// The path to its built-in endpoints.
-    pub fn metatraffic_path(&self, network: &Network) -> Option<Path> {
-        self.path(network, &[&self.data.metatraffic_unicast, &self.data.default_unicast])
-    }
-
-    /// The first list of locators with a usable one decides; if none has, the address that its packets come from.
-    pub(super) fn path(&self, network: &Network, lists: &[&[Locator]]) -> Option<Path> {
-        let source = self.source()?;
-        let same_host = network.is_own(source.ip());
-        lists
-            .iter()
-            .find_map(|locators| network.path(locators, same_host))
-            .or_else(|| network.path_to(source))
-    }
-
-    fn knows(&self, address: IpAddr) -> bool {
-        let data = &self.data;
-        self.sources.iter().any(|source| source.ip() == address)
-            || data
-                .metatraffic_unicast
-                .iter()
-                .chain(&data.default_unicast)
-                .filter_map(Locator::socket_addr)
-                .any(|locator| locator.ip().to_canonical() == address)
-    }
-
-    fn add_source(&mut self, source: SocketAddr) {
-        self.sources.retain(|known| known.ip() != source.ip());
-        if self.sources.len() >= MAX_SOURCES {
-            self.sources.remove(0);
-        }
-        self.sources.push(source);
-    }
-
-    fn refresh(&mut self, now: Instant) {
-        self.heard = now;
-        self.lease_until = now.after(self.data.lease_duration);
-    }
-}
-
-/// A participant that has not been validated at this address.
-#[derive(Debug)]
-struct Stranger {
-    source: SocketAddr,
-    data: Box<ParticipantData>,
-    /// Octets that may be sent to it.
-    credit: u64,
-    /// What it counts for in memory: the octets of its newest announcement.
-    octets: u64,
-    /// Place in the order of hearing.
-    stamp: u64,
-    until: Instant,
-}
+/// Numbers of probes that may still be answered.
+const MAX_ASKED: usize = 16;
+/// One participant in so many that are validated may have no reader that answers probes.
+const MUTE_SHARE: usize = 8;
+/// A participant is probed at most so often because something came in its name from elsewhere.
+const DOUBT_PERIOD: Duration = Duration::from_millis(100);
+/// Most probes that wait to be sent.
+const MAX_OUTBOX: usize = 1_024;
 
 /// What an announcement or another message made of its participant.
 #[derive(Debug)]
 pub(super) enum Standing {
-    /// Not validated.
-    Stranger,
-    /// It is validated from now on.
-    Validated(Arc<ParticipantData>),
+    /// Not validated: it is to be answered.
+    Stranger(Key),
     /// It was validated before and announces something else now.
     Changed(Arc<ParticipantData>),
     /// It was validated before and nothing changed.
@@ -124,16 +49,56 @@ pub(super) enum Standing {
     Refused(Rejection),
 }
 
+/// What the answer to a probe made of its sender.
+#[derive(Debug)]
+pub(super) enum Proof {
+    /// Nothing that is new.
+    Nothing,
+    /// A participant that is known is reached somewhere else, or speaks from somewhere else.
+    Learned,
+    /// A stranger that can be validated now.
+    Stranger(Key),
+}
+
+/// What has become of a participant with time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// It was silent for as long as its lease.
+    Silent,
+    /// It said goodbye and answers no more.
+    Left,
+    /// It answers no more where it was, and a stranger of the same name does.
+    Replaced(Key),
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     validated: SortedMap<GuidPrefix, RemoteParticipant>,
-    /// When leases are looked at next; each participant is in it once, with its `check_at`.
-    leases: SortedSet<(Instant, GuidPrefix)>,
-    strangers: SortedMap<(GuidPrefix, IpAddr), Stranger>,
-    /// Strangers by the order in which they were last heard.
-    order: SortedMap<u64, (GuidPrefix, IpAddr)>,
-    next_stamp: u64,
-    stranger_octets: u64,
+    /// When participants are looked at next; each is in it once, with its `check_at`.
+    looks: SortedSet<(Instant, GuidPrefix)>,
+    pub(super) strangers: Strangers,
+    /// Probes of participants and of strangers that are to be sent.
+    outbox: VecDeque<(GuidPrefix, Target)>,
+    /// How many of the validated ones answer no probes.
+    mute: usize,
+}
+
+/// Where a probe goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Target {
+    /// To a validated participant.
+    Known(SocketAddr),
+    /// To a stranger.
+    Stranger(SocketAddr),
+}
+
+/// A probe that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    pub(super) prefix: GuidPrefix,
+    pub(super) path: Path,
+    /// It answers no probes: what it answers at all has to do.
+    pub(super) is_mute: bool,
 }
 
 impl Ledger {
@@ -156,16 +121,12 @@ impl Ledger {
         self.validated.len()
     }
 
-    /// Strangers, with the address that each was heard from.
-    pub(super) fn strangers(&self) -> impl Iterator<Item = (SocketAddr, &ParticipantData)> {
-        self.strangers.values().map(|stranger| (stranger.source, &*stranger.data))
+    /// True if what comes from there in the name of a participant counts.
+    pub(super) fn speaks_from(&self, prefix: GuidPrefix, from: SocketAddr) -> bool {
+        self.validated.get(&prefix).is_some_and(|known| known.speaks_from(from))
     }
 
-    pub(super) fn stranger_count(&self) -> usize {
-        self.strangers.len()
-    }
-
-    /// An announcement of `octets` octets arrived. `addressed`: it named our prefix.
+    /// An announcement of `octets` bytes arrived. `addressed`: it named our prefix.
     pub(super) fn announced(
         &mut self,
         now: Instant,
@@ -176,23 +137,34 @@ impl Ledger {
         limits: &Limits,
     ) -> (Standing, Option<Rejection>) {
         let prefix = data.prefix;
-        if let Some(known) = self.validated.get_mut(&prefix).filter(|known| known.knows(from.ip())) {
-            known.add_source(from);
-            let standing = if *known.data == data {
-                Standing::Known
-            } else {
-                known.data = Arc::new(data);
-                Standing::Changed(Arc::clone(&known.data))
-            };
-            known.refresh(now);
-            self.schedule(prefix);
-            return (standing, None);
+        if let Some(known) = self.validated.get_mut(&prefix) {
+            let speaks = known.speaks_from(from);
+            if known.announces_from(from) {
+                let changes = *known.data != data;
+                if speaks && changes {
+                    known.announcer = None;
+                }
+                known.credit = known.credit.saturating_add(octets);
+                let standing = if changes {
+                    known.announce(now, Arc::new(data));
+                    Standing::Changed(Arc::clone(&known.data))
+                } else {
+                    Standing::Known
+                };
+                known.refresh(now);
+                self.schedule(prefix);
+                return (standing, None);
+            }
+            let same = *known.data == data;
+            self.doubt(now, prefix);
+            if same {
+                // It says nothing new; that it lives is for the answer to say.
+                return (Standing::Refused(Rejection::UnknownAddress), None);
+            }
         }
-        if addressed {
-            self.forget_stranger((prefix, from.ip()));
-            return (self.validate(now, from, data, limits), None);
-        }
-        self.meet(now, from, data, octets, limits)
+        let key = (prefix, from);
+        let evicted = self.strangers.meet(now, key, addressed, data, octets, limits);
+        (Standing::Stranger(key), evicted)
     }
 
     /// Something else arrived in the name of a participant.
@@ -202,184 +174,377 @@ impl Ledger {
         prefix: GuidPrefix,
         from: SocketAddr,
         addressed: bool,
-        limits: &Limits,
     ) -> Standing {
         let known = self.validated.get_mut(&prefix);
         let is_validated = known.is_some();
-        if let Some(known) = known.filter(|known| known.knows(from.ip())) {
+        if let Some(known) = known.filter(|known| known.announces_from(from)) {
             known.refresh(now);
             return Standing::Known;
         }
-        let key = (prefix, from.ip());
-        match self.strangers.get(&key) {
-            Some(_) if addressed => match self.forget_stranger(key) {
-                Some(stranger) => self.validate(now, stranger.source, *stranger.data, limits),
-                None => Standing::Refused(Rejection::UnknownParticipant),
-            },
-            _ if is_validated => Standing::Refused(Rejection::UnknownAddress),
-            Some(_) => Standing::Refused(Rejection::NotValidated),
-            None => Standing::Refused(Rejection::UnknownParticipant),
+        if is_validated {
+            self.doubt(now, prefix);
+        }
+        let (is_met, probed) = self.strangers.heard(now, prefix, from, addressed);
+        if let Some((prefix, source)) = probed {
+            self.post(prefix, Target::Stranger(source));
+        }
+        match (is_validated, is_met) {
+            (true, _) => Standing::Refused(Rejection::UnknownAddress),
+            (false, true) => Standing::Refused(Rejection::NotValidated),
+            (false, false) => Standing::Refused(Rejection::UnknownParticipant),
         }
     }
 
-    /// Whether a goodbye in the name of a participant means a validated one that is to be lost: it has to come from one of its
-    /// addresses. One of a participant that is not known is nothing special: goodbyes go to groups and to each participant.
-    pub(super) fn may_leave(&self, prefix: GuidPrefix, from: SocketAddr) -> Result<bool, Rejection> {
-        match self.validated.get(&prefix) {
-            Some(known) if !known.knows(from.ip()) => Err(Rejection::UnknownAddress),
-            known => Ok(known.is_some()),
+    /// Something came in the name of a participant from an address that is not known for it: it is asked, where it is known, whether it
+    /// speaks from elsewhere.
+    pub(super) fn doubt(&mut self, now: Instant, prefix: GuidPrefix) {
+        if let Some(known) = self.validated.get_mut(&prefix)
+            && !known.doubted
+        {
+            known.doubted = true;
+            known.is_questioned = true;
+            known.doubt_after = known.doubt_after.max(now);
+            self.schedule(prefix);
         }
     }
 
-    /// Forgets a stranger that says goodbye.
-    pub(super) fn stranger_left(&mut self, prefix: GuidPrefix, from: SocketAddr) -> bool {
-        self.forget_stranger((prefix, from.ip())).is_some()
+    /// True once after a doubt began: the built-in writers of the participant are to be asked what they have.
+    pub(super) fn takes_question(&mut self, prefix: GuidPrefix) -> bool {
+        self.validated.get_mut(&prefix).is_some_and(|known| core::mem::take(&mut known.is_questioned))
+    }
+
+    /// A goodbye in the name of a participant has come: it is asked whether it is still there.
+    pub(super) fn said_goodbye(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: SocketAddr,
+    ) -> Result<(), Rejection> {
+        if self.strangers.left(prefix, from.ip()) {
+            return Ok(());
+        }
+        match self.validated.get_mut(&prefix) {
+            None => Ok(()),
+            Some(known) if !known.is_at(from.ip()) => Err(Rejection::UnknownAddress),
+            Some(known) => {
+                let check = Check::new(now, Why::Goodbye, known.round_trip);
+                if known.check.as_ref().is_none_or(|check| !check.is_for_goodbye()) {
+                    known.check = Some(check);
+                } else if let Some(check) = &mut known.check {
+                    check.again();
+                }
+                self.schedule(prefix);
+                Ok(())
+            }
+        }
+    }
+
+    /// A participant has answered a probe with this number, from there.
+    pub(super) fn proved(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        nonce: SequenceNumber,
+        from: SocketAddr,
+    ) -> Proof {
+        if let Some(known) = self.validated.get_mut(&prefix)
+            && let Some(at) = known.asked.iter().position(|asked| asked.nonce == nonce)
+            && let Some(asked) = known.asked.remove(at)
+        {
+            known.round_trip = Some(now.since(asked.at));
+            if let Some(check) = &mut known.check
+                && !check.answered(now, asked.at)
+            {
+                known.check = None;
+            }
+            known.refresh(now);
+            known.wanted.retain(|(address, ..)| address.ip() != asked.to.ip());
+            let learned = remember(&mut known.proven, from) | remember(&mut known.reached, asked.to);
+            self.schedule(prefix);
+            return if learned { Proof::Learned } else { Proof::Nothing };
+        }
+        let Some((key, asked)) = self.strangers.find(prefix, nonce) else { return Proof::Nothing };
+        let to = asked.to;
+        if let Some(known) = self.validated.get_mut(&prefix) {
+            if known.speaks_from(from) {
+                // The participant itself is there, whoever has said so: it may be reached there, too.
+                remember(&mut known.reached, to);
+                known.refresh(now);
+                self.strangers.forget(key);
+                return Proof::Learned;
+            }
+            if known.check.is_none() {
+                known.check = Some(Check::new(now, Why::Claim(key), known.round_trip));
+            }
+            self.schedule(prefix);
+        }
+        if let Some(stranger) = self.strangers.get_mut(key) {
+            stranger.proof = Some(Answered { from, to, round_trip: Some(now.since(asked.at)) });
+        }
+        if self.validated.contains_key(&prefix) { Proof::Nothing } else { Proof::Stranger(key) }
+    }
+
+    /// A message that names us has come for a writer of ours from a participant that answers no probes.
+    pub(super) fn heard_mute(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: SocketAddr,
+        network: &Network,
+    ) -> Proof {
+        if let Some(known) = self.validated.get_mut(&prefix) {
+            if !answers_probes(&known.data)
+                && known.speaks_from(from)
+                && let Some(check) = &mut known.check
+                && !check.answered(now, now)
+            {
+                known.check = None;
+            }
+            return Proof::Nothing;
+        }
+        let Some(key) = self.strangers.find_mute(prefix, from.ip()) else { return Proof::Nothing };
+        let to = self.strangers.spend(network, key, 0).map_or(key.1, |path| canonical(path.destination));
+        if let Some(stranger) = self.strangers.get_mut(key) {
+            stranger.proof = Some(Answered { from, to, round_trip: None });
+        }
+        Proof::Stranger(key)
+    }
+
+    /// Validates a stranger that was proved. If there is no room, gives a participant that has to make it first.
+    ///
+    /// # Errors
+    /// There is no room, and nobody who can make it.
+    pub(super) fn validate(
+        &mut self,
+        now: Instant,
+        key: Key,
+        limits: &Limits,
+    ) -> Result<Option<Arc<ParticipantData>>, Result<GuidPrefix, Rejection>> {
+        let Some(stranger) = self.strangers.get(key) else { return Ok(None) };
+        let Some(Answered { from, to, round_trip }) = stranger.proof else { return Ok(None) };
+        let is_mute = !answers_probes(&stranger.data);
+        let prefix = key.0;
+        if !self.validated.contains_key(&prefix) {
+            let most_mute = (limits.participants / MUTE_SHARE).max(1);
+            if is_mute && self.mute >= most_mute {
+                return Err(self.oldest(now, true).ok_or(Rejection::ParticipantLimit));
+            }
+            if self.validated.len() >= limits.participants {
+                let mute = (!is_mute).then(|| self.oldest(now, true)).flatten();
+                return Err(mute.or_else(|| self.oldest(now, false)).ok_or(Rejection::ParticipantLimit));
+            }
+        }
+        let Some(stranger) = self.strangers.forget(key) else { return Ok(None) };
+        let credit = stranger.credit();
+        let data: Arc<ParticipantData> = Arc::from(stranger.data);
+        let announcer = Some(key.1).filter(|source| *source != from);
+        let mut participant = RemoteParticipant {
+            data: Arc::clone(&data),
+            proven: [from].into(),
+            announcer,
+            reached: [to].into(),
+            wanted: Vec::new(),
+            credit,
+            asked: VecDeque::new(),
+            doubt_after: now,
+            doubted: false,
+            is_questioned: false,
+            check: None,
+            round_trip,
+            lease_until: now,
+            // Not in the order yet.
+            check_at: Instant::NEVER,
+            heard: now,
+        };
+        if is_mute {
+            // It has shown no more than that: the socket address of its announcement counts as well.
+            participant.announcer.map(|announcer| remember(&mut participant.proven, announcer));
+            self.mute = self.mute.saturating_add(1);
+        }
+        participant.announce(now, Arc::clone(&data));
+        participant.refresh(now);
+        self.remove(prefix);
+        self.validated.insert(prefix, participant);
+        self.schedule(prefix);
+        Ok(Some(data))
+    }
+
+    /// A stranger takes the place of the participant of the same name, which answers no more.
+    pub(super) fn replace(&mut self, now: Instant, key: Key) -> Option<Arc<ParticipantData>> {
+        if let Some(known) = self.validated.get_mut(&key.0) {
+            known.check = None;
+            known.refresh(now);
+        }
+        // There is room: it is counted already.
+        self.validate(now, key, &Limits::default()).ok().flatten()
     }
 
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
         let removed = self.validated.remove(&prefix)?;
-        self.leases.remove(&(removed.check_at, prefix));
+        self.looks.remove(&(removed.check_at, prefix));
+        if !answers_probes(&removed.data) {
+            self.mute = self.mute.saturating_sub(1);
+        }
         Some(removed)
     }
 
-    /// Takes `octets` from what may be sent to a stranger, and says which way they go: to one of its locators at the address
-    /// that its packet came from, or to that very source. `None`: nothing may be sent there now.
-    pub(super) fn spend(
-        &mut self,
-        network: &Network,
-        prefix: GuidPrefix,
-        source: IpAddr,
-        octets: u64,
-    ) -> Option<Path> {
-        let stranger = self.strangers.get_mut(&(prefix, source))?;
-        let credit = stranger.credit.checked_sub(octets)?;
-        let own = network.is_own(source);
-        let mut at_source = stranger.data.metatraffic_unicast.clone();
-        at_source.retain(|locator| {
-            locator.socket_addr().is_some_and(|address| {
-                address.ip().to_canonical() == source || own && network.is_own(address.ip())
-            })
+    /// The participant that was not heard for longest, of those that have been silent, or answer no probes.
+    fn oldest(&self, now: Instant, mute: bool) -> Option<GuidPrefix> {
+        let candidates = self.validated.iter().filter(|(_, known)| {
+            let is_mute = !answers_probes(&known.data);
+            if mute { is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
         });
-        let path = network.path(&at_source, own).or_else(|| network.path_to(stranger.source))?;
-        stranger.credit = credit;
-        Some(path)
+        candidates.min_by_key(|(_, known)| known.heard).map(|(prefix, _)| *prefix)
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
-        let lease = self.leases.first().map_or(Instant::NEVER, |(at, _)| *at);
-        let stranger = self.order.first().and_then(|(_, key)| self.strangers.get(key));
-        lease.min(stranger.map_or(Instant::NEVER, |stranger| stranger.until))
+        if !self.outbox.is_empty() {
+            return Instant::START;
+        }
+        let look = self.looks.first().map_or(Instant::NEVER, |(at, _)| *at);
+        look.min(self.strangers.next_timeout())
     }
 
-    /// A validated participant whose lease has ended: the same until it is removed. Strangers whose time is over are forgotten.
-    pub(super) fn expired(&mut self, now: Instant) -> Option<GuidPrefix> {
-        while let Some((stamp, key)) = self.order.first() {
-            let (stamp, key) = (*stamp, *key);
-            match self.strangers.get(&key) {
-                Some(stranger) if stranger.until > now => break,
-                Some(_) => {
-                    self.forget_stranger(key);
-                }
-                None => {
-                    self.order.remove(&stamp);
-                }
+    /// Announced addresses are probed anew: the network has changed.
+    pub(super) fn reach_anew(&mut self, now: Instant) {
+        let prefixes: Vec<GuidPrefix> = self.validated.keys().copied().collect();
+        for prefix in prefixes {
+            if let Some(known) = self.validated.get_mut(&prefix) {
+                known.wanted.iter_mut().for_each(|wanted| (wanted.1, wanted.2) = (0, now));
             }
+            self.schedule(prefix);
         }
-        while let Some((at, prefix)) = self.leases.first().copied().filter(|(at, _)| *at <= now) {
-            match self.validated.get_mut(&prefix) {
-                Some(known) if known.lease_until > now => {
-                    known.check_at = known.lease_until;
-                    self.leases.insert((known.lease_until, prefix));
-                    self.leases.remove(&(at, prefix));
-                }
-                Some(_) => return Some(prefix),
-                None => {
-                    self.leases.remove(&(at, prefix));
-                }
+    }
+
+    /// Does what is due: a participant that is gone, the same until it is removed.
+    pub(super) fn look(&mut self, now: Instant) -> Option<(GuidPrefix, Verdict)> {
+        self.strangers.expire(now);
+        while let Some((at, prefix)) = self.looks.first().copied().filter(|(at, _)| *at <= now) {
+            let verdict = self.look_at(now, prefix);
+            if verdict.is_some() {
+                return verdict.map(|verdict| (prefix, verdict));
+            }
+            self.looks.remove(&(at, prefix));
+            if let Some(known) = self.validated.get_mut(&prefix) {
+                // Never again at once: what is not done now is no reason to turn in circles.
+                known.check_at = known.due().max(now.after(Duration::from_nanos(1)));
+                self.looks.insert((known.check_at, prefix));
             }
         }
         None
     }
 
-    fn validate(
-        &mut self,
-        now: Instant,
-        source: SocketAddr,
-        data: ParticipantData,
-        limits: &Limits,
-    ) -> Standing {
-        let prefix = data.prefix;
-        let full = self.validated.len() >= limits.participants;
-        let data = Arc::new(data);
-        let standing = match self.validated.get_mut(&prefix) {
-            Some(known) => {
-                known.add_source(source);
-                let changed = known.data != data;
-                known.data = Arc::clone(&data);
-                known.refresh(now);
-                if changed { Standing::Changed(data) } else { Standing::Known }
+    fn look_at(&mut self, now: Instant, prefix: GuidPrefix) -> Option<Verdict> {
+        let known = self.validated.get_mut(&prefix)?;
+        let mut probes: Vec<SocketAddr> = Vec::new();
+        for (address, tries, at) in &mut known.wanted {
+            if *at <= now && *tries < REACH_TRIES {
+                (*tries, *at) = (tries.saturating_add(1), now.after(REACH_PERIOD));
+                probes.push(*address);
             }
-            None if full => return Standing::Refused(Rejection::ParticipantLimit),
-            None => {
-                let mut participant = RemoteParticipant {
-                    data: Arc::clone(&data),
-                    sources: [source].into(),
-                    lease_until: now,
-                    // Not in the order yet.
-                    check_at: Instant::NEVER,
-                    heard: now,
-                };
-                participant.refresh(now);
-                self.validated.insert(prefix, participant);
-                Standing::Validated(data)
+        }
+        if known.doubted && known.doubt_after <= now {
+            known.doubted = false;
+            known.doubt_after = now.after(DOUBT_PERIOD);
+            probes.extend(&known.reached);
+        }
+        if known.lease_until <= now && known.check.is_none() {
+            if known.data.lease_duration <= LONGEST_LEASE {
+                return Some(Verdict::Silent);
             }
-        };
-        self.schedule(prefix);
-        standing
+            known.check = Some(Check::new(now, Why::Silence, known.round_trip));
+        }
+        if known.lease_until <= now {
+            // The check decides.
+            known.lease_until = now.after(LONGEST_LEASE);
+        }
+        if let Some(check) = &mut known.check {
+            match check.turn(now) {
+                Turn::Wait => {}
+                Turn::Ask => probes.extend(&known.reached),
+                Turn::Over => {
+                    return Some(match check.why() {
+                        Why::Goodbye => Verdict::Left,
+                        Why::Silence => Verdict::Silent,
+                        Why::Claim(key) => Verdict::Replaced(key),
+                    });
+                }
+            }
+        }
+        for to in probes {
+            self.post(prefix, Target::Known(to));
+        }
+        None
     }
 
-    /// Sees to it that the lease of a participant is looked at no later than it ends.
+    fn post(&mut self, prefix: GuidPrefix, target: Target) {
+        if self.outbox.len() < MAX_OUTBOX && !self.outbox.contains(&(prefix, target)) {
+            self.outbox.push_back((prefix, target));
+        }
+    }
+
+    /// The next probe that may be sent; `nonce` is its number.
+    pub(super) fn poll_probe(
+        &mut self,
+        now: Instant,
+        network: &Network,
+        mut nonce: impl FnMut() -> SequenceNumber,
+    ) -> Option<(Probe, SequenceNumber)> {
+        while let Some((prefix, target)) = self.outbox.pop_front() {
+            let probe = match target {
+                Target::Known(to) => self.probe_known(now, prefix, to, network, &mut nonce),
+                Target::Stranger(source) => self.probe_stranger(now, (prefix, source), network, &mut nonce),
+            };
+            if probe.is_some() {
+                return probe;
+            }
+        }
+        None
+    }
+
+    fn probe_known(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        to: SocketAddr,
+        network: &Network,
+        nonce: &mut impl FnMut() -> SequenceNumber,
+    ) -> Option<(Probe, SequenceNumber)> {
+        let known = self.validated.get_mut(&prefix)?;
+        let path = network.path_to(to)?;
+        if !known.reached.contains(&to) {
+            known.credit = known.credit.checked_sub(PROBE_LEN)?;
+        }
+        let nonce = nonce();
+        if known.asked.len() >= MAX_ASKED {
+            known.asked.pop_front();
+        }
+        known.asked.push_back(Asked { nonce, to, at: now });
+        Some((Probe { prefix, path, is_mute: !answers_probes(&known.data) }, nonce))
+    }
+
+    fn probe_stranger(
+        &mut self,
+        now: Instant,
+        key: Key,
+        network: &Network,
+        nonce: &mut impl FnMut() -> SequenceNumber,
+    ) -> Option<(Probe, SequenceNumber)> {
+        let is_mute = !answers_probes(&self.strangers.get(key)?.data);
+        let path = self.strangers.spend(network, key, PROBE_LEN)?;
+        let nonce = nonce();
+        self.strangers.asked(key, Asked { nonce, to: canonical(path.destination), at: now });
+        Some((Probe { prefix: key.0, path, is_mute }, nonce))
+    }
+
+    /// Sees to it that a participant is looked at no later than it has to be.
     fn schedule(&mut self, prefix: GuidPrefix) {
         let Some(known) = self.validated.get_mut(&prefix) else { return };
-        if known.lease_until < known.check_at {
-            self.leases.remove(&(known.check_at, prefix));
-            known.check_at = known.lease_until;
-            self.leases.insert((known.check_at, prefix));
+        let due = known.due();
+        if due < known.check_at {
+            self.looks.remove(&(known.check_at, prefix));
+            known.check_at = due;
+            self.looks.insert((due, prefix));
         }
-    }
-
-    fn meet(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        data: ParticipantData,
-        octets: u64,
-        limits: &Limits,
-    ) -> (Standing, Option<Rejection>) {
-        let key = (data.prefix, from.ip());
-        let before = self.forget_stranger(key);
-        let credit = before.as_ref().map_or(0, |stranger| stranger.credit).saturating_add(octets);
-        let mut evicted = None;
-        while self.strangers.len() >= limits.strangers
-            || self.stranger_octets.saturating_add(octets) > limits.stranger_octets
-        {
-            let Some(oldest) = self.order.first().map(|(_, key)| *key) else { break };
-            self.forget_stranger(oldest);
-            evicted = Some(Rejection::Evicted);
-        }
-        let stamp = self.next_stamp;
-        self.next_stamp = stamp.wrapping_add(1);
-        self.order.insert(stamp, key);
-        self.stranger_octets = self.stranger_octets.saturating_add(octets);
-        let (data, until) = (Box::new(data), now.after(STRANGER_LEASE));
-        self.strangers.insert(key, Stranger { source: from, data, credit, octets, stamp, until });
-        (Standing::Stranger, evicted)
-    }
-
-    fn forget_stranger(&mut self, key: (GuidPrefix, IpAddr)) -> Option<Stranger> {
-        let stranger = self.strangers.remove(&key)?;
-        self.order.remove(&stranger.stamp);
-        self.stranger_octets = self.stranger_octets.saturating_sub(stranger.octets);
-        Some(stranger)
     }
 }

@@ -25,12 +25,16 @@ pub enum Rejection {
     NotValidated,
     /// Something in the name of a known participant, from an address that is not known for it.
     UnknownAddress,
+    /// Something for an endpoint of the application in the name of a participant, from an address that is not known for it.
+    UserSource,
     /// A source address that nobody can have: multicast, broadcast, unspecified, port 0.
     SourceAddress,
     /// There are as many participants as the limit allows.
     ParticipantLimit,
     /// The participant has as many endpoints, or octets of endpoint data, as the limit allows.
     EndpointLimit,
+    /// All participants together have as many endpoints, or bytes of endpoint data, as the limit allows.
+    MemoryLimit,
     /// The least recently heard of the participants that have not been validated made room for a new one.
     Evicted,
     /// Endpoint data whose id does not fit the topic that it was announced on.
@@ -43,7 +47,7 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every reason.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Malformed,
         Self::Version,
         Self::OtherDomain,
@@ -52,9 +56,11 @@ impl Rejection {
         Self::UnknownParticipant,
         Self::NotValidated,
         Self::UnknownAddress,
+        Self::UserSource,
         Self::SourceAddress,
         Self::ParticipantLimit,
         Self::EndpointLimit,
+        Self::MemoryLimit,
         Self::Evicted,
         Self::EndpointKind,
         Self::UnknownEndpoint,
@@ -73,9 +79,11 @@ impl fmt::Display for Rejection {
             Self::UnknownParticipant => "no announcement of that participant is known",
             Self::NotValidated => "the participant has not proved yet that it hears us",
             Self::UnknownAddress => "sent from an address that is not known for that participant",
+            Self::UserSource => "sent to endpoints from an address that is not known for that participant",
             Self::SourceAddress => "the source address cannot be that of a participant",
             Self::ParticipantLimit => "limit of participants reached",
             Self::EndpointLimit => "limit of endpoints of a participant reached",
+            Self::MemoryLimit => "limit of endpoints of all participants together reached",
             Self::Evicted => "unvalidated participant made room for a newer one",
             Self::EndpointKind => "the id is not of the kind that is announced there",
             Self::UnknownEndpoint => "built-in endpoint is not implemented",

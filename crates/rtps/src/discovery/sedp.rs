@@ -1,13 +1,12 @@
-//! SEDP and liveliness messages: the reliable built-in endpoints, their matching, and reading what they deliver
-//! (RTPS 2.5, 8.5.4 and 8.4.13).
+//! SEDP: its reliable endpoints, their matching, and reading what they deliver (RTPS 2.5, 8.5.4).
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
+use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData};
 use wire::message::{Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
-use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber, VendorId};
+use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::config::DiscoveryConfig;
 use super::events::LossReason;
@@ -26,11 +25,10 @@ use crate::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfi
 pub(super) enum Topic {
     Publications,
     Subscriptions,
-    Messages,
 }
 
 impl Topic {
-    const ALL: [Self; 3] = [Self::Publications, Self::Subscriptions, Self::Messages];
+    const ALL: [Self; 2] = [Self::Publications, Self::Subscriptions];
 
     pub(super) fn of_writer(id: EntityId) -> Option<Self> {
         Self::ALL.into_iter().find(|topic| topic.writer_id() == id)
@@ -44,7 +42,6 @@ impl Topic {
         match self {
             Self::Publications => EntityId::SEDP_PUBLICATIONS_WRITER,
             Self::Subscriptions => EntityId::SEDP_SUBSCRIPTIONS_WRITER,
-            Self::Messages => EntityId::PARTICIPANT_MESSAGE_WRITER,
         }
     }
 
@@ -52,7 +49,6 @@ impl Topic {
         match self {
             Self::Publications => EntityId::SEDP_PUBLICATIONS_READER,
             Self::Subscriptions => EntityId::SEDP_SUBSCRIPTIONS_READER,
-            Self::Messages => EntityId::PARTICIPANT_MESSAGE_READER,
         }
     }
 
@@ -60,7 +56,6 @@ impl Topic {
         match self {
             Self::Publications => BuiltinEndpointSet::PUBLICATIONS_ANNOUNCER,
             Self::Subscriptions => BuiltinEndpointSet::SUBSCRIPTIONS_ANNOUNCER,
-            Self::Messages => BuiltinEndpointSet::PARTICIPANT_MESSAGE_WRITER,
         }
     }
 
@@ -68,7 +63,6 @@ impl Topic {
         match self {
             Self::Publications => BuiltinEndpointSet::PUBLICATIONS_DETECTOR,
             Self::Subscriptions => BuiltinEndpointSet::SUBSCRIPTIONS_DETECTOR,
-            Self::Messages => BuiltinEndpointSet::PARTICIPANT_MESSAGE_READER,
         }
     }
 }
@@ -76,7 +70,10 @@ impl Topic {
 /// The built-in endpoints that a participant of ours has.
 pub(super) fn builtin_endpoints() -> BuiltinEndpointSet {
     let spdp = BuiltinEndpointSet::PARTICIPANT_ANNOUNCER | BuiltinEndpointSet::PARTICIPANT_DETECTOR;
-    Topic::ALL.into_iter().fold(spdp, |set, topic| set | topic.writer_bit() | topic.reader_bit())
+    let messages =
+        BuiltinEndpointSet::PARTICIPANT_MESSAGE_WRITER | BuiltinEndpointSet::PARTICIPANT_MESSAGE_READER;
+    let others = spdp | messages;
+    Topic::ALL.into_iter().fold(others, |set, topic| set | topic.writer_bit() | topic.reader_bit())
 }
 
 /// What the built-in readers delivered.
@@ -102,17 +99,14 @@ struct Pair<P> {
 /// The reliable built-in endpoints.
 #[derive(Debug)]
 pub(super) struct Sedp<P> {
-    prefix: GuidPrefix,
-    pairs: [Pair<P>; 3],
+    pairs: [Pair<P>; 2],
     /// The newest change of each local endpoint.
     announced: SortedMap<EntityId, SequenceNumber>,
-    /// The newest message of each liveliness kind.
-    messages: SortedMap<[u8; 4], SequenceNumber>,
     /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
     keep_goodbyes_until: Instant,
     scratch: Vec<u8>,
-    /// Which of the six machines is asked first at the next poll.
+    /// Which of the four machines is asked first at the next poll.
     turn: usize,
 }
 
@@ -133,10 +127,8 @@ impl<P: Payload> Sedp<P> {
             Pair { topic, writer: Writer::new(writer), reader: Reader::new(reader) }
         };
         Self {
-            prefix: config.prefix,
             pairs: Topic::ALL.map(pair),
             announced: SortedMap::new(),
-            messages: SortedMap::new(),
             goodbyes: VecDeque::new(),
             keep_goodbyes_until: Instant::START,
             scratch: Vec::new(),
@@ -148,9 +140,7 @@ impl<P: Payload> Sedp<P> {
     pub(super) fn match_participant(&mut self, now: Now, data: &ParticipantData, path: Option<Path>) {
         let paths: Vec<Path> = path.into_iter().collect();
         for pair in &mut self.pairs {
-            // Connext has the liveliness endpoints without saying so.
-            let silent = pair.topic == Topic::Messages && data.vendor == VendorId::RTI;
-            let has = |bit| silent || data.builtin_endpoints.contains(bit);
+            let has = |bit| data.builtin_endpoints.contains(bit);
             let reader = Guid::new(data.prefix, pair.topic.reader_id());
             if has(pair.topic.reader_bit()) && !paths.is_empty() {
                 let reader = MatchedReader {
@@ -175,12 +165,19 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    /// A HEARTBEAT that a participant which has heard our announcement answers with an ACKNACK that names us. Some send nothing
-    /// that names us before they have got one.
+    /// A HEARTBEAT that a participant which has heard our announcement, but has no reader that answers probes, answers with an ACKNACK
+    /// that names us.
     pub(super) fn invitation(&mut self) -> Option<Heartbeat> {
         let pair = self.pairs.first_mut()?;
         let next = pair.writer.last().next();
         Some(Heartbeat { reader_id: pair.topic.reader_id(), ..pair.writer.heartbeat(next, false) })
+    }
+
+    /// Asks the writers of a participant what they have, where it is known to be.
+    pub(super) fn ask(&mut self, now: Now, prefix: GuidPrefix) {
+        for pair in &mut self.pairs {
+            pair.reader.ask(now, Guid::new(prefix, pair.topic.writer_id()));
+        }
     }
 
     /// Forgets a participant. If it was silent for too long it may be only that we do not hear it, while it knows us on: it comes
@@ -232,19 +229,6 @@ impl<P: Payload> Sedp<P> {
             self.goodbyes.push_back((topic, number));
         }
         self.forget_goodbyes(now);
-    }
-
-    /// Asserts the liveliness of our writers of a kind.
-    pub(super) fn assert_liveliness(&mut self, now: Now, kind: [u8; 4]) {
-        self.scratch.clear();
-        ParticipantMessage { prefix: self.prefix, kind, data: Vec::new() }.encode(&mut self.scratch);
-        let change = change(now, PayloadKind::Data, None);
-        // At most two small changes are ever held, so that there is room.
-        if let Ok(number) = write(&mut self.pairs, Topic::Messages, now, &change, &self.scratch)
-            && let Some(before) = self.messages.insert(kind, number)
-        {
-            remove(&mut self.pairs, Topic::Messages, before);
-        }
     }
 
     pub(super) fn for_reader(
@@ -321,7 +305,7 @@ fn change(now: Now, kind: PayloadKind, inline_qos: Option<&[u8]>) -> Change<'_> 
 }
 
 fn write<P: Payload>(
-    pairs: &mut [Pair<P>; 3],
+    pairs: &mut [Pair<P>; 2],
     topic: Topic,
     now: Now,
     change: &Change<'_>,
@@ -333,7 +317,7 @@ fn write<P: Payload>(
     }
 }
 
-fn remove<P: Payload>(pairs: &mut [Pair<P>; 3], topic: Topic, number: SequenceNumber) {
+fn remove<P: Payload>(pairs: &mut [Pair<P>; 2], topic: Topic, number: SequenceNumber) {
     if let Some(pair) = pairs.iter_mut().find(|pair| pair.topic == topic) {
         pair.writer.remove(number);
     }
@@ -361,10 +345,6 @@ fn read(topic: Topic, sample: &Sample<'_>) -> Result<Received, Rejection> {
     let gone =
         sample.is_key || status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
     let (prefix, received) = match topic {
-        Topic::Messages => {
-            let message = ParticipantMessage::decode(bytes).map_err(|_| Rejection::Malformed)?;
-            (message.prefix, Received::Asserted(message.prefix, message.kind))
-        }
         _ if gone => {
             let guid = match bytes {
                 [] => sample.inline_qos.key_hash.map(Guid::from_bytes),

@@ -1,7 +1,6 @@
 //! SPDP: our own announcements and the reading of those of others (RTPS 2.5, 8.5.3).
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 
 use wire::discovery::ParticipantData;
 use wire::message::encode::{self, DataHeader};
@@ -10,9 +9,12 @@ use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::config::DiscoveryConfig;
+use super::messages::{Messages, answers_probes};
 use super::participants::Ledger;
 use super::rejection::Rejection;
-use crate::network::Network;
+use super::remote::Asked;
+use super::strangers::Key;
+use crate::network::{Network, canonical};
 use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
 
@@ -86,6 +88,8 @@ pub(super) struct Announcer {
     payload: Vec<u8>,
     /// The same with padding.
     padded: Vec<u8>,
+    /// What others need to answer, and nothing else.
+    lean: Vec<u8>,
     /// Inline QoS of a goodbye; empty before.
     farewell: Vec<u8>,
     /// The same number until the announcement changes: peers drop what is older than what they have.
@@ -101,7 +105,7 @@ pub(super) struct Announcer {
     /// Validated participants to be told out of turn.
     directed: SortedSet<GuidPrefix>,
     /// Strangers to be answered, if what may be sent to them suffices.
-    answers: SortedSet<(GuidPrefix, IpAddr)>,
+    answers: SortedSet<Key>,
 }
 
 impl Announcer {
@@ -109,6 +113,7 @@ impl Announcer {
         let mut new = Self {
             payload: Vec::new(),
             padded: Vec::new(),
+            lean: Vec::new(),
             farewell: Vec::new(),
             number: SequenceNumber::FIRST,
             next: Instant::START,
@@ -140,6 +145,19 @@ impl Announcer {
         let padding = PADDING.min(room) / 4 * 4;
         self.padded.clear();
         data.encode_padded(padding, &mut self.padded);
+        self.lean.clear();
+        let first = |locators: &[wire::Locator]| locators.iter().take(1).copied().collect();
+        let lean = ParticipantData {
+            metatraffic_unicast: first(&data.metatraffic_unicast),
+            default_unicast: first(&data.default_unicast),
+            metatraffic_multicast: Vec::new(),
+            default_multicast: Vec::new(),
+            entity_name: None,
+            user_data: Vec::new(),
+            shared_memory: None,
+            ..data.clone()
+        };
+        lean.encode(&mut self.lean);
     }
 
     /// Ends the announcements with a round of goodbyes.
@@ -170,10 +188,15 @@ impl Announcer {
     }
 
     /// Answers a stranger at the address that its packet came from, unless `limit` others wait for an answer.
-    pub(super) fn answer(&mut self, stranger: GuidPrefix, source: IpAddr, limit: usize) {
+    pub(super) fn answer(&mut self, stranger: Key, limit: usize) {
         if self.answers.len() < limit {
-            self.answers.insert((stranger, source));
+            self.answers.insert(stranger);
         }
+    }
+
+    /// True if a stranger waited for an answer, which it is given otherwise now.
+    pub(super) fn takes_answer(&mut self, stranger: Key) -> bool {
+        self.answers.remove(&stranger)
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
@@ -192,6 +215,7 @@ impl Announcer {
         config: &DiscoveryConfig,
         network: &Network,
         ledger: &mut Ledger,
+        messages: &mut Messages,
         mut invitation: impl FnMut() -> Option<Heartbeat>,
         out: &mut Transmit<P>,
     ) -> bool {
@@ -203,13 +227,8 @@ impl Announcer {
                 return true;
             }
         }
-        while let Some((stranger, source)) = self.answers.pop_first() {
-            self.compose(now, config, Some(stranger), &self.payload, out);
-            if let Some(heartbeat) = invitation() {
-                out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
-            }
-            if let Some(path) = ledger.spend(network, stranger, source, out.len() as u64) {
-                out.add_path(path);
+        while let Some(stranger) = self.answers.pop_first() {
+            if self.compose_answer(now, config, network, stranger, ledger, messages, &mut invitation, out) {
                 return true;
             }
             self.hurry(now.monotonic);
@@ -247,6 +266,55 @@ impl Announcer {
             }
         }
         out.clear();
+        false
+    }
+
+    /// An answer to a stranger: our announcement, and a probe. If it has named us already, the probe alone is tried first. What cannot be
+    /// afforded is left out, so that a peer that announces itself once, by unicast and with few words, hears of us all the same.
+    #[expect(clippy::too_many_arguments, reason = "all that an answer is made of")]
+    fn compose_answer<P: AsRef<[u8]>>(
+        &self,
+        now: Now,
+        config: &DiscoveryConfig,
+        network: &Network,
+        stranger: Key,
+        ledger: &mut Ledger,
+        messages: &mut Messages,
+        invitation: &mut impl FnMut() -> Option<Heartbeat>,
+        out: &mut Transmit<P>,
+    ) -> bool {
+        let Some(known) = ledger.strangers.get_mut(stranger) else { return false };
+        let is_short = known.names_us && !known.answered_shortly;
+        known.answered_shortly = is_short;
+        let is_mute = !answers_probes(&known.data);
+        let nonce = messages.numbers.nonce();
+        let question = if is_mute { invitation() } else { Some(messages.question(nonce)) };
+        let forms =
+            [(None, true), (Some(&self.payload), true), (Some(&self.lean), true), (Some(&self.lean), false)];
+        for (payload, asks) in forms.into_iter().skip(usize::from(!is_short)) {
+            match payload {
+                Some(payload) => self.compose(now, config, Some(stranger.0), payload, out),
+                None => {
+                    out.clear();
+                    out.set_class(config.class);
+                    out.scratch(|bytes| {
+                        encode::header(bytes, config.prefix);
+                        encode::info_destination(bytes, stranger.0);
+                    });
+                }
+            }
+            if let Some(question) = question.as_ref().filter(|_| asks) {
+                out.scratch(|bytes| encode::heartbeat(bytes, question));
+            }
+            if let Some(path) = ledger.strangers.spend(network, stranger, out.len() as u64) {
+                if asks && !is_mute {
+                    let asked = Asked { nonce, to: canonical(path.destination), at: now.monotonic };
+                    ledger.strangers.asked(stranger, asked);
+                }
+                out.add_path(path);
+                return true;
+            }
+        }
         false
     }
 

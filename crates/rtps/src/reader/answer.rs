@@ -56,7 +56,7 @@ fn answer<P: Payload>(
         }
     }
     // It asks for a HEARTBEAT for itself until it knows.
-    let is_final = proxy.knows_history();
+    let is_final = proxy.heard && proxy.knows_history();
     let (reader_id, writer_id) = (guid.entity_id, proxy.guid.entity_id);
     let incomplete = may_ask && proxy.heard && proxy.incomplete().next().is_some();
     let asked_for = proxy.asked_for_fragments.take();

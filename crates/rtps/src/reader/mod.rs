@@ -285,6 +285,14 @@ impl Reader {
         }
     }
 
+    /// Asks a reliable writer for a HEARTBEAT, until it comes.
+    pub(crate) fn ask(&mut self, now: Now, writer: Guid) {
+        let index = self.position(writer).ok();
+        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
+            proxy.ask(now.monotonic);
+        }
+    }
+
     /// Forgets a writer and what waits from it; false if it was not matched.
     pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
         let Ok(index) = self.position(writer) else { return false };

@@ -157,6 +157,14 @@ impl WriterProxy {
         !self.blocked && (self.asked_for_fragments.is_some() || self.is_missing_any())
     }
 
+    /// A HEARTBEAT is asked for as if none had come yet.
+    pub(super) fn ask(&mut self, now: Instant) {
+        if self.reliable {
+            (self.heard, self.answer, self.answer_at) = (false, true, now);
+            self.hello_wait = HELLO_WAIT;
+        }
+    }
+
     /// The next wait for a first HEARTBEAT.
     pub(super) fn next_hello(&mut self) -> Duration {
         let wait = self.hello_wait;

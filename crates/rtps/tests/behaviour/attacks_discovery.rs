@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::domain::{
-    Forged, Random, World, address, announced, config, data, matched, meta, prefix, rejected, sedp_writer,
-    user_writer, validate,
+    Forged, Random, World, address, announced, config, data, matched, meta, network, prefix, probe_in,
+    rejected, sedp_writer, user_writer, validate,
 };
-use rtps::discovery::{DiscoveryConfig, Event, LossReason, Rejection};
+use rtps::discovery::{DiscoveryConfig, Event, Limits, LossReason, Rejection};
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
 use wire::message::PayloadKind;
 use wire::message::encode;
 use wire::parameter::StatusInfo;
 use wire::qos::{EndpointQos, Liveliness, LivelinessKind};
-use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator};
+use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator, SequenceNumber};
 
 #[test]
 fn a14_no_address_gets_more_octets_than_came_from_it() {
@@ -80,8 +80,7 @@ fn a14_a_stranger_is_answered_and_not_more() {
     // It is answered, so that it can show that it hears us, but nothing else is sent to it: no heartbeat, no endpoints.
     let answers: Vec<_> = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(9)).collect();
     assert!((5..=20).contains(&answers.len()), "{}", answers.len());
-    let first = &answers[0].1.bytes;
-    assert!(answers.iter().all(|(_, datagram)| datagram.bytes.len() == first.len()));
+    assert!(answers.iter().all(|(_, datagram)| datagram.bytes.len() <= answers[0].1.bytes.len()));
     assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 1));
 }
 
@@ -125,7 +124,7 @@ fn a16_a_participant_speaks_for_itself_alone() {
     let (mut world, writer, reader) = matched(EndpointQos::writer());
     let w = world.nodes[0].guid(writer);
     let foe = announced(prefix(9), 9);
-    world.hand(1, meta(9), &Forged::from(foe.prefix).to(prefix(2)).announcement(&foe).0);
+    world.introduce(1, meta(9), &foe);
     // The goodbye of another participant, and the disposal of its writer, in the foe's own name.
     world.hand(1, meta(9), &Forged::from(foe.prefix).goodbye(&announced(prefix(1), 1)).0);
     let mut theirs = user_writer(prefix(1), 1);
@@ -150,18 +149,169 @@ fn a16_a_forged_disposal_of_an_endpoint_from_another_address_has_no_effect() {
 }
 
 #[test]
-fn a16_after_a_goodbye_forged_with_the_right_address_the_participant_is_found_again() {
+fn a16_a_goodbye_is_believed_once_the_participant_answers_no_more() {
     let (mut world, writer, reader) = matched(EndpointQos::writer());
     let w = world.nodes[0].guid(writer);
+    let goodbye = Forged::from(prefix(1)).goodbye(&announced(prefix(1), 1)).0;
+    // One a second, from its very address, from another port of its host, and with both.
+    for second in 0..20 {
+        let from = if second % 2 == 0 { meta(1) } else { SocketAddr::new(address(1), 40_000 + second) };
+        world.hand(1, from, &goodbye);
+        world.write(0, writer, &second.to_string());
+        world.run_ms(1_000);
+    }
+    assert!(world.is_matched(1, reader, w) && world.texts(1, reader).len() == 20);
+    let lost = |event: &Event| matches!(event, Event::ParticipantLost { .. } | Event::WriterUnmatched { .. });
+    assert!(!world.nodes[1].drain().iter().any(lost));
+    // One that is really gone answers nothing.
+    world.nodes[0].up = false;
+    world.hand(1, meta(1), &goodbye);
+    world.run_ms(20);
+    assert!(world.knows(1, 0));
+    world.run_ms(200);
+    assert!(!world.knows(1, 0));
+    let left = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };
+    assert!(world.nodes[1].drain().contains(&left));
+}
+
+#[test]
+fn a16_a_participant_that_takes_long_to_leave_is_asked_again() {
+    let (mut world, _, _) = matched(EndpointQos::writer());
     world.hand(1, meta(1), &Forged::from(prefix(1)).goodbye(&announced(prefix(1), 1)).0);
-    let lost = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };
-    world.run_ms(50);
-    assert!(world.nodes[1].drain().contains(&lost));
-    let r = world.nodes[1].guid(reader);
-    world.run_until(3_100, |world| world.is_matched(1, reader, w) && world.is_matched(0, writer, r));
-    world.write(0, writer, "back");
-    world.run_ms(1_500);
-    assert_eq!(world.texts(1, reader), ["back"]);
+    world.run_ms(300);
+    assert!(world.knows(1, 0));
+    world.nodes[0].up = false;
+    world.run_ms(500);
+    assert!(!world.knows(1, 0));
+}
+
+#[test]
+fn r4_announcements_that_name_us_fill_nothing_and_newcomers_are_found() {
+    let mut world = World::new(1);
+    let mut random = Random(4);
+    for _ in 0..3_000 {
+        let mut record = announced(random.prefix(), random.below(100) as u8 + 100);
+        record.lease_duration = Duration::INFINITE;
+        let from = record.metatraffic_unicast[0].socket_addr().unwrap();
+        world.hand(0, from, &Forged::from(record.prefix).to(prefix(1)).announcement(&record).0);
+        let guess = SequenceNumber(random.below(1 << 33) as i64);
+        world.hand(0, from, &Forged::from(record.prefix).to(prefix(1)).answer(guess).0);
+        world.run(Duration::from_micros(100));
+    }
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts().0, 0);
+    world.add(config(2));
+    world.run_until(1_000, |world| world.knows(0, 1) && world.knows(1, 0));
+}
+
+#[test]
+fn r4_a_silent_participant_makes_room_for_one_that_has_answered() {
+    let limits = Limits { participants: 3, ..Limits::default() };
+    let mut world = World::new(0);
+    world.add(DiscoveryConfig { limits, ..config(1) });
+    let endless =
+        |host| ParticipantData { lease_duration: Duration::INFINITE, ..announced(prefix(host), host) };
+    for host in [11, 12, 13] {
+        world.introduce(0, meta(host), &endless(host));
+        world.run_ms(1_000);
+    }
+    // Nobody has been silent for long.
+    world.introduce(0, meta(14), &endless(14));
+    assert_eq!(rejected(&world, 0, Rejection::ParticipantLimit), 1);
+    world.run_ms(29_000);
+    world.hand(0, meta(11), &Forged::from(prefix(11)).announcement(&endless(11)).0);
+    // One that has not answered displaces nobody.
+    world.hand(0, meta(15), &Forged::from(prefix(15)).to(prefix(1)).announcement(&endless(15)).0);
+    world.run_ms(1);
+    let knows =
+        |world: &World, host| world.nodes[0].participant.discovery().participant(prefix(host)).is_some();
+    assert!(knows(&world, 11) && knows(&world, 12) && knows(&world, 13));
+    world.introduce(0, meta(16), &endless(16));
+    assert!(knows(&world, 11) && !knows(&world, 12) && knows(&world, 13) && knows(&world, 16));
+}
+
+#[test]
+fn r5_an_address_that_is_only_announced_gets_no_more_than_came() {
+    let (mut world, ..) = matched(EndpointQos::writer());
+    let reader = world.reader(0, "T", EndpointQos::reader());
+    let victim = address(200);
+    let mut record = announced(prefix(9), 9);
+    let third = |port| Locator::udp(SocketAddr::new(victim, port));
+    record.metatraffic_unicast = vec![third(7410), third(7412)];
+    record.default_unicast = vec![third(7411)];
+    record.lease_duration = Duration::INFINITE;
+    // It answers probes, at its own address, and announces endpoints, and itself once more.
+    world.introduce(0, meta(9), &record);
+    let mut came = Forged::from(prefix(9)).to(prefix(1)).announcement(&record).0.len();
+    for key in 1..=4 {
+        let mut endpoint = user_writer(prefix(9), key);
+        endpoint.unicast = vec![third(9_999)];
+        let bytes = Forged::from(prefix(9)).endpoint(&endpoint, i64::from(key)).0;
+        came += bytes.len();
+        world.hand(0, meta(9), &bytes);
+    }
+    world.run_ms(35_000);
+    let _ = reader;
+    let to_victim = world.octets_to(victim);
+    assert!(to_victim <= came as u64 && to_victim <= 1_000, "{to_victim} bytes, {came} came");
+    // Where it answers, it gets what it needs.
+    assert!(world.octets_to(address(9)) > 1_000);
+}
+
+#[test]
+fn r5_an_announced_address_that_answers_is_used() {
+    let mut world = World::new(1);
+    let mut record = announced(prefix(9), 9);
+    record.metatraffic_unicast = vec![Locator::udp(meta(10)), Locator::udp(meta(9))];
+    world.introduce(0, meta(9), &record);
+    let path = |world: &World| {
+        let discovery = world.nodes[0].participant.discovery();
+        discovery.participant(prefix(9)).unwrap().metatraffic_path(&network(1)).unwrap().destination
+    };
+    assert_eq!(path(&world), meta(9));
+    world.run_ms(1);
+    assert_eq!(world.sent.last().unwrap().1.to.ip(), address(9));
+    let probes = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(10));
+    let numbers: Vec<_> = probes.filter_map(|(_, datagram)| probe_in(&datagram.bytes, prefix(9))).collect();
+    assert_eq!(numbers.len(), 1);
+    world.hand(0, meta(10), &Forged::from(prefix(9)).to(prefix(1)).answer(numbers[0]).0);
+    assert_eq!(path(&world), meta(10));
+}
+
+#[test]
+fn r6_a_port_of_the_same_host_speaks_for_nobody_until_it_has_answered() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let w = world.nodes[0].guid(writer);
+    let elsewhere = SocketAddr::new(address(1), 50_000);
+    let mut theirs = user_writer(prefix(1), 1);
+    theirs.guid = w;
+    let mut shorter = announced(prefix(1), 1);
+    shorter.lease_duration = Duration::from_millis(1);
+    shorter.metatraffic_unicast = vec![Locator::udp(elsewhere)];
+    for number in 1..200 {
+        world.hand(1, elsewhere, &Forged::from(prefix(1)).to(prefix(2)).endpoint_gone(&theirs, number).0);
+        world.hand(1, elsewhere, &Forged::from(prefix(1)).to(prefix(2)).announcement(&shorter).0);
+        world.run_ms(10);
+    }
+    assert!(world.is_matched(1, reader, w));
+    assert!(rejected(&world, 1, Rejection::UnknownAddress) >= 199);
+    // It is asked where it is known, ten times a second at most.
+    let probes = world
+        .sent
+        .iter()
+        .filter(|(_, datagram)| datagram.to == meta(1) && probe_in(&datagram.bytes, prefix(1)).is_some());
+    assert!((10..=25).contains(&probes.count()));
+    // The answer from another port says that the participant speaks from there as well.
+    world.nodes[0].mute = true;
+    world.hand(1, elsewhere, &Forged::from(prefix(1)).to(prefix(2)).endpoint_gone(&theirs, 300).0);
+    world.run_ms(200);
+    let number = world.probe_of(prefix(1)).unwrap();
+    world.nodes[1].drain();
+    world.hand(1, elsewhere, &Forged::from(prefix(1)).to(prefix(2)).answer(number).0);
+    let told = world.nodes[1].drain().into_iter().find_map(|event| match event {
+        Event::SourcesChanged { sources, .. } => Some(sources),
+        _ => None,
+    });
+    assert!(told.unwrap().contains(&elsewhere));
 }
 
 #[test]
@@ -194,7 +344,7 @@ fn a18_liveliness_is_asserted_by_the_participant_itself() {
     let w = world.nodes[0].guid(writer);
     assert!(!world.nodes[1].participant.discovery().is_alive(w));
     let foe = announced(prefix(9), 9);
-    world.hand(1, meta(9), &Forged::from(foe.prefix).to(prefix(2)).announcement(&foe).0);
+    world.introduce(1, meta(9), &foe);
     let mut payload = Vec::new();
     let kind = ParticipantMessage::MANUAL;
     ParticipantMessage { prefix: prefix(1), kind, data: Vec::new() }.encode(&mut payload);
@@ -271,9 +421,17 @@ fn a12_a_lease_that_is_no_time_is_refused() {
     }
     assert_eq!(rejected(&world, 0, Rejection::Lease), 3);
     let endless = ParticipantData { lease_duration: Duration::INFINITE, ..announced(prefix(9), 9) };
-    world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&endless).0);
-    world.run_ms(600_000);
+    world.introduce(0, meta(9), &endless);
+    // It may be silent for as long as the lease of one that announces none, whatever it says; then it is asked.
+    world.run_ms(99_000);
     assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (1, 0));
+    let probes = |world: &World| {
+        world.sent.iter().filter(|(_, datagram)| probe_in(&datagram.bytes, prefix(9)).is_some()).count()
+    };
+    let before = probes(&world);
+    world.run_ms(2_000);
+    assert_eq!(probes(&world) - before, 3);
+    assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 0));
 }
 
 #[test]

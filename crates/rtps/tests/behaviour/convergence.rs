@@ -106,7 +106,7 @@ fn check_events(world: &World, node: usize, seed: u64) {
             Event::NotMatched { local, remote, reasons } => {
                 assert!(!reasons.is_empty() && !matched.contains(&(*local, remote.guid)));
             }
-            Event::LivelinessChanged { .. } | Event::Rejected { .. } => {}
+            Event::LivelinessChanged { .. } | Event::SourcesChanged { .. } | Event::Rejected { .. } => {}
         }
     }
     let prefix = participant.prefix();

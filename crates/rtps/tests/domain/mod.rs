@@ -13,11 +13,12 @@ use rtps::transmit::Transmit;
 use rtps::{Interface, Network};
 use wire::discovery::{BuiltinEndpointSet, EndpointData, ParticipantData};
 use wire::message::encode::{self, DataHeader};
-use wire::message::{Heartbeat, PayloadKind};
+use wire::message::{AckNack, Heartbeat, Message, PayloadKind, Submessage};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::EndpointQos;
 use wire::{
-    Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber, Timestamp,
+    Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Locator, Now, SequenceNumber,
+    SequenceNumberSet, Timestamp,
 };
 
 pub type Payload = Arc<[u8]>;
@@ -175,6 +176,20 @@ impl World {
         while let Some(event) = node.participant.poll_event() {
             node.events.push(event);
         }
+    }
+
+    /// An announcement comes from there, and the answer to the probe that follows.
+    pub fn introduce(&mut self, node: usize, from: SocketAddr, data: &ParticipantData) {
+        let to = self.nodes[node].participant.prefix();
+        self.hand(node, from, &Forged::from(data.prefix).to(to).announcement(data).0);
+        self.run(Duration::from_nanos(1));
+        let number = self.probe_of(data.prefix).expect("a probe");
+        self.hand(node, from, &Forged::from(data.prefix).to(to).answer(number).0);
+    }
+
+    /// The number of the last probe of a participant.
+    pub fn probe_of(&self, prefix: GuidPrefix) -> Option<SequenceNumber> {
+        self.sent.iter().rev().find_map(|(_, datagram)| probe_in(&datagram.bytes, prefix))
     }
 
     /// Runs for a span of virtual time.
@@ -361,6 +376,19 @@ impl Forged {
         self.data(sedp_writer(data.guid.entity_id), number, PayloadKind::Key, status, &payload)
     }
 
+    /// The answer to a probe.
+    pub fn answer(mut self, number: SequenceNumber) -> Self {
+        let acknack = AckNack {
+            reader_id: EntityId::PARTICIPANT_MESSAGE_READER,
+            writer_id: EntityId::PARTICIPANT_MESSAGE_WRITER,
+            set: SequenceNumberSet::empty(number),
+            count: 1,
+            is_final: true,
+        };
+        encode::acknack(&mut self.0, &acknack);
+        self
+    }
+
     pub fn heartbeat(mut self, writer_id: EntityId, last: i64, count: i32) -> Self {
         let heartbeat = Heartbeat {
             reader_id: EntityId::UNKNOWN,
@@ -389,6 +417,23 @@ pub fn announced(prefix: GuidPrefix, host: u8) -> ParticipantData {
         domain_id: Some(0),
         ..ParticipantData::new(prefix)
     }
+}
+
+/// The number of a probe of this participant in a datagram.
+pub fn probe_in(bytes: &[u8], prefix: GuidPrefix) -> Option<SequenceNumber> {
+    let message = Message::parse(bytes).unwrap();
+    let mut is_meant = false;
+    message.submessages().find_map(|submessage| match submessage.unwrap() {
+        Submessage::InfoDestination(destination) => {
+            is_meant = destination == prefix;
+            None
+        }
+        Submessage::Heartbeat(heartbeat) if is_meant && heartbeat.last.next() == heartbeat.first => {
+            let is_probe = heartbeat.writer_id == EntityId::PARTICIPANT_MESSAGE_WRITER;
+            is_probe.then_some(heartbeat.first)
+        }
+        _ => None,
+    })
 }
 
 /// SplitMix64.
@@ -440,7 +485,7 @@ pub fn user_writer(prefix: GuidPrefix, key: u32) -> EndpointData {
 /// A participant that is validated by the first node, on a host that is not simulated.
 pub fn validate(world: &mut World, host: u8) -> ParticipantData {
     let data = announced(prefix(host), host);
-    world.hand(0, meta(host), &Forged::from(data.prefix).to(prefix(1)).announcement(&data).0);
+    world.introduce(0, meta(host), &data);
     assert!(world.nodes[0].participant.discovery().participant(data.prefix).is_some());
     data
 }

@@ -2,7 +2,7 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use udp::{Dscp, Received, Report, SocketOptions};
+use udp::{Dscp, Received, Report, SendingPort, SocketOptions};
 
 use crate::namespace::{alone, close};
 use crate::{NOTHING, V4, V6, bound, next, octets, pattern, to};
@@ -16,8 +16,13 @@ fn datagrams_arrive_from_another_port_and_answers_reach_the_socket() {
             let report = Report { class: true, ..Report::default() };
             let here = bound(address, options);
             let there = bound(address, SocketOptions { report, ..options });
-            let sender = here.sender().connected(there.local()).unwrap();
+            let port = SendingPort::reserve(address == V4).unwrap();
+            let sender = here.sender().connected(there.local(), &port).unwrap();
             assert_ne!(sender.local().port(), here.local().port());
+            // Others are connected at the same port.
+            let other = bound(address, SocketOptions::default());
+            let second = here.sender().connected(other.local(), &port).unwrap();
+            assert_eq!((sender.local().port(), second.local().port()), (port.port(), port.port()));
             let mut buffer = [0; 2_000];
             for parts in [1, 3] {
                 let whole = pattern(1_500);
@@ -46,7 +51,8 @@ fn a_peer_that_comes_back_gets_the_next_datagram() {
             let here = bound(address, SocketOptions::default());
             let there = bound(address, SocketOptions::default());
             let peer: SocketAddr = there.local();
-            let sender = here.sender().connected(peer).unwrap();
+            let sender =
+                here.sender().connected(peer, &SendingPort::reserve(address == V4).unwrap()).unwrap();
             close(there);
             // The kernel refuses every second call, because nobody was there for the datagram before.
             for _ in 0..5 {
@@ -65,9 +71,10 @@ fn nobody_is_connected_from_another_namespace() {
     alone(|| {
         let (here, there) = (bound(V4, SocketOptions::default()), bound(V4, SocketOptions::default()));
         alone(|| {
-            let error = here.sender().connected(there.local()).unwrap_err();
+            let port = SendingPort::reserve(true).unwrap();
+            let error = here.sender().connected(there.local(), &port).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
         });
-        here.sender().connected(there.local()).unwrap();
+        here.sender().connected(there.local(), &SendingPort::reserve(true).unwrap()).unwrap();
     });
 }

@@ -107,6 +107,8 @@ pub struct ParticipantData {
     pub user_data: Vec<u8>,
     /// Where processes of the same host meet it; only Punctual announces that.
     pub shared_memory: Option<SharedMemory>,
+    /// Ports that it sends from besides those of its locators, for IPv4 and for IPv6; 0 for none. Only Punctual announces that.
+    pub sending_ports: [u16; 2],
 }
 
 impl ParticipantData {
@@ -132,6 +134,7 @@ impl ParticipantData {
             entity_name: None,
             user_data: Vec::new(),
             shared_memory: None,
+            sending_ports: [0; 2],
         }
     }
 
@@ -173,8 +176,10 @@ impl ParticipantData {
         if !self.user_data.is_empty() {
             list.with(pid::USER_DATA, |out| value::put_octets(out, &self.user_data));
         }
-        if self.shared_memory.is_some() {
-            let extension = Extension { shared_memory: self.shared_memory, ..Extension::default() };
+        let sending_ports = Some(self.sending_ports).filter(|ports| *ports != [0; 2]);
+        if self.shared_memory.is_some() || sending_ports.is_some() {
+            let extension =
+                Extension { shared_memory: self.shared_memory, sending_ports, ..Extension::default() };
             list.with(pid::PUNCTUAL, |out| extension.encode(out));
         }
         if let Some(content) = padding.checked_sub(HEADER) {
@@ -224,6 +229,7 @@ impl ParticipantData {
                 pid::PUNCTUAL => {
                     let extension = Extension::decode(parameter.value);
                     data.shared_memory = extension.shared_memory.or(data.shared_memory);
+                    data.sending_ports = extension.sending_ports.unwrap_or(data.sending_ports);
                 }
                 unknown => skip_unknown(unknown)?,
             }

@@ -13,6 +13,7 @@ pub(super) struct Extension {
     pub(super) offered: Option<OfferedAssurance>,
     pub(super) requested: Option<RequestedAssurance>,
     pub(super) shared_memory: Option<SharedMemory>,
+    pub(super) sending_ports: Option<[u16; 2]>,
 }
 
 const MAGIC: [u8; 4] = *b"PNCT";
@@ -23,6 +24,7 @@ const TAG_RECEIVE_BUFFER: u8 = 1;
 const TAG_OFFERED: u8 = 2;
 const TAG_REQUESTED: u8 = 3;
 const TAG_SHARED_MEMORY: u8 = 4;
+const TAG_SENDING_PORTS: u8 = 5;
 const OFFERED_LEN: u8 = 59;
 const REQUESTED_LEN: u8 = 17;
 const SHARED_MEMORY_LEN: u8 = 28;
@@ -52,6 +54,11 @@ impl Extension {
             out.extend_from_slice(&memory.nonce.to_le_bytes());
             out.extend_from_slice(&memory.user.to_le_bytes());
         }
+        if let Some([v4, v6]) = self.sending_ports {
+            out.extend_from_slice(&[TAG_SENDING_PORTS, 4]);
+            out.extend_from_slice(&v4.to_le_bytes());
+            out.extend_from_slice(&v6.to_le_bytes());
+        }
     }
 
     pub(super) fn decode(value: &[u8]) -> Self {
@@ -70,6 +77,12 @@ impl Extension {
                 TAG_REQUESTED => extension.requested = requested(value).or(extension.requested),
                 TAG_SHARED_MEMORY => {
                     extension.shared_memory = shared_memory(value).or(extension.shared_memory);
+                }
+                TAG_SENDING_PORTS => {
+                    let ports: Option<[u8; 4]> = value.try_into().ok();
+                    let read =
+                        |[a, b, c, d]: [u8; 4]| [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
+                    extension.sending_ports = ports.map(read).or(extension.sending_ports);
                 }
                 _ => {}
             }
@@ -193,6 +206,7 @@ mod tests {
             offered: Some(OfferedAssurance { contract, source }),
             requested: Some(requested),
             shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
+            sending_ports: None,
         };
         assert_eq!(Extension::decode(&encoded(&whole)), whole);
         let wrong = [
@@ -213,6 +227,22 @@ mod tests {
             let read = Extension::decode(&octets[..len]);
             assert_eq!((read.shared_memory, read.requested.is_some()), (None, len >= before_memory), "{len}");
         }
+    }
+
+    #[test]
+    fn sending_ports_survive_behind_everything_else() {
+        let memory = SharedMemory { host: 1, network_namespace: 2, nonce: 3, user: 4 };
+        let whole = Extension {
+            shared_memory: Some(memory),
+            sending_ports: Some([40_000, 513]),
+            ..Extension::default()
+        };
+        let mut octets = Vec::new();
+        whole.encode(&mut octets);
+        assert_eq!(octets[octets.len() - 6..], [5, 4, 0x40, 0x9c, 1, 2]);
+        assert_eq!(Extension::decode(&octets), whole);
+        octets.pop();
+        assert_eq!(Extension::decode(&octets).sending_ports, None);
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(super) const LIMITS: Limits = Limits {
     stranger_octets: 16 * 1024,
     endpoints: 64,
     endpoint_octets: 64 * 1024,
+    all_endpoints: 128,
+    all_endpoint_octets: 128 * 1024,
     held_back_octets: 64 * 1024,
     announced_octets: 64 * 1024,
     events: 1024,
