@@ -159,7 +159,7 @@ fn a15_events_that_nobody_takes_stop_the_input_not_the_growth_of_a_queue() {
         let bytes = Forged::from(record.prefix).to(prefix(1)).announcement(&record).0;
         let node = &mut world.nodes[0];
         node.participant.handle_datagram(now, meta(host), &bytes, &mut node.sink).unwrap();
-        while node.participant.poll_transmit(now, &mut transmit, &mut node.sink) {
+        while node.participant.poll_transmit(now, &mut transmit) {
             let mut sent = Vec::new();
             transmit.copy_to(&mut sent);
             let Some(number) = domain::probe_in(&sent, record.prefix) else { continue };

@@ -341,7 +341,10 @@ impl Host {
                 self.readers.get_mut(reader).unwrap().1.set_liveliness(now, *writer, *alive);
             }
             Event::ParticipantLost { participant, .. } => self.topic.forget_participant(*participant),
-            Event::ParticipantFound { .. } | Event::ParticipantChanged { .. } | Event::Rejected { .. } => {}
+            Event::ParticipantFound { .. }
+            | Event::ParticipantChanged { .. }
+            | Event::SourcesChanged { .. }
+            | Event::Rejected { .. } => {}
         }
     }
 }

@@ -45,10 +45,11 @@ pub(super) fn from_peer() -> impl FnMut(&[u8]) {
     }
 }
 
-/// Inputs come from an address that never proved to hear us. Every second claims to be the peer, the others each to be a
-/// new participant, as far as they name one.
+/// Inputs come from an address that never proved to hear us. Every second claims to be the peer, with the numbers that its writers would
+/// give their next samples, the others each to be a new participant, as far as they name one.
 pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
     let mut scene = Scene::matched(scene::SECRET_PREFIX);
+    let mut numbers = Numbers::of(&scene);
     let (mut count, mut heard, mut sent) = (0_u32, 0, 0);
     let mut datagram = Vec::with_capacity(MAX_LEN);
     move |input| {
@@ -57,10 +58,12 @@ pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
         datagram.extend_from_slice(input);
         if count.is_multiple_of(2) {
             rename(&mut datagram, count);
+        } else {
+            numbers.put(&mut datagram);
         }
         heard += datagram.len();
         scene.hand(address(STRANGER), &datagram);
-        scene.take_from_peer();
+        assert!(scene.take_from_peer() == [0; 3], "a stranger's sample counts as the peer's");
         answers(&mut scene, |to, bytes| {
             if to == address(STRANGER).ip() {
                 sent += bytes;
@@ -73,6 +76,7 @@ pub(super) fn from_stranger() -> impl FnMut(&[u8]) {
         assert!(scene.is_matched(), "a stranger ended the match with a peer");
         if count.is_multiple_of(LOOK) {
             scene.exchange_with(PEER);
+            numbers = Numbers::of(&scene);
         }
     }
 }

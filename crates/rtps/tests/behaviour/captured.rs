@@ -119,7 +119,7 @@ fn take_part(datagrams: &[Captured], ours: GuidPrefix, topics: &[EndpointData]) 
     // Who has said goodbye answers no more.
     for step in 0..100 {
         let now = at(Duration::from_millis(10 * datagrams.len() as i64 + 50 * step));
-        while participant.poll_transmit(now, &mut transmit, &mut sink) {}
+        while participant.poll_transmit(now, &mut transmit) {}
         while let Some(event) = participant.poll_event() {
             if let Event::ParticipantLost { participant, reason: LossReason::Left } = event {
                 seen.left.push(participant);

@@ -206,7 +206,7 @@ mod tests {
             offered: Some(OfferedAssurance { contract, source }),
             requested: Some(requested),
             shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
-            sending_ports: None,
+            sending_ports: Some([7_411, 7_412]),
         };
         assert_eq!(Extension::decode(&encoded(&whole)), whole);
         let wrong = [

@@ -216,6 +216,7 @@ impl Random {
                 nonce: random.next(),
                 user: random.next() as u32,
             }),
+            sending_ports: [self.next() as u16, self.next() as u16],
         }
     }
 }
