@@ -269,7 +269,8 @@ impl Announcer {
         false
     }
 
-    /// An answer to a stranger: our announcement, and a probe. If it has named us already, the probe alone is tried first. What cannot be
+    /// An answer to a stranger: our announcement, and a probe. If it has named us or was answered already, the probe alone is tried first,
+    /// every second time: RustDDS announces itself with so few words that both never go together. What cannot be
     /// afforded is left out, so that a peer that announces itself once, by unicast and with few words, hears of us all the same.
     #[expect(clippy::too_many_arguments, reason = "all that an answer is made of")]
     fn compose_answer<P: AsRef<[u8]>>(
@@ -284,7 +285,7 @@ impl Announcer {
         out: &mut Transmit<P>,
     ) -> bool {
         let Some(known) = ledger.strangers.get_mut(stranger) else { return false };
-        let is_short = known.names_us && !known.answered_shortly;
+        let is_short = (known.names_us || known.answered) && !known.answered_shortly;
         known.answered_shortly = is_short;
         let is_mute = !answers_probes(&known.data);
         let nonce = messages.numbers.nonce();
