@@ -26,9 +26,9 @@ impl Numbers {
         SequenceNumber(self.last)
     }
 
-    /// The number of a probe: up to 2^32 above the last one, so that a sender which did not receive it cannot name it.
+    /// The number of a probe: up to 2^16 above the last one, so that a sender which did not receive it cannot name it.
     pub(super) fn nonce(&mut self) -> SequenceNumber {
-        let bits = if self.last < SCARCE { u64::from(u32::MAX) } else { 0xff };
+        let bits = if self.last < SCARCE { u64::from(u16::MAX) } else { 0xff };
         let jump = sip_hash(self.key, self.last.cast_unsigned()) & bits;
         self.last = self.last.saturating_add_unsigned(jump);
         self.next()
