@@ -114,9 +114,13 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
         Rejection::UnknownAddress => {
             "A participant sends from an address that it did not announce, as after a change of its network: wait, or start it anew."
         }
+        Rejection::UserSource => {
+            "Samples or acknowledgements in the name of a participant come from a socket where it has not answered and that it does not announce: look with `tshark -Y rtps` from where, and whether that program is what it claims to be."
+        }
         Rejection::SourceAddress => "Somebody forges source addresses.",
         Rejection::ParticipantLimit => "There are more participants than are held: split the domain.",
         Rejection::EndpointLimit => "A participant has more endpoints than are held: split it.",
+        Rejection::MemoryLimit => "All participants together announce more than is held: split the domain.",
         Rejection::Evicted => "Many announce themselves and never answer: see who floods the network.",
         Rejection::EndpointKind => {
             "A participant announces endpoints with ids that make no sense: report it to its makers."
@@ -126,11 +130,11 @@ fn rejected(scene: &Scene, reason: Rejection, count: u64) -> Option<Finding> {
         }
         _ => "See the documentation of discovery.",
     };
-    Some(Finding::note(
-        About::Participants,
-        format!("{count} announcements or the like were not believed: {reason}"),
-        todo,
-    ))
+    let what = match reason {
+        Rejection::UserSource => "messages of writers and readers",
+        _ => "announcements or the like",
+    };
+    Some(Finding::note(About::Participants, format!("{count} {what} were not believed: {reason}"), todo))
 }
 
 fn dds_port(domain: u32) -> u16 {

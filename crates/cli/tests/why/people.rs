@@ -2,6 +2,7 @@
 use cli::explain::Neighbour;
 use dds::qos::{DataWriterQos, PublisherQos};
 use dds::{Duration, QosKind};
+use rtps::discovery::Rejection;
 
 use crate::desk::Desk;
 use crate::stage::{Stage, told};
@@ -36,6 +37,18 @@ fn another_domain_tag_is_a_rejection_even_if_nobody_else_listens() {
     assert_eq!(
         rest,
         " or the like were not believed: other domain or domain tag\n  Somebody has another domain tag, or sends to a port of this domain: compare domain ids and tags."
+    );
+}
+
+#[test]
+fn samples_from_where_a_participant_has_not_answered() {
+    let mut stage = Stage::new();
+    let mut scene = stage.scene(None);
+    scene.rejections = vec![(Rejection::UserSource, 41)];
+    let said = told(&scene);
+    assert!(
+        said.contains("- 41 messages of writers and readers were not believed: sent to endpoints from an address that is not known for that participant\n  Samples or acknowledgements in the name of a participant come from a socket where it has not answered"),
+        "{said}"
     );
 }
 

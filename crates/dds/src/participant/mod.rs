@@ -88,6 +88,13 @@ impl DomainParticipant {
             ));
         }
         lines.push(format!("{malformed} datagrams could not be read"));
+        let forged = self.entity.node.forged();
+        if forged > 0 {
+            lines.push(format!(
+                "{forged} messages for writers and readers came from addresses that are not known for the participant they name, and \
+                 were dropped"
+            ));
+        }
         lines.push(format!("{put_off} answers and announcements were put off because a socket was full"));
         lines
     }

@@ -96,5 +96,6 @@ fn samples_are_neither_lost_nor_forged_by_who_speaks_from_elsewhere() {
     for participant in [&here, &there] {
         let counted = participant.get_rejections().into_iter().find(|(why, _)| *why == Rejection::UserSource);
         assert!(counted.is_some_and(|(_, count)| count >= 200), "{counted:?}");
+        assert!(participant.report().iter().any(|line| line.contains(" and were dropped")));
     }
 }

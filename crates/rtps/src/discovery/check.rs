@@ -1,7 +1,7 @@
 //! Whether a participant is still where it was: it is probed there, and what is doubted is believed if it does not answer.
 use wire::{Duration, Instant};
 
-use super::strangers::Key;
+use super::recent::Key;
 
 /// Probes before silence is believed.
 const TRIES: u8 = 3;
@@ -66,6 +66,11 @@ impl Check {
     /// When there is something to do next.
     pub(super) const fn at(&self) -> Instant {
         self.at
+    }
+
+    /// No probe may be sent before then.
+    pub(super) fn put_off(&mut self, until: Instant) {
+        self.at = self.at.max(until);
     }
 
     /// Another goodbye: the rounds begin anew, the one under way goes on.

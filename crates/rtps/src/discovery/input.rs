@@ -9,11 +9,13 @@ use wire::qos::LivelinessKind;
 use wire::{EntityId, GuidPrefix, Now};
 
 use super::events::{Event, LossReason};
-use super::participants::{Proof, Standing, Verdict};
+use super::participants::{Standing, Verdict};
+use super::recent::Key;
 use super::rejection::Rejection;
+use super::remote::RemoteParticipant;
 use super::sedp::{Received, Topic};
 use super::spdp::{self, Announcement};
-use super::strangers::Key;
+use super::validation::Proof;
 use super::{Discovery, Phase};
 use crate::Payload;
 use crate::network::canonical;
@@ -34,12 +36,13 @@ impl<P: Payload> Discovery<P> {
             return self.rejections.add(Rejection::UnknownEndpoint);
         }
         let prefix = context.source.prefix;
-        if let ToReader::Heartbeat(heartbeat) = submessage
-            && topic.is_none()
-            && context.addressed
-            && !self.ledger.speaks_from(prefix, context.from)
-        {
-            self.messages.echo(prefix, context.from, heartbeat);
+        if topic.is_none() && context.addressed && !self.ledger.speaks_from(prefix, context.from) {
+            let echoes = &mut self.messages.echoes;
+            match submessage {
+                ToReader::Gap(gap) => echoes.on_gap(prefix, context.from, gap),
+                ToReader::Heartbeat(heartbeat) => echoes.on_heartbeat(prefix, context.from, heartbeat),
+                _ => {}
+            }
         }
         if topic.is_some() && context.addressed {
             let proof = self.ledger.heard_mute(now.monotonic, prefix, context.from, &self.network);
@@ -58,6 +61,7 @@ impl<P: Payload> Discovery<P> {
             (None, ToReader::Heartbeat(heartbeat)) => {
                 self.messages.on_heartbeat(now.monotonic, prefix, heartbeat);
             }
+            (None, ToReader::Gap(gap)) => self.messages.on_gap(prefix, gap),
             (None, _) => {}
         }
         for record in received.drain(..) {
@@ -76,7 +80,7 @@ impl<P: Payload> Discovery<P> {
         let prefix = context.source.prefix;
         let at = now.monotonic;
         if let (None, ToWriter::AckNack(acknack)) = (topic, submessage) {
-            let proof = self.ledger.proved(at, prefix, acknack.set.base(), context.from);
+            let proof = self.ledger.proved(at, prefix, &acknack.set, context.from);
             self.believe(now, prefix, proof);
         } else if context.addressed {
             let proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
@@ -104,8 +108,9 @@ impl<P: Payload> Discovery<P> {
     fn believe(&mut self, now: Now, prefix: GuidPrefix, proof: Proof) {
         match proof {
             Proof::Nothing => {}
-            Proof::Learned => {
-                if let Some(data) = self.ledger.get(prefix).map(|known| Arc::clone(known.data())) {
+            Proof::Known { learned } => {
+                self.messages.on_answer(now.monotonic, prefix);
+                if learned && let Some(data) = self.ledger.get(prefix).map(|known| Arc::clone(known.data())) {
                     self.reroute(now, &data);
                 }
             }
@@ -127,8 +132,7 @@ impl<P: Payload> Discovery<P> {
             Ok(Some(participant)) => {
                 let prefix = participant.prefix;
                 self.events.push(Event::ParticipantFound { participant: Arc::clone(&participant) });
-                self.reroute(now, &participant);
-                self.announcer.direct(prefix);
+                self.begin_with(now, &participant);
                 self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
             }
             Ok(None) | Err(Ok(_)) => {}
@@ -145,11 +149,21 @@ impl<P: Payload> Discovery<P> {
                 let data = self.ledger.replace(now.monotonic, key);
                 if let Some(participant) = data {
                     self.events.push(Event::ParticipantChanged { participant: Arc::clone(&participant) });
-                    self.reroute(now, &participant);
-                    self.announcer.direct(prefix);
+                    self.begin_with(now, &participant);
                 }
             }
         }
+    }
+
+    /// A participant is validated, or another one of its name took its place.
+    fn begin_with(&mut self, now: Now, participant: &ParticipantData) {
+        let prefix = participant.prefix;
+        if let Some(source) = self.ledger.get(prefix).and_then(RemoteParticipant::source) {
+            self.messages.numbers.validated(prefix, source.ip());
+        }
+        self.reroute(now, participant);
+        self.messages.on_answer(now.monotonic, prefix);
+        self.announcer.direct(prefix);
     }
 
     /// Drops what nobody can have sent, and everything while events are not taken. Addresses are made comparable.

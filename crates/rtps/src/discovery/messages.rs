@@ -1,18 +1,19 @@
-//! Liveliness messages (RTPS 2.5, 8.4.13), and probes by their writer: a HEARTBEAT whose first number cannot be guessed. Every reliable
-//! reader answers it with an ACKNACK that names the number, so that the answer shows who receives there.
+//! Liveliness messages (RTPS 2.5, 8.4.13), and the probes of their writer (`probe.rs`).
 //!
-//! Numbers are those of [`Numbers`]: each is used towards one participant, so that what one gets says nothing about the others. A
-//! message that was not acknowledged is sent again under a new number, and what came before it is not held any more.
-use alloc::collections::VecDeque;
+//! Numbers are those of [`Numbers`]. A message that was not acknowledged is sent again under a new number, and what came before it is not
+//! held any more. While a probe may still be answered, messages wait: the answer names what the reader misses when it answers.
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use wire::discovery::{BuiltinEndpointSet, ParticipantData, ParticipantMessage};
 use wire::message::encode::{self, DataHeader};
-use wire::message::{AckNack, Data, Header, Heartbeat, PayloadKind};
+use wire::message::{AckNack, Data, Gap, Heartbeat, PayloadKind};
 use wire::{Duration, EntityId, GuidPrefix, Instant, Now, SequenceNumber, SequenceNumberSet, VendorId};
 
+use super::echoes::Echoes;
+use super::message_reader::MessageReader;
 use super::numbers::Numbers;
+use super::probe::Window;
 use super::rejection::Rejection;
 use super::sedp::Received;
 use crate::network::Network;
@@ -20,15 +21,13 @@ use crate::path::Path;
 use crate::sorted::{SortedMap, SortedSet};
 use crate::transmit::Transmit;
 
-/// Bytes of a probe that leaves alone: header, INFO_DST, HEARTBEAT.
-pub(super) const PROBE_LEN: u64 = (Header::LEN + 16 + 32) as u64;
+/// How long messages wait for the answer to a probe.
+const ANSWER_WAIT: Duration = Duration::from_millis(50);
 /// First wait before a message is repeated, or a first word asked for again; doubles up to the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// How often a message is repeated, or a first word asked for.
 const REPEATS: u8 = 10;
-/// Most answers to those who have not been validated that wait to be sent.
-const MAX_ECHOES: usize = 256;
 /// The kinds of messages, by their place in [`Peer::unacknowledged`].
 const KINDS: [[u8; 4]; 2] = [ParticipantMessage::AUTOMATIC, ParticipantMessage::MANUAL];
 /// GUID prefixes of RTI Connext begin so; it wants base 0 where others want 1 in the ACKNACK that asks for a first HEARTBEAT.
@@ -59,23 +58,13 @@ struct Peer {
     is_asked: bool,
     heartbeat_after: Instant,
     repeats: u8,
-    /// The next number of its writer.
-    expected: SequenceNumber,
-    /// Its writer was heard.
-    heard: bool,
+    /// Its reader may be about to answer a probe until then.
+    probed_until: Instant,
+    /// What its writer has said.
+    reader: MessageReader,
     /// When it is answered, or asked for a first word.
     answer_at: Instant,
     hellos: u8,
-    /// The last number that its writer says it has.
-    last: SequenceNumber,
-}
-
-/// An answer to a probe of a participant that is not validated: its number goes back to where it came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Echo {
-    prefix: GuidPrefix,
-    to: SocketAddr,
-    number: SequenceNumber,
 }
 
 /// See the module.
@@ -89,7 +78,7 @@ pub(super) struct Messages {
     due: SortedSet<(Instant, GuidPrefix)>,
     /// What was asserted so far, by kind.
     asserted: [bool; 2],
-    echoes: VecDeque<Echo>,
+    pub(super) echoes: Echoes,
     count: i32,
 }
 
@@ -102,7 +91,7 @@ impl Messages {
             peers: SortedMap::new(),
             due: SortedSet::new(),
             asserted: [false; 2],
-            echoes: VecDeque::new(),
+            echoes: Echoes::default(),
             count: 0,
         }
     }
@@ -122,11 +111,10 @@ impl Messages {
                 is_asked: false,
                 heartbeat_after: now,
                 repeats: 0,
-                expected: SequenceNumber::FIRST,
-                heard: false,
+                probed_until: Instant::START,
+                reader: MessageReader::new(),
                 answer_at: Instant::NEVER,
                 hellos: 0,
-                last: SequenceNumber::ZERO,
             });
             let had_writer = peer.has_writer;
             peer.path = path;
@@ -184,15 +172,9 @@ impl Messages {
 
     /// A message of a participant that is known.
     pub(super) fn on_data(&mut self, prefix: GuidPrefix, data: &Data<'_>, received: &mut Vec<Received>) {
-        let number = data.sequence_number;
-        self.change(prefix, |peer| {
-            if let Some(peer) = peer {
-                peer.heard = true;
-                if number == peer.expected {
-                    peer.expected = number.next();
-                }
-            }
-        });
+        if let Some(peer) = self.peers.get_mut(&prefix) {
+            peer.reader.on_data(data.sequence_number);
+        }
         let Some(payload) = data.payload.filter(|payload| !payload.is_key) else { return };
         received.push(match ParticipantMessage::decode(payload.bytes) {
             Ok(message) if message.prefix == prefix => Received::Asserted(message.prefix, message.kind),
@@ -201,29 +183,30 @@ impl Messages {
         });
     }
 
-    /// What the writer of a participant that is known has. Of a repeated message only the sign of life counts, so that no number is
-    /// remembered: what the writer says last is so.
+    /// Numbers that the writer of a participant that is known will never send.
+    pub(super) fn on_gap(&mut self, prefix: GuidPrefix, gap: &Gap) {
+        if let Some(peer) = self.peers.get_mut(&prefix).filter(|peer| peer.has_writer) {
+            peer.reader.on_gap(gap);
+        }
+    }
+
+    /// What the writer of a participant that is known has.
     pub(super) fn on_heartbeat(&mut self, now: Instant, prefix: GuidPrefix, heartbeat: &Heartbeat) {
         self.change(prefix, |peer| {
             let Some(peer) = peer.as_mut().filter(|peer| peer.has_writer) else { return };
-            peer.heard = true;
-            let end = heartbeat.last.next();
-            peer.expected = peer.expected.min(end).max(heartbeat.first);
-            peer.last = heartbeat.last;
-            if !heartbeat.is_final || peer.expected < end {
+            if peer.reader.on_heartbeat(heartbeat) {
                 peer.answer_at = now;
             }
         });
     }
 
-    /// A probe of a participant that is not validated, or from an address that is not known for it, is answered to where it came from,
-    /// with no more bytes than it has.
-    pub(super) fn echo(&mut self, prefix: GuidPrefix, to: SocketAddr, heartbeat: &Heartbeat) {
-        let echo = Echo { prefix, to, number: heartbeat.first };
-        let is_probe = !heartbeat.is_final && heartbeat.last.next() == heartbeat.first;
-        if is_probe && self.echoes.len() < MAX_ECHOES && !self.echoes.contains(&echo) {
-            self.echoes.push_back(echo);
-        }
+    /// A participant that is known has answered a probe: the numbers that it misses will never come.
+    pub(super) fn on_answer(&mut self, now: Instant, prefix: GuidPrefix) {
+        self.change(prefix, |peer| {
+            if let Some(peer) = peer.as_mut().filter(|peer| peer.has_reader) {
+                (peer.probed_until, peer.is_asked) = (now, true);
+            }
+        });
     }
 
     /// Fills `out` with the next answer to a participant that is not validated; says to which, and where it goes.
@@ -232,26 +215,39 @@ impl Messages {
         network: &Network,
         out: &mut Transmit<P>,
     ) -> Option<(GuidPrefix, SocketAddr)> {
-        while let Some(echo) = self.echoes.pop_front() {
+        while let Some(echo) = self.echoes.pop() {
             let Some(path) = network.path_to(echo.to) else { continue };
             self.begin(echo.prefix, path, out);
-            let acknack = self.acknack(SequenceNumberSet::empty(echo.number), true);
+            let acknack = self.acknack(echo.set, true);
             out.scratch(|bytes| encode::acknack(bytes, &acknack));
             return Some((echo.prefix, echo.to));
         }
         None
     }
 
-    /// Fills `out` with a probe of this number.
+    /// Fills `out` with a probe.
     pub(super) fn probe<P: AsRef<[u8]>>(
         &mut self,
+        now: Instant,
         prefix: GuidPrefix,
         path: Path,
-        number: SequenceNumber,
+        window: &Window,
         out: &mut Transmit<P>,
     ) {
-        let question = self.question(number);
-        self.ask(prefix, path, &question, out);
+        self.change(prefix, |peer| {
+            peer.as_mut().map(|peer| peer.probed_until = now.after(ANSWER_WAIT));
+        });
+        self.begin(prefix, path, out);
+        self.put_probe(window, out);
+    }
+
+    /// Appends a probe to what is to be sent.
+    pub(super) fn put_probe<P: AsRef<[u8]>>(&mut self, window: &Window, out: &mut Transmit<P>) {
+        let heartbeat = window.heartbeat(self.next_count());
+        out.scratch(|bytes| {
+            encode::gap(bytes, &window.gap());
+            encode::heartbeat(bytes, &heartbeat);
+        });
     }
 
     /// Fills `out` with a HEARTBEAT alone.
@@ -266,16 +262,20 @@ impl Messages {
         out.scratch(|bytes| encode::heartbeat(bytes, question));
     }
 
-    /// The HEARTBEAT of a probe: nothing is held, and the next message has this number.
-    pub(super) const fn question(&mut self, number: SequenceNumber) -> Heartbeat {
+    const fn next_count(&mut self) -> i32 {
         self.count = self.count.wrapping_add(1);
+        self.count
+    }
+
+    /// A HEARTBEAT of our writer.
+    const fn heartbeat(&mut self, first: SequenceNumber, last: SequenceNumber, is_final: bool) -> Heartbeat {
         Heartbeat {
             reader_id: EntityId::PARTICIPANT_MESSAGE_READER,
             writer_id: EntityId::PARTICIPANT_MESSAGE_WRITER,
-            first: number,
-            last: number.prev(),
-            count: self.count,
-            is_final: false,
+            first,
+            last,
+            count: self.next_count(),
+            is_final,
             liveliness: false,
         }
     }
@@ -296,14 +296,17 @@ impl Messages {
                     self.answer(now.monotonic, prefix, &mut peer, out);
                     sent = true;
                 }
-                if core::mem::take(&mut peer.is_asked) {
-                    let number = self.numbers.next();
-                    let heartbeat = Heartbeat { is_final: true, ..self.question(number) };
-                    out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
-                    sent = true;
-                }
-                if peer.send_at <= now.monotonic {
-                    sent |= self.send(now, &mut peer, out);
+                if peer.probed_until <= now.monotonic {
+                    if core::mem::take(&mut peer.is_asked) {
+                        // Nothing is held, and the next message has this number.
+                        let number = self.numbers.next(prefix);
+                        let heartbeat = self.heartbeat(number, number.prev(), true);
+                        out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
+                        sent = true;
+                    }
+                    if peer.send_at <= now.monotonic {
+                        sent |= self.send(now, prefix, &mut peer, out);
+                    }
                 }
             } else {
                 (peer.answer_at, peer.send_at, peer.is_asked) = (Instant::NEVER, Instant::NEVER, false);
@@ -334,23 +337,26 @@ impl Messages {
         peer: &mut Peer,
         out: &mut Transmit<P>,
     ) {
-        let asks_first = !peer.heard && prefix.0.starts_with(&RTI);
-        let mut set = SequenceNumberSet::empty(if asks_first { SequenceNumber::ZERO } else { peer.expected });
-        let mut missing = peer.expected;
-        while peer.heard && missing <= peer.last && set.insert(missing) {
-            missing = missing.next();
-        }
-        let acknack = self.acknack(set, peer.heard);
+        let is_heard = peer.reader.is_heard();
+        let asks_first = !is_heard && prefix.0.starts_with(&RTI);
+        let set = if asks_first { SequenceNumberSet::empty(SequenceNumber::ZERO) } else { peer.reader.set() };
+        let acknack = self.acknack(set, is_heard);
         out.scratch(|bytes| encode::acknack(bytes, &acknack));
         peer.answer_at = Instant::NEVER;
-        if !peer.heard && peer.hellos < REPEATS {
+        if !is_heard && peer.hellos < REPEATS {
             peer.answer_at = now.after(wait(peer.hellos));
             peer.hellos += 1;
         }
     }
 
     /// Puts what is not acknowledged into `out`, under new numbers; false if there is nothing.
-    fn send<P: AsRef<[u8]>>(&mut self, now: Now, peer: &mut Peer, out: &mut Transmit<P>) -> bool {
+    fn send<P: AsRef<[u8]>>(
+        &mut self,
+        now: Now,
+        prefix: GuidPrefix,
+        peer: &mut Peer,
+        out: &mut Transmit<P>,
+    ) -> bool {
         peer.send_at = Instant::NEVER;
         if peer.repeats > REPEATS || peer.unacknowledged == [false; 2] {
             peer.unacknowledged = [false; 2];
@@ -361,7 +367,7 @@ impl Messages {
         let open = KINDS.into_iter().zip(peer.unacknowledged).filter(|(_, is_open)| *is_open);
         let (mut first, mut last) = (None, SequenceNumber::ZERO);
         for (kind, _) in open {
-            let sequence_number = self.numbers.next();
+            let sequence_number = self.numbers.next(prefix);
             first = first.or(Some(sequence_number));
             last = sequence_number;
             let header = DataHeader {
@@ -379,8 +385,8 @@ impl Messages {
             });
         }
         peer.first = first.unwrap_or_default();
-        let question = self.question(peer.first);
-        out.scratch(|bytes| encode::heartbeat(bytes, &Heartbeat { last, ..question }));
+        let heartbeat = self.heartbeat(peer.first, last, false);
+        out.scratch(|bytes| encode::heartbeat(bytes, &heartbeat));
         true
     }
 
@@ -395,12 +401,11 @@ impl Messages {
     }
 
     const fn acknack(&mut self, set: SequenceNumberSet, is_final: bool) -> AckNack {
-        self.count = self.count.wrapping_add(1);
         AckNack {
             reader_id: EntityId::PARTICIPANT_MESSAGE_READER,
             writer_id: EntityId::PARTICIPANT_MESSAGE_WRITER,
             set,
-            count: self.count,
+            count: self.next_count(),
             is_final,
         }
     }
@@ -425,7 +430,8 @@ impl Messages {
 
 impl Peer {
     fn due(&self) -> Instant {
-        if self.is_asked { Instant::START } else { self.send_at.min(self.answer_at) }
+        let send_at = if self.is_asked { Instant::START } else { self.send_at };
+        send_at.max(self.probed_until).min(self.answer_at)
     }
 }
 

@@ -8,6 +8,7 @@
 //! one of its sources. A goodbye counts once the participant answers no more where it was reached.
 mod check;
 mod config;
+mod echoes;
 mod endpoints;
 mod events;
 mod farewell;
@@ -15,15 +16,20 @@ mod ignored;
 mod input;
 mod liveliness;
 mod matching;
+mod message_reader;
 mod messages;
 mod numbers;
 mod participants;
 mod partition;
+mod probe;
+mod recent;
 mod rejection;
 mod remote;
 mod sedp;
+mod sip_hash;
 mod spdp;
 mod strangers;
+mod validation;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,7 +38,6 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
-use wire::message::encode;
 use wire::qos::LivelinessKind;
 use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, VendorId};
 
@@ -53,10 +58,10 @@ use endpoints::{Endpoints, Surroundings};
 use events::Events;
 use farewell::Farewells;
 use liveliness::{Assertions, Leases};
-use messages::{Messages, PROBE_LEN, answers_probes};
+use messages::{Messages, answers_probes};
 use participants::Ledger;
+use probe::PROBE_LEN;
 use rejection::Rejections;
-use remote::Asked;
 use sedp::{Received, Sedp};
 use spdp::Announcer;
 
@@ -441,13 +446,12 @@ impl<P: Payload> Discovery<P> {
         let is_there = out.paths().iter().any(|path| canonical(path.destination) == key.1);
         if is_short
             && is_there
+            && self.messages.numbers.probed_after(key.0, key.1.ip(), false) <= now.monotonic
             && self.announcer.takes_answer(key)
             && strangers.spend(&self.network, key, PROBE_LEN).is_some()
         {
-            let nonce = self.messages.numbers.nonce();
-            strangers.asked(key, Asked { nonce, to: key.1, at: now.monotonic });
-            let question = self.messages.question(nonce);
-            out.scratch(|bytes| encode::heartbeat(bytes, &question));
+            let window = self.ledger.ask_stranger(now.monotonic, key, key.1, &mut self.messages.numbers);
+            self.messages.put_probe(&window, out);
         }
         true
     }
@@ -455,11 +459,10 @@ impl<P: Payload> Discovery<P> {
     /// Fills `out` with the next probe; false if there is none.
     fn poll_probe(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
         let numbers = &mut self.messages.numbers;
-        let Some((probe, nonce)) = self.ledger.poll_probe(now.monotonic, &self.network, || numbers.nonce())
-        else {
+        let Some((probe, window)) = self.ledger.poll_probe(now.monotonic, &self.network, numbers) else {
             return false;
         };
-        self.messages.probe(probe.prefix, probe.path, nonce, out);
+        self.messages.probe(now.monotonic, probe.prefix, probe.path, &window, out);
         if probe.is_mute
             && let Some(question) = self.sedp.invitation()
         {
@@ -475,7 +478,9 @@ impl<P: Payload> Discovery<P> {
         self.sedp.unmatch_participant(now, participant, reason);
         self.messages.unmatch_participant(participant);
         self.told.remove(&participant);
-        self.ledger.remove(participant);
+        if let Some(known) = self.ledger.remove(participant) {
+            self.messages.numbers.lost(now.monotonic, participant, known.reached.iter().map(SocketAddr::ip));
+        }
         self.links.remove(&participant);
         self.events.push(Event::ParticipantLost { participant, reason });
     }
@@ -504,7 +509,7 @@ impl<P: Payload> Discovery<P> {
             self.messages.assert_liveliness(now.monotonic, ParticipantMessage::MANUAL);
         }
         while !self.is_congested() {
-            if let Some((participant, verdict)) = self.ledger.look(now.monotonic) {
+            if let Some((participant, verdict)) = self.ledger.look(now.monotonic, &self.messages.numbers) {
                 self.judge(now, participant, verdict);
             } else if let Some(leaver) = self.farewells.due(now.monotonic) {
                 self.part_from(now, leaver);

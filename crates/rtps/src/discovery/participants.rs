@@ -1,8 +1,7 @@
-//! The ledger of remote participants: who has been validated, which socket addresses they speak from and are reached at, until when,
-//! and what may be sent to those that have not been.
+//! The ledger of remote participants: who has been validated, which socket addresses they speak from and are reached at, until when.
 //!
 //! Rules (plain mode, without DDS Security; docs/decisions/0013-sources.md):
-//! - A participant is a *stranger* until it answers a probe: a number that it cannot know unless it has received the probe.
+//! - A participant is a *stranger* until it answers a probe: with numbers that it cannot know unless it has received the probe.
 //! - A stranger is answered at the address of its packet alone, with no more bytes than came from it.
 //! - What comes in the name of a validated participant counts from its sources alone: socket addresses that probes were answered from,
 //!   and those that it announces. Whatever else names it is a reason to probe it where it was reached.
@@ -15,26 +14,22 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use wire::discovery::ParticipantData;
-use wire::{Duration, GuidPrefix, Instant, SequenceNumber};
+use wire::{Duration, GuidPrefix, Instant};
 
 use super::check::{Check, Turn, Why};
 use super::config::Limits;
-use super::messages::{PROBE_LEN, answers_probes};
+use super::messages::answers_probes;
+use super::numbers::Numbers;
+use super::probe::PROBE_LEN;
+use super::recent::Key;
 use super::rejection::Rejection;
-use super::remote::{Asked, LONGEST_LEASE, REACH_PERIOD, REACH_TRIES, RemoteParticipant, remember};
-use super::strangers::{Answered, Key, Strangers};
-use crate::network::{Network, canonical};
-use crate::path::Path;
+use super::remote::{LONGEST_LEASE, REACH_PERIOD, REACH_TRIES, RemoteParticipant};
+use super::strangers::Strangers;
+use super::validation::Target;
 use crate::sorted::{SortedMap, SortedSet};
 
-/// Numbers of probes that may still be answered.
-const MAX_ASKED: usize = 16;
-/// One participant in so many that are validated may have no reader that answers probes.
-const MUTE_SHARE: usize = 8;
 /// A participant is probed at most so often because something came in its name from elsewhere.
 const DOUBT_PERIOD: Duration = Duration::from_millis(100);
-/// Most probes that wait to be sent.
-const MAX_OUTBOX: usize = 1_024;
 
 /// What an announcement or another message made of its participant.
 #[derive(Debug)]
@@ -47,17 +42,6 @@ pub(super) enum Standing {
     Known,
     /// The message does not count.
     Refused(Rejection),
-}
-
-/// What the answer to a probe made of its sender.
-#[derive(Debug)]
-pub(super) enum Proof {
-    /// Nothing that is new.
-    Nothing,
-    /// A participant that is known is reached somewhere else, or speaks from somewhere else.
-    Learned,
-    /// A stranger that can be validated now.
-    Stranger(Key),
 }
 
 /// What has become of a participant with time.
@@ -73,32 +57,14 @@ pub(super) enum Verdict {
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    validated: SortedMap<GuidPrefix, RemoteParticipant>,
+    pub(super) validated: SortedMap<GuidPrefix, RemoteParticipant>,
     /// When participants are looked at next; each is in it once, with its `check_at`.
     looks: SortedSet<(Instant, GuidPrefix)>,
     pub(super) strangers: Strangers,
     /// Probes of participants and of strangers that are to be sent.
-    outbox: VecDeque<(GuidPrefix, Target)>,
+    pub(super) outbox: VecDeque<(GuidPrefix, Target)>,
     /// How many of the validated ones answer no probes.
-    mute: usize,
-}
-
-/// Where a probe goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Target {
-    /// To a validated participant.
-    Known(SocketAddr),
-    /// To a stranger.
-    Stranger(SocketAddr),
-}
-
-/// A probe that is to be sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
-    pub(super) prefix: GuidPrefix,
-    pub(super) path: Path,
-    /// It answers no probes: what it answers at all has to do.
-    pub(super) is_mute: bool,
+    pub(super) mute: usize,
 }
 
 impl Ledger {
@@ -239,146 +205,6 @@ impl Ledger {
         }
     }
 
-    /// A participant has answered a probe with this number, from there.
-    pub(super) fn proved(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        nonce: SequenceNumber,
-        from: SocketAddr,
-    ) -> Proof {
-        if let Some(known) = self.validated.get_mut(&prefix)
-            && let Some(at) = known.asked.iter().position(|asked| asked.nonce == nonce)
-            && let Some(asked) = known.asked.remove(at)
-        {
-            known.round_trip = Some(now.since(asked.at));
-            if let Some(check) = &mut known.check
-                && !check.answered(now, asked.at)
-            {
-                known.check = None;
-            }
-            known.refresh(now);
-            known.wanted.retain(|(address, ..)| address.ip() != asked.to.ip());
-            let learned = remember(&mut known.proven, from) | remember(&mut known.reached, asked.to);
-            self.schedule(prefix);
-            return if learned { Proof::Learned } else { Proof::Nothing };
-        }
-        let Some((key, asked)) = self.strangers.find(prefix, nonce) else { return Proof::Nothing };
-        let to = asked.to;
-        if let Some(known) = self.validated.get_mut(&prefix) {
-            if known.speaks_from(from) {
-                // The participant itself is there, whoever has said so: it may be reached there, too.
-                remember(&mut known.reached, to);
-                known.refresh(now);
-                self.strangers.forget(key);
-                return Proof::Learned;
-            }
-            if known.check.is_none() {
-                known.check = Some(Check::new(now, Why::Claim(key), known.round_trip));
-            }
-            self.schedule(prefix);
-        }
-        if let Some(stranger) = self.strangers.get_mut(key) {
-            stranger.proof = Some(Answered { from, to, round_trip: Some(now.since(asked.at)) });
-        }
-        if self.validated.contains_key(&prefix) { Proof::Nothing } else { Proof::Stranger(key) }
-    }
-
-    /// A message that names us has come for a writer of ours from a participant that answers no probes.
-    pub(super) fn heard_mute(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        from: SocketAddr,
-        network: &Network,
-    ) -> Proof {
-        if let Some(known) = self.validated.get_mut(&prefix) {
-            if !answers_probes(&known.data)
-                && known.speaks_from(from)
-                && let Some(check) = &mut known.check
-                && !check.answered(now, now)
-            {
-                known.check = None;
-            }
-            return Proof::Nothing;
-        }
-        let Some(key) = self.strangers.find_mute(prefix, from.ip()) else { return Proof::Nothing };
-        let to = self.strangers.spend(network, key, 0).map_or(key.1, |path| canonical(path.destination));
-        if let Some(stranger) = self.strangers.get_mut(key) {
-            stranger.proof = Some(Answered { from, to, round_trip: None });
-        }
-        Proof::Stranger(key)
-    }
-
-    /// Validates a stranger that was proved. If there is no room, gives a participant that has to make it first.
-    ///
-    /// # Errors
-    /// There is no room, and nobody who can make it.
-    pub(super) fn validate(
-        &mut self,
-        now: Instant,
-        key: Key,
-        limits: &Limits,
-    ) -> Result<Option<Arc<ParticipantData>>, Result<GuidPrefix, Rejection>> {
-        let Some(stranger) = self.strangers.get(key) else { return Ok(None) };
-        let Some(Answered { from, to, round_trip }) = stranger.proof else { return Ok(None) };
-        let is_mute = !answers_probes(&stranger.data);
-        let prefix = key.0;
-        if !self.validated.contains_key(&prefix) {
-            let most_mute = (limits.participants / MUTE_SHARE).max(1);
-            if is_mute && self.mute >= most_mute {
-                return Err(self.oldest(now, true).ok_or(Rejection::ParticipantLimit));
-            }
-            if self.validated.len() >= limits.participants {
-                let mute = (!is_mute).then(|| self.oldest(now, true)).flatten();
-                return Err(mute.or_else(|| self.oldest(now, false)).ok_or(Rejection::ParticipantLimit));
-            }
-        }
-        let Some(stranger) = self.strangers.forget(key) else { return Ok(None) };
-        let credit = stranger.credit();
-        let data: Arc<ParticipantData> = Arc::from(stranger.data);
-        let announcer = Some(key.1).filter(|source| *source != from);
-        let mut participant = RemoteParticipant {
-            data: Arc::clone(&data),
-            proven: [from].into(),
-            announcer,
-            reached: [to].into(),
-            wanted: Vec::new(),
-            credit,
-            asked: VecDeque::new(),
-            doubt_after: now,
-            doubted: false,
-            is_questioned: false,
-            check: None,
-            round_trip,
-            lease_until: now,
-            // Not in the order yet.
-            check_at: Instant::NEVER,
-            heard: now,
-        };
-        if is_mute {
-            // It has shown no more than that: the socket address of its announcement counts as well.
-            participant.announcer.map(|announcer| remember(&mut participant.proven, announcer));
-            self.mute = self.mute.saturating_add(1);
-        }
-        participant.announce(now, Arc::clone(&data));
-        participant.refresh(now);
-        self.remove(prefix);
-        self.validated.insert(prefix, participant);
-        self.schedule(prefix);
-        Ok(Some(data))
-    }
-
-    /// A stranger takes the place of the participant of the same name, which answers no more.
-    pub(super) fn replace(&mut self, now: Instant, key: Key) -> Option<Arc<ParticipantData>> {
-        if let Some(known) = self.validated.get_mut(&key.0) {
-            known.check = None;
-            known.refresh(now);
-        }
-        // There is room: it is counted already.
-        self.validate(now, key, &Limits::default()).ok().flatten()
-    }
-
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
         let removed = self.validated.remove(&prefix)?;
         self.looks.remove(&(removed.check_at, prefix));
@@ -389,7 +215,7 @@ impl Ledger {
     }
 
     /// The participant that was not heard for longest, of those that have been silent, or answer no probes.
-    fn oldest(&self, now: Instant, mute: bool) -> Option<GuidPrefix> {
+    pub(super) fn oldest(&self, now: Instant, mute: bool) -> Option<GuidPrefix> {
         let candidates = self.validated.iter().filter(|(_, known)| {
             let is_mute = !answers_probes(&known.data);
             if mute { is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
@@ -417,10 +243,10 @@ impl Ledger {
     }
 
     /// Does what is due: a participant that is gone, the same until it is removed.
-    pub(super) fn look(&mut self, now: Instant) -> Option<(GuidPrefix, Verdict)> {
+    pub(super) fn look(&mut self, now: Instant, numbers: &Numbers) -> Option<(GuidPrefix, Verdict)> {
         self.strangers.expire(now);
         while let Some((at, prefix)) = self.looks.first().copied().filter(|(at, _)| *at <= now) {
-            let verdict = self.look_at(now, prefix);
+            let verdict = self.look_at(now, prefix, numbers);
             if verdict.is_some() {
                 return verdict.map(|verdict| (prefix, verdict));
             }
@@ -434,14 +260,24 @@ impl Ledger {
         None
     }
 
-    fn look_at(&mut self, now: Instant, prefix: GuidPrefix) -> Option<Verdict> {
+    fn look_at(&mut self, now: Instant, prefix: GuidPrefix, numbers: &Numbers) -> Option<Verdict> {
         let known = self.validated.get_mut(&prefix)?;
         let mut probes: Vec<SocketAddr> = Vec::new();
+        let reached = known.reached.iter();
+        let after = |burst| {
+            reached.clone().map(|at| numbers.probed_after(prefix, at.ip(), burst)).max().unwrap_or(now)
+        };
+        let (soon, in_turn) = (after(true), after(false));
+        let round = REACH_PERIOD.scaled(known.wanted.len() as u32, 1);
         for (address, tries, at) in &mut known.wanted {
-            if *at <= now && *tries < REACH_TRIES {
-                (*tries, *at) = (tries.saturating_add(1), now.after(REACH_PERIOD));
+            let paid = PROBE_LEN.saturating_mul(probes.len() as u64 + 1);
+            if *at <= now && *tries < REACH_TRIES && paid <= known.credit {
+                (*tries, *at) = (tries.saturating_add(1), now.after(round));
                 probes.push(*address);
             }
+        }
+        if known.doubted {
+            known.doubt_after = known.doubt_after.max(in_turn);
         }
         if known.doubted && known.doubt_after <= now {
             known.doubted = false;
@@ -459,6 +295,7 @@ impl Ledger {
             known.lease_until = now.after(LONGEST_LEASE);
         }
         if let Some(check) = &mut known.check {
+            check.put_off(soon);
             match check.turn(now) {
                 Turn::Wait => {}
                 Turn::Ask => probes.extend(&known.reached),
@@ -477,68 +314,8 @@ impl Ledger {
         None
     }
 
-    fn post(&mut self, prefix: GuidPrefix, target: Target) {
-        if self.outbox.len() < MAX_OUTBOX && !self.outbox.contains(&(prefix, target)) {
-            self.outbox.push_back((prefix, target));
-        }
-    }
-
-    /// The next probe that may be sent; `nonce` is its number.
-    pub(super) fn poll_probe(
-        &mut self,
-        now: Instant,
-        network: &Network,
-        mut nonce: impl FnMut() -> SequenceNumber,
-    ) -> Option<(Probe, SequenceNumber)> {
-        while let Some((prefix, target)) = self.outbox.pop_front() {
-            let probe = match target {
-                Target::Known(to) => self.probe_known(now, prefix, to, network, &mut nonce),
-                Target::Stranger(source) => self.probe_stranger(now, (prefix, source), network, &mut nonce),
-            };
-            if probe.is_some() {
-                return probe;
-            }
-        }
-        None
-    }
-
-    fn probe_known(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        to: SocketAddr,
-        network: &Network,
-        nonce: &mut impl FnMut() -> SequenceNumber,
-    ) -> Option<(Probe, SequenceNumber)> {
-        let known = self.validated.get_mut(&prefix)?;
-        let path = network.path_to(to)?;
-        if !known.reached.contains(&to) {
-            known.credit = known.credit.checked_sub(PROBE_LEN)?;
-        }
-        let nonce = nonce();
-        if known.asked.len() >= MAX_ASKED {
-            known.asked.pop_front();
-        }
-        known.asked.push_back(Asked { nonce, to, at: now });
-        Some((Probe { prefix, path, is_mute: !answers_probes(&known.data) }, nonce))
-    }
-
-    fn probe_stranger(
-        &mut self,
-        now: Instant,
-        key: Key,
-        network: &Network,
-        nonce: &mut impl FnMut() -> SequenceNumber,
-    ) -> Option<(Probe, SequenceNumber)> {
-        let is_mute = !answers_probes(&self.strangers.get(key)?.data);
-        let path = self.strangers.spend(network, key, PROBE_LEN)?;
-        let nonce = nonce();
-        self.strangers.asked(key, Asked { nonce, to: canonical(path.destination), at: now });
-        Some((Probe { prefix: key.0, path, is_mute }, nonce))
-    }
-
     /// Sees to it that a participant is looked at no later than it has to be.
-    fn schedule(&mut self, prefix: GuidPrefix) {
+    pub(super) fn schedule(&mut self, prefix: GuidPrefix) {
         let Some(known) = self.validated.get_mut(&prefix) else { return };
         let due = known.due();
         if due < known.check_at {

@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 use wire::discovery::ParticipantData;
-use wire::{Duration, Instant, Locator, SequenceNumber};
+use wire::{Duration, Instant, Locator};
 
 use super::check::Check;
+use super::probe::{PROBE_LEN, Window};
 use crate::network::{Network, canonical};
 use crate::path::Path;
 
@@ -17,14 +18,15 @@ const MAX_SOURCES: usize = 8;
 pub(super) const LONGEST_LEASE: Duration = ParticipantData::DEFAULT_LEASE;
 /// After this silence a participant may make room for another one.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Probes of an announced address, and the time between them.
+/// Probes of an announced address, and the time between two of them to one participant: each hides the one before, to which the answer
+/// may not have left.
 pub(super) const REACH_TRIES: u8 = 3;
 pub(super) const REACH_PERIOD: Duration = Duration::from_millis(100);
 
 /// A probe that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
-    pub(super) nonce: SequenceNumber,
+    pub(super) window: Window,
     pub(super) to: SocketAddr,
     pub(super) at: Instant,
 }
@@ -133,6 +135,14 @@ impl RemoteParticipant {
         self.lease_until = now.after(self.data.lease_duration.min(LONGEST_LEASE));
     }
 
+    /// It has answered a probe that was sent at `asked`.
+    pub(super) fn answered(&mut self, now: Instant, asked: Instant) {
+        if self.check.as_mut().is_some_and(|check| !check.answered(now, asked)) {
+            self.check = None;
+        }
+        self.refresh(now);
+    }
+
     /// Takes over what it announces, and wants to reach it at every address that is new.
     pub(super) fn announce(&mut self, now: Instant, data: Arc<ParticipantData>) {
         self.data = data;
@@ -145,12 +155,18 @@ impl RemoteParticipant {
         }
         self.wanted.retain(|(address, ..)| wanted.contains(address));
         wanted.retain(|address| self.wanted.iter().all(|(known, ..)| known != address));
-        self.wanted.extend(wanted.into_iter().map(|address| (address, 0, now)));
+        let mut at = now;
+        for address in wanted {
+            self.wanted.push((address, 0, at));
+            at = at.after(REACH_PERIOD);
+        }
     }
 
     /// The next time at which something is to be done about it.
     pub(super) fn due(&self) -> Instant {
-        let wanted = self.wanted.iter().filter(|(_, tries, _)| *tries < REACH_TRIES).map(|(.., at)| *at);
+        let wanted =
+            self.wanted.iter().filter(|(_, tries, _)| *tries < REACH_TRIES && self.credit >= PROBE_LEN);
+        let wanted = wanted.map(|(.., at)| *at);
         let doubt = self.doubted.then_some(self.doubt_after);
         let check = self.check.as_ref().map(|check| check.at());
         wanted.chain(doubt).chain(check).fold(self.lease_until, Instant::min)

@@ -11,9 +11,9 @@ use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 use super::config::DiscoveryConfig;
 use super::messages::{Messages, answers_probes};
 use super::participants::Ledger;
+use super::probe::PROBE_LEN;
+use super::recent::Key;
 use super::rejection::Rejection;
-use super::remote::Asked;
-use super::strangers::Key;
 use crate::network::{Network, canonical};
 use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
@@ -31,6 +31,11 @@ const WITH_PADDING: usize = 1_200;
 const IPV6_LONGER: usize = 20;
 /// Octets of its message beside the payload: header, INFO_TS, and what comes before the payload in DATA.
 const AROUND: usize = Header::LEN + encode::INFO_TIMESTAMP_LEN + encode::DATA_HEADER_LEN;
+
+/// Octets of a HEARTBEAT.
+const HEARTBEAT_LEN: u64 = 32;
+/// Octets of a probe that leaves alone before what asks: header, INFO_DST.
+const BEFORE_PROBE: u64 = (Header::LEN + 16) as u64;
 
 /// What a DATA of an SPDP writer says.
 #[derive(Debug)]
@@ -288,8 +293,14 @@ impl Announcer {
         let is_short = (known.names_us || known.answered) && !known.answered_shortly;
         known.answered_shortly = is_short;
         let is_mute = !answers_probes(&known.data);
-        let nonce = messages.numbers.nonce();
-        let question = if is_mute { invitation() } else { Some(messages.question(nonce)) };
+        let invitation = if is_mute { invitation() } else { None };
+        let after = messages.numbers.probed_after(stranger.0, stranger.1.ip(), false);
+        let is_probed = !is_mute && after <= now.monotonic;
+        let question = match &invitation {
+            Some(_) => HEARTBEAT_LEN,
+            None if is_probed => PROBE_LEN - BEFORE_PROBE,
+            None => 0,
+        };
         let forms =
             [(None, true), (Some(&self.payload), true), (Some(&self.lean), true), (Some(&self.lean), false)];
         for (payload, asks) in forms.into_iter().skip(usize::from(!is_short)) {
@@ -304,17 +315,22 @@ impl Announcer {
                     });
                 }
             }
-            if let Some(question) = question.as_ref().filter(|_| asks) {
-                out.scratch(|bytes| encode::heartbeat(bytes, question));
+            let octets = out.len() as u64 + if asks { question } else { 0 };
+            if payload.is_none() && question == 0 {
+                continue;
             }
-            if let Some(path) = ledger.strangers.spend(network, stranger, out.len() as u64) {
-                if asks && !is_mute {
-                    let asked = Asked { nonce, to: canonical(path.destination), at: now.monotonic };
-                    ledger.strangers.asked(stranger, asked);
+            let Some(path) = ledger.strangers.spend(network, stranger, octets) else { continue };
+            match &invitation {
+                Some(invitation) if asks => out.scratch(|bytes| encode::heartbeat(bytes, invitation)),
+                None if asks && is_probed => {
+                    let to = canonical(path.destination);
+                    let window = ledger.ask_stranger(now.monotonic, stranger, to, &mut messages.numbers);
+                    messages.put_probe(&window, out);
                 }
-                out.add_path(path);
-                return true;
+                _ => {}
             }
+            out.add_path(path);
+            return true;
         }
         false
     }

@@ -3,26 +3,25 @@ use alloc::boxed::Box;
 use core::net::{IpAddr, SocketAddr};
 
 use wire::discovery::ParticipantData;
-use wire::{Duration, GuidPrefix, Instant, SequenceNumber};
+use wire::{Duration, GuidPrefix, Instant, SequenceNumberSet};
 
 use super::config::Limits;
+use super::recent::{Key, Recent};
 use super::rejection::Rejection;
 use super::remote::Asked;
 use crate::network::Network;
 use crate::path::Path;
-use crate::sorted::SortedMap;
 
 /// How long a stranger is remembered.
 const STRANGER_LEASE: Duration = Duration::from_secs(10);
 /// Most strangers of one IP address: a flood from there evicts its own.
 const PER_ADDRESS: usize = 128;
+/// Probes of one that may still be answered.
+const MAX_ASKED: usize = 4;
 /// Bytes of an ACKNACK, the least that a message of a stranger brings besides its announcement.
 const ACKNACK_LEN: u64 = 28;
 /// A stranger that names us is probed at most so often.
 const PROBE_PERIOD: Duration = Duration::from_millis(20);
-
-/// A stranger is a GUID prefix at a socket address: who else names the prefix is another one.
-pub(super) type Key = (GuidPrefix, SocketAddr);
 
 /// A participant that has not been validated at this address.
 #[derive(Debug)]
@@ -32,8 +31,6 @@ pub(super) struct Stranger {
     credit: u64,
     /// What it counts for in memory: the bytes of its newest announcement.
     octets: u64,
-    /// Place in the order of hearing.
-    stamp: u64,
     until: Instant,
     /// It names our prefix: it may have heard our announcement.
     pub(super) names_us: bool,
@@ -42,8 +39,8 @@ pub(super) struct Stranger {
     /// An answer has left.
     pub(super) answered: bool,
     probe_after: Instant,
-    /// The last two probes.
-    asked: [Option<Asked>; 2],
+    /// The last probes, the newest first.
+    asked: [Option<Asked>; MAX_ASKED],
     /// It answered a probe. Kept while the participant that is known is asked.
     pub(super) proof: Option<Answered>,
 }
@@ -68,11 +65,8 @@ impl Stranger {
 
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
-    all: SortedMap<Key, Stranger>,
-    /// By the order in which they were last heard.
-    order: SortedMap<u64, Key>,
-    per_address: SortedMap<IpAddr, usize>,
-    next_stamp: u64,
+    /// By when they announced themselves last.
+    all: Recent<Stranger>,
     octets: u64,
 }
 
@@ -86,17 +80,11 @@ impl Strangers {
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&Stranger> {
-        self.all.get(&key)
+        self.all.get(key)
     }
 
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Stranger> {
-        self.all.get_mut(&key)
-    }
-
-    /// The strangers of this name.
-    fn of(&self, prefix: GuidPrefix) -> impl Iterator<Item = (&Key, &Stranger)> {
-        let first = (prefix, SocketAddr::from(([0, 0, 0, 0], 0)));
-        self.all.range(first..).take_while(move |((name, _), _)| *name == prefix)
+        self.all.get_mut(key)
     }
 
     /// An announcement of so many bytes has come.
@@ -111,34 +99,28 @@ impl Strangers {
     ) -> Option<Rejection> {
         let before = self.forget(key);
         let mut evicted = None;
-        if self.per_address.get(&key.1.ip()).is_some_and(|count| *count >= PER_ADDRESS) {
-            let oldest = self.order.iter().map(|(_, other)| *other).find(|other| other.1.ip() == key.1.ip());
-            oldest.map(|oldest| self.forget(oldest));
+        if self.all.count_at(key.1.ip()) >= PER_ADDRESS {
+            self.all.oldest_at(key.1.ip()).map(|oldest| self.forget(oldest));
             evicted = Some(Rejection::Evicted);
         }
         while self.all.len() >= limits.strangers
             || self.octets.saturating_add(octets) > limits.stranger_octets
         {
-            let Some(oldest) = self.order.first().map(|(_, key)| *key) else { break };
+            let Some(oldest) = self.all.oldest() else { break };
             self.forget(oldest);
             evicted = Some(Rejection::Evicted);
         }
-        let stamp = self.next_stamp;
-        self.next_stamp = stamp.wrapping_add(1);
-        self.order.insert(stamp, key);
         self.octets = self.octets.saturating_add(octets);
-        *self.per_address.get_or_insert_with(key.1.ip(), || 0) += 1;
         let mut stranger = before.unwrap_or_else(|| Stranger {
             data: Box::new(ParticipantData::new(key.0)),
             credit: 0,
             octets: 0,
-            stamp,
             until: now,
             names_us,
             answered_shortly: false,
             answered: false,
             probe_after: now,
-            asked: [None; 2],
+            asked: [None; MAX_ASKED],
             proof: None,
         });
         stranger.credit = stranger.credit.saturating_add(octets);
@@ -147,10 +129,10 @@ impl Strangers {
         stranger.probe_after = now.after(PROBE_PERIOD);
         if *stranger.data != data {
             // What was proved was proved for something else.
-            (stranger.proof, stranger.asked) = (None, [None; 2]);
+            (stranger.proof, stranger.asked) = (None, [None; MAX_ASKED]);
         }
         *stranger.data = data;
-        (stranger.octets, stranger.stamp, stranger.until) = (octets, stamp, now.after(STRANGER_LEASE));
+        (stranger.octets, stranger.until) = (octets, now.after(STRANGER_LEASE));
         self.all.insert(key, stranger);
         evicted
     }
@@ -165,10 +147,10 @@ impl Strangers {
         names_us: bool,
     ) -> (bool, Option<Key>) {
         let exact = (prefix, from);
-        let here = || self.of(prefix).map(|(key, _)| *key).find(|(_, source)| source.ip() == from.ip());
-        let found = if self.all.contains_key(&exact) { Some(exact) } else { here() };
+        let here = || self.all.of(prefix).map(|(key, _)| *key).find(|(_, source)| source.ip() == from.ip());
+        let found = if self.all.contains(exact) { Some(exact) } else { here() };
         let Some(key) = found else { return (false, None) };
-        let Some(stranger) = self.all.get_mut(&key) else { return (false, None) };
+        let Some(stranger) = self.all.get_mut(key) else { return (false, None) };
         if !names_us {
             return (true, None);
         }
@@ -184,7 +166,7 @@ impl Strangers {
     /// Takes bytes from what may be sent to a stranger, and says which way they go: to one of its locators at the address that its
     /// packet came from, or to that very source. `None`: nothing may be sent there now.
     pub(super) fn spend(&mut self, network: &Network, key: Key, octets: u64) -> Option<Path> {
-        let stranger = self.all.get_mut(&key)?;
+        let stranger = self.all.get_mut(key)?;
         let credit = stranger.credit.checked_sub(octets)?;
         let source = key.1.ip();
         let own = network.is_own(source);
@@ -202,59 +184,50 @@ impl Strangers {
 
     /// A probe has left.
     pub(super) fn asked(&mut self, key: Key, asked: Asked) {
-        if let Some(stranger) = self.all.get_mut(&key) {
-            let [newest, _] = stranger.asked;
-            stranger.asked = [Some(asked), newest];
+        if let Some(stranger) = self.all.get_mut(key) {
+            stranger.asked.rotate_right(1);
+            stranger.asked[0] = Some(asked);
         }
     }
 
-    /// The stranger whose probe has this number, and that probe.
-    pub(super) fn find(&self, prefix: GuidPrefix, nonce: SequenceNumber) -> Option<(Key, Asked)> {
-        self.of(prefix).find_map(|(key, stranger)| {
-            let asked = stranger.asked.iter().flatten().find(|asked| asked.nonce == nonce)?;
+    /// The stranger whose probe this answers, and that probe.
+    pub(super) fn find(&self, prefix: GuidPrefix, answer: &SequenceNumberSet) -> Option<(Key, Asked)> {
+        self.all.of(prefix).find_map(|(key, stranger)| {
+            let asked = stranger.asked.iter().flatten().find(|asked| asked.window.is_answered_by(answer))?;
             Some((*key, *asked))
         })
     }
 
     /// A stranger of that name and address that has no reader to answer probes, once it was answered.
     pub(super) fn find_mute(&self, prefix: GuidPrefix, from: IpAddr) -> Option<Key> {
-        let mut here = self.of(prefix).filter(|((_, source), _)| source.ip() == from);
+        let mut here = self.all.of(prefix).filter(|((_, source), _)| source.ip() == from);
         here.find(|(_, stranger)| stranger.answered && !super::messages::answers_probes(&stranger.data))
             .map(|(key, _)| *key)
     }
 
     pub(super) fn forget(&mut self, key: Key) -> Option<Stranger> {
-        let stranger = self.all.remove(&key)?;
-        self.order.remove(&stranger.stamp);
+        let stranger = self.all.remove(key)?;
         self.octets = self.octets.saturating_sub(stranger.octets);
-        if let Some(count) = self.per_address.get_mut(&key.1.ip()) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.per_address.remove(&key.1.ip());
-            }
-        }
         Some(stranger)
     }
 
     /// Forgets a stranger that says goodbye.
     pub(super) fn left(&mut self, prefix: GuidPrefix, from: IpAddr) -> bool {
-        let here = self.of(prefix).map(|(key, _)| *key).find(|(_, source)| source.ip() == from);
+        let here = self.all.of(prefix).map(|(key, _)| *key).find(|(_, source)| source.ip() == from);
         here.is_some_and(|key| self.forget(key).is_some())
     }
 
     pub(super) fn next_timeout(&self) -> Instant {
-        let first = self.order.first().and_then(|(_, key)| self.all.get(key));
+        let first = self.all.oldest().and_then(|key| self.all.get(key));
         first.map_or(Instant::NEVER, |stranger| stranger.until)
     }
 
     /// Forgets those that have been silent.
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some(key) = self.order.first().map(|(_, key)| *key)
-            && self.all.get(&key).is_none_or(|stranger| stranger.until <= now)
+        while let Some(key) = self.all.oldest()
+            && self.all.get(key).is_none_or(|stranger| stranger.until <= now)
         {
-            if self.forget(key).is_none() {
-                self.order.pop_first();
-            }
+            self.forget(key);
         }
     }
 }

@@ -13,7 +13,7 @@ use wire::message::PayloadKind;
 use wire::message::encode;
 use wire::parameter::StatusInfo;
 use wire::qos::{EndpointQos, Liveliness, LivelinessKind};
-use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator, SequenceNumber};
+use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator, SequenceNumber, SequenceNumberSet};
 
 #[test]
 fn a14_no_address_gets_more_octets_than_came_from_it() {
@@ -48,6 +48,17 @@ fn a14_no_address_gets_more_octets_than_came_from_it() {
             }
             if random.below(3) == 0 {
                 forged = forged.heartbeat(EntityId::SEDP_PUBLICATIONS_WRITER, 5, 1);
+            }
+            if random.below(3) == 0 {
+                // Probes of ours, whole ones and parts, many in one datagram.
+                forged = forged.to(prefix(1));
+                for count in 0..random.below(20) as i32 {
+                    let last = random.below(70) as i64;
+                    if random.below(2) == 0 {
+                        forged = forged.gap(EntityId::PARTICIPANT_MESSAGE_WRITER, 1, 1 + last / 2);
+                    }
+                    forged = forged.heartbeat(EntityId::PARTICIPANT_MESSAGE_WRITER, last, count);
+                }
             }
             *from_address.entry(victim).or_default() += forged.0.len() as u64;
             world.hand(0, source, &forged.0);
@@ -194,7 +205,11 @@ fn r4_announcements_that_name_us_fill_nothing_and_newcomers_are_found() {
         record.lease_duration = Duration::INFINITE;
         let from = record.metatraffic_unicast[0].socket_addr().unwrap();
         world.hand(0, from, &Forged::from(record.prefix).to(prefix(1)).announcement(&record).0);
-        let guess = SequenceNumber(random.below(1 << 33) as i64);
+        let mut guess = SequenceNumberSet::empty(SequenceNumber(1 + random.below(4) as i64));
+        (guess.base().0..=64).filter(|_| random.below(2) == 0).for_each(|number| {
+            guess.insert(SequenceNumber(number));
+        });
+        guess.insert(SequenceNumber(64));
         world.hand(0, from, &Forged::from(record.prefix).to(prefix(1)).answer(guess).0);
         world.run(Duration::from_micros(100));
     }
@@ -268,8 +283,11 @@ fn r5_an_announced_address_that_answers_is_used() {
         discovery.participant(prefix(9)).unwrap().metatraffic_path(&network(1)).unwrap().destination
     };
     assert_eq!(path(&world), meta(9));
+    // Not before it has sent as many bytes as a probe has.
+    world.run_ms(1_000);
+    assert_eq!(world.octets_to(address(10)), 0);
+    world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&record).0);
     world.run_ms(1);
-    assert_eq!(world.sent.last().unwrap().1.to.ip(), address(9));
     let probes = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(10));
     let numbers: Vec<_> = probes.filter_map(|(_, datagram)| probe_in(&datagram.bytes, prefix(9))).collect();
     assert_eq!(numbers.len(), 1);
@@ -312,6 +330,62 @@ fn r6_a_port_of_the_same_host_speaks_for_nobody_until_it_has_answered() {
         _ => None,
     });
     assert!(told.unwrap().contains(&elsewhere));
+}
+
+/// The highest number that a participant has been told of by the writer of probes, at an IP address.
+fn highest_number(world: &World, name: GuidPrefix, at: IpAddr) -> i64 {
+    let sent = world.sent.iter().filter(|(_, datagram)| datagram.to.ip() == at);
+    let sets = sent.filter_map(|(_, datagram)| probe_in(&datagram.bytes, name));
+    sets.filter_map(|set| set.iter().last()).map(|number| number.0).max().unwrap_or(0)
+}
+
+#[test]
+fn r4_what_strangers_cause_makes_no_participant_skip_numbers() {
+    let (mut world, ..) = matched(EndpointQos::writer());
+    let mut random = Random(41);
+    let before = highest_number(&world, prefix(2), address(2));
+    for round in 0..3_000 {
+        // Others, and one that claims the name of the second participant, from elsewhere.
+        let name = if round % 2 == 0 { random.prefix() } else { prefix(2) };
+        let mut record = announced(name, 66);
+        record.user_data = vec![round as u8; 200];
+        world.hand(0, meta(66), &Forged::from(name).to(prefix(1)).announcement(&record).0);
+        world.run(Duration::from_micros(500));
+    }
+    assert!(highest_number(&world, prefix(2), address(66)) > 1_000);
+    // The claims are a reason to ask it where it is, ten times a second at most.
+    world.hand(
+        0,
+        SocketAddr::new(address(2), 9),
+        &Forged::from(prefix(2)).announcement(&announced(prefix(2), 66)).0,
+    );
+    world.run_ms(200);
+    let after = highest_number(&world, prefix(2), address(2));
+    assert!(after > before && after <= before + 64 * 20, "{before} {after}");
+    assert!(world.knows(0, 1));
+}
+
+#[test]
+fn r4_probes_in_a_name_at_its_own_address_are_few_and_it_goes_on_answering() {
+    let (mut world, writer, reader) = matched(EndpointQos::writer());
+    let before = highest_number(&world, prefix(2), address(2));
+    // From many ports of its host, with its locators: what answers is its own reader.
+    for round in 0..10_000_u16 {
+        let mut record = announced(prefix(2), 2);
+        record.user_data = vec![round as u8; 300];
+        let from = SocketAddr::new(address(2), 10_000 + round);
+        world.hand(0, from, &Forged::from(prefix(2)).to(prefix(1)).announcement(&record).0);
+        world.run(Duration::from_micros(500));
+    }
+    let numbers = highest_number(&world, prefix(2), address(2)) - before;
+    assert!((64 * 100..=64 * 300).contains(&numbers), "{numbers} numbers in 5 s");
+    world.write(0, writer, "still here");
+    world.run_ms(1_000);
+    assert_eq!(world.texts(1, reader), ["still here"]);
+    // It is asked, and answers, as before.
+    world.hand(0, meta(2), &Forged::from(prefix(2)).goodbye(&announced(prefix(2), 2)).0);
+    world.run_ms(1_000);
+    assert!(world.knows(0, 1));
 }
 
 #[test]

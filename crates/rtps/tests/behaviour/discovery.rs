@@ -7,7 +7,8 @@ use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
 use wire::admission::{REPORT_TOPIC, REQUEST_TOPIC, VERDICT_TOPIC};
 use wire::discovery::EndpointData;
 use wire::qos::{Durability, EndpointQos};
-use wire::{Duration, EntityId, EntityKind, Guid, Instant, Locator};
+use wire::sequence_number::Bitmap;
+use wire::{Duration, EntityId, EntityKind, Guid, Instant, Locator, SequenceNumber, SequenceNumberSet};
 
 /// One participant with a writer and one with a reader, matched.
 fn matched() -> (World, EntityId, EntityId) {
@@ -36,12 +37,20 @@ fn a_participant_is_found_when_it_has_shown_that_it_hears_us() {
     assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 1));
 
     world.run_ms(1);
-    let number = world.probe_of(prefix(7)).unwrap();
-    let answer = |number| Forged::from(prefix(7)).to(prefix(1)).answer(number).0;
-    world.hand(0, meta(7), &answer(number.prev()));
-    world.hand(0, meta(7), &answer(number.next()));
+    let right = world.probe_of(prefix(7)).unwrap();
+    let answer = |set| Forged::from(prefix(7)).to(prefix(1)).answer(set).0;
+    for position in 0..64 {
+        let mut words = *right.bitmap().words();
+        words[position / 32] ^= 1 << (31 - position % 32);
+        let wrong = Bitmap::from_words(64, words).unwrap();
+        world.hand(0, meta(7), &answer(SequenceNumberSet::new(right.base(), wrong).unwrap()));
+        let other = SequenceNumber(position as i64);
+        if other != right.base() {
+            world.hand(0, meta(7), &answer(SequenceNumberSet::new(other, *right.bitmap()).unwrap()));
+        }
+    }
     assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (0, 1));
-    world.hand(0, meta(7), &answer(number));
+    world.hand(0, meta(7), &answer(right));
     assert_eq!(world.nodes[0].participant.discovery().participant_counts(), (1, 0));
     let found = |event: &Event| matches!(event, Event::ParticipantFound { participant } if participant.prefix == prefix(7));
     assert!(world.nodes[0].events.iter().any(found));

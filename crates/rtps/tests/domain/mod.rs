@@ -13,7 +13,7 @@ use rtps::transmit::Transmit;
 use rtps::{Interface, Network};
 use wire::discovery::{BuiltinEndpointSet, EndpointData, ParticipantData};
 use wire::message::encode::{self, DataHeader};
-use wire::message::{AckNack, Heartbeat, Message, PayloadKind, Submessage};
+use wire::message::{AckNack, Gap, Heartbeat, Message, PayloadKind, Submessage};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::EndpointQos;
 use wire::{
@@ -183,12 +183,12 @@ impl World {
         let to = self.nodes[node].participant.prefix();
         self.hand(node, from, &Forged::from(data.prefix).to(to).announcement(data).0);
         self.run(Duration::from_nanos(1));
-        let number = self.probe_of(data.prefix).expect("a probe");
-        self.hand(node, from, &Forged::from(data.prefix).to(to).answer(number).0);
+        let answer = self.probe_of(data.prefix).expect("a probe");
+        self.hand(node, from, &Forged::from(data.prefix).to(to).answer(answer).0);
     }
 
-    /// The number of the last probe of a participant.
-    pub fn probe_of(&self, prefix: GuidPrefix) -> Option<SequenceNumber> {
+    /// What answers the last probe of a participant.
+    pub fn probe_of(&self, prefix: GuidPrefix) -> Option<SequenceNumberSet> {
         self.sent.iter().rev().find_map(|(_, datagram)| probe_in(&datagram.bytes, prefix))
     }
 
@@ -377,15 +377,23 @@ impl Forged {
     }
 
     /// The answer to a probe.
-    pub fn answer(mut self, number: SequenceNumber) -> Self {
+    pub fn answer(mut self, set: SequenceNumberSet) -> Self {
         let acknack = AckNack {
             reader_id: EntityId::PARTICIPANT_MESSAGE_READER,
             writer_id: EntityId::PARTICIPANT_MESSAGE_WRITER,
-            set: SequenceNumberSet::empty(number),
+            set,
             count: 1,
             is_final: true,
         };
         encode::acknack(&mut self.0, &acknack);
+        self
+    }
+
+    /// Numbers from `first` on and below `base` are irrelevant.
+    pub fn gap(mut self, writer_id: EntityId, first: i64, base: i64) -> Self {
+        let list = SequenceNumberSet::empty(SequenceNumber(base));
+        let gap = Gap { reader_id: EntityId::UNKNOWN, writer_id, start: SequenceNumber(first), list };
+        encode::gap(&mut self.0, &gap);
         self
     }
 
@@ -419,18 +427,27 @@ pub fn announced(prefix: GuidPrefix, host: u8) -> ParticipantData {
     }
 }
 
-/// The number of a probe of this participant in a datagram.
-pub fn probe_in(bytes: &[u8], prefix: GuidPrefix) -> Option<SequenceNumber> {
+/// What a reader of this participant would ask for after a datagram with a probe of it.
+pub fn probe_in(bytes: &[u8], prefix: GuidPrefix) -> Option<SequenceNumberSet> {
     let message = Message::parse(bytes).unwrap();
-    let mut is_meant = false;
+    let (mut is_meant, mut irrelevant) = (false, Vec::new());
     message.submessages().find_map(|submessage| match submessage.unwrap() {
         Submessage::InfoDestination(destination) => {
             is_meant = destination == prefix;
             None
         }
-        Submessage::Heartbeat(heartbeat) if is_meant && heartbeat.last.next() == heartbeat.first => {
-            let is_probe = heartbeat.writer_id == EntityId::PARTICIPANT_MESSAGE_WRITER;
-            is_probe.then_some(heartbeat.first)
+        Submessage::Gap(gap) if gap.writer_id == EntityId::PARTICIPANT_MESSAGE_WRITER => {
+            irrelevant.extend((gap.start.0..gap.list.base().0).map(SequenceNumber));
+            irrelevant.extend(gap.list.iter());
+            None
+        }
+        Submessage::Heartbeat(heartbeat) if is_meant && !irrelevant.is_empty() => {
+            assert_eq!(heartbeat.writer_id, EntityId::PARTICIPANT_MESSAGE_WRITER);
+            let numbers = (heartbeat.first.0..=heartbeat.last.0).map(SequenceNumber);
+            let missing: Vec<_> = numbers.filter(|number| !irrelevant.contains(number)).collect();
+            let mut set = SequenceNumberSet::empty(*missing.first()?);
+            missing.iter().for_each(|number| assert!(set.insert(*number)));
+            Some(set)
         }
         _ => None,
     })
