@@ -5,6 +5,7 @@ mod program;
 mod script;
 mod shapes;
 mod stage;
+mod strangers;
 mod transcript;
 mod vendor;
 

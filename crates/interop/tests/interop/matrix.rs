@@ -3,6 +3,7 @@ use crate::place::Link;
 use crate::script::*;
 use crate::shapes::*;
 use crate::stage::{Kind, Stage, TERMS, Terms};
+use crate::strangers::*;
 use crate::vendor::Vendor;
 
 /// Tests of one script each, from the first implementation to the second.
@@ -42,6 +43,8 @@ mod punctual_to_cyclone {
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr1_is_not_xcdr2 = encoding_refused { xcdr: 2 };
+        strangers_come_first = strangers_first { link: Link::Cable };
+        others_claim_its_name = claims_to_its_name { link: Link::Cable };
     }
 }
 
@@ -94,6 +97,8 @@ mod punctual_to_fastdds {
         late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
+        strangers_come_first = strangers_first { link: Link::Cable };
+        others_claim_its_name = claims_to_its_name { link: Link::Cable };
     }
 }
 

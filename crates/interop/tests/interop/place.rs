@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 
 /// How long the system may take to report that a virtual cable is plugged in.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -103,6 +103,17 @@ impl Place {
             .arg("mount -t tmpfs tmpfs /dev/shm && exec \"$@\"")
             .arg("sh");
         command
+    }
+
+    /// Does something in here, in a thread of its own.
+    pub(crate) fn inside<T: Send>(&self, task: impl FnOnce() -> T + Send) -> T {
+        thread::scope(|scope| {
+            let entered = scope.spawn(|| {
+                setns(&self.namespace, CloneFlags::CLONE_NEWNET).unwrap();
+                task()
+            });
+            entered.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 
     /// What `ip` says in here.

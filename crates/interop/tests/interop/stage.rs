@@ -160,6 +160,11 @@ impl Stage {
         (writer, reader)
     }
 
+    /// Does something beside the reader's program.
+    pub(crate) fn in_readers_place<T: Send>(&self, task: impl FnOnce() -> T + Send) -> T {
+        self.places[1].inside(task)
+    }
+
     /// Packets of the writer's side that were lost on a narrow cable.
     pub(crate) fn lost(&self) -> u64 {
         self.places[0].lost()
