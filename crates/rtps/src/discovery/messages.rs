@@ -235,7 +235,9 @@ impl Messages {
         out: &mut Transmit<P>,
     ) {
         self.change(prefix, |peer| {
-            peer.as_mut().map(|peer| peer.probed_until = now.after(ANSWER_WAIT));
+            if let Some(peer) = peer {
+                peer.probed_until = now.after(ANSWER_WAIT);
+            }
         });
         self.begin(prefix, path, out);
         self.put_probe(window, out);

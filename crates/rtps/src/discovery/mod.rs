@@ -27,6 +27,7 @@ mod rejection;
 mod remote;
 mod sedp;
 mod sip_hash;
+mod sources;
 mod spdp;
 mod strangers;
 mod validation;
@@ -42,7 +43,7 @@ use wire::qos::LivelinessKind;
 use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, VendorId};
 
 use crate::Payload;
-use crate::network::{Network, canonical};
+use crate::network::Network;
 use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::WriteError;
@@ -58,12 +59,11 @@ use endpoints::{Endpoints, Surroundings};
 use events::Events;
 use farewell::Farewells;
 use liveliness::{Assertions, Leases};
-use messages::{Messages, answers_probes};
+use messages::Messages;
 use participants::Ledger;
-use probe::PROBE_LEN;
 use rejection::Rejections;
 use sedp::{Received, Sedp};
-use spdp::Announcer;
+use spdp::{Announcer, Around};
 
 /// Why a local endpoint was not announced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,9 +84,6 @@ impl fmt::Display for AnnounceError {
 }
 
 impl core::error::Error for AnnounceError {}
-
-/// Most sources of flows of one participant.
-const MAX_FLOWS: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -307,9 +304,14 @@ impl<P: Payload> Discovery<P> {
         {
             return true;
         }
-        let (config, ledger, messages) = (&self.config, &mut self.ledger, &mut self.messages);
-        let invitation = || self.sedp.invitation();
-        if self.announcer.poll(now, config, &self.network, ledger, messages, invitation, out) {
+        let mut around = Around {
+            config: &self.config,
+            network: &self.network,
+            ledger: &mut self.ledger,
+            messages: &mut self.messages,
+            invitation: || self.sedp.invitation(),
+        };
+        if self.announcer.poll(now, &mut around, out) {
             return true;
         }
         if self.phase == Phase::Leaving {
@@ -406,69 +408,6 @@ impl<P: Payload> Discovery<P> {
 
     fn is_congested(&self) -> bool {
         self.events.len() >= self.config.limits.events
-    }
-
-    /// Chooses the paths to a participant and its endpoints, for the first time or anew.
-    fn reroute(&mut self, now: Now, data: &ParticipantData) {
-        let path = self.ledger.get(data.prefix).and_then(|known| known.metatraffic_path(&self.network));
-        self.tell_sources(data.prefix);
-        self.sedp.match_participant(now, data, path);
-        self.messages.match_participant(now.monotonic, data, path);
-        let (endpoints, mut around) = self.split(now.monotonic);
-        endpoints.reroute(data.prefix, &mut around);
-    }
-
-    /// Tells from where a participant speaks, if that has changed.
-    fn tell_sources(&mut self, participant: GuidPrefix) {
-        let Some(known) = self.ledger.get(participant) else { return };
-        let flows = self.endpoints.of(participant).filter_map(|data| data.offered_assurance);
-        let flows = flows.filter(|offered| offered.source.port != 0);
-        let flows = flows.map(|offered| SocketAddr::from((offered.source.address, offered.source.port)));
-        let mut sources: Vec<SocketAddr> = Vec::new();
-        for source in known.sources().chain(flows.take(MAX_FLOWS)) {
-            if !sources.contains(&source) {
-                sources.push(source);
-            }
-        }
-        if self.told.get(&participant).is_none_or(|told| **told != *sources) {
-            let sources: Arc<[SocketAddr]> = sources.into();
-            self.told.insert(participant, Arc::clone(&sources));
-            self.events.push(Event::SourcesChanged { participant, sources });
-        }
-    }
-
-    /// Fills `out` with the next answer to a participant that is not validated, and with a probe of ours if one is due there: then what
-    /// follows is heard by a participant that knows us. False if there is none.
-    fn poll_echo(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
-        let Some(key) = self.messages.poll_echo(&self.network, out) else { return false };
-        let strangers = &mut self.ledger.strangers;
-        let is_short = strangers.get(key).is_some_and(|known| known.names_us && answers_probes(&known.data));
-        let is_there = out.paths().iter().any(|path| canonical(path.destination) == key.1);
-        if is_short
-            && is_there
-            && self.messages.numbers.probed_after(key.0, key.1.ip(), false) <= now.monotonic
-            && self.announcer.takes_answer(key)
-            && strangers.spend(&self.network, key, PROBE_LEN).is_some()
-        {
-            let window = self.ledger.ask_stranger(now.monotonic, key, key.1, &mut self.messages.numbers);
-            self.messages.put_probe(&window, out);
-        }
-        true
-    }
-
-    /// Fills `out` with the next probe; false if there is none.
-    fn poll_probe(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
-        let numbers = &mut self.messages.numbers;
-        let Some((probe, window)) = self.ledger.poll_probe(now.monotonic, &self.network, numbers) else {
-            return false;
-        };
-        self.messages.probe(now.monotonic, probe.prefix, probe.path, &window, out);
-        if probe.is_mute
-            && let Some(question) = self.sedp.invitation()
-        {
-            self.messages.ask(probe.prefix, probe.path, &question, out);
-        }
-        true
     }
 
     fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {

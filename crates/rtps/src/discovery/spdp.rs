@@ -87,6 +87,16 @@ enum Round {
     Participants(Option<GuidPrefix>),
 }
 
+/// What announcements are made of and sent by, besides.
+pub(super) struct Around<'a, Invitation> {
+    pub(super) config: &'a DiscoveryConfig,
+    pub(super) network: &'a Network,
+    pub(super) ledger: &'a mut Ledger,
+    pub(super) messages: &'a mut Messages,
+    /// Makes a HEARTBEAT for participants that answer no probes.
+    pub(super) invitation: Invitation,
+}
+
 /// The stateless writer of our announcements.
 #[derive(Debug)]
 pub(super) struct Announcer {
@@ -217,23 +227,22 @@ impl Announcer {
     pub(super) fn poll<P: AsRef<[u8]>>(
         &mut self,
         now: Now,
-        config: &DiscoveryConfig,
-        network: &Network,
-        ledger: &mut Ledger,
-        messages: &mut Messages,
-        mut invitation: impl FnMut() -> Option<Heartbeat>,
+        around: &mut Around<'_, impl FnMut() -> Option<Heartbeat>>,
         out: &mut Transmit<P>,
     ) -> bool {
+        let (config, network) = (around.config, around.network);
         self.start_round(now.monotonic, config);
         while let Some(participant) = self.directed.pop_first() {
-            if let Some(path) = ledger.get(participant).and_then(|known| known.metatraffic_path(network)) {
+            if let Some(path) =
+                around.ledger.get(participant).and_then(|known| known.metatraffic_path(network))
+            {
                 self.compose(now, config, Some(participant), &self.payload, out);
                 out.add_path(path);
                 return true;
             }
         }
         while let Some(stranger) = self.answers.pop_first() {
-            if self.compose_answer(now, config, network, stranger, ledger, messages, &mut invitation, out) {
+            if self.compose_answer(now, stranger, around, out) {
                 return true;
             }
             self.hurry(now.monotonic);
@@ -259,7 +268,7 @@ impl Announcer {
             }
         }
         while let Round::Participants(previous) = self.round {
-            let Some((prefix, participant)) = ledger.after(previous) else {
+            let Some((prefix, participant)) = around.ledger.after(previous) else {
                 self.round = Round::Over;
                 break;
             };
@@ -277,18 +286,14 @@ impl Announcer {
     /// An answer to a stranger: our announcement, and a probe. If it has named us or was answered already, the probe alone is tried first,
     /// every second time: RustDDS announces itself with so few words that both never go together. What cannot be
     /// afforded is left out, so that a peer that announces itself once, by unicast and with few words, hears of us all the same.
-    #[expect(clippy::too_many_arguments, reason = "all that an answer is made of")]
     fn compose_answer<P: AsRef<[u8]>>(
         &self,
         now: Now,
-        config: &DiscoveryConfig,
-        network: &Network,
         stranger: Key,
-        ledger: &mut Ledger,
-        messages: &mut Messages,
-        invitation: &mut impl FnMut() -> Option<Heartbeat>,
+        around: &mut Around<'_, impl FnMut() -> Option<Heartbeat>>,
         out: &mut Transmit<P>,
     ) -> bool {
+        let Around { config, network, ledger, messages, invitation } = around;
         let Some(known) = ledger.strangers.get_mut(stranger) else { return false };
         let is_short = (known.names_us || known.answered) && !known.answered_shortly;
         known.answered_shortly = is_short;

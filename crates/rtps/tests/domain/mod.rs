@@ -183,7 +183,7 @@ impl World {
         let to = self.nodes[node].participant.prefix();
         self.hand(node, from, &Forged::from(data.prefix).to(to).announcement(data).0);
         self.run(Duration::from_nanos(1));
-        let answer = self.probe_of(data.prefix).expect("a probe");
+        let answer = self.probe_of(data.prefix).unwrap();
         self.hand(node, from, &Forged::from(data.prefix).to(to).answer(answer).0);
     }
 
