@@ -2,8 +2,8 @@
 use std::time::Duration;
 
 use frames::{
-    Attack, BestEffort, Bounds, Contract, Flow, Multiplexing, Network, Node, Outcome, Pattern, Ties, Timing,
-    run,
+    Attack, BestEffort, Bounds, Contract, Flow, Message, Multiplexing, Network, Node, Outcome, Pattern, Ties,
+    Timing, run,
 };
 use plan::Network as Planned;
 
@@ -147,8 +147,12 @@ fn network(scene: &Scene, planned: &Network) -> Result<Network, String> {
 }
 
 fn attack(network: &Network, target: usize) -> Attack {
-    let timing =
-        |index: usize| Timing { pivot: OFFSET * (index as u64 + 1), before: 0, pattern: Pattern::Steady };
+    let timing = |index: usize| Timing {
+        pivot: OFFSET * (index as u64 + 1),
+        before: 0,
+        pattern: Pattern::Steady,
+        message: Message::Heaviest,
+    };
     Attack {
         timings: (0..network.flows().len()).map(timing).collect(),
         end: SECONDS * SECOND,

@@ -9,12 +9,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Pattern, SMALLEST_FRAME, Ties, Timing};
+use crate::attack::{Attack, BestEffort, Message, Multiplexing, Pattern, Ties, Timing};
 use crate::engine::run;
 use crate::network::{Contract, Flow, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
+use crate::wire::SMALLEST_FRAME;
 
 /// The instant around which releases lie, so that shifts to earlier instants stay positive.
 const ORIGIN: u64 = LARGEST;
@@ -158,7 +159,8 @@ impl<'a> Search<'a> {
 
     fn start(&self, random: &mut Random) -> State {
         let mut attack = self.synchronous(Pattern::Burst);
-        self.hold(&mut attack);
+        self.hold(&mut attack, random);
+        self.block(&mut attack);
         attack.seed = random.bits();
         let outcome = run(self.network, &attack, self.bounds);
         let arrivals = outcome.arrivals.clone();
@@ -195,7 +197,10 @@ impl<'a> Search<'a> {
             span -= span / 4 + 1;
         }
         Attack {
-            timings: vec![Timing { pivot: ORIGIN, before: 0, pattern }; flows.len()],
+            timings: vec![
+                Timing { pivot: ORIGIN, before: 0, pattern, message: Message::Heaviest };
+                flows.len()
+            ],
             end: ORIGIN + span,
             target: Some(self.flow),
             ties: Ties::Against,
@@ -224,16 +229,35 @@ impl<'a> Search<'a> {
     }
 
     /// Lets babbling sources use the window of their gate, or what their meter does not count.
-    fn hold(&self, attack: &mut Attack) {
+    fn hold(&self, attack: &mut Attack, random: &mut Random) {
         for (flow, timing) in self.network.flows().iter().zip(&mut attack.timings) {
             if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
                 let ppo = self.network.ports()[flow.tree[0].port].picoseconds_per_octet;
                 let rest = flow.octets().saturating_sub(flow.frames[0]).saturating_mul(ppo);
                 let before = window.saturating_sub(rest);
-                timing.pattern = Pattern::Held { before, opening: flow.frames[0] };
+                let largest = random.once_in(2);
+                let opening = if largest { SMALLEST_FRAME } else { flow.frames[0] };
+                timing.pattern = Pattern::Held { before, opening, largest };
+                if largest && random.once_in(2) {
+                    timing.pattern = Pattern::Largest;
+                }
             }
             if flow.babbles && counts_frames(flow) {
                 timing.pattern = Pattern::Smallest;
+            }
+        }
+    }
+
+    /// Lets flows below the target send what has the largest frame: the target waits for one frame of it.
+    fn block(&self, attack: &mut Attack) {
+        let target = &self.network.flows()[self.flow];
+        for (flow, timing) in self.network.flows().iter().zip(&mut attack.timings) {
+            let below = flow
+                .tree
+                .iter()
+                .any(|hop| target.tree.iter().any(|other| other.port == hop.port && hop.level < other.level));
+            if below && let Some(other) = loudest(flow) {
+                timing.message = Message::Other(other);
             }
         }
     }
@@ -267,7 +291,11 @@ impl<'a> Search<'a> {
                 };
                 let Some(hop) = chosen else { return true };
                 let Some(at) = known[tree[*hop].port] else { return true };
-                let nudge = self.nudge(*flow, tree[*hop].port, random);
+                let nudge = match variant {
+                    // All that the others may send at once has just come when the target does.
+                    1 | 2 => self.whole(*flow, tree[*hop].port, attack),
+                    _ => self.nudge(*flow, tree[*hop].port, random),
+                };
                 let pivot = at.saturating_sub(self.fastest(*flow, *hop)).saturating_sub(nudge);
                 attack.timings[*flow].pivot = pivot;
                 for (hop, edge) in tree.iter().enumerate() {
@@ -279,6 +307,22 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+    }
+
+    /// How long all that a flow may send at once takes to come to a port.
+    fn whole(&self, flow: usize, port: usize, attack: &Attack) -> u64 {
+        let source = &self.network.flows()[flow];
+        let kind = match attack.timings[flow].message {
+            Message::Other(other) | Message::OtherAtLast(other) => other + 1,
+            Message::Heaviest | Message::Any => 0,
+        };
+        let octets = match source.policer {
+            Some(Policer::Gate { octets, .. }) if source.babbles => octets,
+            _ => source.message(kind).iter().sum(),
+        };
+        let before = source.tree.iter().map(|hop| &self.network.ports()[hop.port]);
+        let before = before.take_while(|other| other.from != self.network.ports()[port].from);
+        octets * before.map(|port| port.picoseconds_per_octet).max().unwrap_or(0) + 1
     }
 
     /// How much earlier than exactly a flow might come.
@@ -317,7 +361,7 @@ impl<'a> Search<'a> {
         let source = &flows[flow];
         let ppo = self.network.ports()[source.tree[0].port].picoseconds_per_octet;
         let timing = &mut attack.timings[flow];
-        let distance = match random.below(16) {
+        let distance = match random.below(if source.others.is_empty() { 16 } else { 18 }) {
             0..=2 => random.between(1, 2),
             3..=6 => random.between(1, 3) * source.frames[random.index(source.frames.len())] * ppo,
             7..=8 => random.below(source.octets() * ppo),
@@ -341,6 +385,10 @@ impl<'a> Search<'a> {
             }
             14 => {
                 self.circumstances(attack, random);
+                return;
+            }
+            16 | 17 => {
+                timing.message = message(source, random);
                 return;
             }
             _ => {
@@ -382,16 +430,21 @@ impl<'a> Search<'a> {
         if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
             let opening = if random.once_in(2) { flow.frames[0] } else { SMALLEST_FRAME };
             if !random.once_in(3) {
-                return Pattern::Held { before: random.between(0, window), opening };
+                return Pattern::Held {
+                    before: random.between(0, window),
+                    opening,
+                    largest: random.once_in(2),
+                };
             }
         }
         if flow.babbles && counts_frames(flow) && !random.once_in(3) {
             return Pattern::Smallest;
         }
         if flow.babbles {
-            return if random.once_in(2) { Pattern::Random } else { Pattern::Burst };
+            return [Pattern::Random, Pattern::Burst, Pattern::Largest][random.index(3)];
         }
-        let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission + flow.shortest > 0);
+        let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission > 0)
+            || !flow.others.is_empty();
         match random.below(4) {
             0 => Pattern::Steady,
             1 if jitter => Pattern::Random,
@@ -410,10 +463,13 @@ impl<'a> Search<'a> {
             1 => BestEffort::Random,
             _ => BestEffort::Always,
         };
-        attack.multiplexing = match random.below(3) {
+        let varies = |node: &Node| matches!(node, Node::Switch { fastest, slowest, .. } if fastest < slowest);
+        let bunches = self.network.nodes().iter().any(varies);
+        attack.multiplexing = match random.below(if bunches { 4 } else { 3 }) {
             0 => Multiplexing::Fastest,
             1 => Multiplexing::Random,
-            _ => Multiplexing::Slowest,
+            2 => Multiplexing::Slowest,
+            _ => Multiplexing::Bunched,
         };
     }
 
@@ -424,9 +480,31 @@ impl<'a> Search<'a> {
         for (flow, source) in self.network.flows().iter().enumerate() {
             let pivot = attack.timings[flow].pivot + random.below(source.separation());
             let before = u32::try_from(random.below(3)).unwrap_or(0);
-            attack.timings[flow] = Timing { pivot, before, pattern: self.pattern(flow, random) };
+            let pattern = self.pattern(flow, random);
+            attack.timings[flow] = Timing { pivot, before, pattern, message: message(source, random) };
         }
         attack
+    }
+}
+
+/// Which of a flow's other messages has the largest frame, if that is larger than those of the heaviest.
+fn loudest(flow: &Flow) -> Option<usize> {
+    let largest = |frames: &[u64]| frames.iter().copied().max().unwrap_or(0);
+    let (index, frame) =
+        flow.others.iter().map(|other| largest(other)).enumerate().max_by_key(|(_, frame)| *frame)?;
+    (frame > largest(&flow.frames)).then_some(index)
+}
+
+/// Some choice of messages.
+fn message(flow: &Flow, random: &mut Random) -> Message {
+    let other = random.index(flow.others.len());
+    match random.below(5) {
+        _ if flow.others.is_empty() => Message::Heaviest,
+        0 => Message::Heaviest,
+        1 => Message::Any,
+        2 => Message::OtherAtLast(other),
+        3 => loudest(flow).map_or(Message::Heaviest, Message::Other),
+        _ => Message::Other(other),
     }
 }
 

@@ -1,16 +1,13 @@
 //! What an adversary may choose, and the releases that follow from it.
 use alloc::vec::Vec;
 
-use crate::network::{Contract, Flow, Network};
-use crate::policer::Bucket;
+use crate::network::{Contract, Flow, Network, Port};
+use crate::policer::{Bucket, Policer};
 use crate::random::{Random, mix};
+use crate::wire::{LARGEST_FRAME, SMALLEST_FRAME};
 
 /// The most frames that one flow releases in one run; later ones are left out.
 const MOST_FRAMES: usize = 1 << 16;
-/// Octets on the wire of the smallest and the largest Ethernet frame, for sources that keep no contract.
-pub(crate) const SMALLEST_FRAME: u64 = 84;
-const LARGEST_FRAME: u64 = 1538;
-
 /// One choice of everything that the contracts leave open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attack {
@@ -39,6 +36,21 @@ pub struct Timing {
     pub before: u32,
     /// How the contract is used.
     pub pattern: Pattern,
+    /// Which messages it sends.
+    pub message: Message,
+}
+
+/// Which of its messages a source sends, which keeps its contract.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// The heaviest.
+    Heaviest,
+    /// The one of its others with this index.
+    Other(usize),
+    /// At the pivot the one of its others with this index, before that the heaviest.
+    OtherAtLast(usize),
+    /// Any.
+    Any,
 }
 
 /// How a source uses its contract.
@@ -57,6 +69,9 @@ pub enum Pattern {
     Random,
     /// A babbling source sends nothing but the smallest frames. Else as `Burst`.
     Smallest,
+    /// A babbling source fills what its guard lets through at once with the largest frames, and what is left with one more. Else as
+    /// `Burst`.
+    Largest,
     /// A babbling source sends one frame this long before the pivot and everything from the pivot on, so that
     /// a gate opens before the flood comes. Else as `Burst`.
     Held {
@@ -64,6 +79,8 @@ pub enum Pattern {
         before: u64,
         /// Octets of the first frame.
         opening: u64,
+        /// Whether the flood is of the largest frames, as in `Largest`, and not of the flow's own.
+        largest: bool,
     },
 }
 
@@ -98,6 +115,8 @@ pub enum Multiplexing {
     Fastest,
     /// A random one for every frame.
     Random,
+    /// Frames that come while it varies are in the queue at one instant, the first one last if the switch does not keep order.
+    Bunched,
 }
 
 /// One message, or one frame of a source that counts frames.
@@ -109,6 +128,8 @@ pub(crate) struct Release {
     pub(crate) rest: u64,
     /// Octets of its only frame, if they are not those of the flow's.
     pub(crate) size: Option<u64>,
+    /// Which message of the flow it is.
+    pub(crate) kind: usize,
     /// The first frame of the message.
     pub(crate) first: usize,
     /// How many frames.
@@ -123,7 +144,7 @@ impl Attack {
         let random = Random::new(mix(self.seed) ^ flow as u64);
         if source.babbles {
             let port = &network.ports()[source.tree[0].port];
-            return babble(source, timing, self.end, port.picoseconds_per_octet, random);
+            return babble(source, timing, self.end, port, random);
         }
         match source.contract {
             Contract::Gated { .. } => gated(source, timing, self.end, random),
@@ -143,17 +164,15 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
     let mut frames = 0;
     let mut last = 0;
     while frames < MOST_FRAMES {
-        let mut size = None;
         let (at, rest) = match timing.pattern {
             Pattern::Steady => (nominal + jitter, nominal + jitter),
-            Pattern::Burst | Pattern::Smallest | Pattern::Held { .. } => {
+            Pattern::Burst | Pattern::Smallest | Pattern::Largest | Pattern::Held { .. } => {
                 let at = pivot.clamp(nominal, nominal + jitter);
                 (at, pivot.clamp(at, at + emission))
             }
             Pattern::Random => {
                 let delay = random.between(0, jitter) * random.below(2);
                 let stretch = random.between(0, emission) * random.below(2);
-                size = Some(source.shortest).filter(|shortest| *shortest > 0 && random.once_in(2));
                 (nominal + delay, nominal + delay + stretch)
             }
         };
@@ -163,8 +182,20 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
         if at > end {
             break;
         }
-        let count = if size.is_some() { 1 } else { source.frames.len() };
-        releases.push(Release { at, rest, size, first: 0, count });
+        let kind = match timing.message {
+            Message::Heaviest => 0,
+            Message::Other(other) => other + 1,
+            Message::OtherAtLast(other) => {
+                if at < pivot {
+                    0
+                } else {
+                    other + 1
+                }
+            }
+            Message::Any => random.index(source.others.len() + 1),
+        };
+        let count = source.message(kind).len();
+        releases.push(Release { at, rest, size: None, kind, first: 0, count });
         frames += count;
         last = if count > 1 { rest } else { at };
         let pause = pattern_pause(timing.pattern, separation, &mut random);
@@ -187,12 +218,18 @@ fn greedy(
 ) -> Vec<Release> {
     let mut releases = Vec::new();
     let whole = timing.pattern == Pattern::Steady && source.octets() <= burst;
+    // Single frames of another message may be smaller than those of the heaviest.
+    let kind = match timing.message {
+        Message::Other(other) | Message::OtherAtLast(other) if !whole => other + 1,
+        _ => 0,
+    };
+    let frames = source.message(kind);
     let mut now = timing.pivot;
     let mut first = 0;
     let mut sent = 0;
     while sent < MOST_FRAMES {
-        let count = if whole { source.frames.len() } else { 1 };
-        let octets = source.frames[first..first + count].iter().sum();
+        let count = if whole { frames.len() } else { 1 };
+        let octets = frames[first..first + count].iter().sum();
         now = bucket.ready(now, octets);
         if timing.pattern == Pattern::Random && random.once_in(32) {
             now = now.saturating_add(random.below(source.separation()));
@@ -200,41 +237,65 @@ fn greedy(
         if now > end || !bucket.take(now, octets) {
             break;
         }
-        releases.push(Release { at: now, rest: now, size: None, first, count });
-        first = (first + count) % source.frames.len();
+        releases.push(Release { at: now, rest: now, size: None, kind, first, count });
+        first = (first + count) % frames.len();
         sent += count;
     }
     releases
 }
 
-fn babble(
-    source: &Flow,
-    timing: Timing,
-    end: u64,
-    picoseconds_per_octet: u64,
-    mut random: Random,
-) -> Vec<Release> {
+fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Random) -> Vec<Release> {
+    let picoseconds_per_octet = port.picoseconds_per_octet;
+    let largest = source.largest_frame().max(LARGEST_FRAME + port.tag);
+    let filling = filling(source, largest, timing.pattern);
     let mut releases = Vec::new();
     let mut now = timing.pivot;
-    if let Pattern::Held { before, opening } = timing.pattern {
+    if let Pattern::Held { before, opening, .. } = timing.pattern {
         let at = now.saturating_sub(before.max(opening * picoseconds_per_octet));
-        releases.push(Release { at, rest: at, size: Some(opening), first: 0, count: 1 });
+        releases.push(Release { at, rest: at, size: Some(opening), kind: 0, first: 0, count: 1 });
     }
     while now <= end && releases.len() < MOST_FRAMES {
         let first = releases.len() % source.frames.len();
         let size = match timing.pattern {
             Pattern::Random => Some(match random.below(4) {
                 0 => SMALLEST_FRAME,
-                1 => source.octets().min(LARGEST_FRAME),
-                _ => random.between(SMALLEST_FRAME, LARGEST_FRAME),
+                1 => source.octets().min(largest),
+                _ => random.between(SMALLEST_FRAME, largest),
             }),
             Pattern::Smallest => Some(SMALLEST_FRAME),
+            Pattern::Largest | Pattern::Held { largest: true, .. } => {
+                Some(filling[releases.len() % filling.len()])
+            }
             _ => None,
         };
-        releases.push(Release { at: now, rest: now, size, first, count: 1 });
+        releases.push(Release { at: now, rest: now, size, kind: 0, first, count: 1 });
         now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_octet);
     }
     releases
+}
+
+/// The largest frames that fill what a guard lets through at once, and one of what is left.
+fn filling(source: &Flow, largest: u64, pattern: Pattern) -> Vec<u64> {
+    let before = if let Pattern::Held { opening, .. } = pattern { opening } else { 0 };
+    let most = match source.policer {
+        Some(Policer::Gate { octets, .. }) => octets.saturating_sub(before),
+        Some(Policer::Meter { burst, .. }) => burst,
+        None => source.octets(),
+    };
+    let count = usize::try_from(most / largest).unwrap_or(MOST_FRAMES).min(MOST_FRAMES);
+    let mut frames = alloc::vec![largest; count];
+    let left = most % largest;
+    if left > 0
+        && left < SMALLEST_FRAME
+        && let Some(last) = frames.last_mut()
+    {
+        // The last one leaves room for another one of the least size.
+        *last -= SMALLEST_FRAME - left;
+    }
+    if left > 0 || frames.is_empty() {
+        frames.push(left.max(SMALLEST_FRAME));
+    }
+    frames
 }
 
 #[cfg(test)]
@@ -248,12 +309,13 @@ mod tests {
         let source = Flow {
             tree: Vec::new(),
             frames: vec![1, 1],
-            shortest: 1,
+            others: vec![vec![1]],
             contract,
             policer: None,
             babbles: false,
         };
-        let timing = Timing { pivot: 10_000, before: 2, pattern };
+        let message = if pattern == Pattern::Random { Message::Any } else { Message::Heaviest };
+        let timing = Timing { pivot: 10_000, before: 2, pattern, message };
         gated(&source, timing, 13_000, Random::new(seed))
     }
 
@@ -286,7 +348,7 @@ mod tests {
             let nominal = earliest.max(release.at.saturating_sub(jitter));
             earliest = nominal + 1000;
             let ordered = last <= release.at && release.at <= release.rest;
-            last = if release.size.is_some() { release.at } else { release.rest };
+            last = if release.count == 1 { release.at } else { release.rest };
             nominal <= release.at && ordered && release.rest - release.at <= emission
         })
     }

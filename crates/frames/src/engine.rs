@@ -9,6 +9,7 @@ use crate::network::{LEVELS, Network, Node};
 use crate::outcome::{Bounds, Delivery, Excess, Outcome};
 use crate::policer::Guard;
 use crate::random::{Random, mix};
+use crate::wire::retagged;
 
 /// Simulates `network` under `attack` until every frame is delivered or lost, and compares with `bounds`.
 ///
@@ -220,7 +221,9 @@ impl<'a> Engine<'a> {
             let release = &source.releases[message as usize];
             let frame = Frame {
                 edge: self.network.edge(flow, 0),
-                octets: release.size.unwrap_or(self.network.flows()[flow].frames[release.first + index]),
+                octets: release
+                    .size
+                    .unwrap_or(self.network.flows()[flow].message(release.kind)[release.first + index]),
                 message,
                 number: source.number,
                 released: release.at,
@@ -352,7 +355,8 @@ impl<'a> Engine<'a> {
         let network = self.network;
         let edge = &network.edges()[frame.edge];
         self.note(now, frame);
-        let Node::Switch { fastest, slowest } = network.nodes()[network.ports()[edge.port].to] else {
+        let Node::Switch { fastest, slowest, ordered } = network.nodes()[network.ports()[edge.port].to]
+        else {
             if self.attack.target == Some(edge.flow) {
                 self.deliver(now, frame);
             }
@@ -369,15 +373,18 @@ impl<'a> Engine<'a> {
             Multiplexing::Slowest => slowest,
             Multiplexing::Fastest => fastest,
             Multiplexing::Random => self.random.between(fastest, slowest),
+            Multiplexing::Bunched => bunched(now, fastest, slowest, self.attack.seed),
         };
-        // A frame never overtakes an earlier one of the same link, and takes no more than `slowest`: frames of
-        // a link end at different instants.
+        // Where order is kept, a frame never overtakes an earlier one of the same link, and takes no more than `slowest`:
+        // frames of a link end at different instants.
         let forwarded = &mut self.outputs[edge.port].forwarded;
-        let ready = (now + latency).max(*forwarded + 1);
+        let ready = if ordered { (now + latency).max(*forwarded + 1) } else { now + latency };
         *forwarded = ready;
         let class = self.arrival_class(ready, edge.flow, usize::MAX / 2 + edge.port);
         for child in &edge.children {
-            let place = self.frames.put(Frame { edge: *child, ..frame });
+            let tag = |edge: usize| network.ports()[network.edges()[edge].port].tag;
+            let octets = retagged(frame.octets, tag(frame.edge), tag(*child));
+            let place = self.frames.put(Frame { edge: *child, octets, ..frame });
             self.push(ready, class, Kind::Arrive(place));
         }
     }
@@ -388,7 +395,7 @@ impl<'a> Engine<'a> {
         if frame.number < passage.expected {
             self.outcome.disordered += 1;
         }
-        passage.expected = frame.number + 1;
+        passage.expected = passage.expected.max(frame.number + 1);
         let latency = now - frame.released;
         if latency > passage.latency {
             passage.latency = latency;
@@ -418,6 +425,17 @@ impl<'a> Engine<'a> {
         }
         self.outcome
     }
+}
+
+/// From instants that are as far apart as the latency varies on, each frame is in the queue at the next one: the first that came at
+/// that, later ones just before.
+fn bunched(now: u64, fastest: u64, slowest: u64, seed: u64) -> u64 {
+    let varies = slowest - fastest;
+    if varies == 0 {
+        return fastest;
+    }
+    let since = (now + mix(seed) % varies) % varies;
+    fastest + varies - since - (since / 1024).min(varies - since)
 }
 
 fn raise(own: &mut u64, value: u64) {

@@ -3,9 +3,10 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::network::{Contract, Flow, Hop, Network, NetworkError, Node, Port};
+use crate::network::{Contract, Flow, Hop, LEVELS, Network, NetworkError, Node, Port};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
+use crate::wire::{Framing, Samples};
 
 /// Picoseconds of an octet at 100 Mb/s, 1 Gb/s and 10 Gb/s.
 const RATES: [u64; 3] = [80_000, 8_000, 800];
@@ -56,11 +57,15 @@ pub struct Shape {
     pub buckets: bool,
     /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
     pub babblers: bool,
+    /// Whether sources may send samples of many sizes and by RTPS, links have tags, switches let frames overtake, and ports have traffic
+    /// of control.
+    pub varied: bool,
 }
 
 impl Shape {
     /// At most 12 flows, 4 hops and 24 frames, token buckets among them: small enough for many runs.
-    pub const SMALL: Self = Self { flows: 12, switches: 3, frames: 24, buckets: true, babblers: false };
+    pub const SMALL: Self =
+        Self { flows: 12, switches: 3, frames: 24, buckets: true, babblers: false, varied: false };
 }
 
 /// A network and what was intended with it.
@@ -72,6 +77,10 @@ pub struct Generated {
     pub topology: Topology,
     /// The load of its busiest port, in parts of a million: what is above it comes from rounding only.
     pub load: u64,
+    /// The samples of each flow; those of control, which come last among the flows, are not here.
+    pub samples: Vec<Samples>,
+    /// Burst, octets and period of control at each port of a switch, if there is any.
+    pub control: Option<[u64; 3]>,
 }
 
 /// The network of a seed.
@@ -81,13 +90,18 @@ pub struct Generated {
 pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
     let mut random = Random::new(seed);
     let topology = Topology::ALL[random.index(Topology::ALL.len())];
+    let mut varied = Random::new(!seed);
     let mut plan = Plan::new(topology, shape, &mut random);
+    if shape.varied {
+        plan.vary(&mut varied);
+    }
     let load = random.between(200_000, 950_000);
     let count = random.between(2, shape.flows as u64);
     let levels = random.between(1, 4);
     let per_port = random.once_in(4);
     let mut babblers = Vec::new();
     let mut flows = Vec::new();
+    let mut samples = Vec::new();
     for _ in 0..count {
         let publisher = plan.hosts[random.index(plan.hosts.len())];
         if babblers.contains(&publisher) {
@@ -95,17 +109,25 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
         }
         let alone = shape.babblers && random.once_in(4);
         let publisher = if alone { plan.add_host(&mut random) } else { publisher };
+        if alone && shape.varied {
+            plan.tag(plan.ports.len() - 2, &mut varied);
+        }
         let own = u8::try_from(random.between(1, levels)).unwrap_or(1);
         let tree = plan.tree(publisher, &mut random).into_iter().map(|port| {
             let level = if per_port { u8::try_from(random.between(1, levels)).unwrap_or(1) } else { own };
             Hop { port, level }
         });
         let tree = tree.collect();
-        let mut flow = Flow { tree, ..source(shape, &mut random) };
+        let (flow, own) = source(shape, &mut random);
+        let mut flow = Flow { tree, ..flow };
         if alone {
             babblers.push(publisher);
             flow.babbles = true;
         }
+        let tag = plan.ports[flow.tree[0].port].tag;
+        let own = if shape.varied && varied.once_in(2) { various(shape, &mut varied) } else { own };
+        set_messages(&mut flow, &own, tag, shape, &mut varied);
+        samples.push(own);
         flows.push(flow);
     }
     scale(&mut flows, &plan.ports, load, &mut random);
@@ -114,8 +136,9 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
             flow.policer = Some(guard(flow, &plan.ports, &mut random));
         }
     }
+    let control = (shape.varied && varied.once_in(4)).then(|| plan.control(&mut flows, &mut varied));
     let network = Network::new(plan.nodes, plan.ports, flows)?;
-    Ok(Generated { network, topology, load })
+    Ok(Generated { network, topology, load, samples, control })
 }
 
 /// A network in which jitter grows: on the link between two switches small messages that come often are held up by
@@ -135,6 +158,7 @@ pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
         [0, 0, 1, 1, 1].map(|switch| plan.add_host_at(switch, &mut random));
     let load = random.between(500_000, 950_000);
     let mut flows = Vec::new();
+    let mut samples = Vec::new();
     for (role, most) in [(Role::Held, 3), (Role::Holding, 2), (Role::Met, 2)] {
         for _ in 0..random.between(1, most) {
             let from = if random.once_in(2) { first } else { second };
@@ -149,12 +173,14 @@ pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
             // Shares of the load, in parts of a thousand, as weights.
             let separation = frames.len() as u64 * 1_000_000_000 / random.between(50, 400);
             let contract = Contract::Gated { separation, jitter: 0, emission: 0 };
-            flows.push(Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false });
+            let most = frames.len() as u64 * 1_472;
+            samples.push(Samples { framing: Framing::Udp { datagram: 1_472 }, least: most, most });
+            flows.push(Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false });
         }
     }
     scale(&mut flows, &plan.ports, load, &mut random);
     let network = Network::new(plan.nodes, plan.ports, flows)?;
-    Ok(Generated { network, topology: Topology::Line, load })
+    Ok(Generated { network, topology: Topology::Line, load, samples, control: None })
 }
 
 /// What a flow does at a junction.
@@ -173,6 +199,7 @@ struct Plan {
     /// Index into [`RATES`] that most links have.
     rate: usize,
     mixed: bool,
+    tagged: bool,
     best_effort: [u64; 2],
 }
 
@@ -209,12 +236,13 @@ impl Plan {
             _ => [FRAMES[1]; 2],
         };
         Self {
-            nodes: vec![Node::Switch { fastest, slowest }; switches],
+            nodes: vec![Node::Switch { fastest, slowest, ordered: true }; switches],
             ports: Vec::new(),
             hosts: Vec::new(),
             switches,
             rate: random.index(RATES.len()),
             mixed: false,
+            tagged: false,
             best_effort,
         }
     }
@@ -244,8 +272,58 @@ impl Plan {
                 propagation,
                 best_effort: self.best_effort[usize::from(!host)],
                 buffer: u64::MAX,
+                tag: 0,
             });
         }
+    }
+
+    /// Tags of links, and switches that do not keep the order of frames.
+    fn vary(&mut self, random: &mut Random) {
+        self.tagged = random.once_in(2);
+        if random.once_in(2) {
+            for node in &mut self.nodes {
+                if let Node::Switch { ordered, .. } = node {
+                    *ordered = false;
+                }
+            }
+        }
+        for cable in 0..self.ports.len() / 2 {
+            self.tag(2 * cable, random);
+        }
+    }
+
+    /// The tag of a cable whose ports were added last.
+    fn tag(&mut self, first: usize, random: &mut Random) {
+        let tag = if self.tagged { [0, 4, 4, 8, 18, 30][random.index(6)] } else { 0 };
+        for port in &mut self.ports[first..first + 2] {
+            port.tag = tag;
+            if port.best_effort == FRAMES[1] {
+                port.best_effort += tag;
+            }
+        }
+    }
+
+    /// Control at each port of a switch that flows leave by, as further flows; gives burst, octets and period.
+    fn control(&self, flows: &mut Vec<Flow>, random: &mut Random) -> [u64; 3] {
+        let [burst, octets] = [random.between(1_600, 6_000), random.between(1, 1_600)];
+        // At most a hundredth of the slowest link.
+        let period = octets * RATES[0] * random.between(100, 1_000);
+        let mut used: Vec<usize> =
+            flows.iter().flat_map(|flow| flow.tree.iter().map(|hop| hop.port)).collect();
+        used.sort_unstable();
+        used.dedup();
+        for port in used.into_iter().filter(|port| self.nodes[self.ports[*port].from] != Node::Host) {
+            let largest = (FRAMES[1] + self.ports[port].tag).min(burst);
+            flows.push(Flow {
+                tree: vec![Hop { port, level: LEVELS - 1 }],
+                frames: vec![largest],
+                others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
+                contract: Contract::Bucket { burst, octets, period },
+                policer: None,
+                babbles: false,
+            });
+        }
+        [burst, octets, period]
     }
 
     /// Ports between nodes that follow each other.
@@ -287,8 +365,48 @@ impl Plan {
     }
 }
 
-/// Frames, and a contract whose rate is a weight that [`scale`] turns into a separation.
-fn source(shape: &Shape, random: &mut Random) -> Flow {
+/// Samples of several sizes, in datagrams of any size, most of them by RTPS.
+fn various(shape: &Shape, random: &mut Random) -> Samples {
+    let datagram = [1_472, 1_472, 300, 18, random.between(18, 1_472)][random.index(5)];
+    let framing = if random.once_in(3) {
+        Framing::Udp { datagram }
+    } else {
+        Framing::Rtps { datagram: datagram.max(150) }
+    };
+    let probe = Samples { framing, least: 0, most: 0 };
+    // As long as a message has no more frames than the shape allows.
+    let count = random.between(1, shape.frames);
+    let most = 1 + random.below(count * datagram);
+    let fits = |most: u64| probe.frames(most, crate::wire::Extras::All, 0).len() as u64 <= shape.frames;
+    let most = (0..20).map(|halvings| most >> halvings).find(|most| fits(*most)).unwrap_or(1);
+    let least = match random.below(3) {
+        0 => most,
+        1 => random.between(0, most),
+        _ => 0,
+    };
+    Samples { framing, least, most }
+}
+
+/// The frames of the samples, and a contract for as much as before.
+fn set_messages(flow: &mut Flow, samples: &Samples, tag: u64, shape: &Shape, random: &mut Random) {
+    if shape.varied {
+        let before = flow.octets().max(1);
+        let mut messages = samples.messages(tag, 4, random);
+        flow.frames = messages.remove(0);
+        flow.others = messages;
+        let after = flow.octets();
+        let scaled = |time: u64| (time.saturating_mul(after) / before).max(1);
+        if let Contract::Gated { separation, jitter, emission } = &mut flow.contract {
+            (*separation, *jitter) = (scaled(*separation), scaled(*jitter) - 1);
+            *emission = if flow.frames.len() > 1 { scaled(*emission) - 1 } else { 0 };
+        }
+    } else if samples.least < samples.most {
+        flow.others = vec![samples.frames(samples.least, crate::wire::Extras::All, tag)];
+    }
+}
+
+/// Samples with their frames, and a contract whose rate is a weight that [`scale`] turns into a separation.
+fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
     let frames = match random.below(3) {
         0 => vec![random.between(FRAMES[0], FRAMES[1])],
         1 => vec![FRAMES[1]; usize::try_from(random.between(1, shape.frames.min(4))).unwrap_or(1)],
@@ -311,7 +429,11 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
     };
     let longest = if random.once_in(3) { separation * 2 } else { separation / 2 };
     let emission = if frames.len() > 1 && random.once_in(5) { random.below(longest) } else { 0 };
-    let shortest = if random.once_in(5) { random.between(FRAMES[0], frames[0]) } else { 0 };
+    let payload = |octets: u64| octets - 66;
+    let most = frames.iter().copied().map(payload).sum();
+    let least =
+        if random.once_in(5) { payload(random.between(FRAMES[0], frames[0])).min(most) } else { most };
+    let samples = Samples { framing: Framing::Udp { datagram: 1_472 }, least, most };
     let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
         let burst = octets * random.between(10, most) / 10;
@@ -319,7 +441,8 @@ fn source(shape: &Shape, random: &mut Random) -> Flow {
     } else {
         Contract::Gated { separation, jitter, emission }
     };
-    Flow { tree: Vec::new(), frames, contract, shortest, policer: None, babbles: false }
+    let flow = Flow { tree: Vec::new(), frames, others: Vec::new(), contract, policer: None, babbles: false };
+    (flow, samples)
 }
 
 /// Multiplies all times of the contracts with one number, so that the busiest port has the load.

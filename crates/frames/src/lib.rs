@@ -8,7 +8,7 @@
 //! - [`Attack`] is everything that an adversary may choose within the contracts: when messages come, how ties are
 //!   resolved, when best-effort frames start, how long switches take. [`run`] gives its [`Outcome`].
 //! - [`Search`] looks for the attack that is worst for one delivery.
-//! - [`generate`] makes random networks.
+//! - [`wire`] says which frames a sample becomes; [`generate`] makes random networks.
 //!
 //! Instants that are equal are resolved as the attack says. What it says is always the limit of a run without ties
 //! (a frame that starts "at the instant at which" another arrives stands for one that starts just before), so a
@@ -27,9 +27,10 @@ mod network;
 mod outcome;
 mod policer;
 mod random;
+pub mod wire;
 
 pub use adversary::{Effort, Found, Search, SearchError};
-pub use attack::{Attack, BestEffort, Multiplexing, Pattern, Ties, Timing};
+pub use attack::{Attack, BestEffort, Message, Multiplexing, Pattern, Ties, Timing};
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, LARGEST, LEVELS, Network, NetworkError, Node, Port};
 pub use outcome::{Bounds, Delivery, Excess, Outcome};

@@ -7,8 +7,8 @@ use crate::policer::Policer;
 
 /// The longest time and the largest number of octets that a network may contain: sums of them fit in 64 bits.
 pub const LARGEST: u64 = 1 << 50;
-/// Levels of a port, from 0 (lowest) to 7 (highest).
-pub const LEVELS: u8 = 8;
+/// Levels of a port, from 0 (lowest) to 8 (highest): eight of flows, and one of control above them.
+pub const LEVELS: u8 = 9;
 
 /// What sits where links end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub enum Node {
         fastest: u64,
         /// Largest multiplexing latency, in picoseconds.
         slowest: u64,
+        /// Whether frames of one link keep their order; else each takes its own time.
+        ordered: bool,
     },
 }
 
@@ -41,6 +43,8 @@ pub struct Port {
     pub best_effort: u64,
     /// Octets that each level can hold, the frame in transmission included; what does not fit is lost.
     pub buffer: u64,
+    /// Octets of tags that frames have on this link.
+    pub tag: u64,
 }
 
 /// One edge of the tree that a flow takes.
@@ -80,12 +84,13 @@ pub enum Contract {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The edges: the first leaves the publishing host, each other one leaves the end of an earlier one. An edge that
-    /// ends at a host delivers there.
+    /// ends at a host delivers there. Traffic of control at a port of a switch, wherever it comes from, is a token bucket whose tree is
+    /// that port alone.
     pub tree: Vec<Hop>,
-    /// Octets on the wire (preamble, checksum and gap included) of the frames of one message, in order.
+    /// Octets on the wire of the first link (preamble, checksum and gap included) of the frames of the heaviest message, in order.
     pub frames: Vec<u64>,
-    /// Octets on the wire of the shortest message, which has one frame; 0 if all messages are alike.
-    pub shortest: u64,
+    /// Other messages that it may send, in the same way; none if all messages are alike.
+    pub others: Vec<Vec<u64>>,
     /// What a conforming source may send.
     pub contract: Contract,
     /// What guards the first switch against the source, if anything does.
@@ -100,9 +105,14 @@ impl Flow {
         self.frames.iter().sum()
     }
 
-    /// Octets of the largest frame.
+    /// Octets of the largest frame of any message.
     pub fn largest_frame(&self) -> u64 {
-        self.frames.iter().copied().max().unwrap_or(0)
+        self.others.iter().flatten().chain(&self.frames).copied().max().unwrap_or(0)
+    }
+
+    /// The frames of a message: 0 is the heaviest, others follow.
+    pub(crate) fn message(&self, kind: usize) -> &[u64] {
+        kind.checked_sub(1).and_then(|other| self.others.get(other)).unwrap_or(&self.frames)
     }
 
     /// The time in which one message may be sent on average, in picoseconds.
@@ -143,7 +153,7 @@ impl Network {
     /// The first thing that is wrong.
     pub fn new(nodes: Vec<Node>, ports: Vec<Port>, flows: Vec<Flow>) -> Result<Self, NetworkError> {
         for node in &nodes {
-            if let Node::Switch { fastest, slowest } = node
+            if let Node::Switch { fastest, slowest, .. } = node
                 && (fastest > slowest || *slowest > LARGEST)
             {
                 return Err(NetworkError::Multiplexing);
@@ -265,15 +275,21 @@ fn check_port(index: usize, port: &Port, nodes: usize) -> Result<(), NetworkErro
         && port.from != port.to
         && rate.contains(&port.picoseconds_per_octet)
         && port.propagation <= LARGEST
-        && port.best_effort <= 1 << 24;
+        && port.best_effort <= 1 << 24
+        && port.tag <= 1 << 16;
     if possible { Ok(()) } else { Err(NetworkError::Port { port: index }) }
 }
 
 fn check_source(index: usize, flow: &Flow) -> Result<(), NetworkError> {
     let frames = !flow.frames.is_empty()
+        && flow
+            .frames
+            .iter()
+            .chain(flow.others.iter().flatten())
+            .all(|octets| (1..=1 << 20).contains(octets))
         && flow.frames.len() <= 1 << 16
-        && flow.frames.iter().all(|octets| (1..=1 << 20).contains(octets))
-        && flow.shortest <= flow.largest_frame();
+        && flow.others.iter().all(|message| !message.is_empty() && message.len() <= flow.frames.len())
+        && flow.others.iter().all(|message| message.iter().sum::<u64>() <= flow.octets());
     let contract = match flow.contract {
         Contract::Gated { separation, jitter, emission } => {
             (1..=LARGEST).contains(&separation) && jitter.saturating_add(emission) / separation <= 1 << 10
@@ -304,9 +320,10 @@ fn push_edges(
         if edge.level >= LEVELS || flow.tree[..hop].iter().any(|earlier| earlier.port == edge.port) {
             return Err(error);
         }
-        let starts_at_host = nodes[port.from] == Node::Host;
+        let control = flow.tree.len() == 1 && matches!(flow.contract, Contract::Bucket { .. });
+        let starts_here = nodes[port.from] == Node::Host || control;
         let parent = (first..edges.len()).find(|earlier| ports[edges[*earlier].port].to == port.from);
-        if starts_at_host != (hop == 0) || parent.is_none() != (hop == 0) {
+        if starts_here != (hop == 0) || parent.is_none() != (hop == 0) {
             return Err(error);
         }
         if let Some(parent) = parent {
@@ -317,7 +334,8 @@ fn push_edges(
     }
     for (hop, edge) in edges[first..].iter().enumerate() {
         let ends_at_host = nodes[ports[edge.port].to] == Node::Host;
-        if ends_at_host != edge.children.is_empty() {
+        let control = nodes[ports[edge.port].from] != Node::Host && flow.tree.len() == 1;
+        if ends_at_host != edge.children.is_empty() && !control {
             return Err(NetworkError::Tree { flow: index, hop });
         }
     }

@@ -75,7 +75,7 @@ pub struct Outcome {
     pub policed: Vec<u64>,
     /// For each flow and each hop: frames that came to the end of it.
     pub received: Vec<Vec<u64>>,
-    /// Frames that came out of order within their flow: never, unless the simulator is wrong.
+    /// Frames that came out of order within their flow: never where switches keep order, unless the simulator is wrong.
     pub disordered: u64,
     /// The first frames above their bounds.
     pub excesses: Vec<Excess>,

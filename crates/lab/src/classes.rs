@@ -175,6 +175,7 @@ mod tests {
         propagation: 0,
         least_multiplexing: 0,
         most_multiplexing: 0,
+        keeps_order: true,
         queues: 2,
         best_effort: 1_538,
         control: Some(Control { burst: 8_000, rate: 1_000_000 }),

@@ -101,6 +101,7 @@ fn ports(side: usize) -> Vec<Port> {
         propagation: 100 * NANOSECOND,
         least_multiplexing: MICROSECOND,
         most_multiplexing: 3 * MICROSECOND,
+        keeps_order: true,
         queues: 8,
         best_effort: 1_538,
         control: None,

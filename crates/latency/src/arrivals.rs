@@ -10,7 +10,7 @@ use crate::framing::{FRAME_AROUND, LEAST_FRAME};
 use crate::network::{Flow, FlowError, Port};
 use crate::policing::{Enforcement, serialised};
 use crate::port::{Arrival, Contender, Ingress};
-use crate::units::{bits_in, least_time_of, scale_up};
+use crate::units::{bits_in, least_time_of};
 
 /// The least bits that any frame occupies a link.
 const LEAST_BITS: u64 = (LEAST_FRAME + FRAME_AROUND) * 8;
@@ -45,43 +45,51 @@ impl Flow {
         let number = FlowError::Number;
         let (first, before, port) =
             (self.port(ports, 0)?, self.port(ports, link.hop)?, self.port(ports, index)?);
+        // A frame that was padded where tags are shorter keeps its padding beside a longer tag.
+        let padded = port.tag.saturating_sub(link.least_tag);
         let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
         let frames_before = self.frames(before).ok_or(FlowError::Framing { hop: link.hop })?;
         let policed = *enforcement != Enforcement::Trust;
         // What a policed flow sends besides its promise may come in the smallest frames, which leave first.
         let least = if policed && link.hop > 0 { LEAST_BITS } else { frames_before.smallest };
         let least = least_time_of(least, before.rate).ok_or(number)?;
-        let grown = link.share.checked_sub(least).ok_or(FlowError::Share { hop: link.hop })?;
+        let later = link.share.checked_sub(least).ok_or(FlowError::Share { hop: link.hop })?;
         let arrived = match enforcement {
             Enforcement::Gate(gate) if link.hop == 0 => gate.tolerance.checked_add(gate.window),
-            _ => link.spread.checked_add(grown),
+            _ => link.spread.checked_add(later),
         };
         let variation = port.variation();
         let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;
-        // A policed flow may consist of the smallest frames, for which a longer tag weighs most.
-        let longer = if policed { port.tag.saturating_sub(first.tag) } else { 0 };
-        let weigh = |bits: u64| scale_up(bits, LEAST_BITS + u64::from(longer) * 8, LEAST_BITS).ok_or(number);
-        let bits = weigh(frames.bits)?;
-        // Nor does a gate or a meter look at the size of frames.
-        let frame_before =
-            if policed { bits.min(u64::from(before.largest_frame) * 8) } else { frames_before.largest };
+        let grown = u64::from(padded) * 8;
+        // What a gate or a meter lets through may be frames of any size, whatever the flow's own.
+        let bits = match enforcement {
+            Enforcement::Gate(gate) => gate.lets_through(padded),
+            Enforcement::Trust | Enforcement::Meter(_) => {
+                frames.count.checked_mul(grown).and_then(|grown| frames.bits.checked_add(grown))
+            }
+        };
+        let bits = bits.ok_or(number)?;
         let arrival = match enforcement {
             Enforcement::Meter(meter) => {
-                let (burst, rate) = meter.lets_through(first.tag).ok_or(number)?;
+                let (burst, rate) = meter.lets_through(port.tag, padded).ok_or(number)?;
                 // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
                 let input = self.input_spread(first, first_share).ok_or(number)?;
                 let since = spread.checked_sub(input).ok_or(number)?;
                 let burst = bits_in(since, rate).and_then(|grown| burst.checked_add(grown)).ok_or(number)?;
-                Arrival::Bucket { burst: weigh(burst)?, rate: weigh(rate)? }
+                Arrival::Bucket { burst, rate }
             }
             Enforcement::Gate(_) | Enforcement::Trust => {
-                let jitter = if port.tag > before.tag || self.bundle.is_some() {
-                    // Parts of messages may weigh more than before, or belong to different messages: only the spread
-                    // is known.
+                let jitter = if port.tag != before.tag || self.bundle.is_some() {
+                    // Parts of messages may weigh more or less than before, or belong to different messages: only the
+                    // spread is known.
                     spread
                 } else {
-                    let (bits, rate) = (frames_before.bits, before.rate);
-                    serialised(spread, self.separation, bits, frame_before, rate).ok_or(number)?
+                    let frame = if policed {
+                        bits.min(u64::from(before.largest_frame) * 8)
+                    } else {
+                        frames_before.largest.max(LEAST_BITS + grown)
+                    };
+                    serialised(spread, self.separation, bits, frame, before.rate).ok_or(number)?
                 };
                 Arrival::Messages { bits, separation: self.separation, jitter }
             }
@@ -90,8 +98,11 @@ impl Flow {
             Arrival::Messages { bits, .. } => bits,
             Arrival::Bucket { burst, .. } => burst,
         };
-        let largest_frame =
-            if policed { at_once.min(u64::from(port.largest_frame) * 8) } else { frames.largest };
+        let largest_frame = if policed {
+            at_once.min(u64::from(port.largest_frame) * 8)
+        } else {
+            frames.largest.max(LEAST_BITS + grown)
+        };
         // The cap of a link is known in bits of that link: with longer headers behind it, it is not used.
         let number = self.tree.get(link.hop).and_then(|hop| u32::try_from(hop.port).ok());
         let link = number.ok_or(FlowError::Port { hop: link.hop })?;
@@ -108,8 +119,8 @@ pub(crate) struct Offering<'f> {
     ports: &'f [Port],
     /// From the second hop on.
     enforcement: Option<Enforcement>,
-    /// At the hops so far.
-    spreads: Vec<u64>,
+    /// At the hops so far: the spread, and the octets of the shortest tag up to there.
+    spreads: Vec<(u64, u32)>,
 }
 
 impl<'f> Offering<'f> {
@@ -121,27 +132,30 @@ impl<'f> Offering<'f> {
     pub(crate) fn next(&mut self, shares: &[u64]) -> Result<Contender, FlowError> {
         let index = self.spreads.len();
         let parent = self.flow.tree.get(index).ok_or(FlowError::Tree { hop: index })?.parent;
-        let (spread, contender) = match (parent, shares.first()) {
+        let tag = self.flow.port(self.ports, index)?.tag;
+        let (least_tag, (spread, contender)) = match (parent, shares.first()) {
             (Some(parent), Some(first)) => {
                 let enforcement = match self.enforcement {
                     Some(enforcement) => enforcement,
                     None => *self.enforcement.insert(self.flow.enforcement(self.ports, *first)?),
                 };
                 let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
-                let spread = *self.spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
-                let link = Link { hop: parent, share, spread };
-                self.flow.contender(self.ports, &enforcement, *first, link, index)?
+                let (spread, least_tag) = *self.spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
+                let least_tag = least_tag.min(tag);
+                let link = Link { hop: parent, share, spread, least_tag };
+                (least_tag, self.flow.contender(self.ports, &enforcement, *first, link, index)?)
             }
-            _ => self.flow.first_contender(self.ports)?,
+            _ => (tag, self.flow.first_contender(self.ports)?),
         };
-        self.spreads.push(spread);
+        self.spreads.push((spread, least_tag));
         Ok(contender)
     }
 }
 
-/// The way to a hop: from which hop, and with which share and spread there.
+/// The way to a hop: from which hop, with which share and spread there, and the octets of the shortest tag on all of it.
 struct Link {
     hop: usize,
     share: u64,
     spread: u64,
+    least_tag: u32,
 }

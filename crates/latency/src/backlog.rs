@@ -34,7 +34,7 @@ fn linear_backlog(server: &Server, contenders: &[Contender], level: u8) -> Optio
     let control = server.control.map_or(0, |control| control.burst);
     let bursts = flows().try_fold(control, |sum, flow| sum.checked_add(flow.arrival.burst()?))?;
     let meanwhile = scale_up(blocking(server, contenders, level), rate, server.rate)?;
-    let frame = flows().map(|flow| flow.largest_frame).max().unwrap_or(0);
+    let frame = in_transmission(server, flows());
     bursts.checked_add(meanwhile)?.checked_add(frame)
 }
 
@@ -67,8 +67,13 @@ fn busy_backlog(
         Some(())
     })?;
     // A frame keeps its place until its last bit has left.
-    let frame = flows().map(|flow| flow.largest_frame).max().unwrap_or(0);
+    let frame = in_transmission(server, flows());
     bits_in(worst, server.rate)?.checked_add(frame)
+}
+
+/// The most bits of a frame that is on the wire and keeps its place: of a flow, or of control.
+fn in_transmission<'c>(server: &Server, flows: impl Iterator<Item = &'c Contender>) -> u64 {
+    flows.map(|flow| flow.largest_frame).fold(server.control_frame, u64::max)
 }
 
 /// Most bits in the queue of `level` if no frame stays in it longer than `delay` picoseconds: what comes in that time.

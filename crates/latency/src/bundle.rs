@@ -33,6 +33,7 @@ impl Bundle {
             largest: self.largest.checked_add(tag)?,
             // A frame that is padded may hold the tag instead.
             smallest: self.smallest,
+            first: self.smallest,
         })
     }
 }

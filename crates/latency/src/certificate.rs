@@ -5,6 +5,7 @@ use crate::bound::{Method, planned_bound};
 use crate::busy::{EFFORT, busy_period};
 use crate::ledger::{FlowId, Ledger};
 use crate::network::{Flow, Port};
+use crate::policing::Enforcement;
 use crate::port::{Contender, Server};
 
 /// A bound that is claimed for a level of a port.
@@ -46,6 +47,8 @@ pub struct Certificate {
     pub flow: Flow,
     /// Its shares at its hops, in picoseconds.
     pub shares: Vec<u64>,
+    /// What is programmed where it enters the first switch.
+    pub enforcement: Enforcement,
     /// Its ports, in the order of its hops.
     pub ports: Vec<PortCertificate>,
 }
@@ -57,7 +60,8 @@ impl Ledger {
         let admitted = self.flow(id)?;
         let ports =
             admitted.flow.tree.iter().map(|hop| self.port_certificate(hop.port)).collect::<Option<_>>()?;
-        Some(Certificate { id, flow: admitted.flow.clone(), shares: admitted.shares.clone(), ports })
+        let (flow, shares) = (admitted.flow.clone(), admitted.shares.clone());
+        Some(Certificate { id, flow, shares, enforcement: admitted.enforcement, ports })
     }
 
     fn port_certificate(&self, port: usize) -> Option<PortCertificate> {

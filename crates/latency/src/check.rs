@@ -4,13 +4,16 @@
 //! of it in a picosecond and nothing is divided or rounded. A claimed delay is not computed again: for every instant
 //! at which a frame may come it is shown that the link has finished all that precedes the frame early enough.
 //!
-//! What a flow offers to each hop is taken from [`Flow::contenders`](crate::network::Flow::contenders): that part is
-//! compared, not derived a second time.
+//! What a flow offers to each hop is derived a second time, too, from its samples, its shares and what guards the first switch; so is
+//! what that guard must let through. Of a bundle the sum of its flows is believed, which the certificate does not name.
+mod buffers;
+mod offered;
+
 use alloc::vec::Vec;
 
 use crate::certificate::{Certificate, Claim, PortCertificate};
 use crate::network::Port;
-use crate::port::{Arrival, Contender, Ingress};
+use crate::port::{Arrival, Contender, Ingress, Server};
 
 /// What is wrong with a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +25,8 @@ pub enum Fault {
         /// Index of the hop.
         hop: usize,
     },
-    /// The flow offers something else to the hop than the certificate says.
+    /// The flow may offer more to the hop than the certificate says; at the first hop also: what guards the first switch may drop what
+    /// keeps the contract.
     Offered {
         /// Index of the hop.
         hop: usize,
@@ -53,6 +57,13 @@ pub enum Fault {
         /// Index of the subscriber.
         subscriber: usize,
     },
+    /// The buffer of a port may be too small.
+    Buffer {
+        /// Index of the hop.
+        hop: usize,
+        /// The level, the lowest one if queues share the buffer.
+        level: u8,
+    },
     /// Numbers too large to check, or too many instants.
     TooLarge {
         /// Index of the hop.
@@ -69,30 +80,34 @@ pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
     if certificate.ports.len() != flow.tree.len() || certificate.shares.len() != flow.tree.len() {
         return Err(Fault::Shape);
     }
-    let offered = flow.contenders(ports, &certificate.shares).map_err(|_| Fault::Shape)?;
+    let mut claimed = Vec::with_capacity(certificate.ports.len());
     for (hop, evidence) in certificate.ports.iter().enumerate() {
         let port = ports.get(evidence.port).ok_or(Fault::Shape)?;
         if flow.tree.get(hop).map(|hop| hop.port) != Some(evidence.port) {
             return Err(Fault::Shape);
         }
-        let (assumed, needed) = (evidence.server, port.planning_server());
-        if assumed.rate != needed.rate
-            || assumed.best_effort < needed.best_effort
-            || assumed.control != needed.control
+        // Where there are several queues, a frame below may be as large as the link carries.
+        let below = if port.queues > 1 { port.largest_frame.max(port.best_effort) } else { port.best_effort };
+        let assumed = evidence.server;
+        if assumed.rate != port.rate
+            || assumed.best_effort < u64::from(below) * 8
+            || assumed.control != port.control
         {
             return Err(Fault::Server { hop });
         }
         let at = evidence.flows.iter().position(|flow| *flow == certificate.id).ok_or(Fault::Shape)?;
-        let (Some(said), Some(offers)) = (evidence.contenders.get(at), offered.get(hop)) else {
-            return Err(Fault::Shape);
-        };
-        if (Contender { level: said.level, ..*offers }) != *said
-            || evidence.shares.get(at) != certificate.shares.get(hop)
-        {
+        claimed.push(*evidence.contenders.get(at).ok_or(Fault::Shape)?);
+        if evidence.shares.get(at) != certificate.shares.get(hop) {
             return Err(Fault::Offered { hop });
         }
         check_port(evidence, hop)?;
+        buffers::check(evidence, port).map_err(|level| match level {
+            Some(level) => Fault::Buffer { hop, level },
+            None => Fault::TooLarge { hop },
+        })?;
     }
+    offered::check(flow, ports, &certificate.shares, &certificate.enforcement, &claimed)
+        .map_err(|hop| Fault::Offered { hop })?;
     for (index, subscriber) in flow.subscribers.iter().enumerate() {
         let mut sum = u128::from(flow.emission);
         for hop in flow.way_to(subscriber.hop) {
@@ -261,6 +276,20 @@ fn bundles<'a>(contenders: impl Iterator<Item = &'a Contender>) -> Option<Vec<Bu
     Some(bundles)
 }
 
+fn control_of(server: &Server) -> Option<Bundle> {
+    server.control.map(|control| Bundle {
+        link: None,
+        line: None,
+        sources: alloc::vec![Source {
+            base: i128::from(control.burst) * UNIT,
+            slope: i128::from(control.rate),
+            step: 0,
+            period: 1,
+            jitter: 0,
+        }],
+    })
+}
+
 /// A claim under examination.
 struct Case<'c> {
     rate: i128,
@@ -285,19 +314,7 @@ fn check_claim(evidence: &PortCertificate, claim: &Claim, hop: usize) -> Result<
     let of_level = flows.iter().filter(|flow| flow.level == level);
     let frame =
         i128::from(of_level.clone().map(|flow| flow.smallest_frame).min().ok_or(Fault::Shape)?) * UNIT;
-    let control = || {
-        evidence.server.control.map(|control| Bundle {
-            link: None,
-            line: None,
-            sources: alloc::vec![Source {
-                base: i128::from(control.burst) * UNIT,
-                slope: i128::from(control.rate),
-                step: 0,
-                period: 1,
-                jitter: 0,
-            }],
-        })
-    };
+    let control = || control_of(&evidence.server);
     let own = bundles(of_level).ok_or(Fault::Shape)?;
     let mut higher = bundles(flows.iter().filter(|flow| flow.level > level)).ok_or(Fault::Shape)?;
     higher.extend(control());

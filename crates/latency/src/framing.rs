@@ -23,6 +23,10 @@ const INFO_DST: u64 = 16;
 const HEARTBEAT: u64 = 32;
 /// RTPS header, INFO_DST, INFO_TS, DATA header, padding and HEARTBEAT: the most that is around a whole sample.
 const AROUND_SAMPLE: u64 = 20 + 16 + 12 + 24 + 3 + 32;
+/// The least that is around a fragment and around a whole sample: an INFO_TS says without a time that there is none, and nothing is
+/// there that may be left out.
+const LEAST_AROUND_FRAGMENT: u64 = 20 + 4 + 36;
+const LEAST_AROUND_SAMPLE: u64 = 20 + 4 + 24;
 
 /// How a message becomes datagrams. One datagram is one frame: there is no fragmentation by IP on a managed flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,21 +44,84 @@ pub enum Framing {
     },
 }
 
-/// The frames of a message.
+/// The frames of a message, or of any message that a flow may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frames {
-    /// Number of frames, at least 1.
+    /// Number of frames at most, at least 1.
     pub count: u64,
-    /// Bits that all frames occupy a link.
+    /// Bits that all frames of a message occupy a link at most.
     pub bits: u64,
     /// Bits of the largest frame.
     pub largest: u64,
     /// Bits of the smallest frame.
     pub smallest: u64,
+    /// Bits of the smallest frame that a message may begin with.
+    pub first: u64,
 }
 
 impl Framing {
-    /// The frames of a message of `octets`, with `tag` more octets of header in each frame, such as a VLAN tag (4).
+    /// The frames of any message of at least `least` and at most `most` octets, also of several samples that share a datagram: they
+    /// weigh no more together than the largest one. `tag` is as in [`Self::frames`].
+    ///
+    /// The largest sample has the most frames and bits. It need not have the largest frame: what goes whole fills its datagram further
+    /// than fragments do, and a last fragment with a HEARTBEAT is larger than a full one.
+    pub fn range(self, least: u32, most: u32, tag: u32) -> Option<Frames> {
+        let heaviest = self.frames(most, tag)?;
+        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
+        let (least, most) = (u64::from(least.min(most)), u64::from(most));
+        let (largest, smallest, first) = match self {
+            Self::Udp { datagram } => {
+                let datagram = u64::from(datagram);
+                // Of a message of several frames, the last one may hold a single octet.
+                let smallest = if most <= datagram { least } else { least.min(1) };
+                let smallest = if least == most { heaviest.smallest } else { frame_bits(header + smallest) };
+                (heaviest.largest, smallest, frame_bits(header + least.min(datagram)))
+            }
+            Self::Rtps { datagram } => {
+                let datagram = u64::from(datagram);
+                let piece = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
+                let whole = datagram.checked_sub(AROUND_SAMPLE);
+                let (some_whole, all_whole) =
+                    (whole.is_some_and(|whole| least <= whole), whole.is_some_and(|whole| most <= whole));
+                let full = most.checked_div(piece)?.saturating_mul(piece);
+                let largest = match () {
+                    () if all_whole => heaviest.largest,
+                    () if some_whole => frame_bits(header + datagram),
+                    () if full >= least => frame_bits(header + AROUND_FRAGMENT + piece + HEARTBEAT),
+                    () => heaviest.largest,
+                };
+                let whole = some_whole.then(|| frame_bits(header + LEAST_AROUND_SAMPLE + least));
+                let fragment = |octets| frame_bits(header + LEAST_AROUND_FRAGMENT + octets);
+                // A last fragment may hold a single octet, which is padded to four.
+                let last =
+                    if least == most { (most - piece * (heaviest.count - 1)).next_multiple_of(4) } else { 4 };
+                let cut = (!all_whole).then(|| fragment(last.min(piece)));
+                let begun = (!all_whole).then(|| fragment(piece));
+                let smallest = whole.into_iter().chain(cut).min()?;
+                (largest, smallest, whole.into_iter().chain(begun).min()?)
+            }
+        };
+        Some(Frames { largest, smallest, first, ..heaviest })
+    }
+
+    /// The least bits that the frames of a message of `octets`, or of more, occupy a link.
+    pub fn least_bits(self, octets: u32, tag: u32) -> Option<u64> {
+        let heaviest = self.frames(octets, tag)?;
+        let octets = u64::from(octets);
+        let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
+        let Self::Rtps { datagram } = self else { return Some(heaviest.bits) };
+        let datagram = u64::from(datagram);
+        if octets.saturating_add(AROUND_SAMPLE) <= datagram {
+            return Some(frame_bits(header + LEAST_AROUND_SAMPLE + octets));
+        }
+        let piece = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
+        let last = octets.checked_sub(piece.checked_mul(heaviest.count - 1)?)?.next_multiple_of(4);
+        let full = frame_bits(header + LEAST_AROUND_FRAGMENT + piece).checked_mul(heaviest.count - 1)?;
+        full.checked_add(frame_bits(header + LEAST_AROUND_FRAGMENT + last))
+    }
+
+    /// The frames of a message of `octets` with all that may be around it, with `tag` more octets of header in each frame, such as a
+    /// VLAN tag (4).
     ///
     /// `None` if a datagram has no room for data, or is above 65,507 octets.
     pub fn frames(self, octets: u32, tag: u32) -> Option<Frames> {
@@ -68,7 +135,7 @@ impl Framing {
                 let room = datagram.checked_sub(AROUND_FRAGMENT + INFO_DST + HEARTBEAT)? & !3;
                 if octets.saturating_add(AROUND_SAMPLE) <= datagram {
                     let bits = frame_bits(header + AROUND_SAMPLE + octets);
-                    return Some(Frames { count: 1, bits, largest: bits, smallest: bits });
+                    return Some(Frames { count: 1, bits, largest: bits, smallest: bits, first: bits });
                 }
                 // A last fragment is padded to a multiple of four.
                 (room, AROUND_FRAGMENT)
@@ -85,7 +152,8 @@ impl Framing {
         let last = frame_bits(header + around + last);
         let bits = full * (count - 1) + last;
         let (largest, smallest) = if count > 1 { (full.max(last), full.min(last)) } else { (last, last) };
-        Some(Frames { count, bits, largest, smallest })
+        let first = if count > 1 { full } else { last };
+        Some(Frames { count, bits, largest, smallest, first })
     }
 }
 
@@ -123,7 +191,10 @@ mod tests {
 
     #[test]
     fn small_messages_are_padded_to_a_frame() {
-        assert_eq!(UDP.frames(0, 0).unwrap(), Frames { count: 1, bits: 672, largest: 672, smallest: 672 });
+        assert_eq!(
+            UDP.frames(0, 0).unwrap(),
+            Frames { count: 1, bits: 672, largest: 672, smallest: 672, first: 672 }
+        );
         assert_eq!(RTPS.frames(4, 0).unwrap().bits, (42 + 107 + 4 + 24) * 8);
         let two = UDP.frames(1_473, 0).unwrap();
         assert_eq!((two.count, two.largest, two.smallest), (2, 12_304, 672));

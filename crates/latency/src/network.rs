@@ -17,6 +17,9 @@ pub struct Port {
     pub least_multiplexing: u64,
     /// Most time from the end of reception of a frame to its place in the queue, in picoseconds; 0 at a host.
     pub most_multiplexing: u64,
+    /// Whether frames of one flow keep their order from reception to queue, however long each takes; of no matter where that time
+    /// does not vary.
+    pub keeps_order: bool,
     /// Queues for assured flows, served by strict priority; best effort is below them, control above.
     /// A host whose port is first-in first-out has one, and sends no best effort through it.
     pub queues: u8,
@@ -155,7 +158,14 @@ pub enum FlowError {
 impl Port {
     /// The server of the port.
     pub fn server(&self) -> Server {
-        Server { rate: self.rate, best_effort: u64::from(self.best_effort) * 8, control: self.control }
+        // No frame of control is larger than its burst.
+        let frame = |control: Control| control.burst.min(u64::from(self.largest_frame) * 8);
+        Server {
+            rate: self.rate,
+            best_effort: u64::from(self.best_effort) * 8,
+            control: self.control,
+            control_frame: self.control.map_or(0, frame),
+        }
     }
 
     /// The server as plans take it: below each level there may be a frame as large as the link carries, unless there is
@@ -213,19 +223,12 @@ impl Flow {
         }
     }
 
-    /// The frames of the largest message on the link of a port; the smallest frame is that of any message.
+    /// The frames of any message on the link of a port.
     pub fn frames(&self, port: &Port) -> Option<Frames> {
         if let Some(bundle) = &self.bundle {
             return bundle.frames(port.tag);
         }
-        let frames = self.framing.frames(self.largest_message, port.tag)?;
-        if self.smallest_message == self.largest_message {
-            return Some(frames);
-        }
-        // Of a message of several frames, the last one may hold a single octet.
-        let least = if frames.count > 1 { self.smallest_message.min(1) } else { self.smallest_message };
-        let smallest = self.framing.frames(least, port.tag)?.smallest.min(frames.smallest);
-        Some(Frames { smallest, ..frames })
+        self.framing.range(self.smallest_message, self.largest_message, port.tag)
     }
 
     pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {

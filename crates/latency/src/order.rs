@@ -10,14 +10,18 @@
 //! share a level, one moves first and is above the other for a time, which delays more than sharing does. So
 //! [`verified_order`] computes the bounds of every state between.
 //!
-//! The order is about what may come in future. A flow that moves up also overtakes its own frames that are queued: it
-//! changes at a message boundary, or after its old bound has passed without frames of it.
+//! The order is about frames that come from a step on: those that are queued stay where they are, and delay others there as before. So
+//! a state between holds what is computed for it if each step waits until the one before has settled: [`settling`] says for how long. A
+//! flow that moves up overtakes its own frames besides. Of one message that does no harm, since all of it is there no later than its last
+//! frame would have been. A flow of which two messages may be queued at once has to change between messages, when none of its frames
+//! is queued; nothing here knows when that is.
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::bound::keeps;
 use crate::ledger::{FlowId, Move};
-use crate::port::{Contender, Server};
+use crate::port::{Arrival, Contender, Server};
+use crate::units::time_of;
 use crate::work::Work;
 
 /// Sorts moves into the order that leaves no flow with more flows at or above its level than before or after.
@@ -69,6 +73,23 @@ pub(crate) fn verified_order_counted(
         steps.push(step);
     }
     Some(steps)
+}
+
+/// Picoseconds after a step until no frame of its flow is left at the old level: the limit that the flow keeps at the port; if it moves
+/// up, counted from the last frame of the message whose first one may have stayed behind. `None` if that does not fit.
+pub fn settling(contender: &Contender, limit: u64, step: &Move) -> Option<u64> {
+    if step.to < step.from {
+        return Some(limit);
+    }
+    let behind = match (contender.arrival, contender.ingress) {
+        // What the link takes for the message was taken off the jitter.
+        (Arrival::Messages { bits, jitter, .. }, Some(link)) => {
+            jitter.checked_add(time_of(bits, link.rate)?)?
+        }
+        (Arrival::Messages { jitter, .. }, None) => jitter,
+        (Arrival::Bucket { burst, rate }, _) => time_of(burst, rate)?,
+    };
+    limit.checked_add(behind)
 }
 
 fn set(contenders: &mut [Contender], flows: &[FlowId], step: &Move) {

@@ -53,7 +53,7 @@ pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
     let mut sum = 0_u64;
     for (index, port) in ports.into_iter().enumerate() {
         let bits = if index == 0 && flow.bundle.is_none() {
-            flow.framing.frames(flow.smallest_message, port.tag)?.bits
+            flow.framing.least_bits(flow.smallest_message, port.tag)?
         } else {
             flow.frames(port)?.smallest
         };
@@ -89,7 +89,8 @@ pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
 /// Latencies of left-over services, a frame for each store-and-forward hop between, and the flow's burst at the least
 /// rate that is left. Other flows of a level are taken as first-in first-out, hop by hop.
 ///
-/// `None` if nothing is left at a hop, or links have headers of different length.
+/// `None` if nothing is left at a hop, if links have headers of different length, or if frames may overtake each other on their way into
+/// a queue: then a frame may wait for those that came after it.
 pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
     concatenation_with(flow, hops, &left_overs(hops))
 }
@@ -100,7 +101,8 @@ fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
 
 fn concatenation_with(flow: &Flow, hops: &[HopView<'_>], services: &[Option<LeftOver>]) -> Option<u64> {
     let first = hops.first()?;
-    if hops.iter().any(|hop| hop.port.tag != first.port.tag) {
+    let overtakes = |hop: &HopView<'_>| hop.port.variation() > 0 && !hop.port.keeps_order;
+    if hops.iter().any(|hop| hop.port.tag != first.port.tag || overtakes(hop)) {
         return None;
     }
     let frame = flow.frames(first.port)?.largest;

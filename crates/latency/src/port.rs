@@ -72,6 +72,8 @@ pub struct Server {
     pub best_effort: u64,
     /// Traffic above all levels.
     pub control: Option<Control>,
+    /// Bits of the largest frame of that.
+    pub control_frame: u64,
 }
 
 impl Arrival {

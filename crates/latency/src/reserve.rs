@@ -227,6 +227,7 @@ mod tests {
             guard,
             least_multiplexing: 0,
             most_multiplexing: 50 * MICROSECOND,
+            keeps_order: true,
             overhead: 0,
             preemption: false,
             mtu: 1_500,

@@ -283,7 +283,7 @@ impl Book {
                     rate += level.rate;
                 }
                 let blocked = (rate * u128::from(self.blocking(port, new))).div_ceil(u128::from(server.rate));
-                let frame = u128::from(self.extremes.largest.max(new.largest));
+                let frame = u128::from(self.extremes.largest.max(new.largest).max(server.control_frame));
                 burst + blocked + frame <= u128::from(reserved) * 8
             }
             Buffer::PerQueue(reserved) => {
@@ -386,6 +386,7 @@ mod tests {
             propagation: 0,
             least_multiplexing: 0,
             most_multiplexing: 0,
+            keeps_order: true,
             queues: random.range(1, 8) as u8,
             best_effort: random.range(0, 1) as u32 * 1_538,
             control: (random.range(0, 1) == 0)

@@ -54,6 +54,8 @@ pub struct SwitchModel {
     pub least_multiplexing: u64,
     /// Most time for the same.
     pub most_multiplexing: u64,
+    /// Whether frames of one flow keep their order from reception to queue.
+    pub keeps_order: bool,
     /// Octets that frames on its links have more than untagged ones.
     pub overhead: u32,
     /// Whether assured frames interrupt those of best effort (IEEE 802.3br). Assured frames do not interrupt each other.
@@ -132,6 +134,7 @@ impl SwitchModel {
             propagation,
             least_multiplexing: self.least_multiplexing,
             most_multiplexing: self.most_multiplexing,
+            keeps_order: self.keeps_order,
             queues,
             best_effort,
             control: others.control,
@@ -179,6 +182,7 @@ mod tests {
             },
             least_multiplexing: 0,
             most_multiplexing: 5_000_000,
+            keeps_order: true,
             overhead: 4,
             preemption: false,
             mtu: 1_500,

@@ -89,6 +89,8 @@ pub(crate) struct Model {
     #[serde(default)]
     pub(crate) multiplexing: Option<Time>,
     #[serde(default)]
+    pub(crate) keeps_order: bool,
+    #[serde(default)]
     pub(crate) overhead: u8,
     #[serde(default)]
     pub(crate) preemption: bool,

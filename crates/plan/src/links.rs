@@ -188,6 +188,7 @@ impl Links<'_> {
             propagation,
             least_multiplexing: 0,
             most_multiplexing: 0,
+            keeps_order: true,
             queues: assured,
             best_effort: if best_effort { largest_frame } else { 0 },
             control: None,

@@ -35,6 +35,8 @@ fn gigabit() -> SwitchModel {
         guard: Guard::Gates { count: None, tick: MICROSECOND },
         least_multiplexing: MICROSECOND,
         most_multiplexing: 5 * MICROSECOND,
+        // IEEE 802.1Q, 8.6.6: a bridge does not reorder frames of one priority between the same ports.
+        keeps_order: true,
         overhead: 0,
         preemption: false,
         mtu: 1_500,
@@ -60,6 +62,8 @@ fn open_vswitch() -> SwitchModel {
         guard: meters(Some(262_144), Counts::Frame),
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 1_000 * MICROSECOND,
+        // Nobody has measured it.
+        keeps_order: false,
         overhead: 0,
         preemption: false,
         mtu: 1_500,
@@ -141,6 +145,7 @@ impl Models {
             guard,
             least_multiplexing: model.least_multiplexing.map_or(0, |time| time.0),
             most_multiplexing,
+            keeps_order: model.keeps_order,
             overhead: u32::from(model.overhead),
             preemption: model.preemption,
             mtu: model.mtu.unwrap_or(ordinary.mtu),
@@ -213,6 +218,11 @@ impl Models {
                         .map_err(|_| wrong(format!("<overhead> is not 0 to 255: \"{text}\"")))?;
                 }
                 "mtu" => model.mtu = small()?,
+                "keeps-order" => {
+                    let keeps = text.parse();
+                    model.keeps_order = keeps
+                        .map_err(|_| wrong(format!("<keeps-order> is not true or false: \"{text}\"")))?;
+                }
                 "preemption" => {
                     let preemption = text.parse();
                     model.preemption = preemption
@@ -233,7 +243,7 @@ impl Models {
 }
 
 const FIELDS: &str = "name, ports, queues, bandwidth, rate-limiters, buffer, queue-buffer, least-multiplexing, \
-     multiplexing, overhead, mtu, preemption";
+     multiplexing, keeps-order, overhead, mtu, preemption";
 
 /// `<rate-limiters number="256" precision="1 kb/s"/>`, or with `kind="gate"` and a time as precision.
 fn limiters(source: Source<'_>, node: Node<'_, '_>) -> Result<Guard, Problem> {

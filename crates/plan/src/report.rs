@@ -322,10 +322,17 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
     }
 }
 
+/// The most bits that a port holds at once; `None` if it has no flows, or no bound.
+pub(crate) fn backlog(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<u64> {
+    let server = plan.network.ports.get(index)?.server();
+    let flows = bounds.contenders(index);
+    let lowest = flows.iter().map(|flow| flow.level).min()?;
+    backlog_from_counted(&server, flows, lowest, plan.ledger.work())
+}
+
 fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let entries = plan.ledger.entries(index);
-    let port = plan.network.ports.get(index)?;
-    let lowest = entries.iter().map(|entry| entry.contender.level).min()?;
+    let port = plan.network.ports.get(index).filter(|_| !entries.is_empty())?;
     let rates =
         entries.iter().filter_map(|entry| entry.contender.arrival.rate()).fold(0, u64::saturating_add);
     let mut levels: Vec<LevelReport> = Vec::new();
@@ -358,7 +365,7 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let work = plan.ledger.work();
     let few =
         small.then(|| fewest_counted(&port.planning_server(), bounds.contenders(index), &shares, work).ok());
-    let backlog = backlog_from_counted(&port.server(), bounds.contenders(index), lowest, work);
+    let backlog = backlog(plan, bounds, index);
     plan.note_exhaustion(|| format!("the report of {}", plan.network.port_name(index)));
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),

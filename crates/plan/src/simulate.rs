@@ -1,17 +1,26 @@
 //! The plan against adversaries: `frames` looks for a run in which a frame is above its bound.
-use frames::{Bounds as Claims, Contract, Counts, Effort, Hop, LEVELS, Network, Node, Policer, Search};
+use std::collections::BTreeSet;
+
+use frames::wire::{Framing, Samples};
+use frames::{
+    Bounds as Claims, Contract, Counts, Effort, Hop, LEVELS, Network, Node, Outcome, Policer, Random, Search,
+};
 use latency::ledger::FlowId;
 use latency::network::{Buffer, Flow};
 use latency::policing::Enforcement;
 use serde::Serialize;
 
 use crate::planning::Plan;
-use crate::report::Bounds;
+use crate::report::{Bounds, backlog};
 
 /// Picoseconds in which a bit at one bit per second is eight octets.
 const OCTET_SECOND: u64 = 8_000_000_000_000;
 /// The most frames of all messages together that are simulated.
 const MOST_FRAMES: u64 = 1 << 16;
+/// Samples of random sizes that a flow sends besides those at which its frames change.
+const SIZES: usize = 8;
+/// Octets of the smallest frame on the wire.
+const LEAST: u64 = frames::wire::SMALLEST_FRAME;
 
 /// What the simulation found for a subscriber.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -33,18 +42,75 @@ pub struct Simulation {
     pub found: Vec<Found>,
     /// How many runs there were.
     pub runs: u64,
-    /// Frames above their bound, or lost or dropped although nobody broke a contract: 0, unless a bound is wrong.
+    /// Frames above their bound, delays and backlogs of ports above theirs, and frames lost or dropped that kept their contract: 0,
+    /// unless a bound is wrong.
     pub violations: u64,
 }
 
-/// The flows of the plan as the simulator knows them, with the identity of each in the ledger.
+/// The flows of the plan as the simulator knows them, with the identity of each in the ledger; behind them control at ports.
 struct Case {
     network: Network,
     claims: Claims,
     flows: Vec<(String, FlowId)>,
+    /// For each flow and each hop, the bound of its delay there.
+    delays: Vec<Vec<Option<u64>>>,
+    /// For each port, the octets that it holds at most.
+    backlogs: Vec<Option<u64>>,
+    /// Ports of hosts that babble.
+    babbling: BTreeSet<usize>,
 }
 
-/// Attacks each subscriber with so many seeds; `told` hears how many attacks are done, and of how many.
+impl Case {
+    /// The same where all hosts break their contracts that may without harm: of all flows from them a gate or a meter lets through what
+    /// it should. Nothing is promised to those flows. `but` is the port of a host that does not.
+    fn babbling(&self, but: usize) -> Option<Self> {
+        let flows = self.network.flows();
+        let first = |flow: &frames::Flow| flow.tree.first().map_or(usize::MAX, |hop| hop.port);
+        let held =
+            |port: usize| flows.iter().filter(|flow| first(flow) == port).all(|flow| flow.policer.is_some());
+        let ports = flows.iter().take(self.flows.len()).map(first);
+        let babbling: BTreeSet<usize> = ports.filter(|port| *port != but && held(*port)).collect();
+        if babbling.is_empty() {
+            return None;
+        }
+        let mut claims = self.claims.clone();
+        let mut changed = flows.to_vec();
+        for (flow, latency) in changed.iter_mut().zip(&mut claims.latency) {
+            if babbling.contains(&first(flow)) {
+                flow.babbles = true;
+                latency.fill(None);
+            }
+        }
+        let network =
+            Network::new(self.network.nodes().to_vec(), self.network.ports().to_vec(), changed).ok()?;
+        let (flows, delays, backlogs) = (self.flows.clone(), self.delays.clone(), self.backlogs.clone());
+        Some(Self { network, claims, flows, delays, backlogs, babbling })
+    }
+
+    /// What of the outcome no bound allows.
+    fn violations(&self, outcome: &Outcome) -> u64 {
+        let mut violations = outcome.excess_count;
+        for (index, (delays, found)) in self.delays.iter().zip(&outcome.delay).enumerate() {
+            let tree = self.network.flows().get(index).map_or(&[][..], |flow| &flow.tree);
+            let babbles = tree.first().is_some_and(|hop| self.babbling.contains(&hop.port));
+            // What its own host does to a flow is not promised.
+            let above = |(bound, found): &(&Option<u64>, &u64)| bound.is_some_and(|bound| **found > bound);
+            violations += delays.iter().zip(found).skip(usize::from(babbles)).filter(above).count() as u64;
+            if !babbles {
+                let count = |counts: &[u64]| counts.get(index).copied().unwrap_or(0);
+                violations += count(&outcome.lost) + count(&outcome.policed);
+            }
+        }
+        let above = |(port, (bound, found)): &(usize, (&Option<u64>, &u64))| {
+            !self.babbling.contains(port) && bound.is_some_and(|bound| **found > bound)
+        };
+        let ports = self.backlogs.iter().zip(&outcome.port_backlog).enumerate();
+        violations + ports.filter(above).count() as u64
+    }
+}
+
+/// Attacks each subscriber with so many seeds; `told` hears how many attacks are done, and of how many. With every second seed hosts
+/// babble that are held to their contracts.
 ///
 /// # Errors
 /// What cannot be simulated, in words.
@@ -54,22 +120,25 @@ pub(crate) fn simulate(
     seeds: u64,
     mut told: impl FnMut(usize, usize),
 ) -> Result<Simulation, String> {
-    let Some(case) = case(plan, bounds)? else { return Ok(Simulation::default()) };
+    let Some(case) = case(plan, bounds, true)? else { return Ok(Simulation::default()) };
     let mut simulation = Simulation::default();
     let network = &case.network;
-    let targets: Vec<(usize, usize)> = (0..network.flows().len())
+    let targets: Vec<(usize, usize)> = (0..case.flows.len())
         .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
         .collect();
     for (count, (flow, hop)) in targets.iter().enumerate() {
+        let tree = network.flows().get(*flow).map_or(&[][..], |flow| &flow.tree);
+        let babbling = tree.first().and_then(|hop| case.babbling(hop.port)).filter(|_| seeds > 1);
         let mut worst = 0;
         for seed in 0..seeds {
-            let found = Search::new(network, &case.claims, *flow, *hop, Effort::default()).worst(seed);
+            let case = babbling.as_ref().filter(|_| seed % 2 == 1).unwrap_or(&case);
+            let search = Search::new(&case.network, &case.claims, *flow, *hop, Effort::default());
+            let found = search.worst(seed);
             worst = worst.max(found.latency);
             simulation.runs += found.runs;
-            let lost = found.outcome.lost.iter().chain(&found.outcome.policed).sum::<u64>();
-            simulation.violations += found.outcome.excess_count + lost;
+            simulation.violations += case.violations(&found.outcome);
         }
-        let port = network.flows().get(*flow).and_then(|flow| flow.tree.get(*hop));
+        let port = tree.get(*hop);
         let to = port.and_then(|hop| network.ports().get(hop.port)).map_or(0, |port| port.to);
         if let (Some(bound_ps), Some((name, _))) = (case.claims.latency(*flow, *hop), case.flows.get(*flow)) {
             let host = plan.network.nodes.get(to).map_or_else(String::new, |node| node.name.clone());
@@ -86,10 +155,10 @@ pub(crate) fn model(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<(Network,
         let names = case.flows.into_iter().map(|(name, _)| name).collect();
         (case.network, names)
     };
-    Ok(case(plan, bounds)?.map(named))
+    Ok(case(plan, bounds, false)?.map(named))
 }
 
-fn case(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<Case>, String> {
+fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>, String> {
     let nodes = plan.network.nodes.iter().enumerate();
     let nodes: Vec<Node> = nodes
         .map(|(index, node)| {
@@ -97,10 +166,12 @@ fn case(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<Case>, String> {
             let port = plan.network.topology.leaving(index).first();
             let port = port.and_then(|port| plan.network.ports.get(*port)).filter(|_| node.model.is_some());
             match port {
-                Some(port) => {
-                    Node::Switch { fastest: port.least_multiplexing, slowest: port.most_multiplexing }
-                }
-                None if node.model.is_some() => Node::Switch { fastest: 0, slowest: 0 },
+                Some(port) => Node::Switch {
+                    fastest: port.least_multiplexing,
+                    slowest: port.most_multiplexing,
+                    ordered: port.keeps_order,
+                },
+                None if node.model.is_some() => Node::Switch { fastest: 0, slowest: 0, ordered: true },
                 None => Node::Host,
             }
         })
@@ -111,75 +182,110 @@ fn case(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<Case>, String> {
         picoseconds_per_octet: OCTET_SECOND / port.rate.max(1),
         propagation: port.propagation,
         best_effort: u64::from(port.best_effort),
+        tag: u64::from(port.tag),
         buffer: match port.buffer {
             Buffer::PerQueue(octets) => octets,
             // The simulator has no shared buffers; the bound of the backlog covers them.
             Buffer::Shared(_) => u64::MAX,
         },
     });
-    let (mut flows, mut claims, mut names) = (Vec::new(), Claims::default(), Vec::new());
+    let (mut flows, mut claims, mut names, mut delays) =
+        (Vec::new(), Claims::default(), Vec::new(), Vec::new());
     let mut frames = 0;
     for (id, (asked, _)) in (0..).zip(&plan.flows) {
         let Some(admitted) = plan.ledger.flow(id) else { continue };
         let alone = [(asked.name.clone(), asked.flow.clone())];
         let members = if asked.members.is_empty() { &alone[..] } else { &asked.members };
         for (name, member) in members {
-            let flow =
-                simulated(plan, &admitted.flow, member, id, &admitted.enforcement).ok_or_else(|| {
+            let samples = samples(member);
+            frames += samples.count(samples.most);
+            if frames > MOST_FRAMES {
+                return Err(format!(
+                    "messages of {frames} frames together are more than the {MOST_FRAMES} that are simulated"
+                ));
+            }
+            let flow = simulated(plan, &admitted.flow, member, &samples, id, &admitted.enforcement)
+                .ok_or_else(|| {
                     format!("\"{name}\" cannot be simulated: more than 8 levels, or numbers out of range")
                 })?;
-            frames += flow.frames.len() as u64;
             let mut claimed = vec![None; flow.tree.len()];
             for (index, subscriber) in admitted.flow.subscribers.iter().enumerate() {
                 if let Some(claim) = claimed.get_mut(subscriber.hop) {
                     *claim = bounds.path(plan, id, index).map(|bound| bound.latency);
                 }
             }
+            let bound = |hop: &Hop| bounds.level(hop.port, hop.level).map(|bound| bound.delay);
+            delays.push(flow.tree.iter().map(bound).collect());
             flows.push(flow);
             claims.latency.push(claimed);
             names.push((name.clone(), id));
         }
     }
-    if frames > MOST_FRAMES {
-        return Err(format!(
-            "messages of {frames} frames together are more than the {MOST_FRAMES} that are simulated"
-        ));
-    }
     if flows.is_empty() {
         return Ok(None);
     }
+    if control {
+        let used: BTreeSet<usize> =
+            flows.iter().flat_map(|flow: &frames::Flow| flow.tree.iter().map(|hop| hop.port)).collect();
+        flows.extend(used.into_iter().filter_map(|port| control_at(plan, port)));
+    }
     let network = Network::new(nodes, ports.collect(), flows).map_err(|error| error.to_string())?;
-    Ok(Some(Case { network, claims, flows: names }))
+    let backlogs = (0..plan.network.ports.len()).map(|port| Some(backlog(plan, bounds, port)?.div_ceil(8)));
+    let backlogs = backlogs.collect();
+    Ok(Some(Case { network, claims, flows: names, delays, backlogs, babbling: BTreeSet::new() }))
+}
+
+/// Traffic of control at a port, as much of it as the file says, in frames of any size.
+fn control_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
+    let model = plan.network.ports.get(port)?;
+    let (from, _) = plan.network.links.get(port)?;
+    plan.network.nodes.get(*from)?.model.as_ref()?;
+    let control = model.control.filter(|control| control.rate > 0)?;
+    let burst = control.burst / 8;
+    let largest = u64::from(model.largest_frame).min(burst);
+    if largest < LEAST {
+        return None;
+    }
+    Some(frames::Flow {
+        tree: vec![Hop { port, level: LEVELS - 1 }],
+        frames: vec![largest],
+        others: vec![vec![LEAST], vec![largest.midpoint(LEAST)]],
+        contract: Contract::Bucket { burst, octets: control.rate, period: OCTET_SECOND },
+        policer: None,
+        babbles: false,
+    })
+}
+
+fn samples(member: &Flow) -> Samples {
+    let framing = match member.framing {
+        latency::framing::Framing::Udp { datagram } => Framing::Udp { datagram: datagram.into() },
+        latency::framing::Framing::Rtps { datagram } => Framing::Rtps { datagram: datagram.into() },
+    };
+    Samples { framing, least: member.smallest_message.into(), most: member.largest_message.into() }
 }
 
 fn simulated(
     plan: &Plan<'_>,
     way: &Flow,
     member: &Flow,
+    samples: &Samples,
     id: FlowId,
     enforcement: &Enforcement,
 ) -> Option<frames::Flow> {
     let hop = |hop: &latency::network::Hop| {
         let entry = plan.entry(hop.port, id)?;
-        (entry.contender.level < LEVELS).then_some(Hop { port: hop.port, level: entry.contender.level })
+        (entry.contender.level < LEVELS - 1).then_some(Hop { port: hop.port, level: entry.contender.level })
     };
     let tree = way.tree.iter().map(hop).collect::<Option<_>>()?;
-    // Where headers differ on the way, the shortest: no frame takes longer in truth than it is promised here.
-    let tag = way.tree.iter().filter_map(|hop| Some(plan.network.ports.get(hop.port)?.tag)).min()?;
-    let whole = member.framing.frames(member.largest_message, tag)?;
-    let shortest = member.framing.frames(member.smallest_message, tag)?;
-    let mut frames = vec![whole.largest / 8; usize::try_from(whole.count.checked_sub(1)?).ok()?];
-    frames.push((whole.bits - whole.largest * (whole.count - 1)) / 8);
-    let shortest = if member.smallest_message < member.largest_message && shortest.count == 1 {
-        shortest.bits / 8
-    } else {
-        0
-    };
+    let tag = plan.network.ports.get(way.tree.first()?.port)?.tag.into();
+    let mut messages = samples.messages(tag, SIZES, &mut Random::new(id)).into_iter();
+    let frames = messages.next()?;
+    let others = messages.collect();
     // A bundle's meter counts all its members, which the simulator has no word for.
     let policer = if way.bundle.is_some() { None } else { policer(enforcement) };
     let (separation, jitter, emission) = (member.separation, member.jitter, member.emission);
     let contract = Contract::Gated { separation, jitter, emission };
-    Some(frames::Flow { tree, frames, shortest, contract, policer, babbles: false })
+    Some(frames::Flow { tree, frames, others, contract, policer, babbles: false })
 }
 
 fn policer(enforcement: &Enforcement) -> Option<Policer> {

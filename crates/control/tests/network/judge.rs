@@ -38,6 +38,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         |switch| Node::Switch {
             fastest: switch.model.least_multiplexing,
             slowest: switch.model.most_multiplexing,
+            ordered: true,
         },
     ));
     let ports = world.network.links.iter().map(|link| Port {
@@ -47,6 +48,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         propagation: link.port.propagation,
         best_effort: link.port.best_effort.into(),
         buffer: u64::MAX,
+        tag: 0,
     });
     let nodes: Vec<Node> = nodes.chain(extra).collect();
     let mut ports: Vec<Port> = ports.collect();
@@ -102,7 +104,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         Flow {
             tree,
             frames,
-            shortest: 0,
+            others: Vec::new(),
             contract: Contract::Gated {
                 separation: case.verdict.separation * NANOSECOND,
                 jitter: contract.jitter * NANOSECOND,
@@ -139,7 +141,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         flows.push(Flow {
             tree,
             frames: vec![if (seed + index as u64).is_multiple_of(3) { 84 } else { 1_538 }],
-            shortest: 0,
+            others: Vec::new(),
             contract: Contract::Bucket { burst, octets, period },
             policer: Some(Policer::Meter { burst, octets, period, counts: Counts::Wire }),
             // Some flood, the others send what they may when it is worst.

@@ -19,6 +19,7 @@ pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
         guard,
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 50 * MICROSECOND,
+        keeps_order: true,
         overhead: 0,
         preemption: false,
         mtu: 1_500,
@@ -58,6 +59,7 @@ pub(crate) fn network_with(
     let outside = Port {
         least_multiplexing: 0,
         most_multiplexing: 0,
+        keeps_order: true,
         queues: 5,
         control: None,
         buffer: Buffer::Shared(1 << 40),

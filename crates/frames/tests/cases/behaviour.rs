@@ -1,13 +1,18 @@
 //! Small runs whose every instant can be worked out by hand: what the simulator does is what the model says.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two};
 use frames::{
-    Attack, BestEffort, Bounds, Effort, Flow, Hop, Multiplexing, Network, Node, Outcome, Pattern, Port,
-    Search, Ties, Timing, run,
+    Attack, BestEffort, Bounds, Effort, Flow, Hop, Message, Multiplexing, Network, Node, Outcome, Pattern,
+    Port, Search, Ties, Timing, run,
 };
 
 /// Each flow releases once, at its pivot.
 fn once(network: &Network, pivots: &[u64], change: impl FnOnce(&mut Attack)) -> Outcome {
-    let timing = |pivot: &u64| Timing { pivot: *pivot, before: 0, pattern: Pattern::Steady };
+    let timing = |pivot: &u64| Timing {
+        pivot: *pivot,
+        before: 0,
+        pattern: Pattern::Steady,
+        message: Message::Heaviest,
+    };
     let mut attack = Attack {
         timings: pivots.iter().map(timing).collect(),
         end: 1000 * MILLISECOND - 1,
@@ -34,8 +39,10 @@ fn path() -> Network {
         propagation,
         best_effort: 500,
         buffer: u64::MAX,
+        tag: 0,
     };
-    let nodes = vec![Node::Host, Node::Switch { fastest: 70, slowest: 90 }, Node::Host, Node::Host];
+    let nodes =
+        vec![Node::Host, Node::Switch { fastest: 70, slowest: 90, ordered: true }, Node::Host, Node::Host];
     let ports = vec![port(0, 1, 10, 7), port(1, 2, 20, 5), port(1, 3, 5, 3)];
     let tree = (0..3).map(|port| Hop { port, level: 1 }).collect();
     let flow = gated(vec![100, 50], 1000 * MILLISECOND, 0, tree);

@@ -9,7 +9,7 @@ const UNIT: u64 = 300;
 /// Ports: 0 and 1 from the hosts, 2 between the switches, 3 from the third host, 4 to the subscriber.
 fn small(seed: u64) -> Network {
     let mut random = Random::new(seed);
-    let switch = Node::Switch { fastest: 0, slowest: 0 };
+    let switch = Node::Switch { fastest: 0, slowest: 0, ordered: true };
     let nodes = vec![Node::Host, Node::Host, switch, switch, Node::Host, Node::Host];
     let port = |(from, to)| Port {
         from,
@@ -18,6 +18,7 @@ fn small(seed: u64) -> Network {
         propagation: 0,
         best_effort: 0,
         buffer: u64::MAX,
+        tag: 0,
     };
     let ports = [(0, 2), (1, 2), (2, 3), (4, 3), (3, 5)].into_iter().map(port).collect();
     let mut flow = |ports: &[usize]| {

@@ -22,7 +22,7 @@ pub(crate) fn udp_frames(payload: u64) -> Vec<u64> {
 /// A message flow that keeps its contract.
 pub(crate) fn gated(frames: Vec<u64>, separation: u64, jitter: u64, tree: Vec<Hop>) -> Flow {
     let contract = Contract::Gated { separation, jitter, emission: 0 };
-    Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false }
+    Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
 }
 
 /// The output ports of one switch towards one subscriber, and of a host for each level, all at 1 Gb/s. Flow `i` comes
@@ -31,7 +31,7 @@ pub(crate) fn one_switch(flows: Vec<(u8, Flow)>) -> Network {
     let hosts = flows.len();
     let (switch, subscriber) = (hosts, hosts + 1);
     let mut nodes = vec![Node::Host; hosts];
-    nodes.push(Node::Switch { fastest: 0, slowest: 0 });
+    nodes.push(Node::Switch { fastest: 0, slowest: 0, ordered: true });
     nodes.push(Node::Host);
     let port = |from, to, best_effort| Port {
         from,
@@ -40,6 +40,7 @@ pub(crate) fn one_switch(flows: Vec<(u8, Flow)>) -> Network {
         propagation: 0,
         best_effort,
         buffer: u64::MAX,
+        tag: 0,
     };
     let mut ports: Vec<Port> = (0..hosts).map(|host| port(host, switch, 0)).collect();
     ports.push(port(switch, subscriber, FULL));
@@ -71,6 +72,7 @@ pub(crate) fn one_port(flows: Vec<(u8, Flow)>, best_effort: u64) -> Network {
         propagation: 0,
         best_effort,
         buffer: u64::MAX,
+        tag: 0,
     };
     let on_tree = |(level, flow)| Flow { tree: vec![Hop { port: 0, level }], ..flow };
     Network::new(vec![Node::Host; 2], vec![port], flows.into_iter().map(on_tree).collect()).unwrap()

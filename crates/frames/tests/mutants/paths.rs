@@ -12,18 +12,26 @@ fn attack(network: &Network, flow: usize, hop: usize) -> Found {
 }
 
 fn port(from: usize, to: usize) -> Port {
-    Port { from, to, picoseconds_per_octet: GIGABIT, propagation: 0, best_effort: 0, buffer: u64::MAX }
+    Port {
+        from,
+        to,
+        picoseconds_per_octet: GIGABIT,
+        propagation: 0,
+        best_effort: 0,
+        buffer: u64::MAX,
+        tag: 0,
+    }
 }
 
 fn hops(ports: &[usize], level: u8) -> Vec<Hop> {
     ports.iter().map(|port| Hop { port: *port, level }).collect()
 }
 
-const SWITCH: Node = Node::Switch { fastest: 0, slowest: 0 };
+const SWITCH: Node = Node::Switch { fastest: 0, slowest: 0, ordered: true };
 
 /// Host 0, three switches, host 4: ports 0 to 3.
 fn line(flows: Vec<Flow>, slowest: u64) -> Network {
-    let switch = Node::Switch { fastest: 0, slowest };
+    let switch = Node::Switch { fastest: 0, slowest, ordered: true };
     let nodes = vec![Node::Host, switch, switch, switch, Node::Host];
     Network::new(nodes, (0..4).map(|node| port(node, node + 1)).collect(), flows).unwrap()
 }

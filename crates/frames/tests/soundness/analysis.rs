@@ -1,5 +1,7 @@
 //! From a simulated network to the model of `latency`, and its bounds for it.
-use frames::{Bounds, Contract, Counts, Flow, Network, Node, Policer, Random};
+use frames::generate::Generated;
+use frames::wire::Samples;
+use frames::{Bounds, Contract, Counts, Flow, LEVELS, Network, Node, Policer, Random};
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::{LevelBound, Method, level_bound};
 use latency::framing::Framing;
@@ -33,16 +35,39 @@ pub(crate) struct Analysis {
     /// For each flow: what guards the first switch.
     pub(crate) enforcements: Vec<Enforcement>,
     /// For each port, for each level: most octets in its queue, and in it and those above.
-    pub(crate) backlogs: Vec<[(u64, u64); 8]>,
+    pub(crate) backlogs: Vec<[(u64, u64); LEVELS as usize]>,
 }
 
 impl Model {
-    /// The model of a network without token buckets at its sources. `policing` is what guards each flow.
+    /// The model of a generated network; `policing` is what guards each flow.
+    pub(crate) fn of(generated: &Generated, policing: &[Policing]) -> Self {
+        let control = generated.control.map(|[burst, octets, period]| latency::port::Control {
+            burst: burst * 8,
+            rate: (octets * OCTET_SECOND).div_ceil(period),
+        });
+        Self::with(&generated.network, &generated.samples, control, policing)
+    }
+
+    /// The model of a network without token buckets at its sources, whose messages are all alike: datagrams of UDP.
     pub(crate) fn new(network: &Network, policing: &[Policing]) -> Self {
+        let samples = |flow: &Flow| {
+            let most = flow.frames.iter().map(|octets| octets - AROUND).sum();
+            Samples { framing: frames::wire::Framing::Udp { datagram: 1472 }, least: most, most }
+        };
+        let samples: Vec<Samples> = network.flows().iter().map(samples).collect();
+        Self::with(network, &samples, None, policing)
+    }
+
+    fn with(
+        network: &Network,
+        samples: &[Samples],
+        control: Option<latency::port::Control>,
+        policing: &[Policing],
+    ) -> Self {
         let port = |port: &frames::Port| {
-            let (least, most) = match network.nodes()[port.from] {
-                Node::Switch { fastest, slowest } => (fastest, slowest),
-                Node::Host => (0, 0),
+            let (least, most, keeps_order, control) = match network.nodes()[port.from] {
+                Node::Switch { fastest, slowest, ordered } => (fastest, slowest, ordered, control),
+                Node::Host => (0, 0, true, None),
             };
             Port {
                 rate: OCTET_SECOND / port.picoseconds_per_octet,
@@ -51,9 +76,10 @@ impl Model {
                 most_multiplexing: most,
                 queues: 8,
                 best_effort: u32::try_from(port.best_effort).unwrap(),
-                control: None,
-                tag: 0,
-                largest_frame: 1538,
+                control,
+                keeps_order,
+                tag: u32::try_from(port.tag).unwrap(),
+                largest_frame: 1538 + u32::try_from(port.tag).unwrap(),
                 buffer: Buffer::Shared(u64::MAX),
             }
         };
@@ -62,13 +88,13 @@ impl Model {
             let Contract::Gated { separation, jitter, emission } = source.contract else {
                 panic!("flow {index} is a token bucket, for which there is no model");
             };
-            let payload = |octets: u64| u32::try_from(octets - AROUND).unwrap();
-            let largest_message = source.frames.iter().copied().map(payload).sum();
-            let smallest_message = if source.shortest == 0 {
-                largest_message
-            } else {
-                payload(source.shortest).min(largest_message)
+            let octets = |octets: u64| u32::try_from(octets).unwrap();
+            let Samples { framing, least, most } = samples[index];
+            let framing = match framing {
+                frames::wire::Framing::Udp { datagram } => Framing::Udp { datagram: octets(datagram) },
+                frames::wire::Framing::Rtps { datagram } => Framing::Rtps { datagram: octets(datagram) },
             };
+            let (smallest_message, largest_message) = (octets(least), octets(most));
             let hop = |(index, hop): (usize, &frames::Hop)| {
                 let from = network.ports()[hop.port].from;
                 let parent =
@@ -79,7 +105,7 @@ impl Model {
             latency::network::Flow {
                 largest_message,
                 smallest_message,
-                framing: Framing::Udp { datagram: 1472 },
+                framing,
                 separation,
                 maximum_separation: None,
                 jitter,
@@ -92,13 +118,15 @@ impl Model {
                 bundle: None,
             }
         };
-        let flows: Vec<_> = network.flows().iter().enumerate().map(flow).collect();
-        for (source, flow) in network.flows().iter().zip(&flows) {
+        // What comes behind the flows with samples is control.
+        let sources = network.flows().iter().take(samples.len());
+        let flows: Vec<_> = sources.clone().enumerate().map(flow).collect();
+        for (source, flow) in sources.clone().zip(&flows) {
             assert_eq!(flow.check(&ports), Ok(()));
             let frames = flow.frames(&ports[source.tree[0].port]).unwrap();
             assert_eq!((frames.bits, frames.count), (source.octets() * 8, source.frames.len() as u64));
         }
-        let levels = network.flows().iter().map(|flow| flow.tree.iter().map(|hop| hop.level).collect());
+        let levels = sources.map(|flow| flow.tree.iter().map(|hop| hop.level).collect());
         Self { levels: levels.collect(), ports, flows }
     }
 
@@ -238,7 +266,8 @@ impl Analysis {
             policer: policer(enforcement),
             ..flow.clone()
         };
-        let flows = network.flows().iter().zip(&self.enforcements).map(flow).collect();
+        let mut flows: Vec<Flow> = network.flows().iter().zip(&self.enforcements).map(flow).collect();
+        flows.extend(network.flows().iter().skip(flows.len()).cloned());
         Network::new(network.nodes().to_vec(), network.ports().to_vec(), flows).unwrap()
     }
 
@@ -272,10 +301,10 @@ pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
     }
 }
 
-fn backlogs(port: &Port, here: &[(usize, usize, Contender)]) -> Option<[(u64, u64); 8]> {
+fn backlogs(port: &Port, here: &[(usize, usize, Contender)]) -> Option<[(u64, u64); LEVELS as usize]> {
     let contenders: Vec<Contender> = here.iter().map(|(_, _, contender)| *contender).collect();
     let server = port.server();
-    let mut backlogs = [(0, 0); 8];
+    let mut backlogs = [(0, 0); LEVELS as usize];
     for (level, backlog) in (0..).zip(&mut backlogs) {
         if contenders.iter().any(|contender| contender.level == level) {
             let delay = level_bound(&server, &contenders, level)?.delay;

@@ -19,7 +19,7 @@ fn random_network(seed: u64) -> Network {
     let count = random.index(2) + 2;
     let (switch, subscriber) = (count, count + 1);
     let mut nodes = vec![Node::Host; count];
-    nodes.extend([Node::Switch { fastest: 0, slowest: 0 }, Node::Host]);
+    nodes.extend([Node::Switch { fastest: 0, slowest: 0, ordered: true }, Node::Host]);
     let best_effort = [0, 1538][random.index(2)];
     let port = |from, to, picoseconds_per_octet, best_effort| Port {
         from,
@@ -28,6 +28,7 @@ fn random_network(seed: u64) -> Network {
         propagation: 0,
         best_effort,
         buffer: u64::MAX,
+        tag: 0,
     };
     let mut ports: Vec<Port> = (0..count).map(|host| port(host, switch, GIGABIT, 0)).collect();
     ports.push(port(switch, subscriber, SLOW, best_effort));
@@ -44,7 +45,7 @@ fn random_network(seed: u64) -> Network {
         Flow {
             tree,
             frames,
-            shortest: 0,
+            others: Vec::new(),
             contract,
             policer: (host == 0).then_some(policer),
             babbles: host == 0,

@@ -14,7 +14,10 @@ const GIGABIT: u64 = 8000;
 /// host to the third at one level; the others go from the second host, to the third or fourth.
 fn random_network(seed: u64) -> (Network, usize) {
     let mut random = Random::new(seed);
-    let nodes = [vec![Node::Host; 4], vec![Node::Switch { fastest: 0, slowest: random.below(3_000_000) }; 2]];
+    let nodes = [
+        vec![Node::Host; 4],
+        vec![Node::Switch { fastest: 0, slowest: random.below(3_000_000), ordered: true }; 2],
+    ];
     let best_effort = [0, 1538][random.index(2)];
     let port = |from, to| Port {
         from,
@@ -23,6 +26,7 @@ fn random_network(seed: u64) -> (Network, usize) {
         propagation: 0,
         best_effort,
         buffer: u64::MAX,
+        tag: 0,
     };
     let ports = vec![port(0, 4), port(1, 4), port(4, 5), port(5, 2), port(5, 3)];
     let parts = random.index(3) + 2;
@@ -38,7 +42,7 @@ fn random_network(seed: u64) -> (Network, usize) {
         let jitter = random.below(2) * random.below(separation);
         let tree = way.map(|port| Hop { port, level: u8::try_from(level).unwrap() }).to_vec();
         let contract = Contract::Gated { separation, jitter, emission: 0 };
-        Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false }
+        Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
     };
     let flows = (0..count).map(flow).collect();
     (Network::new(nodes.concat(), ports, flows).unwrap(), parts)

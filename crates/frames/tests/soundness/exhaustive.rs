@@ -21,7 +21,7 @@ fn small(seed: u64) -> Network {
     let count = 2 + usize::from(random.once_in(6));
     let last = count + switches - 1;
     let mut nodes = vec![Node::Host; count];
-    nodes.extend(vec![Node::Switch { fastest: 0, slowest: 0 }; switches]);
+    nodes.extend(vec![Node::Switch { fastest: 0, slowest: 0, ordered: true }; switches]);
     nodes.push(Node::Host);
     let port = |from, to| Port {
         from,
@@ -30,6 +30,7 @@ fn small(seed: u64) -> Network {
         propagation: 0,
         best_effort: 0,
         buffer: u64::MAX,
+        tag: 0,
     };
     // The last host is at the last switch, the others are at the first.
     let switch_of = |host: usize| if host + 1 == count { last } else { count };
@@ -45,7 +46,7 @@ fn small(seed: u64) -> Network {
         let separation = (frames * count as u64 * 1000 / load).max(frames + 1) * UNIT;
         let contract = Contract::Gated { separation, jitter: 0, emission: 0 };
         let frames = vec![FRAME; usize::try_from(frames).unwrap()];
-        Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false }
+        Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
     };
     let flows = (0..count).map(&mut flow).collect();
     Network::new(nodes, ports, flows).unwrap()

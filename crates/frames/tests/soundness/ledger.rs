@@ -6,7 +6,7 @@ use latency::split::Split;
 use latency::units::time_of;
 
 use crate::analysis::{Model, policer};
-use crate::networks::{attack, generated};
+use crate::networks::{attack, generated, is_control};
 
 /// The flows of a ledger as a network, with the bounds that the ledger gives.
 struct Promise {
@@ -22,7 +22,7 @@ struct Promise {
 fn promise(seed: u64) -> Option<Promise> {
     let (generated, policing) = generated(seed);
     let network = &generated.network;
-    let mut model = Model::new(network, &policing);
+    let mut model = Model::of(&generated, &policing);
     let mut random = Random::new(seed ^ 2);
     let buffer = random.between(50_000, 500_000);
     for port in &mut model.ports {
@@ -61,6 +61,12 @@ fn promise(seed: u64) -> Option<Promise> {
     ports.iter_mut().for_each(|port| port.buffer = buffer);
     let (mut flows, mut bounds, mut shares) = (Vec::new(), Bounds::default(), Vec::new());
     for (index, flow) in network.flows().iter().enumerate() {
+        if is_control(network, index) {
+            flows.push(flow.clone());
+            bounds.latency.push(Vec::new());
+            shares.push(Vec::new());
+            continue;
+        }
         let Some(admitted) = ledger.flow(index as u64) else { continue };
         let level = |port| {
             let entry = ledger.entries(port).iter().find(|entry| entry.flow == index as u64);
@@ -100,7 +106,7 @@ fn what_is_admitted_is_kept() {
         let dropped =
             network.flows().iter().zip(&outcome.policed).any(|(flow, dropped)| !flow.babbles && *dropped > 0);
         let late = network.flows().iter().enumerate().any(|(flow, source)| {
-            let hops = usize::from(source.babbles)..source.tree.len();
+            let hops = usize::from(source.babbles)..shares[flow].len();
             hops.into_iter().any(|hop| outcome.delay[flow][hop] > shares[flow][hop])
         });
         let lost = outcome.lost.iter().sum::<u64>();

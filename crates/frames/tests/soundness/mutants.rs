@@ -161,7 +161,7 @@ fn wrong_models_are_refuted() {
             break;
         }
         let (generated, policing) = generated(seed);
-        let model = Model::new(&generated.network, &policing).with_slack(seed);
+        let model = Model::of(&generated, &policing).with_slack(seed);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else { continue };
         let network = analysis.guarded(&generated.network);
         let Some((_, _, found)) = attack(seed, &network, &Bounds::default()) else { continue };

@@ -56,10 +56,15 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         let contract = Contract::Bucket { burst: burst / 8, octets: rate / 8000, period: MILLISECOND };
         flows.push((7, vec![1538], contract));
     }
-    let server = Server { rate: 1_000_000_000, best_effort: best_effort * 8, control };
+    let server = Server {
+        rate: 1_000_000_000,
+        best_effort: best_effort * 8,
+        control,
+        control_frame: if control.is_some() { 1538 * 8 } else { 0 },
+    };
     let flow = |(level, frames, contract)| {
         let tree = vec![Hop { port: 0, level }];
-        Flow { tree, frames, shortest: 0, contract, policer: None, babbles: false }
+        Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
     };
     let port = Port {
         from: 0,
@@ -68,6 +73,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         propagation: 0,
         best_effort,
         buffer: u64::MAX,
+        tag: 0,
     };
     let flows = flows.into_iter().map(flow).collect();
     (Network::new(vec![Node::Host; 2], vec![port], flows).unwrap(), server, contenders)

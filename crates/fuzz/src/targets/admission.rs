@@ -102,6 +102,7 @@ fn network() -> Option<Network> {
         guard: Guard::Gates { count: Some(4), tick: 1_000 },
         least_multiplexing: 0,
         most_multiplexing: 50_000_000,
+        keeps_order: true,
         overhead: 0,
         preemption: false,
         mtu: 1_500,

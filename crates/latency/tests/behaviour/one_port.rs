@@ -10,8 +10,8 @@ use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 
 const GIGABIT: u64 = 1_000_000_000;
 const FRAME: u64 = 12_304;
-const QUIET: Server = Server { rate: GIGABIT, best_effort: 0, control: None };
-const BUSY: Server = Server { rate: GIGABIT, best_effort: FRAME, control: None };
+const QUIET: Server = Server { rate: GIGABIT, best_effort: 0, control: None, control_frame: 0 };
+const BUSY: Server = Server { rate: GIGABIT, best_effort: FRAME, control: None, control_frame: 0 };
 
 /// Messages whose frames are all of one size, 0 for a message that is never interrupted only at its end.
 fn messages(level: u8, bits: u64, separation: u64, jitter: u64, frame: u64) -> Contender {
@@ -75,7 +75,7 @@ fn linear(server: &Server, flows: &[Contender]) -> [u64; 3] {
 /// instance of the third waits 3.0, its second 3.5.
 #[test]
 fn the_can_counter_example() {
-    let server = Server { rate: 1_000, best_effort: 0, control: None };
+    let server = Server { rate: 1_000, best_effort: 0, control: None, control_frame: 0 };
     let message = |level, period| messages(level, 1_000, period, 0, 1_000);
     let flows = [message(2, 5 * SECOND / 2), message(1, 7 * SECOND / 2), message(0, 7 * SECOND / 2)];
     assert_eq!(delays(&server, &flows), [2 * SECOND, 3 * SECOND, 7 * SECOND / 2]);
@@ -142,7 +142,7 @@ fn near(actual: u64, figure: u64, over: u64) {
 /// DNC's single server with two flows: rate 10, latency 10 (here: a lower frame of 100), buckets (4, 10) and (5, 25).
 #[test]
 fn one_server_two_flows() {
-    let server = Server { rate: 10_000, best_effort: 100_000, control: None };
+    let server = Server { rate: 10_000, best_effort: 100_000, control: None, control_frame: 0 };
     let flows = [bucket(1, 10_000, 4_000), bucket(1, 25_000, 5_000)];
     assert_eq!(linear_delay(&server, &flows, 1), Some(27 * SECOND / 2));
     assert_eq!(busy_period_delay(&server, &flows, 1), Some(27 * SECOND / 2));
@@ -220,6 +220,7 @@ fn sums_leave_what_is_left_over() {
             rate: GIGABIT,
             best_effort: random.range(0, 1) * 12_304,
             control: (random.range(0, 2) == 0).then_some(Control { burst: 20_000, rate: 50_000_000 }),
+            control_frame: 0,
         };
         let contenders: Vec<Contender> = (0..random.range(1, 9))
             .map(|_| {

@@ -26,6 +26,7 @@ pub(crate) fn switch() -> Port {
         propagation: 0,
         least_multiplexing: 0,
         most_multiplexing: 0,
+        keeps_order: true,
         queues: 8,
         best_effort: 1_538,
         control: None,
@@ -77,6 +78,7 @@ pub(crate) fn random_network(random: &mut Random) -> (Ledger, BTreeMap<u64, Flow
         propagation: random.range(0, 500) * NANOSECOND,
         least_multiplexing: 500 * NANOSECOND,
         most_multiplexing: (500 + random.range(0, 1_500)) * NANOSECOND,
+        keeps_order: true,
         queues: random.range(1, 8) as u8,
         ..switch()
     };

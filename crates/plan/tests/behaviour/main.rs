@@ -6,4 +6,5 @@ mod command;
 
 mod document;
 mod plans;
+mod simulated;
 mod wrong_files;

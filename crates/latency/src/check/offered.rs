@@ -1,0 +1,331 @@
+//! What a flow offers to its hops, derived a second time: which frames its samples become, what its gate or meter lets through, and
+//! how far they spread. Written from RTPS 2.5 (9.4.5), IEEE 802.3 and 802.1Q and docs/plan.md; it calls nothing of the code that admits.
+//!
+//! The largest and smallest frames are not computed in closed form: samples at all sizes where frames change are looked at.
+use alloc::vec::Vec;
+
+use crate::framing::Framing;
+use crate::network::{Flow, Port};
+use crate::policing::{Counts, Enforcement};
+use crate::port::{Arrival, Contender};
+
+/// Picoseconds in a second, and in a millisecond.
+const SECOND: i128 = 1_000_000_000_000;
+const MILLISECOND: i128 = 1_000_000_000;
+/// Bits of the smallest frame on the wire: 64 octets, preamble and gap.
+const LEAST: i128 = 84 * 8;
+/// Octets around header and payload of a frame: preamble, check sequence, gap.
+const AROUND: i128 = 24;
+/// Octets of the headers of Ethernet, IPv4 and UDP: the least that a meter counts of a frame.
+const HEADERS: i128 = 42;
+
+/// What messages of a flow are on a link, in bits.
+#[derive(Clone, Copy)]
+struct Weight {
+    /// Of the heaviest message, and its frames.
+    most: i128,
+    count: i128,
+    /// Of the largest frame, of the smallest, and of the smallest that comes first.
+    largest: i128,
+    smallest: i128,
+    first: i128,
+}
+
+/// The datagrams of a sample: so many of one length, and a last one.
+struct Datagrams {
+    full: i128,
+    of: i128,
+    last: i128,
+}
+
+/// With everything that may be in datagrams, or with what must be.
+fn datagrams(framing: Framing, octets: i128, everything: bool) -> Option<Datagrams> {
+    let (size, whole, piece) = match framing {
+        Framing::Udp { datagram } => (i128::from(datagram), -1, i128::from(datagram)),
+        Framing::Rtps { datagram } => {
+            let size = i128::from(datagram);
+            // Header, INFO_DST, INFO_TS, then DATA with padding or DATA_FRAG, and HEARTBEAT.
+            (size, size - (20 + 16 + 12) - 24 - 3 - 32, (size - (20 + 16 + 12) - 36 - 32).div_euclid(4) * 4)
+        }
+    };
+    if piece <= 0 || size > 65_507 {
+        return None;
+    }
+    if octets <= whole {
+        let beside = if everything { 16 + 12 + 3 + 32 } else { 4 };
+        return Some(Datagrams { full: 0, of: 0, last: 20 + beside + 24 + octets });
+    }
+    let full = (octets - 1).max(0).div_euclid(piece);
+    let rest = octets - full * piece;
+    Some(match framing {
+        Framing::Udp { .. } => Datagrams { full, of: piece, last: rest },
+        Framing::Rtps { .. } => {
+            let before = if everything { 20 + 12 + 36 } else { 20 + 4 + 36 };
+            let heartbeat = if everything { 32 } else { 0 };
+            let padded = (rest + 3).div_euclid(4) * 4;
+            Datagrams { full, of: before + piece, last: before + padded + heartbeat }
+        }
+    })
+}
+
+fn frame(datagram: i128, tag: i128) -> i128 {
+    ((HEADERS + tag + datagram + AROUND) * 8).max(LEAST)
+}
+
+/// Sizes from the smallest to the largest sample at which frames change.
+fn sizes(flow: &Flow) -> Vec<i128> {
+    let (least, most) = (i128::from(flow.smallest_message), i128::from(flow.largest_message));
+    let (piece, whole) = match flow.framing {
+        Framing::Udp { datagram } => (i128::from(datagram), 0),
+        Framing::Rtps { datagram } => {
+            ((i128::from(datagram) - 116).div_euclid(4) * 4, i128::from(datagram) - 107)
+        }
+    };
+    let piece = piece.max(1);
+    let mut sizes = alloc::vec![least, most];
+    for around in [whole, piece, most / piece * piece, (least / piece + 1) * piece] {
+        sizes.extend((-4..=4).map(|by| around + by));
+    }
+    sizes.retain(|size| (least..=most).contains(size));
+    sizes
+}
+
+fn weight(flow: &Flow, tag: u32) -> Option<Weight> {
+    let tag = i128::from(tag);
+    if let Some(bundle) = &flow.bundle {
+        let (count, added) = (i128::from(bundle.count), tag * 8);
+        let smallest = i128::from(bundle.smallest);
+        let most = i128::from(bundle.bits) + count * added;
+        let largest = i128::from(bundle.largest) + added;
+        return Some(Weight { most, count, largest, smallest, first: smallest });
+    }
+    let mut weight = Weight { most: 0, count: 0, largest: 0, smallest: i128::MAX, first: i128::MAX };
+    for size in sizes(flow) {
+        for everything in [true, false] {
+            let Datagrams { full, of, last } = datagrams(flow.framing, size, everything)?;
+            let (whole, last) = (frame(of, tag), frame(last, tag));
+            let (largest, smallest, first) =
+                if full > 0 { (whole.max(last), whole.min(last), whole) } else { (last, last, last) };
+            weight.most = weight.most.max(full * whole + last);
+            weight.count = weight.count.max(full + 1);
+            weight.largest = weight.largest.max(largest);
+            weight.smallest = weight.smallest.min(smallest);
+            weight.first = weight.first.min(first);
+        }
+    }
+    // Several small samples fill a datagram if the largest one does not fit into one.
+    if let Framing::Rtps { datagram } = flow.framing {
+        let two = 20 + 2 * (12 + 24 + i128::from(flow.smallest_message)) + 32;
+        let room = i128::from(datagram) / 4 * 4;
+        if two <= room && frame(room, tag) <= weight.most {
+            weight.largest = weight.largest.max(frame(room, tag));
+        }
+    }
+    Some(weight)
+}
+
+/// Picoseconds of bits at a rate, rounded down and up.
+fn time(bits: i128, rate: u64) -> [i128; 2] {
+    let (work, rate) = (bits * SECOND, i128::from(rate.max(1)));
+    [work.div_euclid(rate), (work + rate - 1).div_euclid(rate)]
+}
+
+fn up(value: i128, by: i128) -> i128 {
+    (value + by - 1).div_euclid(by)
+}
+
+/// Whether the contender claims no less than the flow may offer, hop by hop; the first hop where it does not.
+pub(super) fn check(
+    flow: &Flow,
+    ports: &[Port],
+    shares: &[u64],
+    enforcement: &Enforcement,
+    claimed: &[Contender],
+) -> Result<(), usize> {
+    let mut hops: Vec<Hop> = Vec::with_capacity(flow.tree.len());
+    for (index, place) in flow.tree.iter().enumerate() {
+        let hop = hop_of(flow, ports, shares, enforcement, &hops, index).ok_or(index)?;
+        let port = ports.get(place.port).ok_or(index)?;
+        let said = claimed.get(index).ok_or(index)?;
+        let before = hop.parent.and_then(|parent| flow.tree.get(parent)).map(|hop| hop.port);
+        if !hop.covered(said) || !caps(said, port, before, ports) {
+            return Err(index);
+        }
+        hops.push(hop);
+    }
+    let first = hops.first().ok_or(0_usize)?;
+    let share = i128::from(*shares.first().ok_or(0_usize)?);
+    let port = flow.tree.first().and_then(|hop| ports.get(hop.port)).ok_or(0_usize)?;
+    if passes(flow, port, share, first.weight, enforcement) { Ok(()) } else { Err(0) }
+}
+
+/// The cap of a link holds where frames have no longer tags behind it.
+fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) -> bool {
+    let Some(ingress) = said.ingress else { return true };
+    let Some((index, before)) = before.and_then(|index| Some((index, ports.get(index)?))) else {
+        return false;
+    };
+    let varies = port.most_multiplexing.saturating_sub(port.least_multiplexing);
+    usize::try_from(ingress.link) == Ok(index)
+        && port.tag <= before.tag
+        && ingress.rate >= before.rate
+        && ingress.variation >= varies
+}
+
+/// What a flow may offer to a hop, in bits and picoseconds.
+struct Hop {
+    parent: Option<usize>,
+    weight: Weight,
+    /// How far the frames of a message may be apart, and the shortest tag so far.
+    spread: i128,
+    least_tag: u32,
+    largest: i128,
+    smallest: i128,
+    /// Bits, separation and jitter of messages; or burst and rate.
+    messages: Option<[i128; 3]>,
+    bucket: Option<[i128; 2]>,
+}
+
+impl Hop {
+    fn covered(&self, said: &Contender) -> bool {
+        let frames = i128::from(said.largest_frame) >= self.largest
+            && i128::from(said.smallest_frame) <= self.smallest;
+        let arrival = match (said.arrival, self.messages, self.bucket) {
+            (Arrival::Messages { bits, separation, jitter }, Some([most, apart, early]), _) => {
+                i128::from(bits) >= most && i128::from(separation) <= apart && i128::from(jitter) >= early
+            }
+            (Arrival::Bucket { burst, rate }, _, Some([most, fast])) => {
+                i128::from(burst) >= most && i128::from(rate) >= fast
+            }
+            _ => false,
+        };
+        frames && arrival
+    }
+}
+
+fn hop_of(
+    flow: &Flow,
+    ports: &[Port],
+    shares: &[u64],
+    enforcement: &Enforcement,
+    hops: &[Hop],
+    index: usize,
+) -> Option<Hop> {
+    let port = ports.get(flow.tree.get(index)?.port)?;
+    let weight = weight(flow, port.tag)?;
+    let separation = i128::from(flow.separation);
+    let Some(parent) = flow.tree.get(index)?.parent else {
+        let spread = i128::from(flow.jitter) + i128::from(flow.emission);
+        return Some(Hop {
+            parent: None,
+            weight,
+            spread,
+            least_tag: port.tag,
+            largest: weight.largest,
+            smallest: weight.smallest,
+            messages: Some([weight.most, separation, spread]),
+            bucket: None,
+        });
+    };
+    let (above, before) = (hops.get(parent)?, ports.get(flow.tree.get(parent)?.port)?);
+    let share = i128::from(*shares.get(parent)?);
+    let policed = *enforcement != Enforcement::Trust;
+    // Where a tag is taken off, a frame is padded; the padding stays when a tag is put on again.
+    let least_tag = above.least_tag.min(port.tag);
+    let grown = i128::from(port.tag - least_tag) * 8;
+    let largest = weight.largest.max(LEAST + grown);
+    let carried = i128::from(port.largest_frame) * 8;
+    let varies = i128::from(port.most_multiplexing.saturating_sub(port.least_multiplexing));
+    let quickest = if policed && parent > 0 { LEAST } else { above.weight.smallest };
+    let [quickest, _] = time(quickest, before.rate);
+    let spread = varies
+        + match enforcement {
+            Enforcement::Gate(gate) if parent == 0 => i128::from(gate.tolerance) + i128::from(gate.window),
+            _ => above.spread + share - quickest,
+        };
+    let hop = Hop {
+        parent: Some(parent),
+        weight,
+        spread,
+        least_tag,
+        largest,
+        smallest: if policed { LEAST } else { weight.smallest },
+        messages: None,
+        bucket: None,
+    };
+    if let Enforcement::Meter(meter) = enforcement {
+        let first = hops.first()?;
+        let (from, own) = (ports.get(flow.tree.first()?.port)?, i128::from(*shares.first()?));
+        let since = spread - (first.spread + own - time(first.weight.smallest, from.rate)[0]);
+        let (burst, rate) = (i128::from(meter.burst), i128::from(meter.rate));
+        // Of a frame, so many bits may be on the wire for so many that are counted.
+        let (wire, counted) = match meter.counts {
+            Counts::Wire => (LEAST + grown, LEAST),
+            Counts::Frame => (frame(0, port.tag.into()).max(LEAST + grown), HEADERS * 8),
+        };
+        let filled = match meter.counts {
+            Counts::Wire => 0,
+            Counts::Frame => up(rate * MILLISECOND, SECOND),
+        };
+        let rate = up(rate * wire, counted);
+        let burst = up((burst + filled) * wire, counted) + up(rate * since.max(0), SECOND);
+        return Some(Hop { largest: burst.min(carried), bucket: Some([burst, rate]), ..hop });
+    }
+    let (bits, largest, on_link) = match enforcement {
+        Enforcement::Gate(gate) => {
+            let bits = up(i128::from(gate.octets) * 8 * (LEAST + grown), LEAST);
+            (bits, bits.min(carried), bits.min(i128::from(before.largest_frame) * 8))
+        }
+        _ => (weight.most + weight.count * grown, largest, above.largest),
+    };
+    let [message, _] = time(bits, before.rate);
+    let [_, frames] = time(on_link, before.rate);
+    // The link before sends one bit after the other: parts of two messages that come together are no longer than the spread.
+    let in_turn = flow.bundle.is_none() && port.tag == before.tag && separation >= message;
+    let jitter = if in_turn { spread.min((spread + 2 * frames - message).max(0)) } else { spread };
+    Some(Hop { largest, messages: Some([bits, separation, jitter]), ..hop })
+}
+
+/// Whether all that keeps the contract passes the gate or the meter, if no frame takes longer than the share at the host's port.
+fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &Enforcement) -> bool {
+    let separation = i128::from(flow.separation);
+    let jitter = i128::from(flow.jitter);
+    let fastest = |bits: i128| time(bits, port.rate)[0];
+    let slowest = |bits: i128| time(bits, port.rate)[1];
+    match enforcement {
+        Enforcement::Trust => true,
+        Enforcement::Gate(gate) => {
+            let window = i128::from(gate.window);
+            let last = i128::from(flow.emission) + share - fastest(weight.first);
+            // Behind the first frame of the heaviest message there is time for the rest of it.
+            let late = share - fastest(weight.most) + slowest(weight.largest - weight.first);
+            let early = jitter + late;
+            let early = if early + window >= separation { early + window } else { early };
+            i128::from(gate.octets) * 8 >= weight.most
+                && i128::from(gate.separation) <= separation
+                && (weight.count == 1 || window >= last)
+                && i128::from(gate.tolerance) >= early
+        }
+        Enforcement::Meter(meter) => {
+            let rate = i128::from(meter.rate);
+            let counted = match meter.counts {
+                Counts::Wire => weight.most,
+                Counts::Frame => weight.most - weight.count * AROUND * 8,
+            };
+            let spread = jitter + i128::from(flow.emission) + share - fastest(weight.smallest);
+            let message = fastest(counted);
+            let in_turn = flow.bundle.is_none() && separation >= message;
+            let together = (spread + slowest(2 * weight.largest) - message).max(0);
+            let early = if in_turn { spread.min(together) } else { spread };
+            let burst = counted + up(rate * early, SECOND);
+            let needed = match meter.counts {
+                Counts::Wire => burst,
+                Counts::Frame => {
+                    let filling = up(rate * MILLISECOND, SECOND);
+                    up(burst + filling, (rate * MILLISECOND).div_euclid(SECOND).max(1)) * filling
+                }
+            };
+            rate * separation >= counted * SECOND && i128::from(meter.burst) >= needed
+        }
+    }
+}
