@@ -111,6 +111,13 @@ impl TypeOptions {
 }
 
 impl Form {
+    /// The hash of the minimal type object, by which types of one name are told apart; `None` where there is none, as of a type that
+    /// contains itself.
+    pub(crate) fn minimal_hash(&self) -> Option<xtypes::identifier::Hash> {
+        let Self::Described(schema, index) = self else { return None };
+        xtypes::describe(schema, *index).ok()?.information().minimal_hash().copied()
+    }
+
     /// The type that is known under a name in the domain.
     pub(crate) fn known(name: &str) -> Option<Self> {
         let schema = idl::parse(KNOWN).ok()?;

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         Err(Failure::Dds(error)) => return Ok(arguments.tell(None, &[explain::cannot_join(&error)])),
         Err(failure) => return Err(failure),
     };
+    let described = asked.as_ref().and_then(crate::types::Form::minimal_hash);
     let mut watched = Watched {
         probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
         neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let time = watched.watch(arguments, &participant, stop)?;
     let mut scene = Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
+    scene.described = described;
     scene.received = watched.probe.as_ref().and_then(Probe::received);
     scene.admission = watched.admission.as_ref().map(admission::Watch::seen).transpose()?.unwrap_or_default();
     scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;

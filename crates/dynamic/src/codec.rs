@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 
 use wire::cdr::{CdrType, DecodeError, Decoder, EncodeError, Encoder, LengthCode, Sink, SizeBound};
 
-use crate::schema::{Schema, Type};
 use crate::value::Value;
 use crate::{decode, encode};
+use wire::schema::{Schema, Type};
 
 /// What a decoding has besides the octets.
 pub(crate) struct Context<'a> {

@@ -11,11 +11,11 @@ use wire::cdr::{CdrType, Char8, DecodeError, DecodeFault, Decoder, Encoding, Ext
 
 use crate::codec::{Context, Slot};
 use crate::encode::{info, members, signed, unsigned};
-use crate::schema::{
-    Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, is_primitive, length,
-};
-use crate::size::cost;
 use crate::value::{Value, initial};
+use wire::schema::{
+    Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, cost, is_octets, is_primitive,
+    length,
+};
 
 /// Octets that are no sample of a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,6 +122,7 @@ pub(crate) fn value<'a>(
             Some(Definition::Union(of)) => union(context, of, decoder),
             Some(Definition::Enumeration(of)) => primitive(signed(of.bits), decoder),
             Some(Definition::Bitmask(of)) => primitive(unsigned(of.bits), decoder),
+            Some(Definition::Alias(of)) => value(context, &of.plain, decoder),
             None => Ok(Value::Absent),
         },
     }
@@ -246,7 +247,7 @@ pub(crate) fn label(value: &Value) -> i64 {
 fn primitive(kind: Primitive, decoder: &mut Decoder<'_>) -> Result<Value, DecodeError> {
     Ok(match kind {
         Primitive::Boolean => Value::Boolean(bool::decode(decoder)?),
-        Primitive::U8 => Value::Unsigned(u8::decode(decoder)?.into()),
+        Primitive::U8 | Primitive::Octet => Value::Unsigned(u8::decode(decoder)?.into()),
         Primitive::U16 | Primitive::WideChar => Value::Unsigned(u16::decode(decoder)?.into()),
         Primitive::U32 => Value::Unsigned(u32::decode(decoder)?.into()),
         Primitive::U64 => Value::Unsigned(u64::decode(decoder)?),

@@ -8,9 +8,8 @@ use wire::cdr::{
 };
 
 use crate::codec::Item;
-use crate::schema::{Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, is_primitive};
-use crate::size;
 use crate::value::Value;
+use wire::schema::{Definition, Member, Primitive, Schema, Struct, Type, TypeIndex, Union, is_primitive};
 
 /// Appends a payload; after an error `out` is as it was.
 pub(crate) fn payload(
@@ -41,7 +40,7 @@ pub(crate) fn key_hash(
     representation: Representation,
     octets: &[u8],
 ) -> KeyHash {
-    let largest = size::cost(schema, &Type::Named(index)).key(representation).max();
+    let largest = wire::schema::cost(schema, &Type::Named(index)).key(representation).max();
     if largest.is_some_and(|largest| largest <= KeyHash::SIZE) {
         let mut hash = KeyHash::default();
         hash.0.iter_mut().zip(octets).for_each(|(place, octet)| *place = *octet);
@@ -231,7 +230,12 @@ pub(crate) fn from_label(ty: &Type, label: i64) -> Value {
         Type::Primitive(Primitive::Boolean) => Value::Boolean(label != 0),
         Type::Primitive(Primitive::Char) => Value::Char(label.to_le_bytes()[0]),
         Type::Primitive(
-            Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 | Primitive::WideChar,
+            Primitive::U8
+            | Primitive::Octet
+            | Primitive::U16
+            | Primitive::U32
+            | Primitive::U64
+            | Primitive::WideChar,
         ) => Value::Unsigned(label.cast_unsigned()),
         _ => Value::Signed(label),
     }
@@ -257,7 +261,7 @@ fn write<S: Sink>(
             }
         }};
     }
-    match size::length_code(schema, ty) {
+    match wire::schema::length_code(schema, ty) {
         LengthCode::One => as_code!(0),
         LengthCode::Two => as_code!(1),
         LengthCode::Four => as_code!(2),
@@ -278,7 +282,7 @@ fn primitive<S: Sink>(kind: Primitive, value: &Value, encoder: &mut Encoder<S>) 
     }
     match (kind, value) {
         (Primitive::Boolean, Value::Boolean(value)) => value.encode(encoder),
-        (Primitive::U8, Value::Unsigned(value)) => number!(u8, value),
+        (Primitive::U8 | Primitive::Octet, Value::Unsigned(value)) => number!(u8, value),
         (Primitive::U16 | Primitive::WideChar, Value::Unsigned(value)) => number!(u16, value),
         (Primitive::U32, Value::Unsigned(value)) => number!(u32, value),
         (Primitive::U64, Value::Unsigned(value)) => value.encode(encoder),

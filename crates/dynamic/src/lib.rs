@@ -13,15 +13,13 @@ mod encode;
 pub mod idl;
 mod print;
 mod read;
-mod schema;
-mod size;
 mod support;
 mod value;
 
 pub use decode::Unreadable;
 pub use read::TextError;
-pub use schema::{
-    Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, TypeIndex, Union,
-};
 pub use support::DynamicTypeSupport;
 pub use value::{Sample, Value};
+pub use wire::schema::{
+    Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, TypeIndex, Union,
+};

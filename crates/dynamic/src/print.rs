@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 
 use crate::decode::label;
 use crate::encode::from_label;
-use crate::schema::{Definition, Primitive, Schema, Type};
 use crate::value::Value;
+use wire::schema::{Definition, Primitive, Schema, Type};
 
 /// Writes a value. What JSON has no word for is a string: `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub(crate) fn value(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, value: &Value) -> fmt::Result {

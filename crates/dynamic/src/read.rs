@@ -11,10 +11,10 @@ use core::fmt;
 use self::cursor::Cursor;
 use crate::decode::label;
 use crate::encode::{signed, unsigned};
-use crate::schema::{
+use crate::value::{Value, initial};
+use wire::schema::{
     Definition, Enumeration, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, length,
 };
-use crate::value::{Value, initial};
 
 /// Why a text is no value of a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -138,6 +138,7 @@ impl Reader<'_> {
                     })?;
                     Ok(Value::Unsigned(bits))
                 }
+                Some(Definition::Alias(of)) => self.value(cursor, &of.plain, depth + 1),
                 None => Err(cursor.error("the type is not known".to_string())),
             },
         }
@@ -346,7 +347,7 @@ fn primitive(cursor: &mut Cursor<'_>, kind: Primitive) -> Result<Value> {
             "false" | "False" | "FALSE" | "0" => Ok(Value::Boolean(false)),
             _ => wrong("true or false"),
         },
-        Primitive::U8 => number!(u8, Unsigned, "a number from 0 to 255"),
+        Primitive::U8 | Primitive::Octet => number!(u8, Unsigned, "a number from 0 to 255"),
         Primitive::U16 => number!(u16, Unsigned, "a number from 0 to 65535"),
         Primitive::U32 => number!(u32, Unsigned, "a number from 0 to 4294967295"),
         Primitive::U64 => number!(u64, Unsigned, "a number from 0 to 18446744073709551615"),

@@ -7,9 +7,9 @@ use wire::cdr::sink::VecSink;
 use wire::cdr::{EncodeError, EncodeFault, Encoder, Encoding, KeyHash, Representation, Scope};
 use wire::cursor::Endianness;
 
-use crate::schema::{Definition, Schema, Type, TypeIndex};
 use crate::value::Value;
 use crate::{decode, encode};
+use wire::schema::{Definition, Schema, Type, TypeIndex};
 
 /// The keys of one type of a schema.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::decode::{self, Unreadable};
 use crate::encode;
 use crate::print;
 use crate::read::{self, TextError};
-use crate::schema::{Definition, Primitive, Schema, Type, TypeIndex, is_octets, length};
+use wire::schema::{Definition, Primitive, Schema, Type, TypeIndex, is_octets, length};
 
 /// A value. Which one fits which type is the concern of whoever makes it: [`Sample`] holds only those that do.
 #[derive(Clone, PartialEq, Debug)]
@@ -107,9 +107,12 @@ pub(crate) fn initial(schema: &Schema, ty: &Type) -> Value {
         Type::Primitive(kind) => match kind {
             Primitive::Boolean => Value::Boolean(false),
             Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => Value::Signed(0),
-            Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 | Primitive::WideChar => {
-                Value::Unsigned(0)
-            }
+            Primitive::U8
+            | Primitive::Octet
+            | Primitive::U16
+            | Primitive::U32
+            | Primitive::U64
+            | Primitive::WideChar => Value::Unsigned(0),
             Primitive::F32 => Value::F32(0.0),
             Primitive::F64 => Value::F64(0.0),
             Primitive::Char => Value::Char(0),
@@ -141,6 +144,7 @@ pub(crate) fn initial(schema: &Schema, ty: &Type) -> Value {
             }
             Some(Definition::Enumeration(enumeration)) => Value::Signed(enumeration.default),
             Some(Definition::Bitmask(_)) => Value::Unsigned(0),
+            Some(Definition::Alias(alias)) => initial(schema, &alias.plain),
             None => Value::Absent,
         },
     }

@@ -78,6 +78,11 @@ fn descriptions_of_types() {
 }
 
 #[test]
+fn type_objects() {
+    withstands(&targets::TYPE_OBJECT, "fuzz.stateless_executions", 10);
+}
+
+#[test]
 fn messages_of_openflow() {
     withstands(&targets::OPENFLOW_MESSAGE, "fuzz.stateless_executions", 10);
 }

@@ -20,6 +20,7 @@ pub mod md5;
 pub mod message;
 pub mod parameter;
 pub mod qos;
+pub mod schema;
 pub mod sequence_number;
 pub mod time;
 pub mod vendor;

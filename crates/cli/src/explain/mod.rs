@@ -8,6 +8,7 @@ mod people;
 mod samples;
 mod scene;
 mod topics;
+mod types;
 mod ways;
 
 use std::fmt;
@@ -82,6 +83,7 @@ impl fmt::Display for Finding {
 /// Everything that is wrong, what matters most first.
 pub fn explain(scene: &Scene) -> Vec<Finding> {
     let mut findings = pairs::findings(scene);
+    findings.extend(types::findings(scene));
     findings.extend(assurance::findings(scene));
     findings.extend(topics::findings(scene));
     findings.extend(people::findings(scene));

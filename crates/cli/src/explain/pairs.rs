@@ -8,7 +8,7 @@ use super::{About, Finding, Scene};
 use crate::describe::{
     self, durability, liveliness, order, ownership, presentation, reliability, representation,
 };
-use crate::explain::names;
+use crate::explain::{names, types};
 
 /// Most pairs of a topic that are compared: beyond that the same mistakes repeat themselves.
 pub(super) const MAX_PAIRS: usize = 100_000;
@@ -27,9 +27,12 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             .flat_map(|writer| topic.readers.iter().map(move |reader| (*writer, *reader)));
         for (writer, reader) in pairs.take(MAX_PAIRS) {
             let mismatches = compare(writer, reader).err().unwrap_or_default();
-            let keys = keys(writer, reader).filter(|_| mismatches.is_empty());
+            let matched = mismatches.is_empty();
+            let keys = keys(writer, reader).filter(|_| matched);
+            let types = types::pair(writer, reader, scene.topic.is_some()).filter(|_| matched);
             let mismatches = mismatches.iter().map(|mismatch| (true, told(mismatch)));
-            for (problem, (what, todo)) in mismatches.chain(keys.map(|keys| (false, keys))) {
+            let notes = keys.into_iter().chain(types).map(|note| (false, note));
+            for (problem, (what, todo)) in mismatches.chain(notes) {
                 let both =
                     || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
                 found.entry((problem, what, todo)).or_insert_with(|| (both(), 0)).1 += 1;

@@ -9,6 +9,7 @@ use rtps::discovery::Rejection;
 use wire::GuidPrefix;
 use wire::admission::{Measured, Request, Verdict};
 use wire::discovery::{EndpointData, ParticipantData};
+use xtypes::identifier::Hash;
 
 use crate::describe::{People, Person};
 use crate::exit::in_options;
@@ -36,6 +37,8 @@ pub struct Scene {
     pub neighbours: Vec<Neighbour>,
     /// What was received and not believed.
     pub rejections: Vec<(Rejection, u64)>,
+    /// The hash of the minimal type object of the type that was described, if one was.
+    pub described: Option<Hash>,
     /// What a reader of the topic got.
     pub received: Option<Received>,
     /// What is asked of resource managers, and what they say.
@@ -105,6 +108,7 @@ impl Scene {
             strangers: strangers.iter().map(|(from, data)| (*from, Person::of(data))).collect(),
             neighbours: Vec::new(),
             rejections: participant.get_rejections(),
+            described: None,
             received: None,
             admission: Admission::default(),
             host: participant.report().iter().map(|line| in_options(line)).collect(),

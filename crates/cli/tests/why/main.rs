@@ -13,6 +13,7 @@ mod partners;
 mod people;
 mod samples;
 mod stage;
+mod types;
 mod ways;
 
 use testkit::namespace;

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::schema::Schema;
+use wire::schema::Schema;
 
 /// Octets of the largest text that is read.
 pub const MAX_TEXT: usize = 1 << 20;

@@ -14,7 +14,7 @@ pub(super) use self::annotation::meaning;
 use super::lexer::{self, Placed, Token};
 use super::scope::{Meaning, Names};
 use super::{IdlError, Include, Parsed};
-use crate::schema::Schema;
+use wire::schema::{Schema, Type};
 
 /// How deep modules, collections and the like may be nested.
 const MAX_NESTING: usize = 32;
@@ -115,7 +115,8 @@ impl Parser {
         annotations.allow(&[])?;
         // Other constants than integers mean nothing to types.
         let place = self.at;
-        let is_integer = self.type_spec(0).is_ok_and(|ty| matches!(ty, crate::schema::Type::Primitive(_)));
+        let is_integer =
+            self.type_spec(0).is_ok_and(|ty| matches!(self.schema.plain(&ty), Type::Primitive(_)));
         if !is_integer {
             self.at = place;
             while !matches!(self.peek(), Token::Sign(';') | Token::End) {

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::schema::{Type, TypeIndex};
+use wire::schema::{Type, TypeIndex};
 
 /// What a name means.
 #[derive(Clone, Debug)]

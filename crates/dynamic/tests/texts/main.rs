@@ -119,6 +119,13 @@ fn nesting_has_an_end() {
     assert!(said(&format!("const long X = {}1;", "-".repeat(100_000))).contains("too deeply"));
     assert!(said(&deep("module a {", "", "};", 10_000)).contains("modules are nested deeper"));
     assert!(said(&format!("struct A {{ long x{}; }};", "[1]".repeat(1_000))).contains("dimensions"));
+    // Other names for what others name: each is twice as large as the one before, or one deeper.
+    let names = |each: &str| {
+        let next = |at: usize| each.replace("OLD", &format!("T{at}")).replace("NEW", &format!("T{}", at + 1));
+        (0..40).fold(String::from("typedef long T0;"), |text, at| text + &next(at)) + "struct A { T40 x; };"
+    };
+    assert!(said(&names("typedef map<OLD, OLD> NEW;")).contains("more than 1024 parts"));
+    assert!(said(&names("typedef sequence<OLD> NEW;")).contains("nested deeper"));
     assert!(said(&"x".repeat(2 << 20)).contains("longer than"));
     let tree = "struct Tree { sequence<Tree> branches; };";
     assert!(read(tree, &deep("{branches: [", "", "]}", 100_000)).unwrap_err().contains("nested deeper"));

@@ -8,6 +8,7 @@ mod messages;
 mod participant;
 mod reader_cache;
 mod switches;
+mod types;
 
 use crate::runner::Target;
 use crate::seeds;
@@ -20,6 +21,7 @@ pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 pub use switches::{openflow_message, openflow_stream};
+pub use types::type_object;
 
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
@@ -192,6 +194,17 @@ pub const IDL_TEXT: Target = Target {
     hunger: DYNAMIC_HUNGER,
 };
 
+/// Type information and type objects of peers.
+pub const TYPE_OBJECT: Target = Target {
+    name: "type_object",
+    structure: Structure::Plain,
+    seeds: types::seeds,
+    session: || Box::new(type_object),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: 4,
+};
+
 /// How many inputs a manager gets: enough for its requests to be full.
 const MANAGER_BATCH: u64 = 512;
 /// What it may keep of them, in octets: its requests and what is not told yet.
@@ -223,7 +236,7 @@ pub const GATE_LINE: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 15] = [
+pub const ALL: [Target; 16] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -239,6 +252,7 @@ pub const ALL: [Target; 15] = [
     OPENFLOW_STREAM,
     ADMISSION_SAMPLE,
     GATE_LINE,
+    TYPE_OBJECT,
 ];
 
 /// Runs bytes as one input of [`DYNAMIC_SAMPLE`].

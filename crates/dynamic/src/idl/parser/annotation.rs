@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use wire::cdr::Extensibility;
+use wire::schema::{Remarks, TryConstruct};
 
 use super::{Parser, Result};
 use crate::idl::IdlError;
@@ -42,9 +43,11 @@ const MEANT: [&str; 14] = [
     "value",
 ];
 
+/// What changes type objects, and neither bytes nor keys.
+const DESCRIPTIVE: [&str; 3] = ["nested", "external", "try_construct"];
+
 /// What changes neither bytes nor keys (IDL 4.2, 8.3, XTypes 1.3, 7.3.1.2).
-const HARMLESS: [&str; 20] = [
-    "nested",
+const HARMLESS: [&str; 17] = [
     "default_nested",
     "topic",
     "unit",
@@ -52,8 +55,6 @@ const HARMLESS: [&str; 20] = [
     "max",
     "range",
     "verbatim",
-    "external",
-    "try_construct",
     "data_representation",
     "ignore_literal_names",
     "service",
@@ -93,7 +94,11 @@ impl Parser {
     /// Refuses an annotation that is not read and changes bytes or keys, and warns of one that may be meant to.
     fn remark(&mut self, annotation: &Annotation) -> Result<()> {
         let name = annotation.name.as_str();
-        if MEANT.contains(&name) || HARMLESS.contains(&name) || self.described.contains(name) {
+        if MEANT.contains(&name)
+            || DESCRIPTIVE.contains(&name)
+            || HARMLESS.contains(&name)
+            || self.described.contains(name)
+        {
             return Ok(());
         }
         if name == "non_serialized" {
@@ -119,7 +124,8 @@ impl Parser {
     }
 
     fn value_of(&mut self, annotation: &mut Annotation) -> Result<()> {
-        let meant = MEANT.contains(&annotation.name.as_str());
+        let name = annotation.name.as_str();
+        let meant = MEANT.contains(&name) || DESCRIPTIVE.contains(&name);
         if meant && self.word_after(0) == Some("value") && *self.peek_at(1) == Token::Sign('=') {
             self.advance();
             self.advance();
@@ -191,12 +197,17 @@ impl Annotations {
 
     /// How far a type may change; appendable if nothing is said (XTypes 1.3, 7.3.3.1).
     pub(super) fn extensibility(&self) -> Result<Extensibility> {
+        self.extensibility_or(Extensibility::Appendable)
+    }
+
+    /// How far a type may change; `default` if nothing is said.
+    pub(super) fn extensibility_or(&self, default: Extensibility) -> Result<Extensibility> {
         let named = self.get("extensibility");
         let mut found: Vec<&str> =
             ["final", "appendable", "mutable"].into_iter().filter(|name| self.has(name)).collect();
         found.extend(named.and_then(|annotation| annotation.word.as_deref()));
         match found.as_slice() {
-            [] if named.is_none() => Ok(Extensibility::Appendable),
+            [] if named.is_none() => Ok(default),
             ["final" | "FINAL"] => Ok(Extensibility::Final),
             ["appendable" | "APPENDABLE"] => Ok(Extensibility::Appendable),
             ["mutable" | "MUTABLE"] => Ok(Extensibility::Mutable),
@@ -205,6 +216,21 @@ impl Annotations {
                 Err(self.wrong(first, "a type is one of @final, @appendable and @mutable"))
             }
         }
+    }
+
+    /// What becomes of values that do not fit; discarded if nothing is said.
+    pub(super) fn try_construct(&self) -> TryConstruct {
+        match self.word("try_construct") {
+            Some(None | Some("USE_DEFAULT")) => TryConstruct::UseDefault,
+            Some(Some("TRIM")) => TryConstruct::Trim,
+            _ => TryConstruct::Discard,
+        }
+    }
+
+    /// What is said of a structure or union that changes its type object alone.
+    pub(super) fn remarks(&self) -> Remarks {
+        let hash_ids = matches!(self.word("autoid"), Some(None | Some("HASH")));
+        Remarks { nested: self.has("nested"), hash_ids }
     }
 
     /// An error at the annotation of this name.

@@ -2,19 +2,16 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec;
 use alloc::vec::Vec;
-
-use wire::cdr::Extensibility;
 
 use super::annotation::Annotations;
 use super::{Parser, Result};
 use crate::idl::lexer::Token;
 use crate::idl::scope::Meaning;
-use crate::schema::{
+use wire::cdr::Extensibility;
+use wire::schema::{
     Bitmask, Case, Definition, Enumeration, Member, Primitive, Struct, Type, TypeIndex, Union,
 };
-use crate::size::{self, Cost};
 
 /// The greatest member id (XTypes 1.3, 7.3.1.2.1.1).
 const MAX_ID: i64 = 0x0fff_ffff;
@@ -35,12 +32,15 @@ impl Parser {
         let Some(index) = self.begin(&name)? else { return Ok(()) };
         let extensibility = annotations.extensibility()?;
         let mut ids = Ids::new(annotations, 0)?;
-        let mut members = Vec::new();
+        let (mut members, mut extended) = (Vec::new(), None);
         if self.take(':') {
             let base = self.type_spec(0)?;
-            let Some(Definition::Struct(base)) = self.definition_of(&base) else {
+            let (Type::Named(index), Some(Definition::Struct(base))) =
+                (self.schema.plain(&base), self.definition_of(&base))
+            else {
                 return Err(self.error_before("the base of a struct is a struct"));
             };
+            extended = Some(index);
             for member in base.members.clone() {
                 ids.keep(member.id, &member.name);
                 members.push(member);
@@ -50,9 +50,9 @@ impl Parser {
         while !self.take('}') {
             self.member(&mut members, &mut ids)?;
         }
-        let cost = size::of_struct(&self.schema, extensibility, &members);
-        let definition =
-            Definition::Struct(Struct { name: self.names.qualified(&name), extensibility, members, cost });
+        let qualified = self.names.qualified(&name);
+        let described = Struct::new(&self.schema, qualified, extensibility, extended, members);
+        let definition = Definition::Struct(Struct { remarks: annotations.remarks(), ..described });
         self.complete(&name, index, definition)
     }
 
@@ -72,8 +72,8 @@ impl Parser {
                     return Err(self.error_before(format!("{name} is not described yet; only a sequence of it, or an @optional member, can be here")));
                 }
             };
-            let (name, ty) = self.declarator(&ty)?;
-            self.check_size(&ty)?;
+            let (name, declared) = self.declarator(&ty)?;
+            let ty = self.plain(&declared)?;
             let key = annotations.has("key");
             if key && optional {
                 return Err(self.error_before("a key member cannot be @optional"));
@@ -85,7 +85,18 @@ impl Parser {
             }
             let id = self.id(&annotations, &name, ids)?;
             let must_understand = annotations.has("must_understand");
-            members.push(Member { name, ty, id, key, optional, must_understand });
+            let (external, try_construct) = (annotations.has("external"), annotations.try_construct());
+            members.push(Member {
+                name,
+                ty,
+                declared,
+                id,
+                external,
+                try_construct,
+                key,
+                optional,
+                must_understand,
+            });
             if !self.take(',') {
                 return self.sign(';');
             }
@@ -104,7 +115,8 @@ impl Parser {
         let inside = self.annotations()?;
         inside.allow(&["key"])?;
         let key_is_discriminator = inside.has("key");
-        let discriminator = self.type_spec(0)?;
+        let declared = self.type_spec(0)?;
+        let discriminator = self.schema.plain(&declared);
         if !self.is_discriminator(&discriminator) {
             return Err(self.error_before(
                 "a union is switched by an integer, a character, a boolean or an enumeration",
@@ -129,16 +141,10 @@ impl Parser {
         if cases.is_empty() {
             return Err(self.error_before("a union has a case"));
         }
-        let cost = size::of_union(&self.schema, extensibility, &discriminator, key_is_discriminator, &cases);
-        let name_with_modules = self.names.qualified(&name);
-        let definition = Definition::Union(Union {
-            name: name_with_modules,
-            extensibility,
-            discriminator,
-            key_is_discriminator,
-            cases,
-            cost,
-        });
+        let qualified = self.names.qualified(&name);
+        let described =
+            Union::new(&self.schema, qualified, extensibility, declared, key_is_discriminator, cases);
+        let definition = Definition::Union(Union { remarks: annotations.remarks(), ..described });
         self.complete(&name, index, definition)
     }
 
@@ -176,11 +182,12 @@ impl Parser {
         let annotations = self.annotations()?;
         annotations.allow(&["id", "hashid"])?;
         let ty = self.type_spec(0)?;
-        let (name, ty) = self.declarator(&ty)?;
-        self.check_size(&ty)?;
+        let (name, declared) = self.declarator(&ty)?;
+        let ty = self.plain(&declared)?;
         let id = self.id(&annotations, &name, ids)?;
         self.sign(';')?;
-        Ok(Case { labels, default, name, ty, id })
+        let (external, try_construct) = (annotations.has("external"), annotations.try_construct());
+        Ok(Case { labels, default, name, ty, declared, id, external, try_construct })
     }
 
     fn label(&mut self, discriminator: &Type) -> Result<i64> {
@@ -200,11 +207,13 @@ impl Parser {
     pub(super) fn enumeration(&mut self, annotations: &Annotations) -> Result<()> {
         annotations.allow(&["bit_bound", "final", "appendable", "mutable", "extensibility"])?;
         let name = self.name("an enum")?;
-        let bits = match annotations.number("bit_bound", 1..=32)? {
-            Some(..=8) => 8,
-            Some(..=16) => 16,
+        let bit_bound = annotations.number("bit_bound", 1..=32)?.unwrap_or(32);
+        let bits = match bit_bound {
+            ..=8 => 8,
+            9..=16 => 16,
             _ => 32,
         };
+        let bit_bound = u8::try_from(bit_bound).unwrap_or(bits);
         self.sign('{')?;
         let (mut literals, mut default, mut next): (Vec<(String, i64)>, _, _) = (Vec::new(), None, 0_i64);
         let mut values = BTreeSet::new();
@@ -250,11 +259,15 @@ impl Parser {
             }
         }
         self.sign('}')?;
+        let said_default = default;
         let default = default.or(literals.first().map(|(_, value)| *value)).unwrap_or(0);
         let definition = Definition::Enumeration(Enumeration {
             name: self.names.qualified(&name),
             bits,
+            bit_bound,
+            extensibility: annotations.extensibility()?,
             literals,
+            said_default,
             default,
         });
         let index = self.schema.add(definition);
@@ -294,7 +307,12 @@ impl Parser {
             }
         }
         self.sign('}')?;
-        let definition = Definition::Bitmask(Bitmask { name: self.names.qualified(&name), bits, flags });
+        let bit_bound = u8::try_from(bound).unwrap_or(bits);
+        let name_with_modules = self.names.qualified(&name);
+        // Nothing can be added to the integer that it is.
+        let extensibility = annotations.extensibility_or(Extensibility::Final)?;
+        let definition = Bitmask { name: name_with_modules, bits, bit_bound, extensibility, flags };
+        let definition = Definition::Bitmask(definition);
         let index = self.schema.add(definition);
         self.define(&name, Meaning::Type(Type::Named(index)))
     }
@@ -306,13 +324,7 @@ impl Parser {
             Some(Meaning::Open(index)) => *index,
             Some(_) => return Err(self.error_before(format!("{qualified} is described twice"))),
             None => {
-                let open = Struct {
-                    name: qualified.clone(),
-                    extensibility: Extensibility::Final,
-                    members: vec![],
-                    cost: Cost::OPEN,
-                };
-                let index = self.schema.add(Definition::Struct(open));
+                let index = self.schema.add(Definition::Struct(Struct::open(qualified.clone())));
                 self.names.define(&qualified, Meaning::Open(index));
                 index
             }
@@ -328,8 +340,8 @@ impl Parser {
     }
 
     fn definition_of(&self, ty: &Type) -> Option<&Definition> {
-        match ty {
-            Type::Named(index) => self.schema.get(*index),
+        match self.schema.plain(ty) {
+            Type::Named(index) => self.schema.get(index),
             _ => None,
         }
     }

@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 
 use super::{Parser, Result};
 use crate::idl::scope::Meaning;
-use crate::schema::{Definition, Struct, Type, TypeIndex};
-use crate::size;
+use wire::schema::{Definition, Struct, Type, TypeIndex};
 
 impl Parser {
     /// Makes exactly these members of a struct its key.
@@ -43,7 +42,8 @@ impl Parser {
             }
             member.key = true;
         }
-        changed.cost = size::of_struct(&self.schema, changed.extensibility, &changed.members);
+        let Struct { name, extensibility, base, remarks, members, .. } = changed;
+        let changed = Struct { remarks, ..Struct::new(&self.schema, name, extensibility, base, members) };
         self.schema.replace(index, Definition::Struct(changed));
         Ok(())
     }
@@ -62,6 +62,7 @@ fn is_in(index: TypeIndex, definition: &Definition) -> bool {
     match definition {
         Definition::Struct(of) => of.members.iter().any(|member| is_of(index, &member.ty)),
         Definition::Union(of) => of.cases.iter().any(|case| is_of(index, &case.ty)),
+        Definition::Alias(of) => is_of(index, &of.plain),
         Definition::Enumeration(_) | Definition::Bitmask(_) => false,
     }
 }

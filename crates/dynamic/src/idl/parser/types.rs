@@ -8,8 +8,18 @@ use super::annotation::Annotations;
 use super::{MAX_NESTING, MAX_VALUES, Parser, Result};
 use crate::idl::lexer::Token;
 use crate::idl::scope::Meaning;
-use crate::schema::{Primitive, Type, TypeIndex};
-use crate::size;
+use wire::schema::{Alias, Definition, Primitive, Type, TypeIndex};
+
+/// Most collections and their elements that a type without other names may have.
+const MAX_PARTS: usize = 1024;
+
+/// How large the description of a type is.
+struct Extent {
+    /// Collections and what is in them.
+    parts: usize,
+    /// Collections in each other.
+    depth: usize,
+}
 
 impl Parser {
     /// `typedef long Meters[3], Feet;`
@@ -17,9 +27,12 @@ impl Parser {
         annotations.allow(&[])?;
         let ty = self.type_spec(0)?;
         loop {
-            let (name, ty) = self.declarator(&ty)?;
-            self.check_size(&ty)?;
-            self.define(&name, Meaning::Type(ty))?;
+            let (name, declared) = self.declarator(&ty)?;
+            let plain = self.plain(&declared)?;
+            let name_with_modules = self.names.qualified(&name);
+            let index =
+                self.schema.add(Definition::Alias(Alias { name: name_with_modules, declared, plain }));
+            self.define(&name, Meaning::Type(Type::Named(index)))?;
             if !self.take(',') {
                 return Ok(());
             }
@@ -37,21 +50,47 @@ impl Parser {
                 .push(size.ok_or_else(|| self.error_before("the size of an array is a number above 0"))?);
             self.sign(']')?;
         }
-        let ty = match (dimensions.is_empty(), ty.clone()) {
-            (true, ty) => ty,
-            // An array of arrays is one array of several dimensions.
-            (false, Type::Array(element, inner)) => {
-                dimensions.extend(inner);
-                Type::Array(element, dimensions)
-            }
-            (false, element) => Type::Array(Box::new(element), dimensions),
-        };
-        if let Type::Array(_, dimensions) = &ty
+        let ty = ty.clone();
+        let ty = if dimensions.is_empty() { ty } else { Type::Array(Box::new(ty), dimensions) };
+        Ok((name, ty))
+    }
+
+    /// The type without other names; refused if its values are large before anything is in them.
+    pub(super) fn plain(&self, declared: &Type) -> Result<Type> {
+        let extent = self.extent(declared);
+        if extent.depth > MAX_NESTING || extent.parts > MAX_PARTS {
+            return Err(self.error_before(format!(
+                "collections are nested deeper than {MAX_NESTING}, or have more than {MAX_PARTS} parts"
+            )));
+        }
+        let plain = self.schema.plain(declared);
+        if let Type::Array(_, dimensions) = &plain
             && dimensions.len() > MAX_NESTING
         {
             return Err(self.error_before(format!("an array has more than {MAX_NESTING} dimensions")));
         }
-        Ok((name, ty))
+        self.check_size(&plain)?;
+        Ok(plain)
+    }
+
+    /// How large the description of a type is without other names, which can stand for much.
+    fn extent(&self, ty: &Type) -> Extent {
+        let (parts, depth) = match ty {
+            Type::Primitive(_) | Type::Text(_) | Type::WideText(_) => return Extent { parts: 1, depth: 0 },
+            Type::Named(index) => match self.schema.get(*index) {
+                Some(Definition::Alias(alias)) => return self.extent(&alias.plain),
+                _ => return Extent { parts: 1, depth: 0 },
+            },
+            Type::Sequence(element, _) | Type::Array(element, _) => {
+                let element = self.extent(element);
+                (element.parts, element.depth)
+            }
+            Type::Map(key, value, _) => {
+                let (key, value) = (self.extent(key), self.extent(value));
+                (key.parts.saturating_add(value.parts), key.depth.max(value.depth))
+            }
+        };
+        Extent { parts: parts.saturating_add(1), depth: depth + 1 }
     }
 
     /// A type that is complete.
@@ -179,7 +218,7 @@ impl Parser {
 
     /// Refuses types whose values are large before anything is in them.
     pub(super) fn check_size(&self, ty: &Type) -> Result<()> {
-        if size::cost(&self.schema, ty).values <= MAX_VALUES {
+        if wire::schema::cost(&self.schema, ty).values <= MAX_VALUES {
             return Ok(());
         }
         Err(self.error_before(format!(
@@ -191,7 +230,8 @@ impl Parser {
 fn simple(word: &str) -> Option<Primitive> {
     Some(match word {
         "boolean" => Primitive::Boolean,
-        "octet" | "uint8" => Primitive::U8,
+        "octet" => Primitive::Octet,
+        "uint8" => Primitive::U8,
         "int8" => Primitive::I8,
         "short" | "int16" => Primitive::I16,
         "uint16" => Primitive::U16,

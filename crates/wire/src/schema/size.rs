@@ -1,29 +1,29 @@
 //! How large values become, by the same rules as for types that are known when compiling.
 use alloc::vec::Vec;
 
-use wire::cdr::{Extensibility, LengthCode, Representation, SizeBound};
+use crate::cdr::{Extensibility, LengthCode, Representation, SizeBound};
 
-use crate::schema::{
-    Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, Union, is_octets,
+use super::{
+    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, Union, is_octets,
     is_primitive, length,
 };
 
 /// What values of a type take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// Values inside of an initial value, itself too.
-    pub(crate) values: usize,
+    pub values: usize,
     /// Octets in XCDR version 1 and 2.
-    pub(crate) size: [SizeBound; 2],
+    pub size: [SizeBound; 2],
     /// Octets of the key, as key hashes are made of it.
-    pub(crate) key: [SizeBound; 2],
+    pub key: [SizeBound; 2],
 }
 
 const REPRESENTATIONS: [Representation; 2] = [Representation::Xcdr1, Representation::Xcdr2];
 
 impl Cost {
     /// Of a type that is not complete: a collection of it has no bound.
-    pub(crate) const OPEN: Self =
+    pub const OPEN: Self =
         Self { values: 1, size: [SizeBound::UNBOUNDED; 2], key: [SizeBound::UNBOUNDED; 2] };
 
     const fn of(size: [SizeBound; 2]) -> Self {
@@ -31,12 +31,12 @@ impl Cost {
     }
 
     /// Octets in a representation.
-    pub(crate) const fn size(&self, representation: Representation) -> SizeBound {
+    pub const fn size(&self, representation: Representation) -> SizeBound {
         pick(&self.size, representation)
     }
 
     /// Octets of the key in a representation.
-    pub(crate) const fn key(&self, representation: Representation) -> SizeBound {
+    pub const fn key(&self, representation: Representation) -> SizeBound {
         pick(&self.key, representation)
     }
 }
@@ -50,7 +50,7 @@ const fn pick(pair: &[SizeBound; 2], representation: Representation) -> SizeBoun
 }
 
 /// What values of a type take.
-pub(crate) fn cost(schema: &Schema, ty: &Type) -> Cost {
+pub fn cost(schema: &Schema, ty: &Type) -> Cost {
     match ty {
         Type::Primitive(kind) => primitive(*kind),
         Type::Text(Some(bound)) => {
@@ -86,13 +86,14 @@ pub(crate) fn cost(schema: &Schema, ty: &Type) -> Cost {
             Some(
                 Definition::Enumeration(Enumeration { bits, .. }) | Definition::Bitmask(Bitmask { bits, .. }),
             ) => integer(usize::from(*bits) / 8),
+            Some(Definition::Alias(Alias { plain, .. })) => cost(schema, plain),
             None => Cost::OPEN,
         },
     }
 }
 
 /// What values of a structure take.
-pub(crate) fn of_struct(schema: &Schema, extensibility: Extensibility, members: &[Member]) -> Cost {
+pub(super) fn of_struct(schema: &Schema, extensibility: Extensibility, members: &[Member]) -> Cost {
     let mut whole = Cost { values: 1, size: [SizeBound::EMPTY; 2], key: [SizeBound::EMPTY; 2] };
     for member in members {
         let inner = cost(schema, &member.ty);
@@ -117,7 +118,7 @@ pub(crate) fn of_struct(schema: &Schema, extensibility: Extensibility, members: 
 }
 
 /// What values of a union take.
-pub(crate) fn of_union(
+pub(super) fn of_union(
     schema: &Schema,
     extensibility: Extensibility,
     discriminator: &Type,
@@ -170,7 +171,7 @@ fn either([one, two]: [SizeBound; 2], [other_one, other_two]: [SizeBound; 2]) ->
 }
 
 /// The length code of a type's members, where mutable types tell lengths.
-pub(crate) fn length_code(schema: &Schema, ty: &Type) -> LengthCode {
+pub fn length_code(schema: &Schema, ty: &Type) -> LengthCode {
     match ty {
         Type::Primitive(kind) => LengthCode::primitive(kind.size()),
         Type::Text(_) | Type::WideText(_) => LengthCode::OwnOctets,
@@ -183,6 +184,7 @@ pub(crate) fn length_code(schema: &Schema, ty: &Type) -> LengthCode {
             Some(
                 Definition::Enumeration(Enumeration { bits, .. }) | Definition::Bitmask(Bitmask { bits, .. }),
             ) => LengthCode::primitive(usize::from(*bits) / 8),
+            Some(Definition::Alias(Alias { plain, .. })) => length_code(schema, plain),
             _ => LengthCode::NextInt,
         },
     }
