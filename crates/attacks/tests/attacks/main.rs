@@ -2,6 +2,7 @@
 //! documents of the OMG, raw sockets and the lines that programs print: it uses no crate that it judges.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod admission;
+mod arsenal;
 mod expected;
 mod managed;
 mod message;
@@ -15,8 +16,10 @@ mod watch;
 
 mod behind;
 mod crowd;
+mod flood;
 mod forged_admission;
 mod idle;
 mod limits;
 mod path;
+mod reflection;
 mod sizes;

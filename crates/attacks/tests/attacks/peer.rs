@@ -95,6 +95,11 @@ impl Peer {
         Self { memory, threads }
     }
 
+    /// Bytes that it has sent, those to the group once.
+    pub(crate) fn sent(&self) -> u64 {
+        self.memory.sent.load(Ordering::Relaxed)
+    }
+
     /// Writes a sample to all readers of an endpoint, which are told of it within a second.
     pub(crate) fn write(&self, entity: [u8; 4], sample: Sample) {
         self.memory.written.lock().unwrap().entry(entity).or_default().samples.push(sample);

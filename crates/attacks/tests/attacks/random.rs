@@ -17,4 +17,9 @@ impl Random {
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.number() % limit
     }
+
+    /// Random bytes.
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.number().to_le_bytes()[0])
+    }
 }

@@ -9,6 +9,7 @@ use crate::place::Place;
 
 /// Counts until it is dropped.
 pub(crate) struct Watch {
+    bytes: Arc<AtomicU64>,
     datagrams: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -22,8 +23,8 @@ impl Watch {
         let socket = place.on(move || socket2::Socket::new(kind.0, kind.1, kind.2).unwrap());
         socket.set_recv_buffer_size(8 << 20).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        let (datagrams, stop) = <(Arc<AtomicU64>, Arc<AtomicBool>)>::default();
-        let (number, end) = (Arc::clone(&datagrams), Arc::clone(&stop));
+        let (bytes, datagrams, stop) = <(Arc<AtomicU64>, Arc<AtomicU64>, Arc<AtomicBool>)>::default();
+        let (sum, number, end) = (Arc::clone(&bytes), Arc::clone(&datagrams), Arc::clone(&stop));
         let from = from.to_vec();
         let thread = std::thread::spawn(move || {
             let mut packet = vec![0; 65_536];
@@ -33,11 +34,17 @@ impl Watch {
                 let address =
                     |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
                 if length > 28 && address(16) == to && from.contains(&address(12)) {
+                    sum.fetch_add(u64::try_from(length - 28).unwrap(), Ordering::Relaxed);
                     number.fetch_add(1, Ordering::Relaxed);
                 }
             }
         });
-        Self { datagrams, stop, thread: Some(thread) }
+        Self { bytes, datagrams, stop, thread: Some(thread) }
+    }
+
+    /// Bytes of UDP payload until now.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Datagrams until now.
