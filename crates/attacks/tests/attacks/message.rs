@@ -92,6 +92,24 @@ impl Message {
     }
 }
 
+impl Message {
+    /// ACKNACK that asks for these numbers, at least one, which rise and lie within 256.
+    pub(crate) fn asks(self, [writer, reader]: [[u8; 4]; 2], numbers: &[i64], count: u32) -> Self {
+        let (base, last) = (numbers[0], numbers[numbers.len() - 1]);
+        let mut words = vec![0_u32; usize::try_from(last - base).unwrap() / 32 + 1];
+        for number in numbers {
+            let at = usize::try_from(number - base).unwrap();
+            words[at / 32] |= 1 << (31 - at % 32);
+        }
+        let mut body = [reader, writer].concat();
+        body.extend(sequence_number(base));
+        body.extend(u32::try_from(last - base + 1).unwrap().to_le_bytes());
+        words.iter().for_each(|word| body.extend(word.to_le_bytes()));
+        body.extend(count.to_le_bytes());
+        self.submessage(0x06, 2, &body)
+    }
+}
+
 /// A sequence number, high word first (9.3.2).
 pub(crate) fn sequence_number(number: i64) -> [u8; 8] {
     let [low @ .., h4, h5, h6, h7] = number.to_le_bytes();
@@ -123,6 +141,18 @@ impl Submessage<'_> {
     pub(crate) fn entities(&self) -> Option<[[u8; 4]; 2]> {
         let at = if matches!(self.kind, 0x15 | 0x16) { 4 } else { 0 };
         Some([self.body.get(at + 4..at + 8)?.try_into().ok()?, self.body.get(at..at + 4)?.try_into().ok()?])
+    }
+
+    /// The numbers that a GAP names from its first on, as far as they are needed for an answer.
+    pub(crate) fn irrelevant(&self) -> Option<Vec<i64>> {
+        let (start, base) = (self.number(8)?, self.number(16)?);
+        let len = usize::try_from(u32::from_le_bytes(self.body.get(24..28)?.try_into().ok()?)).ok()?;
+        let is_set = |at: usize| {
+            let word = self.body.get(28 + at / 32 * 4..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*word) >> (31 - at % 32) & 1 == 1)
+        };
+        let listed = (0..len.min(256)).filter(|at| is_set(*at) == Some(true));
+        Some((start..base.min(start + 256)).chain(listed.map(|at| base + at as i64)).collect())
     }
 
     /// The sequence number that lies at a place, if the message is little endian.

@@ -220,10 +220,25 @@ impl Speaker {
             self.memory.known.lock().unwrap().insert(prefix, at);
         }
         let Some(at) = self.memory.known.lock().unwrap().get(&prefix).copied() else { return };
+        let mut irrelevant = Vec::new();
         for heard in submessages {
             let Some([writer, reader]) = heard.entities() else { continue };
             let is_builtin = writer[3] & 0xc0 == 0xc0;
             match heard.kind {
+                0x08 => irrelevant = heard.irrelevant().unwrap_or_default(),
+                // What a GAP leaves out is missed: so a participant is asked whether it hears.
+                0x07 if is_builtin && !irrelevant.is_empty() => {
+                    let (Some(first), Some(last)) = (heard.number(8), heard.number(16)) else { continue };
+                    let missing: Vec<i64> = (first..=last.min(first + 255))
+                        .filter(|number| !irrelevant.contains(number))
+                        .collect();
+                    self.count += 1;
+                    let message = Message::from(self.manners.prefix).to(prefix);
+                    let ids = [writer, reader];
+                    if !missing.is_empty() {
+                        self.send(message.asks(ids, &missing, self.count), at.metatraffic);
+                    }
+                }
                 0x07 => {
                     let Some(last) = heard.number(16) else { continue };
                     self.count += 1;
