@@ -215,6 +215,16 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// Where a datagram came from, made comparable. A packet to a group that left by loopback has no source address if the host has no other
+/// IPv4 address: routers and the receiving host drop such packets of others, so it is this host's.
+pub fn source(from: SocketAddr) -> SocketAddr {
+    let from = canonical(from);
+    match from.ip() {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), from.port()),
+        _ => from,
+    }
+}
+
 /// `max_datagram` counts for IPv4; the header of IPv6 is 20 octets longer.
 fn datagram(max_datagram: u32, destination: SocketAddr) -> u32 {
     let less = if destination.is_ipv6() { 20 } else { 0 };

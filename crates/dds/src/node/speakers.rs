@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rtps::network;
 use wire::{Duration, GuidPrefix, Instant};
 
 use crate::host::BY_LINK;
@@ -23,8 +24,8 @@ impl Speaker {
 
     /// True if it speaks from there.
     pub(super) fn is_at(&self, from: SocketAddr) -> bool {
-        let (ip, port) = (from.ip().to_canonical(), from.port());
-        self.sources.iter().any(|source| source.port() == port && source.ip() == ip)
+        let from = network::source(from);
+        self.sources.iter().any(|source| source.port() == from.port() && source.ip() == from.ip())
     }
 
     /// Something came in its name from elsewhere: true if discovery is to be told.

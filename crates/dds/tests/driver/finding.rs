@@ -84,3 +84,33 @@ fn participants_beyond_the_ports_of_the_standard() {
         });
     }
 }
+
+/// A packet that goes to the group by loopback has no source address there: 127.0.0.1 is none for other hosts.
+#[test]
+fn i6_a_peer_without_any_address_but_loopback_is_answered() {
+    alone(|| {
+        let participant = participant(&Config::default());
+        let peer = UdpSocket::bind("0.0.0.0:0").unwrap();
+        peer.set_read_timeout(Some(PATIENCE)).unwrap();
+        let prefix = wire::GuidPrefix([7; 12]);
+        let mut record = wire::discovery::ParticipantData::new(prefix);
+        record.builtin_endpoints = wire::discovery::BuiltinEndpointSet(0xc3f);
+        record.user_data = vec![7; 300];
+        let (mut payload, mut bytes) = (Vec::new(), Vec::new());
+        record.encode(&mut payload);
+        wire::message::encode::header(&mut bytes, prefix);
+        let header = wire::message::encode::DataHeader {
+            reader_id: wire::EntityId::UNKNOWN,
+            writer_id: wire::EntityId::SPDP_WRITER,
+            sequence_number: wire::SequenceNumber::FIRST,
+            inline_qos: None,
+            kind: wire::message::PayloadKind::Data,
+        };
+        wire::message::encode::data(&mut bytes, &header, &payload);
+        peer.send_to(&bytes, "239.255.0.1:7400").unwrap();
+        let mut answer = [0; 2_048];
+        let (len, _) = peer.recv_from(&mut answer).expect("an answer");
+        assert!(answer[..len].windows(12).any(|bytes| bytes == [7; 12]));
+        drop(participant);
+    });
+}

@@ -18,7 +18,7 @@ use super::spdp::{self, Announcement};
 use super::validation::Proof;
 use super::{Discovery, Phase};
 use crate::Payload;
-use crate::network::canonical;
+use crate::network;
 use crate::receiver::{Context, ToReader, ToWriter};
 
 impl<P: Payload> Discovery<P> {
@@ -175,7 +175,7 @@ impl<P: Payload> Discovery<P> {
             self.rejections.add(Rejection::EventsNotTaken);
             return None;
         }
-        let from = canonical(context.from);
+        let from = network::source(context.from);
         let ip = from.ip();
         if ip.is_unspecified()
             || ip.is_multicast()

@@ -57,6 +57,15 @@ fn a_participant_is_found_when_it_has_shown_that_it_hears_us() {
 }
 
 #[test]
+fn i6_a_packet_without_a_source_address_comes_from_this_host() {
+    let mut world = World::new(1);
+    let announcement = Forged::from(prefix(7)).to(prefix(1)).announcement(&announced(prefix(7), 7)).0;
+    world.hand(0, "0.0.0.0:40000".parse().unwrap(), &announcement);
+    let heard: Vec<_> = world.nodes[0].participant.discovery().strangers().map(|(from, _)| from).collect();
+    assert_eq!(heard, ["127.0.0.1:40000".parse().unwrap()]);
+}
+
+#[test]
 fn a_participant_that_names_us_is_probed_at_once() {
     let mut world = World::new(1);
     world.introduce(0, data(7), &announced(prefix(7), 7));
