@@ -2,7 +2,7 @@
 //! It judges nothing: `crates/attacks/tests/attacks` does, and knows nothing of this but its lines.
 //!
 //! `pub TOPIC [TERM...]` and `sub TOPIC [TERM...]`; terms are `best-effort`, `last=DEPTH` (else KEEP_ALL), `bytes=LIMIT`, `peer=ADDRESS`,
-//! `interface=NAME`, `shm=on|off` (off), `patience=SECONDS`, `every=MILLISECONDS` of a writer and `within=MILLISECONDS` of a reader for ASSURANCE. `knock NAME` connects to an abstract local socket without end, as another user may.
+//! `interface=NAME`, `shm=on|off` (off), `patience=SECONDS`, `every=MILLISECONDS` of a writer and `within=MILLISECONDS` of a reader for ASSURANCE. `knock NAME` connects to an abstract local socket without end, as another user may, and `spin` uses a processor without end.
 mod knock;
 mod reader;
 mod terms;
@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         ["pub", topic, terms @ ..] => Terms::read(terms).and_then(|terms| writer::run(topic, &terms)),
         ["sub", topic, terms @ ..] => Terms::read(terms).and_then(|terms| reader::run(topic, &terms)),
         ["knock", name] => knock::run(name),
-        _ => Err("give pub, sub with a topic and terms, or knock with a name".into()),
+        ["spin"] => loop {
+            std::hint::spin_loop();
+        },
+        _ => Err("give pub, sub with a topic and terms, knock with a name, or spin".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

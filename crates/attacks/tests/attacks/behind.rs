@@ -61,8 +61,8 @@ fn what_was_changed_behind_the_manager_is_right_again_in_two_seconds_and_told() 
         if took > RIGHT + SLACK {
             faults.push(format!("{what}: right again after {took:?}"));
         }
-        managed.goes_on_after(what, RIGHT + SLACK);
-        std::thread::sleep(Duration::from_millis(500));
+        managed.goes_on_after(what, PATIENCE);
+        managed.reader.until(PATIENCE, || managed.log("log").len() > told);
         if managed.log("log").len() == told {
             faults.push(format!("{what}: no line in the log"));
         }

@@ -6,14 +6,12 @@ use crate::admission::{REQUEST, Request};
 use crate::managed::{Managed, told_in};
 use crate::peer::{Endpoint, Manners, Peer, Sample};
 use crate::place::INTERFACE;
-use crate::program::Program;
+use crate::program::{PATIENCE, Program};
 
 const PREFIX: [u8; 12] = *b"asks so much";
 const REQUESTS: [u8; 4] = [0, 0, 2, 2];
 /// Requests of the one host.
 const CROWD: u32 = 10_000;
-/// Longest silence of a flow of 20 samples a second, while the manager and all else work on two cores.
-const SILENCE: Duration = Duration::from_secs(3);
 /// How long the requests may take to be heard.
 const HEARD: Duration = Duration::from_secs(60);
 
@@ -62,11 +60,10 @@ fn ten_thousand_requests_of_one_host_end_neither_the_manager_nor_an_admitted_pai
         assert!(Instant::now() < end, "only {} requests were heard", peer.acknowledged(REQUESTS));
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Longer than a lease: the verdict of the pair must come again.
-    std::thread::sleep(Duration::from_secs(8));
+    managed.outlive_a_lease(Instant::now());
+    managed.goes_on_after("after the requests", PATIENCE);
     assert!(managed.managers_live(), "the manager has ended");
-    let silence = managed.longest_silence(since);
-    assert!(silence <= SILENCE, "no sample for {silence:?}; the reader was told {:?}", managed.states());
+    managed.assert_assured(since, "with ten thousand requests");
     let (succeeded, status) = managed.status();
     assert!(succeeded && status.contains("admitted Assured"), "{status}");
     managed.assert_none_forged();
@@ -77,22 +74,27 @@ fn a_broken_store_is_told_and_the_pairs_are_admitted_again() {
     let Some(_turn) = lab_turn::turn() else { return };
     let mut managed = Managed::new();
     type Breakage = fn(&mut Vec<u8>);
-    let breakages: [(&str, Breakage); 3] = [
+    let all: [(&str, Breakage); 3] = [
         ("after its store was cut", |bytes| bytes.truncate(bytes.len() / 2)),
         ("after its store was emptied", Vec::clear),
         ("after its store was overwritten with zeros", |bytes| bytes.fill(0)),
     ];
-    for (what, breakage) in breakages {
+    let played = usize::try_from(tiers::current().number("attacks.store_breakages")).unwrap();
+    for (what, breakage) in all.into_iter().take(played) {
         let told = managed.log("log").len();
         managed.kill_managers();
+        let killed = Instant::now();
         let file = managed.file("grants");
         let mut bytes = std::fs::read(&file).unwrap();
         breakage(&mut bytes);
         std::fs::write(&file, bytes).unwrap();
         managed.start_manager("grants", "log");
-        // A lease is 6 s: what still runs because of the former manager has ended by then.
-        std::thread::sleep(Duration::from_secs(8));
-        managed.goes_on_after(what, Duration::from_secs(12));
+        managed.wait_for_admission("log", told, what);
+        managed.goes_on_after(what, PATIENCE);
+        let since = Instant::now();
+        managed.outlive_a_lease(killed);
+        managed.goes_on_after(what, PATIENCE);
+        managed.assert_assured(since, what);
         assert!(managed.managers_live(), "{what} the manager has ended: {}", managed.log("log"));
         let log = managed.log("log")[told..].to_owned();
         assert!(!log.contains("panicked"), "{what}: {log}");
@@ -108,9 +110,11 @@ fn a_full_disk_ends_no_flow_and_keeps_no_newcomer_out_for_good() {
     managed.kill_managers();
     let disk = managed.file("disk");
     std::fs::create_dir(&disk).unwrap();
+    let told = managed.log("log").len();
     let manager = managed.start_manager_on_disk(&disk);
-    std::thread::sleep(Duration::from_secs(8));
-    managed.goes_on_after("with a store on a disk of its own", Duration::from_secs(12));
+    let when = "with a store on a disk of its own";
+    managed.wait_for_admission("log", told, when);
+    managed.goes_on_after(when, PATIENCE);
     let since = Instant::now();
     let inside = |script: &str| {
         let mut command = std::process::Command::new("nsenter");
@@ -120,13 +124,17 @@ fn a_full_disk_ends_no_flow_and_keeps_no_newcomer_out_for_good() {
     inside(&format!("cat /dev/zero > {}/fill", disk.display()));
     let words = format!("sub Assured interface={INTERFACE} within=30");
     let newcomer = Program::start("the newcomer", &managed.host("stranger"), &words);
-    newcomer.wait("ready");
-    std::thread::sleep(Duration::from_secs(8));
+    // It cannot be admitted, as that could not be stored; the log says why.
+    let end = Instant::now() + PATIENCE;
+    while !managed.log("log")[told..].to_lowercase().contains("no space") {
+        assert!(managed.managers_live(), "the manager has ended: {}", managed.log("log"));
+        assert!(Instant::now() < end, "nothing is told of the full disk: {}", managed.log("log"));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    managed.outlive_a_lease(Instant::now());
+    managed.goes_on_after("with a full disk", PATIENCE);
     assert!(managed.managers_live(), "the manager has ended: {}", managed.log("log"));
-    let silence = managed.longest_silence(since);
-    assert!(silence <= SILENCE, "no sample for {silence:?}; the reader was told {:?}", managed.states());
-    let log = managed.log("log").to_lowercase();
-    assert!(log.contains("store") || log.contains("no space"), "nothing is told of the full disk: {log}");
+    managed.assert_assured(since, "with a full disk");
     inside(&format!("rm {}/fill", disk.display()));
     newcomer.wait("pair Admitted Assured");
     newcomer.wait("got ");

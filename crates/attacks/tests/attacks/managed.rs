@@ -9,7 +9,7 @@ use lab_turn::Folder;
 
 use crate::expected::expected;
 use crate::place::Place;
-use crate::program::{Got, Program};
+use crate::program::{Got, PATIENCE, Program};
 
 const NETWORK: &str = r#"
 [[host]]
@@ -41,6 +41,11 @@ queue-buffer = 400_000
 multiplexing = "50 us"
 gates = {}
 "#;
+
+/// How long a verdict holds that nobody repeats (docs/wire.md), and a little.
+const LEASE: Duration = Duration::from_secs(7);
+/// Longest silence of a flow of 20 samples a second that goes on: half of a lease, as what stops with a verdict stops for longer.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// Bytes of each sample, and how many a second.
 pub(crate) const SIZE: usize = 500;
@@ -130,8 +135,37 @@ impl Managed {
         from.elapsed()
     }
 
+    /// Waits until the manager that was started last has admitted a pair; what it said before is not looked at.
+    pub(crate) fn wait_for_admission(&mut self, log: &str, before: usize, when: &str) {
+        let end = Instant::now() + PATIENCE;
+        while !self.log(log)[before..].contains("admitted within") {
+            assert!(self.managers_live(), "{when} the manager has ended: {}", self.log(log));
+            assert!(
+                Instant::now() < end,
+                "{when} nothing is admitted; the reader was told {:?}",
+                self.states()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until a lease has passed since an instant: what then runs was admitted anew, or its verdict was repeated.
+    pub(crate) fn outlive_a_lease(&self, since: Instant) {
+        std::thread::sleep(LEASE.saturating_sub(since.elapsed()));
+    }
+
+    /// The pair is assured, and samples have come since an instant without a long break.
+    pub(crate) fn assert_assured(&self, since: Instant, when: &str) {
+        let (silence, states) = (self.longest_silence(since), self.states());
+        assert!(silence <= SILENCE, "no sample for {silence:?} {when}; the reader was told {states:?}");
+        assert!(
+            states.last().is_some_and(|state| state.starts_with("pair Admitted Assured")),
+            "{when}: {states:?}"
+        );
+    }
+
     /// The longest time without a sample, from an instant until now.
-    pub(crate) fn longest_silence(&self, since: Instant) -> Duration {
+    fn longest_silence(&self, since: Instant) -> Duration {
         let mut last = since;
         let mut longest = Duration::ZERO;
         for (at, _) in self.reader.samples().into_iter().filter(|(at, _)| *at >= since) {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::message::{Message, PUBLICATIONS, SPDP, SUBSCRIPTIONS, read};
 use crate::place::Place;
+use crate::program::PATIENCE;
 use crate::spdp::{GROUP, Locators, ear, endpoint, participant};
 
 /// How a peer behaves.
@@ -42,11 +43,11 @@ pub(crate) struct Sample {
     pub(crate) ends: bool,
 }
 
-/// What an endpoint has written, and the most that a reader has acknowledged of it.
+/// What an endpoint has written, and how much of it each participant has acknowledged.
 #[derive(Default)]
 struct Written {
     samples: Vec<Sample>,
-    acknowledged: i64,
+    acknowledged: BTreeMap<[u8; 12], i64>,
 }
 
 /// Shared by those who answer.
@@ -107,7 +108,25 @@ impl Peer {
 
     /// How many samples of an endpoint some reader has acknowledged.
     pub(crate) fn acknowledged(&self, entity: [u8; 4]) -> i64 {
-        self.memory.written.lock().unwrap().get(&entity).map_or(0, |written| written.acknowledged)
+        let written = self.memory.written.lock().unwrap();
+        written.get(&entity).and_then(|written| written.acknowledged.values().copied().max()).unwrap_or(0)
+    }
+
+    /// Writes a sample, and waits until so many participants have all that the endpoint has written.
+    pub(crate) fn deliver(&self, entity: [u8; 4], sample: Sample, participants: usize) {
+        self.write(entity, sample);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let (last, acknowledged) = {
+                let written = self.memory.written.lock().unwrap();
+                (written[&entity].samples.len() as i64, written[&entity].acknowledged.clone())
+            };
+            if acknowledged.values().filter(|acknowledged| **acknowledged >= last).count() >= participants {
+                return;
+            }
+            assert!(Instant::now() < end, "sample {last} did not arrive: {acknowledged:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -176,7 +195,8 @@ impl Speaker {
         let (samples, last): (Vec<Sample>, usize) = {
             let mut written = self.memory.written.lock().unwrap();
             let Some(written) = written.get_mut(&ids[0]) else { return };
-            written.acknowledged = written.acknowledged.max(base - 1);
+            let acknowledged = written.acknowledged.entry(prefix).or_default();
+            *acknowledged = (base - 1).max(*acknowledged);
             (written.samples.iter().skip(first).take(REPEATED).cloned().collect(), written.samples.len())
         };
         for (number, sample) in (base.max(1)..).zip(&samples) {

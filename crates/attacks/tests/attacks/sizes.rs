@@ -1,9 +1,10 @@
 //! Samples of all sizes, with limits below, at and above them: each arrives or is told at both sides, and afterwards the topic works.
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::expected::expected;
 use crate::place::{Lan, Place, turn};
 use crate::program::Program;
+use crate::random::Random;
 use crate::relay::{Path, Relay};
 
 const MEBI: usize = 1 << 20;
@@ -11,6 +12,8 @@ const MEBI: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(40);
 /// How long what comes after it may take.
 const AFTERWARDS: Duration = Duration::from_secs(10);
+/// What a sample costs in a cache beside its bytes, at most.
+const EXTRA: usize = 2_000;
 /// Numbers of the small samples that follow.
 const SMALL: u64 = 1_000_000;
 
@@ -20,7 +23,7 @@ struct Trial<'a> {
     places: [&'a Place; 2],
     /// Terms of both.
     terms: &'a str,
-    /// Most bytes in the caches of the writer and of the reader; `None` for the defaults.
+    /// Most bytes in the caches of the writer and of the reader; `None` for the defaults. What has room in both arrives if it is reliable.
     limits: [Option<usize>; 2],
     sizes: &'a [usize],
 }
@@ -37,8 +40,10 @@ impl Trial<'_> {
         reader.wait("matched 1");
         writer.wait("matched 1");
         let mut faults = Vec::new();
+        let is_reliable = !self.terms.contains("best-effort");
+        let room = self.limits.iter().flatten().min().map_or(0, |limit| limit.saturating_sub(EXTRA));
         for (number, size) in (1..).zip(self.sizes) {
-            let told = reader.told();
+            let (told, start) = (reader.told(), Instant::now());
             writer.tell(&format!("write {number} {size}"));
             let Some(wrote) =
                 writer.either([&format!("wrote {number}"), &format!("refused {number} ")], PATIENCE)
@@ -47,8 +52,17 @@ impl Trial<'_> {
                 break;
             };
             let arrived = format!("got {number} ");
-            if wrote == 0 && !self.terms.contains("best-effort") {
+            if wrote == 0 && is_reliable {
                 reader.until(PATIENCE, || reader.has(&arrived) || reader.told() > told);
+            }
+            if reader.has(&arrived) {
+                eprintln!("{}: {size} bytes have arrived after {:?}", self.name, start.elapsed());
+            } else if is_reliable && *size <= room {
+                faults.push(format!(
+                    "{}: {size} bytes have not arrived after {:?}",
+                    self.name,
+                    start.elapsed()
+                ));
             }
             let after = SMALL * number;
             let works = self.works(&mut writer, &reader, after);
@@ -89,36 +103,33 @@ fn judge(trials: &[Trial<'_>]) {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// The trials on a path: sizes up to what both hold, and limits around what is written.
-fn sizes(places: [&Place; 2], shm: &str, largest: usize) {
+/// The trials between two places: sizes up to what both hold, limits around what is written, and sizes from a seed.
+fn sizes(places: [&Place; 2], shm: &str, largest: &str) {
+    let tier = tiers::current();
+    let largest = usize::try_from(tier.number(largest)).unwrap();
     let best_effort = format!("best-effort {shm}");
     let room = Some(2 * largest + 4 * MEBI);
-    let large = [1, 1_400, 65_000, 200_000, MEBI, 15 * MEBI, 16 * MEBI, 17 * MEBI, largest];
-    let around = [1_000, MEBI - 2_000, MEBI, MEBI + 2_000, 2 * MEBI, 3 * MEBI];
+    let mut random = Random(tier.first_seed());
+    let mut large = vec![1, 1_400, 65_000, 200_000, MEBI, 15 * MEBI, 16 * MEBI, 17 * MEBI, largest];
+    // As many of one magnitude as of another.
+    let magnitudes = u64::from(largest.ilog2());
+    large.extend((0..tier.number("attacks.random_sizes")).map(|_| {
+        let magnitude = 1 << random.below(magnitudes);
+        usize::try_from(magnitude + random.below(magnitude)).unwrap()
+    }));
+    large.retain(|size| *size <= largest);
+    let mut around = vec![1_000, 2 * MEBI, 3 * MEBI];
+    around.extend([EXTRA, 512, 100, 32, 24, 20, 16, 12, 8, 4, 1, 0].map(|less| MEBI - less));
+    around.extend([1, 8, 100, EXTRA].map(|more| MEBI + more));
+    let trial = |name, terms, limits, sizes| Trial { name, places, terms, limits, sizes };
+    let small = Some(MEBI);
     judge(&[
-        Trial { name: "reliable", places, terms: shm, limits: [room; 2], sizes: &large },
-        Trial { name: "best effort", places, terms: &best_effort, limits: [room; 2], sizes: &large },
-        Trial {
-            name: "reliable, small writer",
-            places,
-            terms: shm,
-            limits: [Some(MEBI), room],
-            sizes: &around,
-        },
-        Trial {
-            name: "reliable, small reader",
-            places,
-            terms: shm,
-            limits: [room, Some(MEBI)],
-            sizes: &around,
-        },
-        Trial {
-            name: "best effort, small reader",
-            places,
-            terms: &best_effort,
-            limits: [room, Some(MEBI)],
-            sizes: &around,
-        },
+        trial("reliable", shm, [room; 2], &large),
+        trial("best effort", &best_effort, [room; 2], &large),
+        trial("reliable, small writer", shm, [small, room], &around),
+        trial("reliable, small reader", shm, [room, small], &around),
+        trial("best effort, small writer", &best_effort, [small, room], &around),
+        trial("best effort, small reader", &best_effort, [room, small], &around),
     ]);
 }
 
@@ -126,16 +137,14 @@ fn sizes(places: [&Place; 2], shm: &str, largest: usize) {
 fn samples_of_all_sizes_arrive_or_are_told_by_udp() {
     let _turn = turn();
     let Some(lan) = Lan::of(2) else { return };
-    let largest = usize::try_from(tiers::current().number("attacks.largest_sample")).unwrap();
-    sizes([&lan.hosts[0], &lan.hosts[1]], "shm=off", largest);
+    sizes([&lan.hosts[0], &lan.hosts[1]], "shm=off", "attacks.largest_sample");
 }
 
 #[test]
 fn samples_of_all_sizes_arrive_or_are_told_by_shared_memory() {
     let _turn = turn();
     let Some(lan) = Lan::of(1) else { return };
-    let largest = usize::try_from(tiers::current().number("attacks.largest_sample")).unwrap();
-    sizes([&lan.hosts[0], &lan.hosts[0]], "shm=on", largest);
+    sizes([&lan.hosts[0], &lan.hosts[0]], "shm=on", "attacks.largest_sample");
 }
 
 #[test]
@@ -143,22 +152,7 @@ fn samples_of_all_sizes_arrive_or_are_told_where_one_frame_of_a_hundred_is_lost(
     let _turn = turn();
     let path = Path { loss: 10, largest: usize::MAX, seed: tiers::current().first_seed() };
     let Some(relay) = Relay::new(path) else { return };
-    let places = [&relay.hosts[0], &relay.hosts[1]];
-    let largest = usize::try_from(tiers::current().number("attacks.largest_lossy_sample")).unwrap();
-    let room = Some(2 * largest + 4 * MEBI);
-    let sizes = [1, 1_400, 65_000, 200_000, MEBI, largest];
-    let around = [1_000, MEBI - 2_000, MEBI, MEBI + 2_000, 2 * MEBI];
-    judge(&[
-        Trial { name: "reliable", places, terms: "shm=off", limits: [room; 2], sizes: &sizes },
-        Trial { name: "best effort", places, terms: "best-effort shm=off", limits: [room; 2], sizes: &sizes },
-        Trial {
-            name: "reliable, small reader",
-            places,
-            terms: "shm=off",
-            limits: [room, Some(MEBI)],
-            sizes: &around,
-        },
-    ]);
+    sizes([&relay.hosts[0], &relay.hosts[1]], "shm=off", "attacks.largest_lossy_sample");
 }
 
 impl Program {
