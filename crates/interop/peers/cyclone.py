@@ -157,7 +157,7 @@ def take(reader):
 
 def qos_of(encoding, reliability, durability):
     keep_all = Policy.History.KeepAll
-    return Qos(
+    policies = [
         Policy.Reliability.Reliable(duration(seconds=10))
         if reliability == "reliable"
         else Policy.Reliability.BestEffort,
@@ -165,16 +165,20 @@ def qos_of(encoding, reliability, durability):
         keep_all,
         # Late readers of Cyclone get what this policy says, not what HISTORY says.
         Policy.DurabilityService(duration(seconds=0), keep_all, -1, -1, -1),
-        Policy.DataRepresentation(use_cdrv0_representation=encoding == "1", use_xcdrv2_representation=encoding == "2"),
         Policy.WriterDataLifecycle(autodispose=False),
-    )
+    ]
+    if encoding != "default":
+        versions = {"use_cdrv0_representation": encoding == "1", "use_xcdrv2_representation": encoding == "2"}
+        policies.append(Policy.DataRepresentation(**versions))
+    return Qos(*policies)
 
 
 def carry_out(writer, kind, words):
     verb, arguments = words[0], words[1:]
-    if verb == "write":
+    if verb in ("write", "write-dispose"):
         name, number, size = arguments[0], int(arguments[1]), int(arguments[2])
-        writer.write(kind.make(name, number, [(at + number) % 251 for at in range(size)]))
+        write = writer.write if verb == "write" else writer.write_dispose
+        write(kind.make(name, number, [(at + number) % 251 for at in range(size)]))
     elif verb == "dispose":
         writer.dispose(kind.make(arguments[0], 0, []))
     elif verb == "unregister":

@@ -73,9 +73,10 @@ fn adjust(qos: &mut EndpointQos, terms: &[&str]) -> Result<(), Box<dyn Error>> {
         return Err("give the version of XCDR, the reliability and the durability".into());
     };
     qos.representation = match *xcdr {
+        "default" => qos.representation.clone(),
         "1" => vec![DataRepresentation::XCDR1],
         "2" => vec![DataRepresentation::XCDR2],
-        other => return Err(format!("{other} is no version of XCDR: 1, 2").into()),
+        other => return Err(format!("{other} is no version of XCDR: 1, 2, default").into()),
     };
     qos.reliability = match *reliability {
         "reliable" => Reliability { max_blocking_time: PATIENCE, ..Reliability::RELIABLE },

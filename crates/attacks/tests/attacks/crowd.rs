@@ -83,19 +83,12 @@ fn a_broken_store_is_told_and_the_pairs_are_admitted_again() {
     for (what, breakage) in all.into_iter().take(played) {
         let told = managed.log("log").len();
         managed.kill_managers();
-        let killed = Instant::now();
         let file = managed.file("grants");
         let mut bytes = std::fs::read(&file).unwrap();
         breakage(&mut bytes);
         std::fs::write(&file, bytes).unwrap();
         managed.start_manager("grants", "log");
-        managed.wait_for_admission("log", told, what);
-        managed.goes_on_after(what, PATIENCE);
-        let since = Instant::now();
-        managed.outlive_a_lease(killed);
-        managed.goes_on_after(what, PATIENCE);
-        managed.assert_assured(since, what);
-        assert!(managed.managers_live(), "{what} the manager has ended: {}", managed.log("log"));
+        managed.has_its_pair_again(what);
         let log = managed.log("log")[told..].to_owned();
         assert!(!log.contains("panicked"), "{what}: {log}");
         assert!(log.contains("grants"), "{what} nothing is told of the file: {log}");
@@ -113,8 +106,7 @@ fn a_full_disk_ends_no_flow_and_keeps_no_newcomer_out_for_good() {
     let told = managed.log("log").len();
     let manager = managed.start_manager_on_disk(&disk);
     let when = "with a store on a disk of its own";
-    managed.wait_for_admission("log", told, when);
-    managed.goes_on_after(when, PATIENCE);
+    managed.has_its_pair_again(when);
     let since = Instant::now();
     let inside = |script: &str| {
         let mut command = std::process::Command::new("nsenter");

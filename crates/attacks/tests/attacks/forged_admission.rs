@@ -79,21 +79,11 @@ fn a_manager_without_its_store_has_its_pairs_back_also_after_another_one() {
     ];
     for (round, (store, log, when)) in rounds.into_iter().enumerate() {
         managed.kill_managers();
-        let killed = Instant::now();
         if round == 0 {
             std::fs::remove_file(managed.file("grants")).unwrap();
         }
-        let told = std::fs::metadata(managed.file(log)).map_or(0, |file| file.len());
         managed.start_manager(store, log);
-        // The third one has the grant of the first one in its store.
-        if round < 2 {
-            managed.wait_for_admission(log, usize::try_from(told).unwrap(), when);
-        }
-        managed.goes_on_after(when, PATIENCE);
-        let since = Instant::now();
-        managed.outlive_a_lease(killed);
-        managed.goes_on_after(when, PATIENCE);
-        managed.assert_assured(since, when);
+        managed.has_its_pair_again(when);
     }
     managed.assert_none_forged();
 }

@@ -135,17 +135,19 @@ impl Managed {
         from.elapsed()
     }
 
-    /// Waits until the manager that was started last has admitted a pair; what it said before is not looked at.
-    pub(crate) fn wait_for_admission(&mut self, log: &str, before: usize, when: &str) {
-        let end = Instant::now() + PATIENCE;
-        while !self.log(log)[before..].contains("admitted within") {
-            assert!(self.managers_live(), "{when} the manager has ended: {}", self.log(log));
-            assert!(
-                Instant::now() < end,
-                "{when} nothing is admitted; the reader was told {:?}",
-                self.states()
-            );
-            std::thread::sleep(Duration::from_millis(10));
+    /// Waits until the pair has been assured for a whole lease from now on, with samples and without a break: what ran because of a former
+    /// manager has ended by then. A break begins that anew.
+    pub(crate) fn has_its_pair_again(&mut self, when: &str) {
+        let (mut since, end) = (Instant::now(), Instant::now() + PATIENCE * 2);
+        while since.elapsed() < LEASE {
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(self.managers_live(), "{when} the manager has ended");
+            let is_assured =
+                self.states().last().is_some_and(|state| state.starts_with("pair Admitted Assured"));
+            if !is_assured || self.longest_silence(since) > SILENCE {
+                since = Instant::now();
+            }
+            assert!(Instant::now() < end, "not assured {when}; the reader was told {:?}", self.states());
         }
     }
 

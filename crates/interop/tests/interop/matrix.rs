@@ -45,6 +45,10 @@ mod punctual_to_cyclone {
         xcdr1_is_not_xcdr2 = encoding_refused { xcdr: 2 };
         strangers_come_first = strangers_first { link: Link::Cable };
         others_claim_its_name = claims_to_its_name { link: Link::Cable };
+        defaults = stream { xcdr: 0 };
+        defaults_of_final_types = stream { kind: Kind::Keyless, xcdr: 0 };
+        defaults_and_a_picture = picture { xcdr: 0 };
+        idle = silent_when_idle { link: Link::Cable };
     }
 }
 
@@ -74,6 +78,12 @@ mod cyclone_to_punctual {
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr2_is_not_xcdr1 = encoding_refused;
+        defaults = stream { xcdr: 0 };
+        defaults_of_final_types = stream { kind: Kind::Keyless, xcdr: 0 };
+        defaults_of_mutable_types = dispose { kind: Kind::Mutable, xcdr: 0 };
+        defaults_and_a_picture = picture { xcdr: 0 };
+        last_value = disposed_with_last_value;
+        last_value_xcdr2 = disposed_with_last_value { kind: Kind::Numbered, xcdr: 2 };
     }
 }
 
@@ -99,6 +109,7 @@ mod punctual_to_fastdds {
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         strangers_come_first = strangers_first { link: Link::Cable };
         others_claim_its_name = claims_to_its_name { link: Link::Cable };
+        idle = silent_when_idle { link: Link::Cable };
     }
 }
 
@@ -132,6 +143,7 @@ mod punctual_to_rustdds {
         best_effort = to_shape_main { reliable: false };
         over_a_cable = to_shape_main { link: Link::Cable };
         late_reader = late_shape_main { transient_local: true };
+        idle = idle_before_shape_main { link: Link::Cable };
     }
 }
 

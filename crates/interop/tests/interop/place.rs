@@ -129,6 +129,14 @@ impl Place {
         rest.split(',').next().unwrap().parse().unwrap()
     }
 
+    /// Packets that have left by its end of a cable.
+    pub(crate) fn sent(&self) -> u64 {
+        // The numbers are in the line below their names: `    TX:  bytes packets errors ...`.
+        let said = self.ip("-statistics link show dev cable");
+        let numbers = said.lines().skip_while(|line| !line.trim_start().starts_with("TX:")).nth(1).unwrap();
+        numbers.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     fn run(&self, program: &str, arguments: &str) -> String {
         let output = Command::new("nsenter")
             .arg(format!("--net={}", self.path()))

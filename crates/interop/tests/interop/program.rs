@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use crate::transcript::Transcript;
 
 /// How long anything may take. It is waited for only where something is wrong.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A program; it is killed when this is dropped.
 pub(crate) struct Program {

@@ -1,4 +1,7 @@
 //! What is played with every implementation, in both directions.
+use std::time::{Duration, Instant};
+
+use crate::program::PATIENCE;
 use crate::stage::{Stage, Terms, nothing_left};
 
 /// Samples of a few instances arrive once each, whole, and in order within the instance.
@@ -40,6 +43,16 @@ pub(crate) fn large(stage: &Stage) {
     stage.end(writer, reader);
 }
 
+/// So does a picture of a camera, with the limits that both have by themselves.
+pub(crate) fn picture(stage: &Stage) {
+    let [key, ..] = stage.terms.keys();
+    let (mut writer, mut reader) = stage.start_both();
+    writer.order(&format!("write {key} 1 2000000"));
+    reader.expect(&stage.terms.sample(key, 1, 2_000_000));
+    writer.order("acknowledged");
+    stage.end(writer, reader);
+}
+
 /// So they do if parts of them are lost.
 pub(crate) fn large_with_losses(stage: &Stage) {
     large(stage);
@@ -54,6 +67,53 @@ pub(crate) fn dispose(stage: &Stage) {
 /// Likewise, when the writer has no more to say about it.
 pub(crate) fn unregister(stage: &Stage) {
     end_of_instance(stage, "unregister", "no-writers");
+}
+
+/// The last value of an instance, and its end, in one.
+pub(crate) fn disposed_with_last_value(stage: &Stage) {
+    let [key, ..] = stage.terms.keys();
+    let (mut writer, mut reader) = stage.start_both();
+    writer.order(&format!("write {key} 1 10"));
+    reader.expect(&stage.terms.sample(key, 1, 10));
+    writer.order(&format!("write-dispose {key} 2 20"));
+    reader.expect(&stage.terms.sample(key, 2, 20));
+    reader.expect(&format!("disposed {key}"));
+    stage.end(writer, reader);
+}
+
+/// Packets a second from an idle writer of ours, at most.
+const IDLE: u64 = 10;
+/// Seconds in which they are counted: nothing tells that nothing will come.
+const SECONDS: u64 = 3;
+
+/// When all is written and acknowledged, the writer's side is silent, whatever the other one answers.
+pub(crate) fn silent_when_idle(stage: &Stage) {
+    let [key, ..] = stage.terms.keys();
+    let (mut writer, mut reader) = stage.start_both();
+    for number in 1..=3 {
+        writer.order(&format!("write {key} {number} 10"));
+        reader.expect(&stage.terms.sample(key, number, 10));
+    }
+    writer.order("acknowledged");
+    stage.must_be_idle();
+    stage.end(writer, reader);
+}
+
+impl Stage {
+    /// Hardly anything leaves the writer's side of a cable, once what is still said because of samples is said.
+    pub(crate) fn must_be_idle(&self) {
+        let count = |seconds| {
+            let before = self.sent();
+            std::thread::sleep(Duration::from_secs(seconds));
+            self.sent() - before
+        };
+        let end = Instant::now() + PATIENCE;
+        while count(1) > IDLE {
+            assert!(Instant::now() < end, "the writer does not become idle");
+        }
+        let sent = count(SECONDS);
+        assert!(sent <= IDLE * SECONDS, "{sent} packets in {SECONDS} s from an idle writer");
+    }
 }
 
 fn end_of_instance(stage: &Stage, command: &str, event: &str) {

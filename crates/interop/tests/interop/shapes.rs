@@ -83,6 +83,23 @@ pub(crate) fn to_shape_main(stage: &Stage) {
     writer.finish();
 }
 
+/// A writer that has no more to say is silent, whatever `shape_main` answers.
+pub(crate) fn idle_before_shape_main(stage: &Stage) {
+    let mut writer = stage.start_writer();
+    let mut reader = stage.start_shape_reader();
+    writer.expect("matched 1");
+    reader.expect("on_subscription_matched()");
+    for number in 1..=3 {
+        writer.order(&format!("write RED {number} 0"));
+        reader.expect(&format!("Square     RED        {number:03} {:03} [20]", 3 * number));
+    }
+    writer.order("acknowledged");
+    stage.must_be_idle();
+    stop(reader);
+    writer.expect("matched 0");
+    writer.finish();
+}
+
 /// `shape_main` comes late and gets what was kept for it.
 pub(crate) fn late_shape_main(stage: &Stage) {
     let mut writer = stage.start_writer();

@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     pub(crate) kind: Kind,
-    /// Version of XCDR.
+    /// Version of XCDR; 0 is what each implementation does by itself.
     pub(crate) xcdr: u8,
     pub(crate) reliable: bool,
     pub(crate) transient_local: bool,
@@ -46,7 +46,7 @@ impl Terms {
                 Kind::Numbered => "numbered",
                 Kind::Mutable => "mutable",
             },
-            if self.xcdr == 1 { "1" } else { "2" },
+            ["default", "1", "2"][usize::from(self.xcdr)],
             if self.reliable { "reliable" } else { "best-effort" },
             if self.transient_local { "transient-local" } else { "volatile" },
         ]
@@ -168,6 +168,11 @@ impl Stage {
     /// Packets of the writer's side that were lost on a narrow cable.
     pub(crate) fn lost(&self) -> u64 {
         self.places[0].lost()
+    }
+
+    /// Packets that the writer's side has sent on a cable.
+    pub(crate) fn sent(&self) -> u64 {
+        self.places[0].sent()
     }
 
     /// The writer takes its leave, the reader notices; neither has said anything that was not expected.
