@@ -129,12 +129,13 @@ impl InterfaceWatch {
         }
     }
 
-    /// Waits so long, or until somebody calls; false after [`WatchCaller::stop`].
+    /// Waits so long, or until a call, which it takes back; false after [`WatchCaller::stop`].
     pub fn pause(&self, time: Duration) -> bool {
         let mut waited = [PollFd::new(self.calls.event.as_fd(), PollFlags::POLLIN)];
         // Without memory for it nothing is waited for by the system.
         let _ = poll(&mut waited, milliseconds(time)).inspect_err(|_| std::thread::sleep(time));
-        !self.calls.stopped.load(SeqCst)
+        // A call that stays would end each pause that follows at once.
+        self.calls.are_answered()
     }
 
     /// Reads the interfaces; gives them if they are not what they were.

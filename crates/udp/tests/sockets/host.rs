@@ -1,7 +1,7 @@
 //! The interfaces of the host and their changes.
 use std::fs;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::unistd::gettid;
 use udp::{Change, Interface, InterfaceWatch, Socket, SocketOptions, interfaces};
@@ -92,6 +92,22 @@ fn a_change_before_the_call_is_seen_and_none_is_none() {
         assert_eq!(named(&now, "lo").mtu, 60_000);
         assert_eq!(watch.known(), now);
         assert_eq!(watch.next(Some(Duration::ZERO)).unwrap(), Change::TimedOut);
+    });
+}
+
+#[test]
+fn a_pause_answers_calls_so_that_the_next_one_lasts_and_a_stop_ends_each() {
+    alone(|| {
+        let watch = InterfaceWatch::new().unwrap();
+        let caller = watch.caller();
+        (0..3).for_each(|_| caller.call());
+        // It ends at once, which no clock has to show: the limit is far away.
+        assert!(watch.pause(PATIENCE * 100));
+        let (start, pause) = (Instant::now(), Duration::from_millis(30));
+        assert!(watch.pause(pause));
+        assert!(start.elapsed() >= pause, "only {:?}", start.elapsed());
+        caller.stop();
+        assert!(!watch.pause(PATIENCE * 100) && !watch.pause(PATIENCE * 100));
     });
 }
 
