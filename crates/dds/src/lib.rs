@@ -11,6 +11,7 @@ pub mod driver;
 mod entity;
 mod factory;
 pub mod host;
+pub mod links;
 mod lock;
 mod name;
 mod node;

@@ -101,3 +101,9 @@ fn samples_of_admission() {
 fn lines_of_gates() {
     withstands(&targets::GATE_LINE, "fuzz.stateless_executions", 20);
 }
+
+#[test]
+fn memory_of_a_process_that_lies() {
+    withstands(&targets::SHARED_MEMORY_RING, "fuzz.stateless_executions", 10);
+    withstands(&targets::SHARED_MEMORY_MEETING, "fuzz.stateless_executions", 5);
+}

@@ -25,6 +25,7 @@ mod map;
 mod meet;
 mod process;
 mod ring;
+mod scribble;
 mod segment;
 mod sync;
 
@@ -33,4 +34,5 @@ pub use doorbell::{Bell, Doorbell};
 pub use meet::{Meeting, Peer, Readiness, Said, Talk, leaves_few, own_user, ready};
 pub use process::Process;
 pub use ring::{Consumer, Loan, Look, Message, Nonsense, Producer, Refused, join};
+pub use scribble::Scribble;
 pub use segment::{CAPACITY, MAX_CAPACITY, MIN_CAPACITY, Segment, SegmentError, Window};

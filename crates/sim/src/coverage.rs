@@ -48,6 +48,22 @@ situations! {
     Leave => "orderly leave",
     /// A process did not run for a while: nothing read, no timer.
     Stall => "process stalled",
+    /// Shared memory began to lead to another participant.
+    LinkBegun => "shared memory began",
+    /// It ended.
+    LinkEnded => "shared memory ended",
+    /// A datagram came through it.
+    ByLink => "datagram by shared memory",
+    /// A ring was full.
+    RingFull => "ring full",
+    /// A full ring was not waited for any more.
+    RingLost => "datagram lost in a full ring",
+    /// A connection between two processes of a machine was cut.
+    LinkCut => "connection of processes cut",
+    /// A process lied in the memory that it shared.
+    Lie => "lie in shared memory",
+    /// It was found out.
+    LiarFound => "liar given up",
     /// A reader refused samples and resumed later.
     SlowReader => "reader refused samples",
     /// A node changed its address while running.

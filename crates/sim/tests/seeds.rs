@@ -25,8 +25,13 @@ fn dds() {
 }
 
 #[test]
+fn links() {
+    run("links", "sim.links_seeds");
+}
+
+#[test]
 fn every_scenario_has_its_test() {
-    let tested = ["pair", "dds"];
+    let tested = ["pair", "dds", "links"];
     let names: Vec<_> = ALL.iter().map(|scenario| scenario.name()).collect();
     assert_eq!(names, tested);
 }

@@ -12,8 +12,8 @@ use udp::{Buffer, Receiver};
 use wire::Instant;
 
 use crate::driver::clock;
-use crate::driver::links::Links;
 use crate::host::Engine;
+use crate::links::Links;
 
 /// What reading takes.
 pub(super) struct Role {

@@ -12,7 +12,6 @@ mod flows;
 mod inside;
 mod interfaces;
 mod lead;
-mod links;
 mod peers;
 mod reach;
 mod read;
@@ -37,13 +36,13 @@ use wire::Instant;
 
 use crate::config::Config;
 use crate::host::{Addresses, Engine, Host, Sent};
+use crate::links::Links;
 use crate::lock::lock;
 use crate::thread::unique;
 use flows::Flows;
 use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
-use links::Links;
 use peers::Peers;
 use report::{Counts, Lines};
 use sockets::Sockets;
@@ -142,7 +141,7 @@ impl Driver {
             Timer::new().map_err(|error| system("timer", error, "it needs an open file: see ulimit -n"))?;
         let participant_id = sockets.participant_id;
         let sharing = &config.shared_memory;
-        let links = sharing.enabled.then(|| Links::new(sharing, watch.caller())).transpose();
+        let links = sharing.enabled.then(|| share::links(sharing, watch.caller())).transpose();
         // Whatever is missing for it, UDP goes everywhere.
         let (links, no_links) = match links {
             Ok(links) => (links, None),

@@ -10,10 +10,10 @@ use wire::Instant;
 
 use crate::driver::inside::{Duty, Inside};
 use crate::driver::lead::{Asked, Role, Seat, Source};
-use crate::driver::links::{Got, Links};
 use crate::driver::sockets::Sockets;
 use crate::driver::{Driver, clock};
 use crate::host::{BY_LINK, Engine};
+use crate::links::{Got, Links};
 use crate::thread::this_thread;
 
 /// A callback may wait in a callback that waits, and so on; no deeper than that.

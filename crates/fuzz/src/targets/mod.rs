@@ -7,6 +7,7 @@ mod files;
 mod messages;
 mod participant;
 mod reader_cache;
+mod shared_memory;
 mod switches;
 mod types;
 
@@ -235,8 +236,37 @@ pub const GATE_LINE: Target = Target {
     hunger: 1,
 };
 
+/// How many inputs a participant gets from one liar, unless it is found out before.
+const LIAR_BATCH: u64 = 256;
+/// What may be kept of them, in octets: buffers of large datagrams that are filled again.
+const LIAR_KEEPS: isize = 8 << 20;
+/// How many times the budget of the network they may take: a message of 60 octets names a sample of 64 KiB that lies elsewhere.
+const LIAR_HUNGER: usize = 32;
+
+/// What another process writes into the memory that it shares.
+pub const SHARED_MEMORY_RING: Target = Target {
+    name: "shared_memory_ring",
+    structure: Structure::Plain,
+    seeds: shared_memory::ring_seeds,
+    session: || Box::new(shared_memory::ring()),
+    batch: LIAR_BATCH,
+    keeps: LIAR_KEEPS,
+    hunger: LIAR_HUNGER,
+};
+
+/// What another process says before memory is shared with it.
+pub const SHARED_MEMORY_MEETING: Target = Target {
+    name: "shared_memory_meeting",
+    structure: Structure::Plain,
+    seeds: shared_memory::meeting_seeds,
+    session: || Box::new(shared_memory::meeting()),
+    batch: LIAR_BATCH,
+    keeps: LIAR_KEEPS,
+    hunger: LIAR_HUNGER,
+};
+
 /// All targets.
-pub const ALL: [Target; 16] = [
+pub const ALL: [Target; 18] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -253,7 +283,19 @@ pub const ALL: [Target; 16] = [
     ADMISSION_SAMPLE,
     GATE_LINE,
     TYPE_OBJECT,
+    SHARED_MEMORY_RING,
+    SHARED_MEMORY_MEETING,
 ];
+
+/// Runs bytes as one input of [`SHARED_MEMORY_RING`].
+pub fn shared_memory_ring(bytes: &[u8]) {
+    shared_memory::ring()(bytes);
+}
+
+/// Runs bytes as one input of [`SHARED_MEMORY_MEETING`].
+pub fn shared_memory_meeting(bytes: &[u8]) {
+    shared_memory::meeting()(bytes);
+}
 
 /// Runs bytes as one input of [`DYNAMIC_SAMPLE`].
 pub fn dynamic_sample(bytes: &[u8]) {

@@ -42,7 +42,7 @@ pub struct Outcome {
 }
 
 /// Every scenario.
-pub const ALL: &[&dyn Scenario] = &[&pair::Pair, &dds::Dds];
+pub const ALL: &[&dyn Scenario] = &[&pair::Pair, &dds::Dds, &dds::Links];
 
 /// The scenario of a name.
 pub fn by_name(name: &str) -> Option<&'static dyn Scenario> {

@@ -1,13 +1,18 @@
 //! The outside of a simulated participant: what it sends waits here for the network, and time is what the world says.
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dds::Bytes;
-use dds::host::{Channel, Engine, Host, Sent};
+use dds::host::{Channel, Copied, Engine, Host, Sent};
+use dds::links::Way;
 use rtps::{Path, Transmit};
-use wire::{Duration, Instant, Now};
+use wire::discovery::ParticipantData;
+use wire::{Duration, GuidPrefix, Instant, Now};
+
+use super::sharing::Sharing;
 
 use crate::node::Outgoing;
 
@@ -15,6 +20,9 @@ use crate::node::Outgoing;
 /// participant whose own threads take long to take over from one that has stopped reading.
 const BUSY: [Duration; 4] =
     [Duration::ZERO, Duration::from_micros(50), Duration::from_millis(3), Duration::from_millis(35)];
+
+/// When a datagram that found a ring full is offered again.
+const RETRY: Duration = Duration::from_millis(1);
 
 /// A host of one participant.
 pub struct VirtualHost {
@@ -36,11 +44,18 @@ pub struct VirtualHost {
     /// The process is gone: nothing leaves any more.
     dead: AtomicBool,
     closed: AtomicBool,
+    /// With other participants of its machine.
+    sharing: Option<Sharing>,
 }
 
 impl VirtualHost {
     /// A host that sends discovery's datagrams from one port and the endpoints' from another.
     pub fn new(now: Now, metatraffic: u16, user: u16) -> Arc<Self> {
+        Self::with(now, metatraffic, user, None)
+    }
+
+    /// The same, perhaps with shared memory.
+    pub(super) fn with(now: Now, metatraffic: u16, user: u16, sharing: Option<Sharing>) -> Arc<Self> {
         Arc::new(Self {
             now: Mutex::new(now),
             ports: (metatraffic, user),
@@ -54,6 +69,7 @@ impl VirtualHost {
             refused: AtomicU64::new(0),
             dead: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            sharing,
         })
     }
 
@@ -77,6 +93,35 @@ impl VirtualHost {
     pub fn read(&self, now: Now, from: SocketAddr, bytes: &[u8]) {
         self.rest(now);
         self.call(now, |engine| engine.on_datagram(from, bytes));
+        self.was_read(now);
+    }
+
+    /// Shared memory, if the participant has some.
+    pub(super) const fn sharing(&self) -> Option<&Sharing> {
+        self.sharing.as_ref()
+    }
+
+    /// Meets others of its machine, and hands in what lies in the rings, so much at most.
+    ///
+    /// # Errors
+    /// The system has no shared memory.
+    pub fn look(&self, now: Now, most: u64) -> Result<(), String> {
+        let Some(sharing) = &self.sharing else { return Ok(()) };
+        let mut met = Ok(());
+        self.call(now, |engine| met = sharing.meet(now.monotonic, engine));
+        for _ in 0..most {
+            self.rest(now);
+            let mut has_read = false;
+            self.call(now, |engine| has_read = sharing.read(engine));
+            if !has_read {
+                break;
+            }
+            self.was_read(now);
+        }
+        met
+    }
+
+    fn was_read(&self, now: Now) {
         let count = self.read.fetch_add(1, Ordering::Relaxed);
         let busy = BUSY.get((count % BUSY.len() as u64) as usize).copied().unwrap_or(Duration::ZERO);
         self.rest_at.store(now.monotonic.after(busy).as_nanos(), Ordering::Relaxed);
@@ -128,6 +173,7 @@ impl VirtualHost {
     pub fn kill(&self) {
         self.dead.store(true, Ordering::Relaxed);
         lock(&self.out).clear();
+        self.sharing.iter().for_each(Sharing::close);
     }
 
     /// True once the participant has let go of its host.
@@ -145,6 +191,21 @@ impl Host for VirtualHost {
         if self.dead.load(Ordering::Relaxed) {
             return Sent::Done;
         }
+        if let (Some(link), Some(sharing)) = (path.link, &self.sharing) {
+            match sharing.links.send(link, datagram, || self.now().monotonic) {
+                Way::Taken => return Sent::Done,
+                Way::Lost => {
+                    sharing.lost.fetch_add(1, Ordering::Relaxed);
+                    return Sent::Done;
+                }
+                Way::Full => {
+                    sharing.full.fetch_add(1, Ordering::Relaxed);
+                    self.wake_at(self.now().monotonic.after(RETRY));
+                    return Sent::Full;
+                }
+                Way::Unfit | Way::Closed | Way::Nonsense(_) => {}
+            }
+        }
         if self.full.load(Ordering::Relaxed) {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Sent::Full;
@@ -157,6 +218,27 @@ impl Host for VirtualHost {
         datagram.copy_to(&mut bytes);
         lock(&self.out).push_back(Outgoing { port: Some(port), paths: vec![*path], bytes });
         Sent::Done
+    }
+
+    fn copy(&self, link: NonZeroU32, datagram: &[u8]) -> Copied {
+        let sharing = self.sharing.as_ref().filter(|_| !self.dead.load(Ordering::Relaxed));
+        sharing.map_or(Copied::No, |sharing| sharing.links.copy(link, datagram))
+    }
+
+    fn lend(&self, len: usize) -> Option<shm::ChunkMut> {
+        self.sharing.as_ref()?.links.lend(len)
+    }
+
+    fn matched(&self, participant: &ParticipantData) {
+        if let Some(sharing) = &self.sharing {
+            sharing.links.matched(participant);
+        }
+    }
+
+    fn lost(&self, participant: GuidPrefix) {
+        if let Some(sharing) = &self.sharing {
+            sharing.links.lost(participant);
+        }
     }
 
     fn tells_of_rest(&self) -> bool {
@@ -183,6 +265,7 @@ impl Host for VirtualHost {
     fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         *lock(&self.engine) = None;
+        self.sharing.iter().for_each(Sharing::close);
     }
 
     fn report(&self) -> Vec<String> {

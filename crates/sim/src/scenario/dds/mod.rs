@@ -7,13 +7,17 @@ mod faults;
 mod finish;
 mod host;
 mod judge;
+mod liar;
+mod machine;
 mod make;
 mod node;
 mod publish;
+mod room;
 mod run;
 mod sabotage;
 mod seen;
 mod setup;
+mod sharing;
 mod types;
 mod view;
 
@@ -100,16 +104,57 @@ impl Scenario for Dds {
     }
 
     fn run(&self, seed: u64, trace: Trace<'_>) -> Outcome {
-        run::run(seed, trace, None, None)
+        run::run(seed, trace, None, None, false)
+    }
+}
+
+/// The scenario of participants that share memory.
+pub struct Links;
+
+impl Scenario for Links {
+    fn name(&self) -> &'static str {
+        "links"
+    }
+
+    fn about(&self) -> &'static str {
+        "the participants of dds on few machines, with shared memory: others die, stall, lie, are full, and connections are cut"
+    }
+
+    fn required(&self) -> &'static [Situation] {
+        &[
+            Situation::LinkBegun,
+            Situation::LinkEnded,
+            Situation::ByLink,
+            Situation::RingFull,
+            Situation::RingLost,
+            Situation::LinkCut,
+            Situation::Lie,
+            Situation::LiarFound,
+            Situation::Crash,
+            Situation::Restart,
+            Situation::Leave,
+            Situation::Stall,
+        ]
+    }
+
+    fn describe(&self, seed: u64) -> String {
+        let mut random = Random::new(seed);
+        let mut config = Config::draw(&mut random);
+        let machine = machine::Machine::draw(random.fork(), &mut config);
+        format!("{config}\n{machine}")
+    }
+
+    fn run(&self, seed: u64, trace: Trace<'_>) -> Outcome {
+        run::run(seed, trace, None, None, true)
     }
 }
 
 /// Runs a seed in which the process of the first participant is sabotaged after so many deliveries: to test the judge.
 pub fn run_sabotaged(seed: u64, sabotage: Sabotage, after: u32) -> Outcome {
-    run::run(seed, Trace::silent(), Some((sabotage, after)), None)
+    run::run(seed, Trace::silent(), Some((sabotage, after)), None, false)
 }
 
 /// Runs a seed in which all endpoints behave otherwise than the judge is told.
 pub fn run_mutated(seed: u64, mutation: Mutation) -> Outcome {
-    run::run(seed, Trace::silent(), None, Some(mutation))
+    run::run(seed, Trace::silent(), None, Some(mutation), false)
 }

@@ -127,6 +127,9 @@ impl DdsNode {
     /// Adds what its readers and its host have shown.
     pub fn count(&self, coverage: &mut Coverage) {
         coverage.add(Situation::SocketFull, self.host.refused());
+        if let Some(sharing) = self.host.sharing() {
+            sharing.count(coverage);
+        }
         for reader in self.application.readers() {
             if let Ok(counters) = reader.raw.counters() {
                 coverage.add(Situation::HeldBack, counters.held_back);

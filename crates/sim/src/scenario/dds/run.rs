@@ -8,6 +8,7 @@ use wire::{Duration, Guid, GuidPrefix, Instant, Now, Timestamp};
 
 use super::config::{Config, EndpointPlan, Families, meet};
 use super::judge::{Clocks, Judge};
+use super::machine::Machine;
 use super::node::DdsNode;
 use super::sabotage::Mutation;
 use super::seen::Seen;
@@ -41,6 +42,14 @@ pub(super) enum Control {
     Return(Guid),
     /// A participant learns the addresses of today.
     Readdress(NodeId),
+    /// A participant looks at the memory that it shares.
+    Look(NodeId),
+    /// A connection between two processes of a machine ends.
+    CutLink,
+    /// A participant looks at no ring for a while.
+    Hang(NodeId),
+    /// A liar does something to a participant.
+    Lie(NodeId),
 }
 
 /// Where an endpoint stands in the plan.
@@ -86,6 +95,8 @@ pub(super) struct Run<'t> {
     pub(super) forged: u64,
     /// How far any wall clock has ever been ahead of the virtual time.
     pub(super) ahead: i64,
+    /// What is shared between participants of a machine, in the scenario that has it.
+    pub(super) machine: Option<Machine>,
     observations: Vec<Seen>,
 }
 
@@ -94,10 +105,13 @@ pub(super) fn run(
     trace: Trace<'_>,
     sabotage: Option<(Sabotage, u32)>,
     mutation: Option<Mutation>,
+    shares: bool,
 ) -> Outcome {
     let mut random = Random::new(seed);
-    let config = Config::draw(&mut random);
+    let mut config = Config::draw(&mut random);
+    let machine = shares.then(|| Machine::draw(random.fork(), &mut config));
     let mut run = Run::new(config, random, trace, sabotage, mutation);
+    run.machine = machine;
     run.play();
     Outcome {
         violation: run.world.take_violation(),
@@ -174,6 +188,7 @@ impl<'t> Run<'t> {
             victim,
             forged: 0,
             ahead: i64::MIN,
+            machine: None,
             observations: Vec::new(),
         };
         run.note_clocks();
@@ -206,6 +221,7 @@ impl<'t> Run<'t> {
             }
         }
         let calm = self.config.mix.timeline.last().map_or(Instant::START, |(at, _)| *at);
+        self.plan_links(calm);
         self.advance(calm);
         while self.pending > 0 && self.goes_on() {
             self.advance(self.world.now().after(Duration::from_millis(10)));
@@ -308,6 +324,7 @@ impl<'t> Run<'t> {
                 Step::Acted(node) => self.judge_node(node),
                 Step::Control(control) => self.control(control),
             }
+            self.tend_links();
         }
     }
 
@@ -423,6 +440,10 @@ impl<'t> Run<'t> {
                     self.create(node, index);
                 }
             }
+            Control::Look(node) => self.look(node),
+            Control::CutLink => self.cut_link(),
+            Control::Hang(node) => self.hang(node),
+            Control::Lie(node) => self.lie(node),
             Control::Readdress(node) => {
                 self.pending -= 1;
                 let addresses = self.addresses(node);

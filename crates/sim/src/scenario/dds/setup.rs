@@ -13,6 +13,7 @@ use super::host::VirtualHost;
 use super::make::Order;
 use super::node::DdsNode;
 use super::run::{Control, DOMAIN, Endpoint, Run};
+use super::sharing::Sharing;
 use crate::network::{Interface, NodeId};
 use crate::sabotage::Sabotaged;
 use crate::violation::Invariant;
@@ -55,15 +56,17 @@ impl Run<'_> {
             static_peers,
             ..DiscoveryConfig::new(prefix, DOMAIN, self.random.next_u64())
         };
+        let sharing = self.shares(id);
         let addresses = Addresses {
+            shared_memory: sharing.as_ref().map(Sharing::announced),
             metatraffic_multicast: as_locators(metatraffic_groups),
             default_multicast: as_locators(data_groups),
             ..self.addresses(id)
         };
         let port = |locators: &[Locator]| locators.first().map_or(0, |locator| locator.port as u16);
         let now = self.world.clock(id);
-        let host =
-            VirtualHost::new(now, port(&addresses.metatraffic_unicast), port(&addresses.default_unicast));
+        let ports = [&addresses.metatraffic_unicast, &addresses.default_unicast].map(|list| port(list));
+        let host = VirtualHost::with(now, ports[0], ports[1], sharing);
         let node = match DdsNode::new(host, settings, &addresses) {
             Ok(node) => node,
             Err(error) => return self.world.fail(Invariant::NoPanic, format!("no participant: {error}")),

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use wire::discovery::SharedMemory;
 
 /// Of this process, with a nonce that nobody can guess.
-pub(super) fn own() -> io::Result<SharedMemory> {
+pub(crate) fn own() -> io::Result<SharedMemory> {
     let boot = fs::read("/proc/sys/kernel/random/boot_id")?;
     let mut nonce = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut nonce)?;
@@ -20,7 +20,7 @@ pub(super) fn own() -> io::Result<SharedMemory> {
 }
 
 /// Where the participant of this nonce is met.
-pub(super) fn name(nonce: u64) -> Vec<u8> {
+pub(crate) fn name(nonce: u64) -> Vec<u8> {
     format!("punctual-{nonce:016x}").into_bytes()
 }
 

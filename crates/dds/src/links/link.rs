@@ -5,11 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use rtps::Transmit;
 use shm::{Bell, Chunk, ChunkWindow, Chunks, Consumer, Look, Message, Nonsense, Producer, Refused};
-use wire::GuidPrefix;
+use wire::{Duration, GuidPrefix, Instant};
 
 use super::buffers::Buffers;
 use super::places;
@@ -69,7 +68,7 @@ struct Sent {
 
 /// What was received.
 #[derive(Debug)]
-pub(in crate::driver) enum Got {
+pub enum Got {
     /// So many octets, in the buffer that was given.
     Copied(usize),
     /// The first octets of this one.
@@ -78,7 +77,7 @@ pub(in crate::driver) enum Got {
 
 /// What has become of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::driver) enum Way {
+pub enum Way {
     /// It lies in the ring.
     Taken,
     /// There is no room now.
@@ -138,8 +137,13 @@ impl Link {
         format!(", {datagrams} datagrams, {copied} octets copied, {named} octets left where they were")
     }
 
-    /// `chunks` are those of this process.
-    pub(super) fn send(&self, datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Way {
+    /// `chunks` are those of this process. The time is asked for where the ring is full.
+    pub(super) fn send(
+        &self,
+        datagram: &Transmit<Bytes>,
+        chunks: &Arc<Chunks>,
+        now: impl FnOnce() -> Instant,
+    ) -> Way {
         if !self.is_open() {
             return Way::Closed;
         }
@@ -147,7 +151,7 @@ impl Link {
         if datagram.segment().is_some() {
             return Way::Unfit;
         }
-        let way = self.outlet().send(datagram, chunks);
+        let way = self.outlet().send(datagram, chunks, now);
         // After the lock: whoever is woken may answer at once.
         self.bell.ring();
         way
@@ -226,7 +230,12 @@ impl Link {
 }
 
 impl Outlet {
-    fn send(&mut self, datagram: &Transmit<Bytes>, chunks: &Arc<Chunks>) -> Way {
+    fn send(
+        &mut self,
+        datagram: &Transmit<Bytes>,
+        chunks: &Arc<Chunks>,
+        now: impl FnOnce() -> Instant,
+    ) -> Way {
         self.let_go();
         // A process that does not read must not keep the memory from the others.
         let division = places::divide(datagram, chunks).filter(|_| self.held < chunks.capacity() / HELD_PART);
@@ -246,14 +255,14 @@ impl Outlet {
         let progress = self.producer.progress();
         match self.full {
             Some((since, at)) if at == progress => {
-                if since.elapsed() > PATIENCE {
+                if now() > since.after(PATIENCE) {
                     Way::Lost
                 } else {
                     Way::Full
                 }
             }
             _ => {
-                self.full = Some((Instant::now(), progress));
+                self.full = Some((now(), progress));
                 Way::Full
             }
         }

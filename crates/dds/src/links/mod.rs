@@ -1,17 +1,18 @@
 //! Shared memory with participants of other processes of this host.
 //!
 //! A *link* is a ring each way ([`shm`]). Datagrams of the endpoints take it instead of a socket where their path names it; discovery
-//! and everything else stay with UDP. One thread reads all rings, or whoever leads it (`lead`); another one meets the others
-//! (`encounter`) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
+//! and everything else stay with UDP. Of the driver one thread reads all rings, or whoever leads it; another one meets the others
+//! ([`Encounters`]) and says to the engine which links there are. A link that ends loses what lies in it; the writers' histories have it. It is
 //! made again if the other participant lives.
 mod buffers;
+mod caller;
 mod door;
 mod encounter;
+mod greeting;
 mod identity;
 mod link;
 mod places;
 
-use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -21,8 +22,7 @@ use std::time::{Duration, Instant};
 
 use rtps::Transmit;
 use rtps::sorted::SortedMap;
-use shm::{ChunkMut, Chunks, Doorbell, Meeting, Nonsense, SegmentError};
-use udp::WatchCaller;
+use shm::{ChunkMut, Chunks, Doorbell, Nonsense, SegmentError};
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
 
@@ -30,9 +30,13 @@ use crate::bytes::Bytes;
 use crate::config::SharedMemoryConfig;
 use crate::host::Copied;
 use buffers::Buffers;
-use encounter::{Called, Caller};
+use caller::Caller;
+pub use caller::Ring;
+pub use encounter::{Encounters, Tell};
+pub use greeting::{Connection, Connections};
+pub(crate) use identity::{name, own as own_identity};
 use link::Link;
-pub(super) use link::{Got, Way};
+pub use link::{Got, Way};
 
 /// Most links of a participant; others are reached by UDP.
 const MOST: usize = 64;
@@ -44,7 +48,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// All links of a participant. Nothing of the system is taken before somebody is found who can be met, and nothing kept after [`Links::close`].
 #[derive(Debug)]
-pub(super) struct Links {
+pub struct Links {
     announced: SharedMemory,
     config: SharedMemoryConfig,
     open: RwLock<Option<Open>>,
@@ -54,8 +58,6 @@ pub(super) struct Links {
     count: AtomicUsize,
     closed: AtomicBool,
     caller: Caller,
-    /// Where to listen, until the thread that meets others has it.
-    meeting: Mutex<Option<(Meeting, Called)>>,
     /// Why there is no link with a participant that could have one.
     reasons: Mutex<SortedMap<GuidPrefix, String>>,
     lost: AtomicU64,
@@ -98,56 +100,51 @@ impl Open {
 }
 
 impl Links {
-    /// `watch` is called when [`Links::begin`] is needed.
-    pub(super) fn new(config: &SharedMemoryConfig, watch: WatchCaller) -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self {
-            announced: identity::own()?,
+    /// For a participant that announces this. `ring` is called when [`Links::begin`] is needed.
+    pub fn new(announced: SharedMemory, config: &SharedMemoryConfig, ring: Ring) -> Arc<Self> {
+        Arc::new(Self {
+            announced,
             config: *config,
             open: RwLock::default(),
             turn: AtomicUsize::new(0),
             count: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
-            caller: Caller::new(watch),
-            meeting: Mutex::default(),
+            caller: Caller::new(ring),
             reasons: Mutex::default(),
             lost: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             trouble: Mutex::default(),
-        }))
+        })
     }
 
     /// True if somebody can be met, and [`Links::begin`] has not been successful.
-    pub(super) fn is_to_begin(&self) -> bool {
+    pub fn is_to_begin(&self) -> bool {
         self.caller.is_to_begin()
     }
 
-    /// Takes what is needed to meet others, in the network namespace of the calling thread. True if there is more to do than before:
-    /// [`Links::meet_others`] and reading.
+    /// Takes what is needed to share memory. From now on `ring` calls whoever has the [`Encounters`].
     ///
     /// # Errors
     ///
     /// What the system refused, and what to do; then it can be tried again.
-    pub(super) fn begin(&self) -> Result<bool, String> {
-        if !self.is_to_begin() {
-            return Ok(false);
-        }
+    pub fn begin(&self, ring: Ring) -> Result<(), String> {
         let open = Open::new(&self.announced, &self.config)
             .map_err(|error| format!("{error} (it needs memfd_create, or switch shared memory off)"))?;
-        let sockets = |error| format!("local sockets: {error} (see ulimit -n)");
-        let meeting = Meeting::new(&identity::name(self.announced.nonce)).map_err(sockets)?;
-        let (near, far) = encounter::line().map_err(sockets)?;
         let mut now_open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        if self.is_closed() {
-            return Ok(false);
+        if !self.is_closed() {
+            *now_open = Some(open);
+            self.caller.begin(ring);
         }
-        *now_open = Some(open);
-        *self.meeting.lock().unwrap_or_else(PoisonError::into_inner) = Some((meeting, far));
-        self.caller.begin(near);
-        Ok(true)
+        Ok(())
+    }
+
+    /// True if whoever has the [`Encounters`] was called, and has made no step since.
+    pub fn has_wishes(&self) -> bool {
+        self.caller.has_wishes()
     }
 
     /// What is announced.
-    pub(super) const fn announced(&self) -> SharedMemory {
+    pub const fn announced(&self) -> SharedMemory {
         self.announced
     }
 
@@ -157,12 +154,12 @@ impl Links {
     }
 
     /// True if there is a link: then whoever waits for data had better wait here than for a socket.
-    pub(super) fn is_used(&self) -> bool {
+    pub fn is_used(&self) -> bool {
         self.count() > 0
     }
 
     /// There are endpoints of this participant to exchange samples with.
-    pub(super) fn matched(&self, participant: &ParticipantData) {
+    pub fn matched(&self, participant: &ParticipantData) {
         let Some(memory) = participant.shared_memory.filter(|memory| memory.host == self.announced.host)
         else {
             return;
@@ -174,26 +171,32 @@ impl Links {
     }
 
     /// A participant is gone.
-    pub(super) fn lost(&self, prefix: GuidPrefix) {
+    pub fn lost(&self, prefix: GuidPrefix) {
         self.reasons().remove(&prefix);
         self.caller.leave(prefix);
     }
 
     /// Memory that the others can copy a sample out of, if there are some and it is left.
-    pub(super) fn lend(&self, len: usize) -> Option<ChunkMut> {
+    pub fn lend(&self, len: usize) -> Option<ChunkMut> {
         if !self.is_used() {
             return None;
         }
         self.read().as_ref()?.chunks.lend(len)
     }
 
-    /// Sends a datagram, or a train of them, along a link.
-    pub(super) fn send(&self, number: NonZeroU32, datagram: &Transmit<Bytes>) -> Way {
+    /// Sends a datagram, or a train of them, along a link. The time is asked for where the ring is full: it is waited for as long as a socket
+    /// would be, up to 50 ms.
+    pub fn send(
+        &self,
+        number: NonZeroU32,
+        datagram: &Transmit<Bytes>,
+        now: impl FnOnce() -> wire::Instant,
+    ) -> Way {
         let open = self.read();
         let Some((open, link)) = open.as_ref().and_then(|open| Some((open, open.find(number)?))) else {
             return Way::Closed;
         };
-        let way = link.send(datagram, &open.chunks);
+        let way = link.send(datagram, &open.chunks, now);
         match way {
             Way::Lost => {
                 self.lost.fetch_add(1, Relaxed);
@@ -205,21 +208,21 @@ impl Links {
     }
 
     /// Writes a datagram into the ring of a link, if it goes there at once.
-    pub(super) fn copy(&self, number: NonZeroU32, datagram: &[u8]) -> Copied {
+    pub fn copy(&self, number: NonZeroU32, datagram: &[u8]) -> Copied {
         let open = self.read();
         let link = open.as_ref().and_then(|open| open.find(number));
         link.map_or(Copied::No, |link| link.copy(datagram))
     }
 
     /// Wakes the other side of a link if it sleeps.
-    pub(super) fn ring(&self, number: NonZeroU32) {
+    pub fn ring(&self, number: NonZeroU32) {
         if let Some(link) = self.find(number) {
             link.ring();
         }
     }
 
     /// Copies the next datagram that lies in a ring out: into the front of `buffer`, or, a large one, into one that can be kept.
-    pub(super) fn receive(&self, buffer: &mut [u8]) -> Option<Got> {
+    pub fn receive(&self, buffer: &mut [u8]) -> Option<Got> {
         self.receive_of(self.read(), buffer)
     }
 
@@ -260,7 +263,7 @@ impl Links {
 
     /// Waits until there may be something to receive, or until [`Links::wake`], `limit` at most. Gives it as [`Links::receive`] does, or none
     /// if it is not yet known what there is.
-    pub(super) fn wait(&self, limit: Duration, buffer: &mut [u8]) -> Option<Got> {
+    pub fn wait(&self, limit: Duration, buffer: &mut [u8]) -> Option<Got> {
         // To say that it sleeps, and that it does not, would cost those who ring a system call.
         if !self.config.spin.is_zero()
             && let Some(got) = self.spin(buffer)
@@ -293,22 +296,22 @@ impl Links {
     }
 
     /// Ends a [`Links::wait`].
-    pub(super) fn wake(&self) {
+    pub fn wake(&self) {
         if let Some(doorbell) = self.doorbell() {
             doorbell.wake();
         }
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    /// True after [`Links::close`].
+    pub fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
 
     /// No more is sent or received. What threads that are in it still have ends with them, and loans with whoever has them.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         self.closed.store(true, SeqCst);
         let open = self.open.write().unwrap_or_else(PoisonError::into_inner).take();
         self.count.store(0, Relaxed);
-        self.meeting.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.caller.close();
         if let Some(open) = open {
             open.doorbell.wake();
@@ -316,7 +319,7 @@ impl Links {
     }
 
     /// What people should know, a line each.
-    pub(super) fn report(&self) -> Vec<String> {
+    pub fn report(&self) -> Vec<String> {
         let table = self.read().as_ref().map(|open| open.table.clone()).unwrap_or_default();
         let link = |link: &Arc<Link>| {
             format!("shared memory with {}: link {}{}", link.prefix, link.number, link.sent())
@@ -338,7 +341,7 @@ impl Links {
     }
 
     /// What keeps others from being met now; `None` if nothing does.
-    pub(super) fn set_trouble(&self, trouble: Option<String>) {
+    pub fn set_trouble(&self, trouble: Option<String>) {
         let mut told = self.trouble();
         if let Some(trouble) = trouble.as_ref().filter(|_| *told != trouble) {
             tracing::warn!("no shared memory, UDP is used: {trouble}");
@@ -350,7 +353,8 @@ impl Links {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn is_ready(&self) -> bool {
+    /// True if something lies in a ring.
+    pub fn is_ready(&self) -> bool {
         self.read().as_ref().is_some_and(|open| open.table.iter().any(|link| link.is_ready()))
     }
 

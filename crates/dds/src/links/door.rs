@@ -1,5 +1,5 @@
 //! How fast connections are accepted: a flood of them, or a lack of descriptors, costs a small part of a core.
-use std::time::{Duration, Instant};
+use wire::{Duration, Instant};
 
 /// Connections of other users that are accepted one after the other.
 const BURST: u32 = 16;
@@ -44,14 +44,14 @@ impl Door {
         self.foreign += 1;
         if self.foreign == BURST {
             self.foreign = 0;
-            self.opens = Some(now + PAUSE);
+            self.opens = Some(now.after(PAUSE));
         }
     }
 
     /// The system could not accept: the connection waits, and would be ready again at once.
     pub(super) fn close_after_error(&mut self, now: Instant) {
-        self.opens = Some(now + self.after_error);
-        self.after_error = (self.after_error * 2).min(AFTER_ERROR * 64);
+        self.opens = Some(now.after(self.after_error));
+        self.after_error = self.after_error.scaled(2, 1).min(AFTER_ERROR.scaled(64, 1));
     }
 }
 
@@ -61,35 +61,35 @@ mod tests {
 
     #[test]
     fn other_users_are_accepted_at_a_bounded_rate_and_our_own_at_once() {
-        let (mut door, begun) = (Door::new(), Instant::now());
+        let (mut door, begun) = (Door::new(), Instant::START);
         let mut now = begun;
         let mut accepted = 0_u32;
-        while now < begun + Duration::from_secs(1) {
+        while now < begun.after(Duration::from_secs(1)) {
             if door.is_open(now) {
                 door.count(now, true);
                 door.count(now, false);
                 accepted += 1;
             }
-            now += Duration::from_micros(10);
+            now = now.after(Duration::from_micros(10));
         }
         assert!((1_500..=2_016).contains(&accepted), "{accepted} in a second");
     }
 
     #[test]
     fn pauses_after_errors_grow_until_it_works_again() {
-        let (mut door, mut now) = (Door::new(), Instant::now());
+        let (mut door, mut now) = (Door::new(), Instant::START);
         let mut pauses = Vec::new();
         for _ in 0..9 {
             door.close_after_error(now);
             let opens = door.opens().unwrap();
             assert!(!door.is_open(now));
-            pauses.push((opens - now).as_millis());
+            pauses.push((opens.as_nanos() - now.as_nanos()) / 1_000_000);
             now = opens;
             assert!(door.is_open(now));
         }
         assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1_280, 1_280, 1_280]);
         door.count(now, true);
         door.close_after_error(now);
-        assert_eq!(door.opens(), Some(now + AFTER_ERROR));
+        assert_eq!(door.opens(), Some(now.after(AFTER_ERROR)));
     }
 }

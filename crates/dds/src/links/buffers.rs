@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 /// Buffers that were filled. One that nobody holds any more is filled again.
 #[derive(Debug, Default)]
-pub(in crate::driver) struct Buffers {
+pub(super) struct Buffers {
     lent: Vec<Arc<Vec<u8>>>,
 }
 
