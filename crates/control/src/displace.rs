@@ -1,7 +1,7 @@
 //! Who goes so that another one is admitted, and why nothing goes and comes back without end.
 //!
 //! A grant is displaced in two cases: by a more important request, where there is too little of anything (`victims`,
-//! [`ResourceManager::yields_place`], `group_victims`); and by a request for the same flow that needs it to be another one, where both
+//! [`ResourceManager::yields_place`], [`ResourceManager::yields_groups`]); and by a request for the same flow that needs it to be another one, where both
 //! cannot be there at once ("it is being changed").
 //!
 //! Let no request come, change or end, and the network stay as it is. Then grants are displaced a finite number of times, up to rule 3:
@@ -77,25 +77,63 @@ impl ResourceManager {
         if full.is_empty() || lacks_groups || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
             return false;
         }
-        let mut victims = BTreeSet::new();
-        for scarce in full {
-            // One goes at a time.
-            let leaves = |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
-            if self.grants.values().filter(leaves).any(|grant| self.has_some(grant, *scarce)) {
-                continue;
-            }
-            let Some(victim) = self.least(importance, *scarce) else { return false };
-            victims.insert(victim);
+        let Some(victims) = self.victims_at(importance, full) else { return false };
+        self.make_places(now, &victims, full, &pairs);
+        true
+    }
+
+    /// Some switches have no free group for a tree without which not all of these pairs are admitted: at each of them the least important tree that
+    /// has one goes, if that is less important, and the pairs wait for that. False if there is none at one of them.
+    pub(crate) fn yields_groups(
+        &mut self,
+        now: Duration,
+        pairs: &BTreeSet<Pair>,
+        lacking: &BTreeSet<Scarce>,
+    ) -> bool {
+        let importance = pairs.first().and_then(|pair| self.asked.get(pair));
+        let Some(importance) = importance.map(|asked| asked.request.contract.importance) else {
+            return false;
+        };
+        if lacking.is_empty() || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
+            return false;
         }
-        for victim in victims {
-            let places: Vec<_> = full.iter().map(|(site, _)| self.site_name(*site)).collect();
-            let reason =
-                format!("{} has no room for more, and it yields to a more important flow", places.join(", "));
+        let Some(victims) = self.victims_at(importance, lacking) else { return false };
+        self.make_places(now, &victims, lacking, pairs);
+        for pair in pairs {
+            self.park(*pair);
+            self.put_off(*pair, "room is being made for it");
+        }
+        true
+    }
+
+    /// Those that go so that there is room at each of some places; nobody for a place that another one leaves already. `None` if one has none.
+    fn victims_at(&self, importance: u8, full: &BTreeSet<Scarce>) -> Option<BTreeSet<u64>> {
+        let leaves =
+            |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
+        let is_left =
+            |scarce: &Scarce| self.grants.values().filter(leaves).any(|grant| self.has_some(grant, *scarce));
+        full.iter().filter(|scarce| !is_left(scarce)).map(|scarce| self.least(importance, *scarce)).collect()
+    }
+
+    /// Victims go, and what they leave is kept for the pairs until they have their turn.
+    fn make_places(
+        &mut self,
+        now: Duration,
+        victims: &BTreeSet<u64>,
+        full: &BTreeSet<Scarce>,
+        pairs: &BTreeSet<Pair>,
+    ) {
+        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.site_name(*site)).collect();
+        let places = places.into_iter().collect::<Vec<_>>().join(", ");
+        let reason = format!("{places} has no room for more, and it yields to a more important flow");
+        for victim in victims.iter().copied() {
             let displaced = self.grants.get(&victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
             self.revoke(now, victim, &reason);
-            // They do not take the place again as soon as it is free.
+            // They do not take the place again as soon as it is free. Without a group each may have a flow of its own at once.
+            let waits = full.iter().any(|(_, room)| *room != Room::Groups);
             for pair in displaced {
                 if let Some(asked) = self.asked.get_mut(&pair)
+                    && waits
                     && matches!(asked.progress, Progress::Answered { .. })
                 {
                     asked.progress = Progress::Answered { retry: false };
@@ -104,13 +142,12 @@ impl ResourceManager {
             }
         }
         for pair in pairs {
-            if let Some(asked) = self.asked.get_mut(&pair) {
+            if let Some(asked) = self.asked.get_mut(pair) {
                 asked.displaces.at.clone_from(full);
                 asked.displaces.under_way = true;
-                self.room_for.insert(pair);
+                self.room_for.insert(*pair);
             }
         }
-        true
     }
 
     /// The least important grant in force that has some of what is scarce, if it is less important than that; of equals the youngest.
@@ -148,8 +185,10 @@ impl ResourceManager {
             match room {
                 Room::Entries => hops.next().is_some(),
                 Room::Gates | Room::Meters => hops.any(|hop| hop.parent.is_none()),
-                // Made free in the ledger of groups, which is looked at in turn.
-                Room::Groups => false,
+                Room::Groups => {
+                    let links: Vec<_> = tree.iter().map(|hop| (hop.port, hop.parent)).collect();
+                    self.forks(&links).iter().any(|(_, at)| at == switch)
+                }
             }
         };
         self.room_for.iter().any(|other| {

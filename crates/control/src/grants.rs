@@ -1,6 +1,5 @@
 //! What a grant comes to in switches and gates.
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -12,15 +11,14 @@ use latency::port::Contender;
 use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
-use openflow::words::{GroupId, MeterId};
+use openflow::words::MeterId;
 
 use crate::action::{GateKey, Pair};
-use crate::entries::FLOOD;
 use crate::flow_entry::{FlowEntry, Output};
 use crate::network::Network;
 use crate::requests::Wish;
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, Site, dscp};
+use crate::state::{End, GrantPhase, Granted, GrantedHop, dscp};
 
 impl ResourceManager {
     /// The grant of a plan.
@@ -132,29 +130,6 @@ impl ResourceManager {
         let ports = hops.iter().filter_map(|hop| self.ledger.ports().get(hop.link));
         let sum = hops.iter().try_fold(fixed_latency(flow, ports)?, |sum, hop| sum.checked_add(hop.share))?;
         Some(sum.div_ceil(NANOSECOND))
-    }
-
-    /// Gives a free group to each hop behind which the flow forks.
-    pub(crate) fn give_groups(&self, hops: &mut [GrantedHop]) -> Result<(), String> {
-        let parents: Vec<usize> = hops.iter().filter_map(|hop| hop.parent).collect();
-        for (index, hop) in hops.iter_mut().enumerate() {
-            hop.group = None;
-            if parents.iter().filter(|parent| **parent == index).count() < 2 {
-                continue;
-            }
-            let switch = self.network.links.get(hop.link).and_then(|link| self.network.switch_of(link.to));
-            let Some((switch, state)) = switch.and_then(|at| Some((at, self.switches.get(at)?))) else {
-                return Err("only switches can copy".into());
-            };
-            // One is for everything else.
-            let has_room = state.groups.len() + 1 < usize::try_from(state.most_groups).unwrap_or(usize::MAX);
-            let free = (FLOOD.0 + 1..GroupId::MAX.0).find(|group| !state.groups.contains(group));
-            hop.group = free.filter(|_| has_room);
-            if hop.group.is_none() {
-                return Err(format!("{} has no free group", self.site_name(Site::Switch(switch))));
-            }
-        }
-        Ok(())
     }
 
     /// The switch behind the writer's host.

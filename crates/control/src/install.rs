@@ -18,6 +18,17 @@ use crate::state::{Asked, GrantPhase, Granted, Kind, Progress, Site, Step, Task,
 /// The wait before something is tried again for which room is being made at a switch.
 const SOON: Duration = Duration::from_millis(100);
 
+/// When the pairs of a grant that could not be installed are looked at again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Again {
+    /// Soon: room is being made for it.
+    WithRoom,
+    /// At once: a switch has fewer groups than it has said, which is known now.
+    WithoutGroups,
+    /// After the grace, trees as flows for each reader before that.
+    Later,
+}
+
 impl ResourceManager {
     /// Enters the plan into the ledger and begins to install it.
     pub(crate) fn install(&mut self, now: Duration, plan: Plan, granted: Granted) {
@@ -170,7 +181,7 @@ impl ResourceManager {
         steps
     }
 
-    /// A grant has been installed, or has failed to be. With `waits` room is being made for it.
+    /// A grant has been installed, or has failed to be. Then `again` says how its pairs go on.
     pub(crate) fn installed_grant(
         &mut self,
         now: Duration,
@@ -178,7 +189,7 @@ impl ResourceManager {
         plan: &Plan,
         failed: Option<String>,
         missed: BTreeSet<Site>,
-        waits: bool,
+        again: Again,
     ) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
         if let Some(reason) = failed {
@@ -196,9 +207,11 @@ impl ResourceManager {
             for pair in pairs {
                 let is_working =
                     self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Working);
-                if waits && (is_working || !is_tree) {
+                if again == Again::WithRoom && (is_working || !is_tree) {
                     self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
                     self.timers.insert((now.saturating_add(SOON), Timer::Retry(pair)));
+                } else if again == Again::WithoutGroups && is_working {
+                    self.enqueue(pair);
                 } else if is_tree {
                     self.try_alone(now, pair);
                 } else {
@@ -311,11 +324,13 @@ impl ResourceManager {
     fn leave_to_others(&mut self, now: Duration, number: u64, former: &[u64]) {
         let Some(grant) = self.grants.get(&number) else { return };
         let is_elsewhere = |pair: &Pair| {
-            let answered = |asked: &&Asked| matches!(asked.progress, Progress::Answered { .. });
-            let asked = self.asked.get(pair).filter(answered);
-            asked
-                .and_then(|asked| asked.grant)
-                .is_some_and(|other| other != number && !former.contains(&other))
+            let Some(asked) = self.asked.get(pair) else { return false };
+            match asked.progress {
+                Progress::Answered { .. } => {
+                    asked.grant.is_some_and(|other| other != number && !former.contains(&other))
+                }
+                _ => grant.gives_too_little(*pair, asked) && self.joins_other(*pair, number),
+            }
         };
         let elsewhere: Vec<Pair> = grant.pairs.iter().filter(|pair| is_elsewhere(pair)).copied().collect();
         let Some(pair) = elsewhere.first() else { return };

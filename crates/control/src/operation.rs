@@ -10,7 +10,7 @@ use gate::protocol::ContractState;
 use openflow::flow::FlowCommand;
 use wire::admission::State;
 
-use crate::action::{Action, Done, GateChange, StoreChange, SwitchContent, Token};
+use crate::action::{Action, Done, GateChange, Pair, StoreChange, SwitchContent, Token};
 use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Phase, Scarce, Site, Step, Task, Timer};
 
@@ -418,6 +418,13 @@ impl ResourceManager {
         self.operations.values().any(|operation| match &operation.kind {
             Kind::Admit { plan, .. } => plan.moves.iter().any(|change| change.flow == number),
             _ => false,
+        })
+    }
+
+    /// Whether a pair is about to be served by another grant than this one.
+    pub(crate) fn joins_other(&self, pair: Pair, than: u64) -> bool {
+        self.operations.values().any(|operation| {
+            matches!(operation.kind, Kind::Join { number, pair: of, serial } if number != than && of == pair && serial > 0)
         })
     }
 

@@ -11,7 +11,8 @@ use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 use wire::admission::{State, Verdict};
 
-use crate::action::{Action, GateChange, Pair, StoreChange};
+use crate::action::{Action, GateChange, Pair, Room, StoreChange};
+use crate::install::Again;
 use crate::operation::Ended;
 use crate::requests::cut;
 use crate::resource_manager::ResourceManager;
@@ -24,7 +25,19 @@ impl ResourceManager {
         match kind {
             Kind::Admit { number, plan } => {
                 let waits = failed.is_some() && self.yields_place(now, number, &full);
-                self.installed_grant(now, number, &plan, failed, missed, waits);
+                let mut lacks_groups = false;
+                for (site, room) in full {
+                    if let (Site::Switch(switch), Room::Groups) = (site, room) {
+                        self.learn_most_groups(now, number, switch);
+                        lacks_groups = true;
+                    }
+                }
+                let again = match (waits, lacks_groups) {
+                    (true, _) => Again::WithRoom,
+                    (false, true) => Again::WithoutGroups,
+                    (false, false) => Again::Later,
+                };
+                self.installed_grant(now, number, &plan, failed, missed, again);
                 self.room_is_settled();
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),

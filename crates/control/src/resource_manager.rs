@@ -164,6 +164,7 @@ impl ResourceManager {
             meters: BTreeSet::new(),
             groups: BTreeSet::new(),
             most_groups: u32::MAX,
+            said_groups: u32::MAX,
             addresses: Addresses::default(),
             lost: true,
             inspection: Inspection::default(),
@@ -192,6 +193,7 @@ impl ResourceManager {
                 Timer::Retry(pair) => self.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
+                Timer::Groups(switch) => self.forget_most_groups(switch),
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),

@@ -52,8 +52,9 @@ pub(crate) struct SwitchState {
     pub(crate) meters: BTreeSet<u32>,
     /// Numbers of groups of flows in use.
     pub(crate) groups: BTreeSet<u32>,
-    /// Groups that it has room for.
+    /// Groups that it has room for: as many as it has said, or fewer for a while after it has refused one.
     pub(crate) most_groups: u32,
+    pub(crate) said_groups: u32,
     pub(crate) addresses: Addresses,
     /// It has not been there, or has been away for too long.
     pub(crate) lost: bool,
@@ -171,6 +172,12 @@ impl Granted {
         self.ends.get(*self.at.get(&pair)?)
     }
 
+    /// Whether what a pair asks for by now is more than it is promised here.
+    pub(crate) fn gives_too_little(&self, pair: Pair, asked: &Asked) -> bool {
+        let promised = self.end_of(pair).map_or(u64::MAX, |end| end.promised);
+        asked.serial == asked.request.serial && promised > asked.request.maximum_latency
+    }
+
     /// The hops to one of its ends, the first one first.
     pub(crate) fn way_to(&self, end: &End) -> Vec<&GrantedHop> {
         let hop = |at: usize| self.hops.get(at);
@@ -263,6 +270,7 @@ pub(crate) enum Timer {
     Wait(Pair),
     Retry(Pair),
     Look,
+    Groups(usize),
     Away(Site),
     Restored(u64),
     Store,

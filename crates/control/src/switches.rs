@@ -127,7 +127,8 @@ impl ResourceManager {
         }
         if let Some(state) = self.switches.get_mut(switch) {
             state.addresses.clear();
-            state.most_groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
+            state.said_groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
+            state.most_groups = state.said_groups;
         }
         self.links_changed(now);
         self.prepare(now, switch);

@@ -45,7 +45,9 @@ impl ResourceManager {
             let serial = asked.verdict.serial;
             let verdict = wire::admission::Verdict { serial, ..self.admission(&tree, &asked.request) };
             let asks = matches!(asked.progress, Progress::Queued | Progress::Parked);
-            if had.is_some() && (same || settled) {
+            // It has joined a former one a moment ago, for more than it would get here.
+            let keeps = settled && !same && tree.gives_too_little(*pair, asked);
+            if had.is_some() && (same || settled) && !keeps {
                 moved.push(*pair);
                 if let Some(tree) = self.grants.get_mut(&number) {
                     tree.serials.insert(*pair, serial);

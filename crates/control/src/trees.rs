@@ -1,6 +1,6 @@
 //! Trees: one flow of a writer for readers at several places, copied by switches. A second reader makes one, others join it, and
 //! what nobody needs any more is cut off. Where there is none, each reader has a flow of its own.
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -86,7 +86,10 @@ impl ResourceManager {
         let branch = ways.iter().find_map(|way| self.branch(&without, &tree, wish, goal, way));
         let Some((admitted, mut hops, mut all)) = branch else { return false };
         if self.give_groups(&mut hops).is_err() {
-            return false;
+            let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
+            let lacking = self.lacking_groups(&links);
+            let pairs = BTreeSet::from([wish.pair]);
+            return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
         }
         all.pair = wish.pair;
         let mut at = tree.at.clone();
@@ -248,9 +251,26 @@ impl ResourceManager {
                 return Some(false);
             }
         }
-        let granted = self.granted(&plan, &all, replaces, at).ok()?;
+        let unserved = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant.is_none());
+        let pairs: BTreeSet<Pair> = at.keys().filter(unserved).copied().collect();
+        let Ok(granted) = self.granted(&plan, &all, replaces, at) else {
+            let links: Vec<_> = plan.admitted.flow.tree.iter().map(|hop| (hop.port, hop.parent)).collect();
+            let lacking = self.lacking_groups(&links);
+            return (!self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking)).then_some(true);
+        };
         self.install(now, plan, granted);
         Some(true)
+    }
+
+    /// Whether each of these pairs could have a flow of its own beside what there is.
+    fn fit_alone(&self, pairs: &BTreeSet<Pair>) -> bool {
+        let mut ledger = self.ledger.clone();
+        // Numbers that no grant has.
+        (0..u64::MAX).rev().zip(pairs).all(|(number, pair)| {
+            let wish = self.examine(*pair).ok();
+            let flow = wish.and_then(|wish| Some((self.flow(&wish)?, self.trees(&wish))));
+            flow.is_some_and(|(flow, trees)| ledger.admit_among(number, &flow, &trees).is_ok())
+        })
     }
 
     /// An address of a group that no grant has.

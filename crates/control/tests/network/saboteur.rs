@@ -244,11 +244,13 @@ fn play(seed: u64) -> (usize, usize) {
 #[test]
 fn random_networks_are_right_again_within_two_seconds() {
     let one = std::env::var("CONTROL_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
-    let seeds = one.map_or_else(|| tiers::current().seeds("control.seeds"), |seed| seed..seed + 1);
+    // The last one has found a reader that was moved to a tree of which it needed more than that gave.
+    let several = || tiers::current().seeds("control.seeds").step_by(4).chain([13_408]).collect();
+    let seeds: Vec<u64> = one.map_or_else(several, |seed| vec![seed]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |core: usize| {
         let mut sum = (0, 0);
-        for seed in seeds.clone().step_by(4).skip(core).step_by(cores) {
+        for seed in seeds.iter().copied().skip(core).step_by(cores) {
             let (spoilt, found) = std::panic::catch_unwind(|| play(seed)).unwrap_or_else(|panic| {
                 eprintln!("seed {seed}: replay with CONTROL_SEED={seed}");
                 std::panic::resume_unwind(panic)

@@ -128,3 +128,59 @@ fn a_place_that_is_made_free_is_kept() {
     assert_eq!(states(&world, 0..3), [State::Revoked, State::Admitted, State::Refused]);
     assert_eq!(revoked(&world, 0) + revoked(&world, 2), 1);
 }
+
+/// Two readers of one writer, to which its link could not carry a flow each, at a switch with one group, which a less important tree has.
+fn the_group_goes_to_the_more_important(mut world: World) {
+    world.greet();
+    world.settle();
+    let reader = |number: u8, host: u8| (guid(number, 1), guid(100 + host, 1));
+    let asked = |number: u8, from: usize, host: u8, octets: u32, importance: u8| {
+        let contract = wire::admission::Contract { importance, ..at_once(octets, 5 * MS) };
+        request(reader(number, host), 1, from, host.into(), (5_000, 6_000), contract, 15 * MS)
+    };
+    for host in [1, 2] {
+        world.ask(asked(0, 0, host, 500, 0));
+    }
+    world.settle();
+    let is_group = |world: &World, pair: Pair| world.verdicts[&pair].destination.address[0] == 239;
+    assert!([1, 2].iter().all(|host| is_group(&world, reader(0, *host))));
+    // What can do without a group takes none from others.
+    for host in [1, 2] {
+        world.ask(asked(5, 5, host, 500, 7));
+    }
+    world.settle();
+    assert!([1, 2].iter().all(|host| world.state(reader(5, *host)) == Some(State::Admitted)));
+    assert!(
+        [1, 2].iter().all(|host| !is_group(&world, reader(5, *host)) && is_group(&world, reader(0, *host)))
+    );
+    // Both wait for the gates, so that they have their turn together.
+    world.disconnect_agent(0);
+    for host in [1, 4] {
+        world.ask(asked(3, 3, host, 33_000, 5));
+    }
+    world.connect_agent(0);
+    world.pass(Duration::from_secs(2));
+    for pair in [1, 4].map(|host| reader(3, host)) {
+        assert_eq!(world.state(pair), Some(State::Admitted), "{:?}", world.verdicts[&pair]);
+        assert!(is_group(&world, pair), "{:#?}", world.verdicts);
+    }
+    // Those that had the group have flows of their own.
+    for pair in [1, 2].map(|host| reader(0, host)) {
+        assert_eq!(world.state(pair), Some(State::Admitted), "{:?}", world.verdicts[&pair]);
+        assert!(!is_group(&world, pair));
+    }
+    world.manager.audit().unwrap();
+}
+
+#[test]
+fn groups_go_to_the_more_important() {
+    let network = || network(&open_vswitch(GATES), 1, &[0, 0, 0, 0, 0, 0], &[]);
+    let mut said = World::new(network(), control::config::Config::default());
+    said.most_groups = 2;
+    said.connect_all();
+    the_group_goes_to_the_more_important(said);
+    // It has fewer than it says.
+    let mut refused = World::up(network());
+    refused.switches[0].most_groups = Some(2);
+    the_group_goes_to_the_more_important(refused);
+}

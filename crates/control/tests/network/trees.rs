@@ -393,3 +393,34 @@ fn a_tree_that_changes_answers_nothing_that_was_asked_for_after_it() {
         assert!(verdict.bound <= 3 * MS, "seed {seed}: {verdict:?}");
     }
 }
+
+/// A reader joins a tree that gives what it asks for now, while the tree that it comes from is being changed to take the place of both.
+#[test]
+fn who_has_joined_a_better_tree_is_not_taken_back() {
+    let mut world = star();
+    for host in [1, 2] {
+        ask(&mut world, host, 30 * MS);
+    }
+    // Another reader at the place of the first one, and one elsewhere, ask for more than that tree gives.
+    let strict = |host: u8, serial: u64, limit: u64| Request {
+        reader: guid(100 + host, 2).to_bytes(),
+        serial,
+        ..wish(host, limit)
+    };
+    for host in [1, 3] {
+        world.ask(strict(host, 1, 3 * MS));
+        world.pass(Duration::from_secs(1));
+    }
+    let of = |world: &World, pair: Pair| world.verdicts[&pair].destination;
+    let (first, other) = (of(&world, reader(1)), of(&world, strict(1, 1, MS).pair()));
+    assert_eq!(of(&world, strict(3, 1, MS).pair()), other, "two trees");
+    assert_ne!(first, other);
+    // One leaves the better tree for the other one, another comes.
+    world.ask(strict(3, 2, 30 * MS));
+    world.ask(Request { serial: 2, ..wish(1, 5 * MS) });
+    world.pass(Duration::from_secs(1));
+    let verdict = &world.verdicts[&reader(1)];
+    assert_eq!((verdict.state, verdict.serial), (State::Admitted, 2));
+    assert!(verdict.bound <= 5 * MS, "{verdict:?}");
+    world.manager.audit().unwrap();
+}
