@@ -30,12 +30,12 @@ pub struct Arguments {
     /// Round trips for each figure and pass.
     #[arg(long, default_value_t = 4_000, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     count: u32,
-    /// Milliseconds that a writer writes for each figure and pass.
-    #[arg(long, default_value_t = 1_000, value_name = "MS", value_parser = clap::value_parser!(u32).range(10..=60_000))]
-    milliseconds: u32,
-    /// Begin no measurement after so many minutes.
-    #[arg(long, default_value_t = 60, value_name = "MINUTES", value_parser = clap::value_parser!(u16).range(1..=1_440))]
-    limit: u16,
+    /// How long a writer writes for each figure and pass.
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = writing)]
+    duration: Duration,
+    /// Begin no measurement after this time.
+    #[arg(long, default_value = "1h", value_name = "TIME", value_parser = lasting)]
+    timeout: Duration,
     /// Where the drivers of peers are kept. Default: punctual/compare in the user's cache.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -48,6 +48,22 @@ pub struct Arguments {
     /// Write a page with plots as well.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+fn writing(text: &str) -> Result<Duration, String> {
+    between(text, Duration::from_millis(10), Duration::from_secs(60))
+}
+
+fn lasting(text: &str) -> Result<Duration, String> {
+    between(text, Duration::from_secs(1), Duration::from_secs(24 * 3_600))
+}
+
+/// Reads a time; a number alone is seconds.
+fn between(text: &str, least: Duration, most: Duration) -> Result<Duration, String> {
+    let time = text.parse::<dds::Duration>().map_err(|error| error.to_string())?;
+    let nanos = u64::try_from(time.as_nanos()).ok().filter(|_| !time.is_infinite());
+    let time = nanos.map(Duration::from_nanos).filter(|time| (least..=most).contains(time));
+    time.ok_or_else(|| format!("{text:?} is not between {least:?} and {most:?}"))
 }
 
 /// What the command line or the system does not allow.
@@ -101,8 +117,8 @@ pub fn run(
     let effort = Effort {
         passes: usize::from(arguments.passes),
         count: usize::try_from(arguments.count).unwrap_or(usize::MAX),
-        time: Duration::from_millis(u64::from(arguments.milliseconds)),
-        limit: Duration::from_secs(60 * u64::from(arguments.limit)),
+        time: arguments.duration,
+        limit: arguments.timeout,
     };
     let (start, load) = (Instant::now(), load());
     let all = on_stage(|stage| play(stage, &cells, &contenders, &effort, cores, stopped, progress))?;
@@ -238,4 +254,19 @@ fn remarks(effort: &Effort, stopped: bool) -> Vec<String> {
         remarks.push("The comparison was interrupted: cells have fewer passes than asked for.".to_owned());
     }
     remarks
+}
+
+#[cfg(test)]
+mod times {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_bounds() {
+        assert_eq!(writing("50ms"), Ok(Duration::from_millis(50)));
+        assert_eq!(lasting("90min"), Ok(Duration::from_secs(5_400)));
+        assert_eq!(lasting("2"), Ok(Duration::from_secs(2)));
+        for text in ["9ms", "61s", "infinite", "soon", "-1s"] {
+            assert!(writing(text).is_err(), "{text}");
+        }
+    }
 }

@@ -158,7 +158,7 @@ impl Managed {
         let mut command =
             self.lab.command("display", env!("CARGO_BIN_EXE_punctual-attacks-command")).unwrap();
         let output =
-            command.args(["grm", "status", "--interface", "eth0", "--time", "20s"]).output().unwrap();
+            command.args(["grm", "status", "--interface", "eth0", "--timeout", "20s"]).output().unwrap();
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     }
 }

@@ -20,7 +20,7 @@ use crate::utc;
 pub(super) struct Arguments {
     /// How long it waits for a manager.
     #[arg(long, default_value = "5s", value_name = "TIME", value_parser = span::parse)]
-    time: Duration,
+    timeout: Duration,
     /// Prints the report as JSON; times are in nanoseconds.
     #[arg(long)]
     json: bool,
@@ -42,13 +42,13 @@ pub(super) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let began = Instant::now();
     let reader = subscriber.create_datareader::<Report>(&topic, QosKind::Specific(qos), None, NO_STATUS)?;
     progress("looking for a manager");
-    let report = wait(&reader, arguments.time, stop)?;
+    let report = wait(&reader, arguments.timeout, stop)?;
     progress("");
     let Some(report) = report else {
         eprintln!(
             "no manager in domain {} has told anything in {}: is `punctual grm` running, and on this network?",
             participant.get_domain_id(),
-            arguments.time
+            arguments.timeout
         );
         return Ok(Outcome::BadNews);
     };

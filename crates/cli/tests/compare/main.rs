@@ -56,7 +56,7 @@ fn raw_udp_and_punctual_are_measured_in_turn() {
     }
     let page = std::env::temp_dir().join(format!("punctual-compare-{}.html", std::process::id()));
     let arguments = format!(
-        "--with none --passes 2 --count 200 --milliseconds 50 --cells rtt-s-64-waitset,rate-16-batched,start --json --html {}",
+        "--with none --passes 2 --count 200 --duration 50ms --cells rtt-s-64-waitset,rate-16-batched,start --json --html {}",
         page.display()
     );
     let output = compare("measured", &arguments).output().unwrap();

@@ -143,7 +143,7 @@ impl Ward {
     pub(crate) fn status(&self) -> String {
         let mut command = self.lab.command("display", env!("CARGO_BIN_EXE_punctual")).unwrap();
         let output =
-            command.args(["grm", "status", "--interface", "eth0", "--time", "20s"]).output().unwrap();
+            command.args(["grm", "status", "--interface", "eth0", "--timeout", "20s"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 

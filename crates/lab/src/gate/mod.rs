@@ -44,9 +44,12 @@ pub fn compile_to(object: &Path) -> Result<(), Error> {
 /// Makes a file system for pins, so that they go with it.
 ///
 /// # Errors
-/// The folder cannot be made, or nothing can be mounted there.
+/// The folder cannot be made, as below `/sys` where nothing is mounted there, or nothing can be mounted there.
 pub fn mount_pins(path: &Path) -> Result<(), Error> {
-    folder(path)?;
+    folder(path).map_err(|error| {
+        let advice = "mount a file system of type bpf there (mount -t bpf bpf /sys/fs/bpf), or name another folder with --pins";
+        Error::new(error.to_string(), advice)
+    })?;
     if is_mounted(path) {
         return Ok(());
     }
