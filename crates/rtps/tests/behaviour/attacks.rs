@@ -161,6 +161,26 @@ fn a06_a_small_step_astray_stops_the_writer_for_some_seconds_only() {
 }
 
 #[test]
+fn a06_a_small_step_astray_is_undone_by_the_next_heartbeats_and_nothing_is_lost() {
+    for seed in 0..50 {
+        let mut pair = connected(seed);
+        for round in 0..5_i64 {
+            let forged = 200 + 1_000 * round + 37 * seed as i64;
+            to_reader(&mut pair, &heartbeat(forged, forged, 500_000 + 2_000 * round as i32));
+            for _ in 0..4 {
+                pair.write(&[0, 1, 0, 0, 9]).unwrap();
+                pair.run(Duration::from_millis(1 + (seed as i64 * 7 + round) % 40));
+            }
+            pair.run(Duration::from_secs(1));
+            let last = SequenceNumber(10 + 4 * (round + 1));
+            assert!(pair.writer.is_acknowledged(last), "seed {seed}, round {round}");
+        }
+        let numbers: Vec<_> = pair.readers[0].1.samples.iter().map(|(number, _)| number.0).collect();
+        assert_eq!(numbers, Vec::from_iter(1..=30), "seed {seed}");
+    }
+}
+
+#[test]
 fn a06_replayed_heartbeats_change_nothing() {
     let mut pair = connected(5);
     let replayed = heartbeat(1, 10, 1);

@@ -43,16 +43,19 @@ impl WriterProxy {
         }
         self.last = heartbeat.last;
         self.confirm_unusable(heartbeat.last, store, sink);
-        let next = self.order.next();
-        if self.was_led_astray(now, heartbeat.last.next(), directed) {
+        let (next, end) = (self.order.next(), heartbeat.last.next());
+        // A HEARTBEAT says that the writer has not got to where another one has led this reader: the next one decides.
+        let mut doubtful = directed && self.gave_up_before(end);
+        if self.was_led_astray(now, end, directed) {
             store.counters.implausible += 1;
             // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.
-            let end = heartbeat.last.next();
             let resume = self.skipped_from.map_or(end, |from| from.max(heartbeat.first).min(end));
-            self.report_lost(end, next, store, sink);
+            if self.skipped_from.is_none() {
+                self.report_lost(end, next, store, sink);
+            }
             self.restart(resume, store);
+            doubtful = false;
         }
-        let mut doubtful = false;
         if heartbeat.first > self.order.next() {
             let distance = heartbeat.first.distance_from(self.order.next());
             let said_before = self.jump.is_some_and(|jump| heartbeat.first >= jump);
@@ -95,7 +98,15 @@ impl WriterProxy {
             _ => now,
         };
         self.ahead = (next > end).then_some((since, next, now));
-        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= ASTRAY)
+        // It has asked meanwhile, and hears the same. Going back to what was given up delivers nothing twice.
+        let is_confirmed = self.gave_up_before(end) && now > since && !self.answer;
+        next > end && (next.distance_from(end) > BACKWARDS || now.since(since) >= ASTRAY || is_confirmed)
+    }
+
+    /// True if a HEARTBEAT has made it give up changes, nothing was delivered since, and `end`, where the writer has got to, is before what
+    /// it expects now.
+    fn gave_up_before(&self, end: SequenceNumber) -> bool {
+        self.order.next() > end && self.skipped_from.is_some()
     }
 
     /// True if an acknowledgement that is due now may wait: it asks for nothing, and the application has just got a sample, which it may
