@@ -3,6 +3,7 @@ mod arrows;
 mod cargo;
 mod documents;
 mod licences;
+mod mutants;
 mod purity;
 mod quotes;
 mod report;
@@ -39,6 +40,8 @@ Developer commands of Punctual.
   cargo xtask test           all tests, those that only compute beside those that wait, with their sum at the end
   cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
+  cargo xtask mutants        mistakes of latency on purpose, each in a copy of it: which test sees it; takes most of an hour
+  cargo xtask mutants TEXT...  only those whose names contain one of the texts
 ";
 
 /// A check by its name.
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
             print!("{HELP}");
             Ok(true)
         }
+        Some("mutants") => mutants::run(&tree::root(), arguments.get(1..).unwrap_or_default()),
         Some("test") => suite::run(&tree::root(), arguments.get(1..).unwrap_or_default()),
         Some(_) => checks(&arguments),
     };

@@ -2,12 +2,14 @@
 
 use crate::networks::{random_network, table_two};
 use crate::random::Random;
+use latency::backlog::backlog_from;
 use latency::certificate::Certificate;
 use latency::check::{Fault, check};
+use latency::framing::Framing;
 use latency::ledger::Ledger;
-use latency::network::Policing;
+use latency::network::{Buffer, Flow, Policing};
 use latency::policing::{Counts, Enforcement};
-use latency::port::Arrival;
+use latency::port::{Arrival, Control};
 use latency::split::Split;
 
 fn table_two_ledger() -> Ledger {
@@ -64,6 +66,62 @@ fn certificates_of_random_networks_pass() {
         }
     }
     assert!(passed > 100 && exact * 10 > passed * 9, "{exact} of {passed}");
+}
+
+/// Links with other tags, control, and samples of many sizes by RTPS: what admission derives, the checker derives, too.
+#[test]
+fn certificates_of_varied_networks_pass() {
+    let mut passed = 0;
+    for seed in tiers::current().seeds("property.cases").step_by(2) {
+        let mut random = Random(seed);
+        let (plain, flows) = random_network(&mut random);
+        let mut ports = plain.ports().to_vec();
+        for port in &mut ports {
+            port.tag = [0, 4, 18][random.range(0, 2) as usize];
+            port.largest_frame += port.tag;
+            port.best_effort = port.best_effort.min(port.largest_frame);
+            port.control = Some(Control { burst: 20_000, rate: 1_000_000 });
+            port.keeps_order = random.range(0, 1) == 0;
+        }
+        let mut ledger = Ledger::new(ports, Split::Load);
+        for (id, mut flow) in flows {
+            flow.framing = Framing::Rtps { datagram: [1_472, 300][random.range(0, 1) as usize] };
+            flow.smallest_message = random.range(0, u64::from(flow.largest_message)) as u32;
+            flow.subscribers.iter_mut().for_each(|subscriber| subscriber.limit *= 20);
+            if let Ok(plan) = ledger.plan_as_asked(id, &flow) {
+                assert!(ledger.commit(plan));
+            }
+            let Some(certificate) = ledger.certificate(id) else { continue };
+            assert_eq!(check(&certificate, ledger.ports()), Ok(()), "seed {seed}, flow {id}");
+            passed += 1;
+        }
+    }
+    assert!(passed > 200, "{passed}");
+}
+
+/// A frame of control may be the one on the wire: a buffer that has no room for it is not enough.
+#[test]
+fn a_buffer_without_room_for_control_is_found() {
+    let (mut ports, flows) = table_two();
+    for port in &mut ports {
+        port.control = Some(Control { burst: 20_000, rate: 1_000_000 });
+    }
+    let small = Flow {
+        framing: Framing::Udp { datagram: 18 },
+        largest_message: 1_800,
+        smallest_message: 1_800,
+        ..flows[0].clone()
+    };
+    let mut ledger = Ledger::new(ports.clone(), Split::Load);
+    assert!(ledger.commit(ledger.plan(1, &small).unwrap()));
+    let certificate = ledger.certificate(1).unwrap();
+    let port = small.tree[1].port;
+    let flow = certificate.ports[1].contenders[0];
+    let needed = backlog_from(&ports[port].planning_server(), &[flow], flow.level).unwrap().div_ceil(8);
+    ports[port].buffer = Buffer::Shared(needed);
+    assert_eq!(check(&certificate, &ports), Ok(()));
+    ports[port].buffer = Buffer::Shared(needed - (1_538 - 84));
+    assert_eq!(check(&certificate, &ports), Err(Fault::Buffer { hop: 1, level: flow.level }));
 }
 
 #[test]

@@ -1,0 +1,264 @@
+//! The mistakes. Each is a text that stands once in a file of `latency`, and what is wrong in its place.
+
+/// A mistake.
+pub(crate) struct Mutant {
+    /// What is wrongly believed.
+    pub(crate) name: &'static str,
+    /// The file in `crates/latency/src`.
+    pub(crate) file: &'static str,
+    pub(crate) right: &'static str,
+    pub(crate) wrong: &'static str,
+}
+
+const fn mutant(name: &'static str, file: &'static str, right: &'static str, wrong: &'static str) -> Mutant {
+    Mutant { name, file, right, wrong }
+}
+
+pub(crate) const MUTANTS: &[Mutant] = &[
+    mutant(
+        "the largest frame is that of the largest sample",
+        "framing.rs",
+        "() if some_whole => frame_bits(header + datagram),",
+        "() if some_whole => heaviest.largest,",
+    ),
+    mutant(
+        "a last fragment has no HEARTBEAT where samples vary",
+        "framing.rs",
+        "() if full >= least => frame_bits(header + AROUND_FRAGMENT + piece + HEARTBEAT),",
+        "() if full >= least => frame_bits(header + AROUND_FRAGMENT + piece),",
+    ),
+    mutant(
+        "what may be left out of a sample is always there",
+        "framing.rs",
+        "const LEAST_AROUND_SAMPLE: u64 = 20 + 4 + 24;",
+        "const LEAST_AROUND_SAMPLE: u64 = AROUND_SAMPLE;",
+    ),
+    mutant(
+        "what may be left out of a fragment is always there",
+        "framing.rs",
+        "const LEAST_AROUND_FRAGMENT: u64 = 20 + 4 + 36;",
+        "const LEAST_AROUND_FRAGMENT: u64 = AROUND_FRAGMENT;",
+    ),
+    mutant(
+        "the last frame of a message is no smaller than the smallest",
+        "framing.rs",
+        "let smallest = if most <= datagram { least } else { least.min(1) };",
+        "let smallest = least;",
+    ),
+    mutant(
+        "no gap between frames",
+        "framing.rs",
+        "pub const FRAME_AROUND: u64 = 24;",
+        "pub const FRAME_AROUND: u64 = 12;",
+    ),
+    mutant(
+        "no least frame",
+        "framing.rs",
+        "pub const LEAST_FRAME: u64 = 60;",
+        "pub const LEAST_FRAME: u64 = 46;",
+    ),
+    mutant(
+        "a babbler sends the flow's own frames",
+        "arrivals.rs",
+        "Enforcement::Gate(gate) => gate.lets_through(padded),",
+        "Enforcement::Gate(_) => Some(frames.bits),",
+    ),
+    mutant(
+        "padding is taken off again",
+        "arrivals.rs",
+        "let padded = port.tag.saturating_sub(link.least_tag);",
+        "let padded = port.tag & 0;",
+    ),
+    mutant(
+        "what a guard lets through has the flow's largest frame",
+        "arrivals.rs",
+        "at_once.min(u64::from(port.largest_frame) * 8)\n",
+        "frames.largest + at_once * 0\n",
+    ),
+    mutant(
+        "what a guard lets through has the flow's smallest frame",
+        "arrivals.rs",
+        "let smallest_frame = if policed { frames.smallest.min(LEAST_BITS) } else { frames.smallest };",
+        "let smallest_frame = frames.smallest;",
+    ),
+    mutant(
+        "frames of a babbler are no faster than the flow's",
+        "arrivals.rs",
+        "let least = if policed && link.hop > 0 { LEAST_BITS } else { frames_before.smallest };",
+        "let least = frames_before.smallest;",
+    ),
+    mutant(
+        "the time from reception to queue is constant",
+        "arrivals.rs",
+        "let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;",
+        "let spread = arrived.ok_or(number)?;",
+    ),
+    mutant(
+        "jitter does not grow",
+        "arrivals.rs",
+        "_ => link.spread.checked_add(later),",
+        "_ => Some(link.spread + later * 0),",
+    ),
+    mutant(
+        "the window of a gate is no jitter",
+        "arrivals.rs",
+        "gate.tolerance.checked_add(gate.window)",
+        "Some(gate.tolerance)",
+    ),
+    mutant(
+        "parts of messages weigh the same behind other tags",
+        "arrivals.rs",
+        "if port.tag != before.tag || self.bundle.is_some() {",
+        "if self.bundle.is_some() {",
+    ),
+    mutant(
+        "messages of a bundle are in step",
+        "arrivals.rs",
+        "if port.tag != before.tag || self.bundle.is_some() {",
+        "if port.tag != before.tag {",
+    ),
+    mutant(
+        "a link brings no more behind longer tags",
+        "arrivals.rs",
+        "(port.tag <= before.tag).then_some",
+        "true.then_some",
+    ),
+    mutant(
+        "emission is no spread",
+        "arrivals.rs",
+        "let spread = self.jitter.checked_add(self.emission).ok_or(FlowError::Number)?;",
+        "let spread = self.jitter;",
+    ),
+    mutant(
+        "every message begins with its largest frame",
+        "policing.rs",
+        "let least_first = frames.first;",
+        "let least_first = frames.largest;",
+    ),
+    mutant(
+        "one frame and not two between parts of messages",
+        "policing.rs",
+        "let frames = time_of(frame, rate)?.checked_mul(2)?;",
+        "let frames = time_of(frame, rate)?;",
+    ),
+    mutant(
+        "an early message does not meet the window of the one before",
+        "policing.rs",
+        "let tolerance = if early >= self.separation { early } else { tolerance };",
+        "let tolerance = tolerance + early * 0;",
+    ),
+    mutant(
+        "what fills a bucket at the beginning of a window is left out",
+        "policing.rs",
+        "let burst = self.burst.checked_add(self.counts.filling(self.rate)?)?;",
+        "let burst = self.burst;",
+    ),
+    mutant(
+        "meters count all of the wire",
+        "policing.rs",
+        "scale_up(bits, most, LEAST_COUNTED * 8)",
+        "Some(bits + most * 0)",
+    ),
+    mutant(
+        "the frame on the wire is one of a flow",
+        "backlog.rs",
+        "fold(server.control_frame, u64::max)",
+        "fold(server.control_frame * 0, u64::max)",
+    ),
+    mutant(
+        "the frame on the wire has left its buffer",
+        "backlog.rs",
+        "bits_in(worst, server.rate)?.checked_add(frame)",
+        "bits_in(worst + frame * 0, server.rate)",
+    ),
+    mutant(
+        "running sums forget control's frame",
+        "sums.rs",
+        "self.extremes.largest.max(new.largest).max(server.control_frame)",
+        "self.extremes.largest.max(new.largest)",
+    ),
+    mutant(
+        "running sums forget higher levels",
+        "sums.rs",
+        "burst += level.interference;",
+        "burst += level.interference * 0;",
+    ),
+    mutant(
+        "services are concatenated though frames overtake",
+        "path.rs",
+        "hop.port.tag != first.port.tag || overtakes(hop)",
+        "hop.port.tag != first.port.tag || overtakes(hop) & false",
+    ),
+    mutant(
+        "no frame for each further link",
+        "path.rs",
+        "latency = latency.checked_add(time_of(frame, service.rate)?)?;",
+        "latency += frame * 0;",
+    ),
+    mutant(
+        "the least time from reception to queue is the most",
+        "path.rs",
+        "sum.checked_add(port.propagation)?.checked_add(port.most_multiplexing)",
+        "sum.checked_add(port.propagation)?.checked_add(port.least_multiplexing)",
+    ),
+    mutant(
+        "the earliest message has all that may be left out",
+        "path.rs",
+        "flow.framing.least_bits(flow.smallest_message, port.tag)?",
+        "flow.framing.frames(flow.smallest_message, port.tag)?.bits",
+    ),
+    mutant(
+        "no lower frame in the exact test",
+        "busy.rs",
+        "let lower = time_of(blocking(server, contenders, level), server.rate)?;\n    let higher",
+        "let lower = time_of(blocking(server, contenders, level) * 0, server.rate)?;\n    let higher",
+    ),
+    mutant(
+        "a frame of the next level below does not block",
+        "port.rs",
+        "filter(|other| other.level < level)",
+        "filter(|other| other.level + 1 < level)",
+    ),
+    mutant(
+        "a link brings no more at once than its rate",
+        "curve.rs",
+        "Some(sum.min(link.checked_add(cap.frame)?))",
+        "Some(sum.min(link))",
+    ),
+    mutant(
+        "a link's frames are not bunched in the switch",
+        "curve.rs",
+        "scale_up(x.checked_add(cap.variation)?, cap.rate, port_rate)?",
+        "scale_up(x, cap.rate, port_rate)?",
+    ),
+    mutant(
+        "states between steps are not looked at",
+        "order.rs",
+        "all_keep(server, &then, limits, work)",
+        "all_keep(server, &then, limits, work) | true",
+    ),
+    mutant(
+        "steps need not wait for each other",
+        "order.rs",
+        "return Some(limit);",
+        "return Some(limit * 0);",
+    ),
+    mutant(
+        "moves up come first",
+        "order.rs",
+        "    down.append(&mut up);\n    down",
+        "    up.append(&mut down);\n    up",
+    ),
+    mutant(
+        "no frame below a plan's levels",
+        "network.rs",
+        "let below = if self.queues > 1 {",
+        "let below = if self.queues > u8::MAX - 1 {",
+    ),
+    mutant(
+        "the messages of a bundle in one separation are rounded down",
+        "bundle.rs",
+        "separation.checked_add(own.checked_sub(1)?)?.checked_div(*own)?",
+        "separation.checked_div(*own)?",
+    ),
+];
