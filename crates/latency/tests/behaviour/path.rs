@@ -73,6 +73,23 @@ fn one_server_two_flows_by_concatenation() {
     assert_eq!(delays, [14_500_000_000_000, 15_166_666_666_667]);
 }
 
+/// Where frames of a flow may overtake each other on their way into a queue, one may wait for those that came after it.
+#[test]
+fn services_are_concatenated_where_order_is_kept_alone() {
+    let bound = |variation, keeps_order| {
+        let port = Port { most_multiplexing: variation, least_multiplexing: 0, keeps_order, ..switch() };
+        let arrival = Arrival::Messages { bits: 8_528, separation: MILLISECOND, jitter: 0 };
+        let contender =
+            Contender { level: 1, arrival, smallest_frame: 8_528, largest_frame: 8_528, ingress: None };
+        let any = flow(1_000, MILLISECOND, MILLISECOND, &[0]);
+        let hop =
+            HopView { port: &port, server: port.server(), contenders: &[contender], index: 0, delay: 0 };
+        concatenation_bound(&any, &[hop])
+    };
+    assert!(bound(MICROSECOND, true).is_some() && bound(0, false).is_some());
+    assert_eq!(bound(MICROSECOND, false), None);
+}
+
 /// Gaps 11, 12 and 18: what a flow may do at its third port, by hand.
 #[test]
 fn jitter_grows_by_what_varies() {
