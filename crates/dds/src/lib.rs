@@ -19,6 +19,7 @@ mod participant;
 mod publication;
 mod shared;
 mod subscription;
+mod sync;
 mod thread;
 mod topic;
 mod transport;

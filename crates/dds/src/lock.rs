@@ -1,5 +1,7 @@
 //! Locks that survive a panic: what a callback broke off is whole here, because no callback runs with a lock held.
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Locks, whether a thread has panicked meanwhile or not.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

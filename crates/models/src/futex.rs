@@ -30,7 +30,7 @@ pub fn wait(word: &AtomicU32, value: u32, _limit: Duration) {
     if word.load(Ordering::Relaxed) != value {
         return;
     }
-    let waiting = Waiting::new();
+    let waiting = Waiting::new(false);
     sleepers.entry(place(word)).or_default().push(Arc::clone(&waiting));
     drop(sleepers);
     waiting.sleep(None);

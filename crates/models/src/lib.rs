@@ -14,15 +14,46 @@ pub mod time;
 mod trace;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
 pub use lock::{Condvar, Mutex, MutexGuard, WaitTimeoutResult};
 pub use loom::cell::UnsafeCell;
 pub use loom::thread;
 
 use atomic::Fences;
+
+/// Something that threads may do one after the other only, each seeing what the one before has done.
+#[derive(Debug)]
+pub struct Alone(std::sync::Mutex<UnsafeCell<()>>);
+
+impl Alone {
+    /// Nobody has done it yet.
+    pub fn new() -> Self {
+        Self(std::sync::Mutex::new(UnsafeCell::new(())))
+    }
+
+    /// Does it.
+    ///
+    /// # Panics
+    ///
+    /// If another thread has done it, and nothing says that this was before.
+    pub fn act(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).with_mut(|_| ());
+    }
+}
+
+impl Default for Alone {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The number of the calling thread in its model, never 0.
+pub fn thread_number() -> u64 {
+    trace::number(thread::current().id())
+}
 
 /// Runs the model for each schedule of its threads that preempts one of them so often at most, whatever loads see then. Four threads beside
 /// the calling one are possible.

@@ -1,24 +1,30 @@
 //! A mutex, and a condition variable whose waits can end because of time.
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, LockResult, TryLockError, TryLockResult};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::time::Duration;
 
-use loom::sync::atomic::AtomicBool;
-use loom::sync::atomic::Ordering::Relaxed;
+use loom::sync::atomic::AtomicBool as ModelledBool;
 use loom::thread::{Thread, current, park};
 
 use crate::time;
 use crate::trace::step;
 
-/// As that of the standard library; it is never poisoned.
+/// As that of the standard library; it is never poisoned. That of `loom` lets `try_lock` wait for whoever comes first.
 #[derive(Debug, Default)]
-pub struct Mutex<T: ?Sized>(loom::sync::Mutex<T>);
+pub struct Mutex<T: ?Sized> {
+    locked: ModelledBool,
+    waiting: std::sync::Mutex<Vec<Thread>>,
+    value: std::sync::Mutex<T>,
+}
 
 /// As that of the standard library.
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    guard: loom::sync::MutexGuard<'a, T>,
+    /// There until the guard ends.
+    value: Option<std::sync::MutexGuard<'a, T>>,
 }
 
 /// As that of the standard library, but nobody wakes for nothing, and waits end because of time only by [`time::advance`].
@@ -34,21 +40,22 @@ pub struct WaitTimeoutResult(bool);
 
 /// Tells `loom` that the order of what is done beside it matters; it orders no memory.
 #[derive(Debug, Default)]
-pub(crate) struct Order(AtomicBool);
+pub(crate) struct Order(ModelledBool);
 
 /// A thread that sleeps or is about to.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     thread: Thread,
+    /// Time may wake it.
+    timed: bool,
     woken: AtomicBool,
-    /// It is due at the time that was given.
-    late: std::sync::atomic::AtomicBool,
+    late: AtomicBool,
 }
 
 impl<T> Mutex<T> {
     /// One that is not locked.
     pub fn new(value: T) -> Self {
-        Self(loom::sync::Mutex::new(value))
+        Self { locked: ModelledBool::new(false), waiting: std::sync::Mutex::default(), value: value.into() }
     }
 }
 
@@ -60,9 +67,12 @@ impl<T: ?Sized> Mutex<T> {
     /// None.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        let guard = self.0.lock().unwrap();
+        while !self.is_mine() {
+            self.waiting.lock().unwrap().push(current());
+            park();
+        }
         step("lock", None);
-        Ok(MutexGuard { mutex: self, guard })
+        Ok(self.guard())
     }
 
     /// As that of the standard library.
@@ -72,12 +82,17 @@ impl<T: ?Sized> Mutex<T> {
     /// `WouldBlock`.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        let locked = self.0.try_lock();
-        step("try to lock, locked", Some(locked.is_ok().into()));
-        match locked {
-            Ok(guard) => Ok(MutexGuard { mutex: self, guard }),
-            Err(_) => Err(TryLockError::WouldBlock),
-        }
+        let locked = self.is_mine();
+        step("try to lock, locked", Some(locked.into()));
+        if locked { Ok(self.guard()) } else { Err(TryLockError::WouldBlock) }
+    }
+
+    fn is_mine(&self) -> bool {
+        self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    }
+
+    fn guard(&self) -> MutexGuard<'_, T> {
+        MutexGuard { mutex: self, value: Some(self.value.lock().unwrap_or_else(PoisonError::into_inner)) }
     }
 }
 
@@ -85,13 +100,26 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.guard
+        self.value.as_ref().unwrap()
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.guard
+        self.value.as_mut().unwrap()
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        self.value = None;
+        if std::thread::panicking() {
+            return;
+        }
+        self.mutex.locked.swap(false, Release);
+        step("unlock", None);
+        let waiting = std::mem::take(&mut *self.mutex.waiting.lock().unwrap());
+        waiting.iter().for_each(Thread::unpark);
     }
 }
 
@@ -133,11 +161,26 @@ impl Condvar {
     #[track_caller]
     pub fn wait_timeout_while<'a, T: ?Sized>(
         &self,
-        mut guard: MutexGuard<'a, T>,
+        guard: MutexGuard<'a, T>,
         limit: Duration,
-        mut waits: impl FnMut(&mut T) -> bool,
+        waits: impl FnMut(&mut T) -> bool,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let until = time::after(limit);
+        self.wait_until_while(guard, until, waits)
+    }
+
+    /// As [`Condvar::wait_timeout_while`], with the time at which the wait ends.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    #[track_caller]
+    pub fn wait_until_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        until: u64,
+        mut waits: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         loop {
             if !waits(&mut guard) {
                 return Ok((guard, WaitTimeoutResult(false)));
@@ -157,7 +200,7 @@ impl Condvar {
         until: Option<u64>,
     ) -> (MutexGuard<'a, T>, WaitTimeoutResult) {
         step("wait", None);
-        let waiting = Waiting::new();
+        let waiting = Waiting::new(until.is_some());
         self.order.matters();
         self.list().push_back(Arc::clone(&waiting));
         let mutex = guard.mutex;
@@ -167,7 +210,7 @@ impl Condvar {
             self.order.matters();
             self.list().retain(|other| !Arc::ptr_eq(other, &waiting));
         }
-        (mutex.lock().unwrap_or_else(|_| unreachable!()), WaitTimeoutResult(late))
+        (mutex.lock().unwrap(), WaitTimeoutResult(late))
     }
 
     /// As that of the standard library.
@@ -175,6 +218,7 @@ impl Condvar {
     pub fn notify_one(&self) {
         step("notify one", None);
         self.order.matters();
+        self.time_matters();
         let first = self.list().pop_front();
         first.iter().for_each(|waiting| waiting.wake());
     }
@@ -184,8 +228,17 @@ impl Condvar {
     pub fn notify_all(&self) {
         step("notify all", None);
         self.order.matters();
+        self.time_matters();
         let all: Vec<_> = self.list().drain(..).collect();
         all.iter().for_each(|waiting| waiting.wake());
+    }
+
+    /// What time does to those who wait comes before or after.
+    fn time_matters(&self) {
+        let timed = self.list().iter().any(|waiting| waiting.timed);
+        if timed {
+            time::matters();
+        }
     }
 
     fn list(&self) -> std::sync::MutexGuard<'_, VecDeque<Arc<Waiting>>> {
@@ -207,8 +260,13 @@ impl Order {
 }
 
 impl Waiting {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { thread: current(), woken: AtomicBool::new(false), late: false.into() })
+    pub(crate) fn new(timed: bool) -> Arc<Self> {
+        Arc::new(Self {
+            thread: current(),
+            timed,
+            woken: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+        })
     }
 
     /// Sleeps until it is woken, or the time is over: true then.

@@ -1,10 +1,12 @@
 //! Time that stands still until a model lets it go on.
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lock::{Order, Waiting};
+use crate::thread_number;
 use crate::trace::step;
 
 /// The time of a model, in nanoseconds, and who has to be woken when.
@@ -12,6 +14,8 @@ use crate::trace::step;
 struct Time {
     now: Cell<u64>,
     sleepers: RefCell<Vec<(u64, Arc<Waiting>)>>,
+    /// What each thread has seen last.
+    seen: RefCell<HashMap<u64, u64>>,
     order: Order,
 }
 
@@ -29,7 +33,14 @@ pub(crate) fn begin() {
 pub fn now() -> u64 {
     let time = time();
     time.order.matters();
-    time.now.get()
+    let now = time.now.get();
+    time.seen.borrow_mut().insert(thread_number(), now);
+    now
+}
+
+/// What the time was when the calling thread looked last: what it knows of it.
+pub fn seen() -> u64 {
+    time().seen.borrow().get(&thread_number()).copied().unwrap_or(0)
 }
 
 /// The time after a wait.
@@ -57,6 +68,11 @@ pub(crate) fn remind(at: u64, waiting: &Arc<Waiting>) {
         return waiting.wake_late();
     }
     time.sleepers.borrow_mut().push((at, Arc::clone(waiting)));
+}
+
+/// What is done next comes before or after what time does.
+pub(crate) fn matters() {
+    time().order.matters();
 }
 
 fn time() -> Rc<Time> {

@@ -17,8 +17,25 @@ thread_local! {
     static STEPS: RefCell<Vec<Step>> = const { RefCell::new(Vec::new()) };
 }
 
+thread_local! {
+    /// Threads of the model, in the order in which they were asked for their numbers.
+    static THREADS: RefCell<Vec<ThreadId>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The place of a thread among those of its model, from 1 on.
+pub(crate) fn number(thread: ThreadId) -> u64 {
+    THREADS.with_borrow_mut(|threads| {
+        let place = threads.iter().position(|other| *other == thread).unwrap_or_else(|| {
+            threads.push(thread);
+            threads.len() - 1
+        });
+        place as u64 + 1
+    })
+}
+
 /// A schedule begins.
 pub(crate) fn begin() {
+    THREADS.with_borrow_mut(Vec::clear);
     STEPS.with_borrow_mut(Vec::clear);
 }
 

@@ -2,6 +2,7 @@
 mod guard;
 mod query;
 mod read;
+mod signal;
 mod status;
 mod waitset;
 

@@ -1,11 +1,12 @@
 //! Waiting for conditions. If all are of one participant, the waiting thread does the receiving itself: the datagram that makes
 //! a condition true wakes nobody else.
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use dcps::{Error, ReturnCode};
 use wire::{Duration, Instant};
 
+use super::signal::Signal;
 use super::{GuardCondition, QueryCondition, ReadCondition, StatusCondition};
 use crate::entity::{StatusSource, of_parent_process};
 use crate::host::Host;
@@ -106,33 +107,6 @@ struct Inner {
     conditions: Mutex<Vec<Condition>>,
     waiting: AtomicBool,
     signal: Arc<Signal>,
-}
-
-/// What wakes the waiting thread.
-#[derive(Default)]
-struct Signal {
-    /// Grows whenever a condition may have become true.
-    generation: AtomicU64,
-    sleepers: AtomicUsize,
-    lock: Mutex<()>,
-    condvar: Condvar,
-    /// The host that the waiting thread receives for.
-    led: Mutex<Option<Arc<dyn Host>>>,
-}
-
-impl Waiter for Signal {
-    fn wake(&self) {
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            // Whoever is about to sleep holds the lock until it does.
-            drop(lock(&self.lock));
-            self.condvar.notify_all();
-        }
-        let led = lock(&self.led).clone();
-        if let Some(host) = led {
-            host.interrupt();
-        }
-    }
 }
 
 impl WaitSet {
@@ -245,7 +219,7 @@ impl WaitSet {
         }
         let mut end = None;
         loop {
-            let generation = signal.generation.load(Ordering::SeqCst);
+            let generation = signal.generation();
             if is_true() {
                 return Ok(true);
             }
@@ -254,7 +228,7 @@ impl WaitSet {
             if until <= now {
                 return Ok(false);
             }
-            let changed = || signal.generation.load(Ordering::SeqCst) != generation;
+            let changed = || signal.generation() != generation;
             if !self.receive(&clock, until, until.since(now), &changed) {
                 signal.sleep(until.since(now), changed);
             }
@@ -269,17 +243,13 @@ impl WaitSet {
     /// Receives for the one participant that all conditions are of, until something has changed or the clock says `until`, which
     /// is in the time `left`.
     fn receive(&self, clock: &Clock, until: Instant, left: Duration, changed: &dyn Fn() -> bool) -> bool {
-        let signal = &self.inner.signal;
         let Some(host) = self.host() else { return false };
-        *lock(&signal.led) = Some(Arc::clone(&host));
         let until = match clock {
             Clock::Host(_) => until,
             // The condition with a host came later.
             Clock::System(_) => host.monotonic().after(left),
         };
-        let led = changed() || host.receive(until, changed);
-        *lock(&signal.led) = None;
-        led
+        self.inner.signal.receive(host, until, changed)
     }
 
     fn host(&self) -> Option<Arc<dyn Host>> {
@@ -298,17 +268,6 @@ impl WaitSet {
 impl Default for WaitSet {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Signal {
-    fn sleep(&self, left: Duration, changed: impl Fn() -> bool) {
-        let left = std::time::Duration::from_nanos(u64::try_from(left.as_nanos()).unwrap_or(0));
-        let guard = lock(&self.lock);
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let slept = self.condvar.wait_timeout_while(guard, left, |()| !changed());
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-        drop(slept.unwrap_or_else(PoisonError::into_inner));
     }
 }
 

@@ -1,61 +1,56 @@
 //! Who reads the endpoints' socket, or the rings of shared memory: a thread of their own, or one that waits for data and so is not woken by another one.
 //!
-//! The right to read is a [`Role`], a value that one thread holds at a time. Its own thread gives it up when somebody asks, and
+//! The right to read is a *role*, a value that one thread holds at a time and that reading takes. Its own thread gives it up when somebody asks, and
 //! takes it back when nobody has used it for a while. Whoever leads lays it down when its wait is over; in steady state
 //! neither costs a system call.
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use udp::{Buffer, Receiver};
 use wire::Instant;
 
 use crate::driver::clock;
-use crate::host::Engine;
-use crate::links::Links;
-
-/// What reading takes.
-pub(super) struct Role {
-    pub(super) source: Source,
-    pub(super) buffer: Buffer,
-    pub(super) engine: Arc<dyn Engine>,
-    /// It is a socket of endpoints: the engine is told of rests.
-    pub(super) rests: bool,
-}
-
-/// What is read.
-pub(super) enum Source {
-    Socket(Receiver),
-    Rings(Arc<Links>),
-}
+use crate::sync::atomic::Ordering::SeqCst;
+use crate::sync::atomic::{AtomicU64, fence};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// Where the role lies while nobody reads, and where threads wait for it.
 #[derive(Debug)]
-pub(super) struct Seat {
-    state: Mutex<State>,
+pub(super) struct Seat<R> {
+    state: Mutex<State<R>>,
     to_candidate: Condvar,
     to_own_thread: Condvar,
     /// Number of the thread that leads or is about to; 0 if there is none.
     leading: AtomicU64,
-    /// Bounds of the own thread's patience.
-    least: Duration,
-    most: Duration,
+    /// Number of the thread that reads on below a call of the engine; 0 if there is none.
+    inside: AtomicU64,
 }
 
 /// What became of a wish to lead.
-pub(super) enum Asked {
-    /// The role; it has to be laid down.
-    Granted(Box<Role>),
+pub(super) enum Asked<'a, R> {
+    /// The role.
+    Granted(Leader<'a, R>),
     /// What was waited for happened before.
     Done,
     /// Somebody else leads, or the socket's own thread has to keep it.
     Refused,
 }
 
-#[derive(Default)]
-struct State {
-    role: Option<Box<Role>>,
+/// The thread that leads, until this is dropped: then the role lies down again, whatever happens.
+pub(super) struct Leader<'a, R> {
+    seat: &'a Seat<R>,
+    role: Option<R>,
+}
+
+/// Why reading ended.
+pub(super) enum End {
+    /// There may be something else to look at.
+    Woken,
+    /// There is nothing more to read, ever.
+    Stopped,
+}
+
+struct State<R> {
+    role: Option<R>,
     /// Somebody waits for the own thread to give the role up.
     wanted: bool,
     /// How often the role was laid down by a leader.
@@ -87,24 +82,104 @@ const LONG_SLEEP: Duration = Duration::from_millis(128);
 /// How long the own thread keeps the role after two threads wanted it at once.
 const CONTENTION: wire::Duration = wire::Duration::from_millis(100);
 
-impl Seat {
-    pub(super) fn new() -> Self {
-        Self::with_patience(LEAST_PATIENCE, MOST_PATIENCE)
+/// Lets threads that read in the place of own threads, other than the calling one, look at what they wait for, which was written before. Each
+/// seat comes with what wakes who reads.
+pub(super) fn interrupt<'a, R: 'a>(own: u64, seats: impl IntoIterator<Item = (&'a Seat<R>, &'a dyn Fn())>) {
+    // Either it is seen there what was written before, or it is seen here that somebody reads: see `ask` and `enter`.
+    fence(SeqCst);
+    let waits = |thread: u64| ![0, own].contains(&thread);
+    for (seat, wake) in seats {
+        if waits(seat.leading()) || waits(seat.inside.load(SeqCst)) {
+            seat.interrupt_candidate();
+            wake();
+        }
     }
+}
 
-    fn with_patience(least: Duration, most: Duration) -> Self {
+/// What a thread does that reads in the place of the own one: it reads by `read` until what it waits for is `done`, the time has come, or reading stops.
+pub(super) fn read_until<R>(
+    role: &mut R,
+    until: Instant,
+    done: &dyn Fn() -> bool,
+    is_closing: impl Fn() -> bool,
+    mut read: impl FnMut(&mut R) -> Option<End>,
+) {
+    while !done() && !is_closing() {
+        match read(role) {
+            None => {}
+            Some(End::Stopped) => break,
+            Some(End::Woken) if clock::monotonic() >= until => break,
+            Some(End::Woken) => {}
+        }
+    }
+}
+
+impl<R> Seat<R> {
+    pub(super) fn new() -> Self {
+        let state = State {
+            role: None,
+            wanted: false,
+            uses: 0,
+            take_now: false,
+            keep: false,
+            contended: Instant::START,
+            interrupts: 0,
+            sleeps_long: false,
+            patience: LEAST_PATIENCE,
+            closed: false,
+        };
         Self {
-            state: Mutex::new(State { patience: least, ..State::default() }),
+            state: Mutex::new(state),
             to_candidate: Condvar::new(),
             to_own_thread: Condvar::new(),
             leading: AtomicU64::new(0),
-            least,
-            most,
+            inside: AtomicU64::new(0),
         }
     }
 
+    /// What the own thread does until reading stops, or `is_closing`: it reads one after the other by `read`, and gives the role up when
+    /// somebody asks.
+    pub(super) fn serve(
+        &self,
+        mut role: R,
+        is_closing: impl Fn() -> bool,
+        mut read: impl FnMut(&mut R) -> Option<End>,
+    ) {
+        let mut served = false;
+        while !is_closing() {
+            match read(&mut role) {
+                None => served = true,
+                Some(End::Stopped) => return,
+                Some(End::Woken) if self.is_wanted() => {
+                    let Some(back) = self.give_up(role, served) else { return };
+                    role = back;
+                    served = false;
+                }
+                Some(End::Woken) => {}
+            }
+        }
+    }
+
+    /// The thread of that number reads on below a call of the engine. Gives what [`Seat::leave`] is to be given.
+    pub(super) fn enter(&self, thread: u64) -> u64 {
+        let before = self.inside.swap(thread, SeqCst);
+        // From here on it sees what it waits for, or is interrupted.
+        fence(SeqCst);
+        before
+    }
+
+    /// It reads no more there.
+    pub(super) fn leave(&self, before: u64) {
+        self.inside.store(before, SeqCst);
+    }
+
+    /// True if another thread than the own one reads, or the own one from inside.
+    pub(super) fn is_led(&self) -> bool {
+        self.leading() != 0 || self.inside.load(SeqCst) != 0
+    }
+
     /// Number of the thread that leads or is about to; 0 if there is none.
-    pub(super) fn leading(&self) -> u64 {
+    fn leading(&self) -> u64 {
         self.leading.load(SeqCst)
     }
 
@@ -116,7 +191,7 @@ impl Seat {
         until: Instant,
         done: &dyn Fn() -> bool,
         wake: &dyn Fn() -> bool,
-    ) -> Asked {
+    ) -> Asked<'_, R> {
         let mut state = self.lock();
         if state.closed {
             return Asked::Refused;
@@ -133,8 +208,10 @@ impl Seat {
             return Asked::Done;
         }
         self.leading.store(thread, SeqCst);
+        // From here on it sees what it waits for, or is interrupted.
+        fence(SeqCst);
         if let Some(role) = state.role.take() {
-            return Asked::Granted(role);
+            return Asked::Granted(Leader { seat: self, role: Some(role) });
         }
         state.wanted = true;
         drop(state);
@@ -148,7 +225,7 @@ impl Seat {
             let mut state = self.lock();
             if let Some(role) = state.role.take() {
                 state.wanted = false;
-                return Asked::Granted(role);
+                return Asked::Granted(Leader { seat: self, role: Some(role) });
             }
             if state.closed {
                 break;
@@ -177,7 +254,7 @@ impl Seat {
     }
 
     /// Ends leading.
-    pub(super) fn lay_down(&self, role: Box<Role>) {
+    fn lay_down(&self, role: R) {
         let mut state = self.lock();
         self.leading.store(0, SeqCst);
         state.uses = state.uses.wrapping_add(1);
@@ -196,7 +273,7 @@ impl Seat {
     }
 
     /// Lets a thread that waits for the role look at what it waits for.
-    pub(super) fn interrupt(&self) {
+    fn interrupt_candidate(&self) {
         let mut state = self.lock();
         if state.wanted {
             state.interrupts = state.interrupts.wrapping_add(1);
@@ -214,15 +291,20 @@ impl Seat {
     }
 
     /// True if the own thread shall give the role up.
-    pub(super) fn is_wanted(&self) -> bool {
+    fn is_wanted(&self) -> bool {
         self.lock().wanted
     }
 
     /// The own thread gives the role up and has it back when nobody wants it any more; `None` after [`Seat::close`].
     /// `served`: it was of use to have it.
-    pub(super) fn give_up(&self, role: Box<Role>, served: bool) -> Option<Box<Role>> {
+    fn give_up(&self, role: R, served: bool) -> Option<R> {
         let mut state = self.lock();
-        state.patience = if served { self.least } else { self.most.min(state.patience.saturating_mul(2)) };
+        if !state.wanted && !state.closed {
+            // Who asked has gone already. Nothing would be read until the patience below ends.
+            return Some(role);
+        }
+        state.patience =
+            if served { LEAST_PATIENCE } else { MOST_PATIENCE.min(state.patience.saturating_mul(2)) };
         state.role = Some(role);
         state.take_now = false;
         self.to_candidate.notify_all();
@@ -245,6 +327,8 @@ impl Seat {
                 state.sleeps_long = false;
                 return Some(role);
             }
+            // Woken in vain, because somebody leads or is about to: whoever wants it taken afterwards has to wake it again.
+            state.take_now = false;
             state.sleeps_long = rested && sleep > state.patience;
             let (woken, timeout) =
                 self.to_own_thread.wait_timeout(state, sleep).unwrap_or_else(PoisonError::into_inner);
@@ -253,7 +337,7 @@ impl Seat {
             rested = timeout.timed_out() && uses == 0;
             sleep = match uses {
                 0 if rested => LONG_SLEEP.min(sleep.saturating_mul(2)),
-                BUSY.. => self.most.min(sleep.saturating_mul(2)),
+                BUSY.. => MOST_PATIENCE.min(sleep.saturating_mul(2)),
                 _ => state.patience,
             };
             seen = state.uses;
@@ -292,19 +376,34 @@ impl Seat {
     }
 
     /// Lets the own thread take a role that lies here. If it is not there its own thread has it, or a leader that lays it down.
-    fn hurry(&self, state: &mut State) {
+    fn hurry(&self, state: &mut State<R>) {
         if state.role.is_some() && !state.take_now {
             state.take_now = true;
             self.to_own_thread.notify_one();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl<R> Leader<'_, R> {
+    /// What reading takes; none after it was laid down.
+    pub(super) fn role(&mut self) -> Option<&mut R> {
+        self.role.as_mut()
+    }
+}
+
+impl<R> Drop for Leader<'_, R> {
+    fn drop(&mut self) {
+        if let Some(role) = self.role.take() {
+            self.seat.lay_down(role);
+        }
+    }
+}
+
+impl<R> State<R> {
     /// The own thread shall have the role.
     fn keeps(&mut self) -> bool {
         if self.contended != Instant::START && self.contended <= clock::monotonic() {
@@ -314,7 +413,7 @@ impl State {
     }
 }
 
-impl std::fmt::Debug for State {
+impl<R> std::fmt::Debug for State<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("State")
             .field("free", &self.role.is_some())
@@ -322,142 +421,5 @@ impl std::fmt::Debug for State {
             .field("keep", &self.keep)
             .field("closed", &self.closed)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::net::SocketAddr;
-    use std::sync::atomic::AtomicBool;
-    use std::sync::mpsc::{Receiver as Heard, channel};
-
-    use super::*;
-    use crate::host::Addresses;
-
-    /// Only a failing test waits so long.
-    const BOUND: Duration = Duration::from_secs(20);
-    /// Nothing here happens because time goes by.
-    const HOUR: Duration = Duration::from_secs(3_600);
-
-    struct Nothing;
-
-    impl Engine for Nothing {
-        fn on_datagram(&self, _: SocketAddr, _: &[u8]) {}
-
-        fn on_timeout(&self) {}
-
-        fn on_network(&self, _: &Addresses) {}
-    }
-
-    fn role() -> Box<Role> {
-        let local = "127.0.0.1:0".parse().unwrap();
-        let socket = udp::Socket::unicast(local, &udp::SocketOptions::default()).unwrap();
-        Box::new(Role {
-            source: Source::Socket(socket.receiver()),
-            buffer: Buffer::new(0),
-            engine: Arc::new(Nothing),
-            rests: true,
-        })
-    }
-
-    fn seat() -> Arc<Seat> {
-        Arc::new(Seat::with_patience(HOUR, HOUR))
-    }
-
-    /// The own thread gives the role up, and says when it has it back.
-    fn given_up(seat: &Arc<Seat>) -> Heard<bool> {
-        let (tell, heard) = channel();
-        let own = Arc::clone(seat);
-        std::thread::spawn(move || tell.send(own.give_up(role(), true).is_some()));
-        while seat.lock().role.is_none() {
-            std::thread::yield_now();
-        }
-        heard
-    }
-
-    fn ask(seat: &Seat, thread: u64) -> Asked {
-        seat.ask(thread, Instant::NEVER, &|| false, &|| true)
-    }
-
-    #[test]
-    fn the_own_thread_takes_what_lies_there_as_soon_as_it_shall_keep_it() {
-        let seat = seat();
-        let back = given_up(&seat);
-        seat.keep(true);
-        assert_eq!(back.recv_timeout(BOUND), Ok(true));
-        assert!(matches!(ask(&seat, 1), Asked::Refused));
-        seat.keep(false);
-    }
-
-    #[test]
-    fn a_second_leader_is_refused_and_the_own_thread_serves_both() {
-        let seat = seat();
-        let back = given_up(&seat);
-        let Asked::Granted(role) = ask(&seat, 1) else { panic!("nobody leads") };
-        assert_eq!(seat.leading(), 1);
-        assert!(matches!(ask(&seat, 2), Asked::Refused));
-        seat.lay_down(role);
-        assert_eq!((back.recv_timeout(BOUND), seat.leading()), (Ok(true), 0));
-    }
-
-    #[test]
-    fn a_leader_finds_the_role_where_it_laid_it_down() {
-        let seat = seat();
-        let back = given_up(&seat);
-        for thread in [1, 2, 1] {
-            let Asked::Granted(role) = ask(&seat, thread) else { panic!("nobody leads") };
-            seat.lay_down(role);
-        }
-        seat.close();
-        assert_eq!(back.recv_timeout(BOUND), Ok(false));
-        assert!(matches!(ask(&seat, 1), Asked::Refused));
-    }
-
-    #[test]
-    fn a_candidate_is_interrupted_while_the_own_thread_is_busy() {
-        let seat = seat();
-        let happened = AtomicBool::new(false);
-        let (tell, heard) = channel();
-        std::thread::scope(|scope| {
-            let (seat, happened) = (&seat, &happened);
-            scope.spawn(move || {
-                let done = || happened.load(SeqCst);
-                let asked = seat.ask(1, Instant::NEVER, &done, &|| true);
-                tell.send(matches!(asked, Asked::Done)).unwrap();
-            });
-            while !seat.is_wanted() {
-                std::thread::yield_now();
-            }
-            happened.store(true, SeqCst);
-            seat.interrupt();
-            let ended = heard.recv_timeout(BOUND);
-            seat.close();
-            assert_eq!((ended, seat.leading()), (Ok(true), 0));
-        });
-    }
-
-    #[test]
-    fn what_happens_while_a_candidate_looks_is_not_lost() {
-        let seat = seat();
-        let asked = Cell::new(0);
-        // It happens just after it was looked for in vain.
-        let done = || {
-            seat.interrupt();
-            asked.set(asked.get() + 1);
-            asked.get() == 3
-        };
-        let soon = clock::monotonic().after(wire::Duration::from_secs(20));
-        assert!(matches!(seat.ask(1, soon, &done, &|| true), Asked::Done));
-        assert_eq!(asked.get(), 3);
-    }
-
-    #[test]
-    fn who_cannot_wake_the_own_thread_does_not_wait_for_it() {
-        let seat = seat();
-        assert!(matches!(seat.ask(1, Instant::NEVER, &|| false, &|| false), Asked::Refused));
-        // Neither does who has no time.
-        assert!(matches!(seat.ask(1, Instant::START, &|| false, &|| panic!("disturbed")), Asked::Done));
-        assert!(!seat.is_wanted() && seat.leading() == 0);
     }
 }

@@ -24,7 +24,7 @@ mod timer;
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64, fence};
+use std::sync::atomic::{AtomicBool, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -44,6 +44,7 @@ use inside::{Duty, Inside};
 use interfaces::Choice;
 use lead::Seat;
 use peers::Peers;
+use read::Role;
 use report::{Counts, Lines};
 use sockets::Sockets;
 use timer::{Due, Timer};
@@ -60,16 +61,12 @@ pub struct Driver {
     config: Config,
     /// `None` after closing.
     open: RwLock<Option<Open>>,
-    seat: Seat,
+    seat: Seat<Box<Role>>,
     /// Shared memory, if it is used.
     links: Option<Arc<Links>>,
     /// Who reads its rings.
-    ring_seat: Seat,
+    ring_seat: Seat<Box<Role>>,
     timer: Timer,
-    /// Number of the thread that reads the endpoints' socket from inside of the engine; 0 if none does.
-    pumping: AtomicU64,
-    /// Number of the thread that reads the rings from inside of the engine; 0 if none does.
-    ring_pumping: AtomicU64,
     /// The timer's thread keeps the time from inside of the engine.
     timer_pumps: AtomicBool,
     /// The routing table may choose otherwise than paths say.
@@ -180,8 +177,6 @@ impl Driver {
             links,
             ring_seat: Seat::new(),
             timer,
-            pumping: AtomicU64::new(0),
-            ring_pumping: AtomicU64::new(0),
             timer_pumps: AtomicBool::new(false),
             ambiguous,
             closing: AtomicBool::new(false),
@@ -392,7 +387,7 @@ impl Driver {
 
     /// Somebody reads the endpoints' socket in the place of its thread, or from inside, and so wants to be woken in time.
     fn is_read_by_others(&self) -> bool {
-        self.seat.leading() != 0 || self.pumping.load(SeqCst) != 0
+        self.seat.is_led()
     }
 
     /// Wakes whoever reads the endpoints' socket; false if it cannot be done.

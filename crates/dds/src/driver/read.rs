@@ -1,7 +1,6 @@
 //! Reading sockets and rings: by their own threads, by a thread that leads, and from inside of the engine.
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::fence;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,9 +8,9 @@ use udp::{Buffer, ReceiveError, Received, Receiver, Socket, Wait};
 use wire::Instant;
 
 use crate::driver::inside::{Duty, Inside};
-use crate::driver::lead::{Asked, Role, Seat, Source};
+use crate::driver::lead::{Asked, End, Seat};
 use crate::driver::sockets::Sockets;
-use crate::driver::{Driver, clock};
+use crate::driver::{Driver, clock, lead};
 use crate::host::{BY_LINK, Engine};
 use crate::links::{Got, Links};
 use crate::thread::this_thread;
@@ -26,6 +25,27 @@ const GLANCE: usize = 64;
 const LOOKS: usize = 8;
 /// How long a thread rests after the system refused to receive.
 const REST: Duration = Duration::from_millis(1);
+
+/// What reading takes.
+pub(super) struct Role {
+    source: Source,
+    buffer: Buffer,
+    engine: Arc<dyn Engine>,
+    /// It is a socket of endpoints: the engine is told of rests.
+    rests: bool,
+}
+
+/// What is read.
+enum Source {
+    Socket(Receiver),
+    Rings(Arc<Links>),
+}
+
+impl std::fmt::Debug for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Role").field("rests", &self.rests).finish_non_exhaustive()
+    }
+}
 
 /// A socket, and whether others may read it in the place of its thread.
 pub(super) struct Assignment {
@@ -60,12 +80,6 @@ pub(super) fn assignments(sockets: &Sockets) -> Vec<(&'static str, Assignment)> 
         .collect()
 }
 
-/// Why reading ended.
-enum End {
-    Woken,
-    Stopped,
-}
-
 impl Driver {
     /// The thread of a socket.
     pub(super) fn read(&self, assignment: Assignment, engine: Arc<dyn Engine>) {
@@ -81,34 +95,20 @@ impl Driver {
         self.read_on(Box::new(role), Duty::Rings);
     }
 
-    fn read_on(&self, mut role: Box<Role>, duty: Duty) {
-        let seat = self.seat_of(duty);
-        let mut served = false;
-        while !self.is_closing() {
-            match self.read_one(&mut role, duty, Wait::Forever) {
-                None => served = true,
-                Some(End::Stopped) => return,
-                Some(End::Woken) if seat.is_wanted() => {
-                    let Some(back) = seat.give_up(role, served) else { return };
-                    role = back;
-                    served = false;
-                }
-                Some(End::Woken) => {}
-            }
-        }
+    fn read_on(&self, role: Box<Role>, duty: Duty) {
+        let read = |role: &mut Box<Role>| self.read_one(role, duty, Wait::Forever);
+        self.seat_of(duty).serve(role, || self.is_closing(), read);
     }
 
     /// Reads the endpoints' socket on a thread that waits.
     pub(super) fn lead(&self, until: Instant, done: &dyn Fn() -> bool) -> bool {
         let asked = self.seat.ask(this_thread(), until, done, &|| self.wake_reader());
-        let role = match asked {
+        let mut leader = match asked {
             Asked::Refused => return false,
             Asked::Done => return true,
-            Asked::Granted(role) => role,
+            Asked::Granted(leader) => leader,
         };
-        let mut leader = Leader { seat: &self.seat, role: Some(role) };
-        let Some(role) = leader.role.as_deref_mut() else { return true };
-        fence(SeqCst);
+        let Some(role) = leader.role() else { return true };
         if clock::monotonic() >= until {
             for _ in 0..GLANCE {
                 if done() || self.is_closing() || self.read_one(role, Duty::Reader, Wait::No).is_some() {
@@ -118,14 +118,8 @@ impl Driver {
             return true;
         }
         self.timer.set_reader(until);
-        while !done() && !self.is_closing() {
-            match self.read_one(role, Duty::Reader, Wait::Forever) {
-                None => {}
-                Some(End::Stopped) => break,
-                Some(End::Woken) if clock::monotonic() >= until => break,
-                Some(End::Woken) => {}
-            }
-        }
+        let read = |role: &mut Box<Role>| self.read_one(role, Duty::Reader, Wait::Forever);
+        lead::read_until(role, until, done, || self.is_closing(), read);
         true
     }
 
@@ -136,14 +130,12 @@ impl Driver {
             links.wake();
             true
         };
-        let role = match self.ring_seat.ask(this_thread(), until, done, &wake) {
+        let mut leader = match self.ring_seat.ask(this_thread(), until, done, &wake) {
             Asked::Refused => return false,
             Asked::Done => return true,
-            Asked::Granted(role) => role,
+            Asked::Granted(leader) => leader,
         };
-        let mut leader = Leader { seat: &self.ring_seat, role: Some(role) };
-        let Some(role) = leader.role.as_deref_mut() else { return true };
-        fence(SeqCst);
+        let Some(role) = leader.role() else { return true };
         self.read_rings_until(role, until, done);
         true
     }
@@ -153,10 +145,9 @@ impl Driver {
         let (Some(links), Some(engine)) = (&self.links, self.engine()) else { return false };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
         let mut role = Role { source: Source::Rings(Arc::clone(links)), buffer, engine, rests: true };
-        let pumping = self.ring_pumping.swap(this_thread(), SeqCst);
-        fence(SeqCst);
+        let before = self.ring_seat.enter(this_thread());
         self.read_rings_until(&mut role, until, done);
-        self.ring_pumping.store(pumping, SeqCst);
+        self.ring_seat.leave(before);
         self.spare().push(role.buffer);
         true
     }
@@ -184,7 +175,7 @@ impl Driver {
         }
     }
 
-    fn seat_of(&self, duty: Duty) -> &Seat {
+    fn seat_of(&self, duty: Duty) -> &Seat<Box<Role>> {
         if duty == Duty::Rings { &self.ring_seat } else { &self.seat }
     }
 
@@ -201,19 +192,12 @@ impl Driver {
         };
         let buffer = self.spare().pop().unwrap_or_else(buffer);
         let mut role = Role { source: Source::Socket(receiver), buffer, engine, rests: true };
-        let pumping = self.pumping.swap(this_thread(), SeqCst);
+        let before = self.seat.enter(this_thread());
         let reader = self.timer.set_reader(until);
-        fence(SeqCst);
-        while !done() && !self.is_closing() {
-            match self.read_one(&mut role, Duty::Reader, Wait::Forever) {
-                None => {}
-                Some(End::Stopped) => break,
-                Some(End::Woken) if clock::monotonic() >= until => break,
-                Some(End::Woken) => {}
-            }
-        }
+        let read = |role: &mut Role| self.read_one(role, Duty::Reader, Wait::Forever);
+        lead::read_until(&mut role, until, done, || self.is_closing(), read);
         self.timer.set_reader(reader);
-        self.pumping.store(pumping, SeqCst);
+        self.seat.leave(before);
         self.spare().push(role.buffer);
         true
     }
@@ -305,20 +289,6 @@ impl Driver {
             None => return Some(End::Woken),
         }
         None
-    }
-}
-
-/// A thread that leads, and that lays the role down whatever happens.
-struct Leader<'a> {
-    seat: &'a Seat,
-    role: Option<Box<Role>>,
-}
-
-impl Drop for Leader<'_> {
-    fn drop(&mut self) {
-        if let Some(role) = self.role.take() {
-            self.seat.lay_down(role);
-        }
     }
 }
 

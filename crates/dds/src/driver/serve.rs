@@ -2,7 +2,6 @@
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::fence;
 
 use rtps::{Path, Transmit};
 use udp::{SendFailure, Stopper};
@@ -11,7 +10,7 @@ use wire::{GuidPrefix, Instant, Now};
 
 use crate::bytes::Bytes;
 use crate::driver::inside::{self, Duty};
-use crate::driver::{Driver, RETRY, clock, reach, read, report};
+use crate::driver::{Driver, RETRY, clock, lead, reach, read, report};
 use crate::host::{Channel, Copied, FlowSocket, Host, Sent};
 use crate::lock::lock;
 use crate::thread::this_thread;
@@ -124,20 +123,13 @@ impl Host for Driver {
     }
 
     fn interrupt(&self) {
-        // What `done` looks at was written before, and whoever waits says so before it asks `done`.
-        fence(SeqCst);
-        let own = this_thread();
-        let waits = |thread: u64| ![0, own].contains(&thread);
-        if waits(self.seat.leading()) || waits(self.pumping.load(SeqCst)) {
-            self.seat.interrupt();
+        let wake_reader: &dyn Fn() = &|| {
             self.wake_reader();
-        }
-        if let Some(links) = &self.links
-            && (waits(self.ring_seat.leading()) || waits(self.ring_pumping.load(SeqCst)))
-        {
-            self.ring_seat.interrupt();
-            links.wake();
-        }
+        };
+        let rings = self.links.as_ref();
+        let wake_rings: &dyn Fn() = &|| rings.iter().for_each(|links| links.wake());
+        let rings = rings.map(|_| (&self.ring_seat, wake_rings));
+        lead::interrupt(this_thread(), [(&self.seat, wake_reader)].into_iter().chain(rings));
         if self.timer_pumps.load(SeqCst) {
             self.timer.ring();
         }

@@ -1,14 +1,15 @@
 //! When somebody has to be woken: kept in atomics, so that a later wish than the earliest costs no system call.
 use std::io;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use udp::{Alarm, Rung, Sender};
+use udp::Sender;
 use wire::Instant;
 
 use crate::driver::clock;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicU64};
+use crate::sync::{Alarm, Mutex, Rung};
 
 /// Wishes, and the alarm that the thread which serves them sleeps on.
 #[derive(Debug)]
@@ -153,57 +154,5 @@ impl Timer {
 
     fn alarm(&self) -> Option<Arc<Alarm>> {
         self.alarm.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn after(millis: u64) -> Instant {
-        Instant::from_nanos(clock::monotonic().as_nanos() + millis * 1_000_000)
-    }
-
-    #[test]
-    fn the_earliest_wish_is_due_first_and_counts_once() {
-        let timer = Timer::new().unwrap();
-        timer.wish(after(3_600_000));
-        timer.wish(Instant::START);
-        timer.wish(after(3_600_000));
-        assert_eq!(timer.next(Instant::START, &[]), Due::Engine);
-        // The later ones are not wishes since.
-        assert_eq!(timer.wish.load(SeqCst), NEVER);
-        assert_eq!(timer.next(Instant::START, &[]), Due::Limit);
-    }
-
-    #[test]
-    fn only_an_earlier_wish_rings_a_sleeping_thread() {
-        let timer = Timer::new().unwrap();
-        std::thread::scope(|scope| {
-            let sleeper = scope.spawn(|| {
-                let limit = after(3_600_000);
-                while timer.next(limit, &[]) != Due::Engine {}
-            });
-            while timer.sleeping.load(SeqCst) == 0 {
-                std::thread::yield_now();
-            }
-            timer.wish(Instant::NEVER);
-            timer.wish(after(7_200_000));
-            assert_ne!(timer.sleeping.load(SeqCst), 0);
-            timer.wish(Instant::from_nanos(1));
-            sleeper.join().unwrap();
-        });
-    }
-
-    #[test]
-    fn the_reader_is_woken_at_its_time_and_only_then() {
-        let timer = Timer::new().unwrap();
-        assert_eq!(timer.set_reader(after(1)), Instant::NEVER);
-        let mut due = Due::Rung;
-        while due == Due::Rung {
-            due = timer.next(Instant::NEVER, &[]);
-        }
-        assert_eq!(due, Due::Reader);
-        assert_eq!(timer.set_reader(Instant::NEVER), Instant::NEVER);
     }
 }

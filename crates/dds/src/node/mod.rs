@@ -16,6 +16,7 @@ mod settle;
 mod speakers;
 mod table;
 mod timers;
+mod token;
 pub(crate) mod watch;
 mod work;
 pub(crate) mod write;

@@ -3,13 +3,14 @@
 //! An alarm that is set already is only ever moved forward, so that a write whose heartbeat is due later than the last one's costs
 //! one atomic load. Looking too early is harmless.
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use wire::{EntityId, Instant};
 
 use crate::host::Host;
 use crate::lock::lock;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// The alarm of one part.
 #[derive(Debug)]

@@ -1,13 +1,14 @@
 //! Who wants to know of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use dcps::status::StatusMask;
 
 use super::work::Work;
 use crate::lock::{lock, try_lock};
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
+use crate::sync::{Mutex, MutexGuard};
 use crate::thread::this_thread;
 
 /// Something that waits for conditions.
@@ -181,7 +182,12 @@ impl Watch {
     /// Calls the callback if it is due. A call in progress on another thread takes it over, and one further down on this thread.
     pub(crate) fn call(&self) {
         while self.due.load(SeqCst) != 0 && !self.is_calling() {
-            let Some(turn) = try_lock(&self.turn) else { return };
+            let turn = try_lock(&self.turn).or_else(|| {
+                // Who has it looks after letting go at what is due: either there, or it is seen here that it has let go.
+                fence(SeqCst);
+                try_lock(&self.turn)
+            });
+            let Some(turn) = turn else { return };
             self.take_turn(turn, StatusMask::NONE);
         }
     }

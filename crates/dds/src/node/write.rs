@@ -42,8 +42,8 @@ impl Node {
         sample: &impl Encode,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
-        let mut over = None;
-        let number = self.change(cell, |state, now| {
+        let (mut over, mut sends) = (None, false);
+        let written = self.change(cell, |state, now| {
             let WriterState { machine, scratch, key, pool, .. } = state;
             let representation = machine.representation();
             key.clear();
@@ -54,7 +54,7 @@ impl Node {
                 sample.encode(representation, scratch)?;
                 // An acknowledgement that waits goes along with a datagram that has still to leave.
                 if !self.held.is_any() {
-                    over = cell.write_over(self.host(), state, now, options);
+                    (over, sends) = cell.write_over(self.host(), state, now, options);
                     if let Some(over) = &over {
                         return Ok(over.number);
                     }
@@ -72,16 +72,15 @@ impl Node {
                 None => pool.fill(|buffer| sample.encode(representation, buffer))?,
             };
             machine.write_keyed(now, key, Body::Shared(bytes), options)
-        })?;
-        if let Some(Over { rings, sends, .. }) = over {
-            if let Some(link) = rings {
-                self.host().ring(link);
-            }
-            if sends {
-                self.command(|work| self.send_of(cell, None, work.now(self.host()), work));
-            }
+        });
+        if let Some(Over { rings: Some(link), .. }) = over {
+            self.host().ring(link);
         }
-        Ok(number)
+        // Also if the sample was refused: others may have left something meanwhile.
+        if sends {
+            self.command(|work| self.send_of(cell, None, work.now(self.host()), work));
+        }
+        written
     }
 
     /// Writes octets that are a serialized sample already.

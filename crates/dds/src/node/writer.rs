@@ -4,7 +4,7 @@
 //! for the token with the lock held: whoever writes tries it.
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dcps::TypeSupport;
@@ -14,10 +14,11 @@ use wire::admission::OfferedAssurance;
 use wire::{Guid, Instant, Now, SequenceNumber};
 
 use super::timers::Alarm;
+use super::token::Token;
 use super::watch::Watch;
 use crate::bytes::{Bytes, Pool};
 use crate::host::{Channel, Copied, Host, Sent};
-use crate::lock::{lock, try_lock};
+use crate::lock::lock;
 
 /// The machine of a writer, whatever its type.
 pub(crate) type Machine = DataWriter<Box<dyn TypeSupport + Send>, Bytes>;
@@ -82,9 +83,7 @@ pub(crate) struct WriterCell {
     /// TRANSPORT_PRIORITY.
     priority: AtomicI32,
     state: Mutex<WriterState>,
-    token: Mutex<Outgoing>,
-    /// Something was left to the token's holder.
-    left: AtomicBool,
+    token: Token<Outgoing>,
     /// Room, or an acknowledgement.
     room: Condvar,
     blocked: AtomicUsize,
@@ -108,8 +107,6 @@ pub(super) struct Over {
     pub(super) number: SequenceNumber,
     /// [`Host::ring`] is to follow.
     pub(super) rings: Option<NonZeroU32>,
-    /// [`WriterCell::send`] is to follow.
-    pub(super) sends: bool,
 }
 
 impl WriterCell {
@@ -129,13 +126,12 @@ impl WriterCell {
                 deleted: false,
                 unmatched: 0,
             }),
-            token: Mutex::new(Outgoing {
+            token: Token::new(Outgoing {
                 transmit: Transmit::new(),
                 stuck: None,
                 own: VecDeque::new(),
                 spare: Vec::new(),
             }),
-            left: AtomicBool::new(false),
             room: Condvar::new(),
             blocked: AtomicUsize::new(0),
             receiving: AtomicUsize::new(0),
@@ -165,64 +161,50 @@ impl WriterCell {
         mut carry: impl FnMut(&mut Transmit<Bytes>),
         mut deliver: impl FnMut(&OwnDatagram),
     ) -> Option<Looked> {
-        let mut looked = None;
-        loop {
-            let token = try_lock(&self.token).or_else(|| {
-                self.left.store(true, Ordering::SeqCst);
-                // Who holds it looks at that after letting go, which may have been just now.
-                try_lock(&self.token)
-            });
-            let Some(mut out) = token else { return looked };
-            // Whatever was left until now is seen from here on.
-            if self.left.load(Ordering::SeqCst) {
-                self.left.store(false, Ordering::SeqCst);
-            }
-            if looked.is_some() {
+        self.token.send(|out, again| {
+            if again {
                 now = host.now();
             }
-            looked = Some(self.send_all(host, &mut now, state.take(), &mut out, &mut carry, &mut deliver));
-            drop(out);
-            state = None;
-            // Left between the last look and the end of holding?
-            if !self.left.load(Ordering::SeqCst) {
-                return looked;
-            }
-        }
+            self.send_all(host, &mut now, state.take(), out, &mut carry, &mut deliver)
+        })
     }
 
     /// Writes an encoded sample over the only one that is held, straight into the shared memory that leads to the only reader, with the
-    /// lock of the writer held. `None` wherever that is not so simple; then nothing has changed.
+    /// lock of the writer held. `None` wherever that is not so simple; then nothing has changed. The second value says that
+    /// [`WriterCell::send`] is to follow in any case.
     pub(super) fn write_over(
         &self,
         host: &dyn Host,
         state: &mut WriterState,
         now: Now,
         options: &WriteOptions,
-    ) -> Option<Over> {
+    ) -> (Option<Over>, bool) {
         let WriterState { machine, scratch, key, .. } = state;
         if !machine.may_write_over() {
-            return None;
+            return (None, false);
         }
-        // What others have polled is sent before.
-        let mut token = try_lock(&self.token)?;
-        let out = &mut *token;
-        if out.stuck.is_some() || !out.own.is_empty() || self.left.load(Ordering::SeqCst) {
-            return None;
+        let (over, is_left) = self.token.try_with(|out| {
+            // What others have polled is sent before.
+            if out.stuck.is_some() || !out.own.is_empty() {
+                return None;
+            }
+            // It may hold the slab of the datagram before.
+            if !out.transmit.is_clear() {
+                out.transmit.clear();
+            }
+            let (number, link) = machine.write_over(now, key, scratch, options)?;
+            let copied =
+                machine.rtps().written_over().map_or(Copied::No, |datagram| host.copy(link, datagram));
+            if copied == Copied::No {
+                machine.rtps().put_over(&mut out.transmit);
+                out.stuck = Some(0);
+            }
+            Some((Over { number, rings: (copied == Copied::Unheard).then_some(link) }, copied == Copied::No))
+        });
+        match over {
+            Some((over, is_stuck)) => (Some(over), is_stuck || is_left),
+            None => (None, is_left),
         }
-        // It may hold the slab of the datagram before.
-        if !out.transmit.is_clear() {
-            out.transmit.clear();
-        }
-        let (number, link) = machine.write_over(now, key, scratch, options)?;
-        let copied = machine.rtps().written_over().map_or(Copied::No, |datagram| host.copy(link, datagram));
-        if copied == Copied::No {
-            machine.rtps().put_over(&mut out.transmit);
-            out.stuck = Some(0);
-        }
-        drop(token);
-        // Left between the first look and the end of holding?
-        let sends = copied == Copied::No || self.left.load(Ordering::SeqCst);
-        Some(Over { number, rings: (copied == Copied::Unheard).then_some(link), sends })
     }
 
     fn send_all(
