@@ -176,7 +176,7 @@ fn a_store_that_was_cut_off_is_put_aside_and_never_panics() {
 
 #[test]
 fn a_store_of_zeros_within_is_put_aside() {
-    let folder = Folder::new("zeros");
+    let folder = Folder::new("zeros-within");
     let mut content = {
         let mut store = FileStore::open(&folder.file()).unwrap();
         store.change(&[put(1, "one")]).unwrap();
