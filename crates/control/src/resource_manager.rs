@@ -86,6 +86,8 @@ pub struct ResourceManager {
     pub(crate) changes: u64,
     /// When requests that have not been looked at since are.
     pub(crate) look_at: Option<Duration>,
+    /// The most steps that any request has taken.
+    pub(crate) most_steps: u64,
 }
 
 impl ResourceManager {
@@ -106,6 +108,7 @@ impl ResourceManager {
         for (switch, ports, guards) in guards {
             ledger.limit_guards(switch, &ports, guards);
         }
+        ledger.keep_meters();
         let hosts = network.hosts.iter().enumerate();
         let located = hosts
             .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
@@ -144,6 +147,7 @@ impl ResourceManager {
             next_age: 0,
             changes: 0,
             look_at: None,
+            most_steps: 0,
             network,
         };
         let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));

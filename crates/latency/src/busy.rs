@@ -47,18 +47,25 @@ pub(crate) fn delay_of_frame(
     if contenders.len() > MOST_FLOWS {
         return None;
     }
-    let mut effort = EFFORT;
+    let most = effort_within(work, contenders)?;
+    let mut effort = most;
     let delay = search_delay(server, contenders, level, frame, &mut effort);
-    work.charge(steps_of(contenders, effort))?;
+    work.charge(steps_of(contenders, most - effort))?;
     delay
 }
 
-/// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
-pub(crate) fn steps_of(contenders: &[Contender], effort_left: u32) -> u64 {
+/// How many evaluations of curves a test may cost: no more than are left for exact tests. `None` if none are.
+pub(crate) fn effort_within(work: &Work, contenders: &[Contender]) -> Option<u32> {
     let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
-    let evaluations = u64::from(EFFORT - effort_left);
+    let left = Some(work.exact_left()).filter(|left| *left > 0)?;
+    Some(u32::try_from(left.div_ceil(flows.clamp(1, 32))).unwrap_or(EFFORT).min(EFFORT))
+}
+
+/// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
+pub(crate) fn steps_of(contenders: &[Contender], evaluations: u32) -> u64 {
+    let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
     // An evaluation of many flows counts for each 32 of them.
-    evaluations.saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
+    u64::from(evaluations).saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
 }
 
 fn search_delay(

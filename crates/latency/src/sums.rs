@@ -155,6 +155,21 @@ impl Book {
         u64::try_from(sum).unwrap_or(u64::MAX)
     }
 
+    /// The longest time for which the link may be busy with flows and control, by their bursts and rates, in picoseconds; `None` if
+    /// that has no end.
+    pub(crate) fn longest_busy(&self, port: &Port) -> Option<u64> {
+        let server = port.planning_server();
+        let (mut bits, mut rate) =
+            server.control.map_or((0, 0), |control| (u128::from(control.burst), u128::from(control.rate)));
+        for level in &self.sums.levels {
+            bits += level.burst;
+            rate += level.rate;
+        }
+        let blocking = u128::from(server.best_effort.max(self.extremes.largest));
+        let left = u128::from(server.rate).checked_sub(rate).filter(|left| *left > 0)?;
+        u64::try_from(((bits + blocking) * u128::from(SECOND)).div_ceil(left)).ok()
+    }
+
     /// The least delay of a new flow at any place that leaves all others their shares, in picoseconds.
     pub(crate) fn quickest(&self, port: &Port, new: &Terms) -> Option<u64> {
         self.places(port, new, u64::MAX)?.into_iter().map(|place| place.delay).min()

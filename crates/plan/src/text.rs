@@ -27,7 +27,8 @@ pub(crate) fn report(report: &Report) -> String {
 
 fn flow(out: &mut String, flow: &FlowReport) {
     let verdict = if flow.admitted { "admitted" } else { "REFUSED" };
-    let _ = writeln!(out, "  {verdict}  {}", flow.name);
+    let coarse = if flow.coarse { " (by coarser tests: exact ones would be too much work)" } else { "" };
+    let _ = writeln!(out, "  {verdict}  {}{coarse}", flow.name);
     for subscriber in &flow.subscribers {
         let limit = microseconds(subscriber.limit_ps);
         let _ = match (subscriber.bound_ps, subscriber.margin_ps) {
