@@ -12,7 +12,6 @@ use latency::network::Flow;
 use latency::policing::Counts;
 use latency::routes::{Topology, Tree};
 use latency::switch::Guard;
-use latency::work::Limits;
 
 use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
@@ -27,11 +26,8 @@ impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
         let had_room = self.room_for.remove(&pair);
-        self.ledger.begin(Limits::REQUEST);
-        let before = self.ledger.work().done();
         let kept = self.asked.get_mut(&pair).map(|asked| core::mem::take(&mut asked.displaces.at));
         let begun = self.decide(now, pair);
-        self.most_steps = self.ledger.work().done().saturating_sub(before).max(self.most_steps);
         let is_parked = self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Parked);
         if had_room && (!begun || is_parked) {
             self.room_for.insert(pair);
@@ -181,7 +177,7 @@ impl ResourceManager {
                     }
                 };
                 let old = replaces.and_then(|old| self.grants.get(&old)).filter(|old| same_tuple(old));
-                if let Some(old) = old.filter(|old| !plan.phases.is_empty() || !covers(&granted, old)) {
+                if let Some(old) = old.filter(|old| !plan.moves.is_empty() || !covers(&granted, old)) {
                     if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
                         self.refuse(now, pair, IN_VAIN, Offer::default(), true);
                         return true;
@@ -195,7 +191,7 @@ impl ResourceManager {
                     );
                     return true;
                 }
-                if !plan.phases.is_empty() {
+                if !plan.moves.is_empty() {
                     if self.changing() > 0 {
                         return false;
                     }
@@ -352,34 +348,20 @@ impl ResourceManager {
         }
     }
 
-    /// A flow that has to move, or to share its latency out anew, and cannot now.
+    /// A flow that has to move and cannot now.
     pub(crate) fn immovable(&self, plan: &Plan) -> Option<String> {
-        let leaves = |grant: &Granted| {
-            let leaves = matches!(grant.phase, GrantPhase::Leaving(_) | GrantPhase::Restored);
-            leaves.then(|| "another flow is on its way out".into())
-        };
-        let away = |site: Site| {
-            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.site_name(site)))
-        };
-        let moved = plan.moves().find_map(|step| {
+        plan.moves.iter().find_map(|step| {
             let grant = self.grants.get(&step.flow)?;
             let link = self.network.links.get(step.port)?;
-            self.network
-                .switch_of(link.from)
-                .and_then(|switch| away(Site::Switch(switch)))
-                .or_else(|| leaves(grant))
-        });
-        moved.or_else(|| {
-            plan.shares().find_map(|change| {
-                let grant = self.grants.get(&change.flow)?;
-                let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops));
-                let entangled =
-                    || self.is_entangled(change.flow).then(|| "another tree is being changed".into());
-                gates
-                    .and_then(|switch| away(Site::Gates(switch)))
-                    .or_else(|| leaves(grant))
-                    .or_else(entangled)
-            })
+            let away = self.network.switch_of(link.from).map(Site::Switch);
+            let away = away.filter(|site| self.phase(*site) != Phase::Ready);
+            match (&grant.phase, away) {
+                (_, Some(site)) => Some(format!("{} is away", self.site_name(site))),
+                (GrantPhase::Leaving(_) | GrantPhase::Restored, _) => {
+                    Some("another flow is on its way out".into())
+                }
+                _ => None,
+            }
         })
     }
 }

@@ -4,7 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use latency::ledger::{Admitted, Plan};
-use latency::network::Hop;
+use latency::network::{Flow, Hop};
+use latency::path::fixed_latency;
 use latency::policing::Enforcement;
 use latency::port::Contender;
 use latency::units::NANOSECOND;
@@ -69,12 +70,11 @@ impl ResourceManager {
                     destination_port: wish.destination.port,
                 };
                 let key = GateKey { port: back.number, flow };
-                // Steps of gates are whole nanoseconds, so that only a separation may have to be rounded: against us
-                // the gate would open earlier than the analysis knows, so it opens later.
+                // Steps of gates are whole nanoseconds.
                 let contract = gate::Contract {
                     kind: gate::Kind::Messages,
                     octets: u32::try_from(limits.octets).map_err(|_| numbers())?,
-                    separation: limits.separation.div_ceil(NANOSECOND),
+                    separation: limits.separation / NANOSECOND,
                     tolerance: limits.tolerance / NANOSECOND,
                     window: limits.window / NANOSECOND,
                     dscp: dscp(first.level),
@@ -89,15 +89,14 @@ impl ResourceManager {
             }
         }
         let ends = wish.goals.iter().zip(&flow.subscribers).map(|(goal, subscriber)| {
-            End {
+            Some(End {
                 hop: subscriber.hop,
                 to: goal.to,
                 address: goal.address.filter(|_| wish.destination != goal.to),
                 maximum_latency: goal.maximum_latency,
                 maximum_separation: goal.maximum_separation,
-                // How it is spent among the hops may change, and with that the sum of shares.
-                promised: goal.maximum_latency,
-            }
+                promised: self.latency_to(flow, &hops, subscriber.hop)?.min(goal.maximum_latency),
+            })
         });
         Ok(Granted {
             number,
@@ -107,7 +106,7 @@ impl ResourceManager {
             contract: wish.contract,
             pairs: at.keys().copied().collect(),
             at,
-            ends: ends.collect(),
+            ends: ends.collect::<Option<_>>().ok_or_else(numbers)?,
             hops,
             meter,
             gate,
@@ -121,6 +120,15 @@ impl ResourceManager {
             doomed: None,
             serials: BTreeMap::new(),
         })
+    }
+
+    /// The sum of what is fixed and of the shares on the way to a hop, in nanoseconds.
+    fn latency_to(&self, flow: &Flow, hops: &[GrantedHop], to: usize) -> Option<u64> {
+        let way = flow.way_to(to);
+        let hops: Vec<&GrantedHop> = way.iter().filter_map(|hop| hops.get(*hop)).collect();
+        let ports = hops.iter().filter_map(|hop| self.ledger.ports().get(hop.link));
+        let sum = hops.iter().try_fold(fixed_latency(flow, ports)?, |sum, hop| sum.checked_add(hop.share))?;
+        Some(sum.div_ceil(NANOSECOND))
     }
 
     /// The switch behind the writer's host.

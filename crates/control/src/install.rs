@@ -5,9 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Admitted, Move, Offer, Phase, Plan};
-use latency::policing::Enforcement;
-use latency::units::NANOSECOND;
+use latency::ledger::{Offer, Plan};
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
@@ -63,90 +61,45 @@ impl ResourceManager {
                 asked.serial = asked.request.serial;
             }
         }
-        let mut steps = self.making_room(&plan);
+        let mut steps = self.moving(&plan);
         steps.extend(self.entering(number, old.as_ref()));
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
     }
 
-    /// Others make room, phase by phase: first they share their latency out anew, then they change their levels, one after the other. Each
-    /// step is stored before the next.
-    fn making_room(&self, plan: &Plan) -> Vec<Step> {
-        let mut now: BTreeMap<u64, Granted> = BTreeMap::new();
+    /// Others change their levels, one after the other, each stored before the next.
+    fn moving(&self, plan: &Plan) -> Vec<Step> {
+        let mut moved: BTreeMap<u64, Granted> = BTreeMap::new();
         let mut steps = Vec::new();
-        for phase in &plan.phases {
-            steps.extend(self.sharing(phase, &mut now));
-            for change in &phase.moves {
-                steps.extend(self.moving(change, &mut now));
-            }
-        }
-        steps
-    }
-
-    /// Flows share their latency out anew. Gates that let less through come first, and what came by them before is gone when others let
-    /// more through.
-    fn sharing(&self, phase: &Phase, now: &mut BTreeMap<u64, Granted>) -> Vec<Step> {
-        let (mut narrow, mut wide, mut stored) = (Step::default(), Step::default(), Step::default());
-        for change in &phase.shares {
-            let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+        for change in &plan.moves {
+            let Some(before) = moved.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
                 continue;
             };
-            let after = with_shares(&before, &change.to);
-            if let (Some((key, old)), Some((_, new))) = (before.gate, after.gate)
-                && old != new
-                && let Some(switch) = self.first_switch(&after.hops)
-            {
-                let set =
-                    |contract, sure| Task::Gate { switch, change: GateChange::Set(key, contract), sure };
-                let is_narrower = new.tolerance < old.tolerance || new.window < old.window;
-                let step = if is_narrower { &mut narrow } else { &mut wide };
-                step.tasks.push(set(new, false));
-                step.undo.push(set(old, true));
-            }
-            let put = |grant: &Granted, sure| Task::Store {
-                change: StoreChange::Put(Box::new(self.to_store(grant))),
-                sure,
+            let mut after = before.clone();
+            after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
+            let node = self.network.links.get(change.port).map(|link| link.from);
+            let at = node.and_then(|node| self.network.switch_of(node));
+            let entry = |grant: &Granted| {
+                let entry = self.flow_entries(grant).into_iter().find(|(switch, _)| Some(*switch) == at);
+                entry.map(|(switch, entry)| (switch, entry.change()))
             };
-            stored.tasks.push(put(&after, false));
-            stored.undo.push(put(&before, true));
-            now.insert(change.flow, after);
+            match (entry(&before), entry(&after)) {
+                (Some((switch, from)), Some((_, to))) => {
+                    let install = |messages, sure| alloc::vec![Task::Install { switch, messages, sure }];
+                    steps.push(Step { tasks: install(to, false), undo: install(from, true) });
+                }
+                _ => {
+                    let say = |grant: &Granted| self.announcements(grant);
+                    steps.push(Step { tasks: say(&after), undo: say(&before) });
+                }
+            }
+            let put = |grant: &Granted, sure| {
+                let grant = Box::new(self.to_store(grant));
+                alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
+            };
+            steps.push(Step { tasks: put(&after, false), undo: put(&before, true) });
+            moved.insert(change.flow, after);
         }
-        let hold = || alloc::vec![Task::Hold(Duration::from_nanos(phase.settles.div_ceil(NANOSECOND)))];
-        let waits = !narrow.tasks.is_empty();
-        let wait = waits.then(|| Step { tasks: hold(), undo: hold() });
-        let steps = [Some(narrow), wait, Some(wide), Some(stored)];
-        steps.into_iter().flatten().filter(|step| !step.tasks.is_empty()).collect()
-    }
-
-    /// A flow changes its level.
-    fn moving(&self, change: &Move, now: &mut BTreeMap<u64, Granted>) -> Vec<Step> {
-        let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
-            return Vec::new();
-        };
-        let mut after = before.clone();
-        after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
-        let node = self.network.links.get(change.port).map(|link| link.from);
-        let at = node.and_then(|node| self.network.switch_of(node));
-        let entry = |grant: &Granted| {
-            let entry = self.flow_entries(grant).into_iter().find(|(switch, _)| Some(*switch) == at);
-            entry.map(|(switch, entry)| (switch, entry.change()))
-        };
-        let step = match (entry(&before), entry(&after)) {
-            (Some((switch, from)), Some((_, to))) => {
-                let install = |messages, sure| alloc::vec![Task::Install { switch, messages, sure }];
-                Step { tasks: install(to, false), undo: install(from, true) }
-            }
-            _ => {
-                let say = |grant: &Granted| self.announcements(grant);
-                Step { tasks: say(&after), undo: say(&before) }
-            }
-        };
-        let put = |grant: &Granted, sure| {
-            let grant = Box::new(self.to_store(grant));
-            alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
-        };
-        let stored = Step { tasks: put(&after, false), undo: put(&before, true) };
-        now.insert(change.flow, after);
-        Vec::from([step, stored])
+        steps
     }
 
     /// The verdicts of all pairs of a grant.
@@ -266,7 +219,7 @@ impl ResourceManager {
                 }
             }
             // Others are back where they were; what has missed that has to come back before this is gone.
-            if !plan.phases.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
+            if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
                 self.gone(now, number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
@@ -274,28 +227,18 @@ impl ResourceManager {
             }
         } else {
             grant.phase = GrantPhase::Held;
-            let mut changed = BTreeSet::new();
-            for phase in &plan.phases {
-                for change in &phase.shares {
-                    if let Some(grant) = self.grants.get_mut(&change.flow) {
-                        *grant = with_shares(grant, &change.to);
-                    }
-                    changed.insert(change.flow);
+            for change in &plan.moves {
+                if let Some(moved) = self.grants.get_mut(&change.flow) {
+                    let hops = moved.hops.iter_mut().filter(|hop| hop.link == change.port);
+                    hops.for_each(|hop| hop.level = change.to);
                 }
-                for change in &phase.moves {
-                    if let Some(moved) = self.grants.get_mut(&change.flow) {
-                        let hops = moved.hops.iter_mut().filter(|hop| hop.link == change.port);
-                        hops.for_each(|hop| hop.level = change.to);
-                    }
-                    changed.insert(change.flow);
-                }
+                self.moved(now, change.flow);
             }
-            changed.into_iter().for_each(|number| self.moved(now, number));
             self.in_force(now, number);
         }
     }
 
-    /// The verdicts of a flow that has made room say where it is now, and so does what was stored of it meanwhile.
+    /// The verdicts of a flow that has moved say where it is now, and so does what was stored of it meanwhile.
     fn moved(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
         if let Some(lost) = grant.lost_pair.take() {
@@ -396,15 +339,4 @@ impl ResourceManager {
         }
         self.store_without(now, number, *pair);
     }
-}
-
-/// A grant whose latency is shared out in another way, and its gate with that.
-fn with_shares(grant: &Granted, admitted: &Admitted) -> Granted {
-    let mut after = grant.clone();
-    after.hops.iter_mut().zip(&admitted.shares).for_each(|(hop, share)| hop.share = *share);
-    if let (Some((_, contract)), Enforcement::Gate(limits)) = (&mut after.gate, admitted.enforcement) {
-        contract.tolerance = limits.tolerance / NANOSECOND;
-        contract.window = limits.window / NANOSECOND;
-    }
-    after
 }

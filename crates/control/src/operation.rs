@@ -413,13 +413,10 @@ impl ResourceManager {
         })
     }
 
-    /// Whether a grant changes its levels or shares, which counts when the operation has ended.
+    /// Whether a grant changes its levels, which counts when the operation has ended.
     pub(crate) fn is_moving(&self, number: u64) -> bool {
         self.operations.values().any(|operation| match &operation.kind {
-            Kind::Admit { plan, .. } => {
-                let shares = plan.shares().any(|change| change.flow == number);
-                shares || plan.moves().any(|change| change.flow == number)
-            }
+            Kind::Admit { plan, .. } => plan.moves.iter().any(|change| change.flow == number),
             _ => false,
         })
     }
@@ -434,7 +431,7 @@ impl ResourceManager {
     /// Whether other flows move, or the tree changes: nothing else may begin.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.operations.values().any(|operation| match &operation.kind {
-            Kind::Admit { plan, .. } => !plan.phases.is_empty(),
+            Kind::Admit { plan, .. } => !plan.moves.is_empty(),
             Kind::Tree => true,
             _ => false,
         })

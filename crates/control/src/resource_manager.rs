@@ -61,6 +61,8 @@ pub struct ResourceManager {
     pub(crate) chores: VecDeque<Work>,
     /// Requests whose turn comes, the first one first.
     pub(crate) turns: BTreeSet<Turn>,
+    /// Pairs that may join other flows of their writers.
+    pub(crate) unions: BTreeSet<Pair>,
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     pub(crate) room_for: BTreeSet<Pair>,
     pub(crate) operations: BTreeMap<u64, Operation>,
@@ -86,8 +88,6 @@ pub struct ResourceManager {
     pub(crate) changes: u64,
     /// When requests that have not been looked at since are.
     pub(crate) look_at: Option<Duration>,
-    /// The most steps that any request has taken.
-    pub(crate) most_steps: u64,
 }
 
 impl ResourceManager {
@@ -108,7 +108,6 @@ impl ResourceManager {
         for (switch, ports, guards) in guards {
             ledger.limit_guards(switch, &ports, guards);
         }
-        ledger.keep_meters();
         let hosts = network.hosts.iter().enumerate();
         let located = hosts
             .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
@@ -130,6 +129,7 @@ impl ResourceManager {
             asked: BTreeMap::new(),
             chores: VecDeque::new(),
             turns: BTreeSet::new(),
+            unions: BTreeSet::new(),
             room_for: BTreeSet::new(),
             operations: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -147,7 +147,6 @@ impl ResourceManager {
             next_age: 0,
             changes: 0,
             look_at: None,
-            most_steps: 0,
             network,
         };
         let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
@@ -287,6 +286,10 @@ impl ResourceManager {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Release(number) => self.begin_release(now, number),
                 Work::Prune(number) => self.begin_prune(now, number),
+                Work::Unite(pair) => {
+                    self.unite(now, pair);
+                    true
+                }
                 Work::Tree => self.begin_tree(now),
             };
             if !begun {

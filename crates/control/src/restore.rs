@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use latency::work::Limits;
 use wire::Guid;
 use wire::admission::{Contract, Socket};
 
@@ -80,7 +79,6 @@ impl ResourceManager {
     /// Takes up what an earlier manager has stored; once, before anything else. What does not fit the network any more is
     /// forgotten, and taken out of the switches when they come. What nobody asks for within the grace is revoked.
     pub fn restore(&mut self, now: Duration, grants: Vec<Grant>) {
-        self.ledger.begin(Limits::NONE);
         // Ports are told by names and number.
         let mut ports: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
         for (index, link) in self.network.links.iter().enumerate() {

@@ -67,11 +67,12 @@ impl ResourceManager {
     }
 
     /// A reader joins a tree by a branch, beside which all stays as it is. False if there is no room for it.
-    fn graft(&mut self, now: Duration, number: u64, wish: &Wish, own: Option<u64>) -> bool {
+    pub(crate) fn graft(&mut self, now: Duration, number: u64, wish: &Wish, own: Option<u64>) -> bool {
         let Some(tree) = self.grants.get(&number).cloned() else { return false };
         let Some(goal) = wish.goals.first().copied().filter(|goal| goal.address.is_some()) else {
             return false;
         };
+        let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
         let is_there = |end: &End| self.host_at(&tree, end) == Some(goal.host);
         let first_in_turn = self.room_for.iter().filter_map(|other| self.turn(*other)).min();
         if tree.ends.len() >= MOST_ENDS
@@ -88,7 +89,8 @@ impl ResourceManager {
         if self.give_groups(&mut hops).is_err() {
             let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
             let lacking = self.lacking_groups(&links);
-            let pairs = BTreeSet::from([wish.pair]);
+            // Who has what it asks for takes nothing from others.
+            let pairs = BTreeSet::from_iter((!is_settled).then_some(wish.pair));
             return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
         }
         all.pair = wish.pair;
@@ -113,10 +115,10 @@ impl ResourceManager {
         if let Some(tree) = self.grants.get_mut(&number) {
             tree.covered_by = Some(id);
         }
-        if let Some(asked) = self.asked.get_mut(&wish.pair) {
+        if let Some(asked) = self.asked.get_mut(&wish.pair).filter(|_| !is_settled) {
             asked.progress = Progress::Working;
         }
-        self.enter(now, Plan::still(id, admitted), Granted { replaces, ..granted });
+        self.enter(now, still(id, admitted), Granted { replaces, ..granted });
         true
     }
 
@@ -146,7 +148,7 @@ impl ResourceManager {
             links.enumerate().map(|(index, port)| Hop { port, parent: index.checked_sub(1) }).collect();
         single.subscribers.iter_mut().for_each(|one| one.hop = single.tree.len().saturating_sub(1));
         let id = self.next_grant;
-        let plan = ledger.plan_as_asked(id, &single).ok().filter(|plan| plan.phases.is_empty())?;
+        let plan = ledger.plan_as_asked(id, &single).ok().filter(|plan| plan.moves.is_empty())?;
         // What the trunk leaves is shared out in the same proportion.
         let alone = plan.admitted.shares.get(trunk.len()..)?;
         let ports = single.tree.iter().filter_map(|hop| ledger.ports().get(hop.port));
@@ -243,7 +245,7 @@ impl ResourceManager {
         if self.is_behind_others(pair, &plan) {
             return None;
         }
-        if !plan.phases.is_empty() {
+        if !plan.moves.is_empty() {
             if self.immovable(&plan).is_some() {
                 return None;
             }
@@ -353,12 +355,12 @@ impl ResourceManager {
         covers || self.grants.get(&number).is_some_and(|grant| grant.covered_by.is_some())
     }
 
-    fn is_alone(&self, now: Duration, pair: Pair) -> bool {
+    pub(crate) fn is_alone(&self, now: Duration, pair: Pair) -> bool {
         self.asked.get(&pair).is_some_and(|asked| now < asked.alone_until)
     }
 
     /// Whether a pair has been answered, is served by this grant, and asks for nothing else.
-    fn is_settled(&self, pair: Pair, number: u64) -> bool {
+    pub(crate) fn is_settled(&self, pair: Pair, number: u64) -> bool {
         self.asked.get(&pair).is_some_and(|asked| {
             let answered = matches!(asked.progress, Progress::Answered { .. });
             answered && asked.grant == Some(number) && asked.serial == asked.request.serial
@@ -374,4 +376,9 @@ fn may_reach(wish: &Wish, goal: &Goal) -> bool {
 
 fn shares_and_levels(hops: &[GrantedHop]) -> (Vec<u64>, Vec<u8>) {
     hops.iter().map(|hop| (hop.share, hop.level)).unzip()
+}
+
+/// A plan by which nobody moves.
+pub(crate) const fn still(id: u64, admitted: Admitted) -> Plan {
+    Plan { id, admitted, contenders: Vec::new(), moves: Vec::new() }
 }

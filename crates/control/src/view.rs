@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use latency::units::NANOSECOND;
-use latency::work::Limits;
 use wire::Guid;
 use wire::admission::{Socket, State};
 
@@ -58,17 +57,11 @@ impl ResourceManager {
     /// # Errors
     /// The port at which one cannot, in words. That would be a fault of this crate.
     pub fn audit(&self) -> Result<(), String> {
-        self.ledger.begin(Limits::NONE);
         (0..self.network.links.len()).try_for_each(|port| {
             self.ledger.audit(port).map_err(|flow| {
                 format!("grant {flow} is not kept at {}: report this", self.network.port_name(port))
             })
         })
-    }
-
-    /// The most steps of work ([`latency::work`]) that the decision on any request has taken so far.
-    pub fn most_steps(&self) -> u64 {
-        self.most_steps
     }
 
     fn pair_report(&self, asked: &Asked) -> PairReport {

@@ -7,11 +7,12 @@ use alloc::vec::Vec;
 use crate::arrivals::Offering;
 use crate::backlog::{backlog_from_counted, backlog_within};
 use crate::bound::{planned_bound, planned_bound_counted};
-use crate::ledger::{Admitted, FlowId, Ledger, Move, Phase, Plan, Reason};
+use crate::ledger::{Admitted, FlowId, Ledger, Move, Plan, Reason};
 use crate::levels::{NoLevels, assign_last_counted, least_bound_counted};
 use crate::network::{Buffer, Flow, FlowError, Policing, Port};
 use crate::order::verified_order_counted;
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
+use crate::policing::stretched;
 use crate::port::{Arrival, Contender};
 use crate::register::Register;
 use crate::split::{Split, extras};
@@ -25,8 +26,6 @@ enum Search {
     Sums,
     /// Exactly at every port.
     Exact,
-    /// By running sums alone: whatever is left of the work that there may be, these few steps are taken.
-    Coarse,
 }
 
 impl Ledger {
@@ -40,37 +39,34 @@ impl Ledger {
         if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
             return Err(Reason::Guards { port });
         }
-        if self.work().is_exhausted() {
-            return self.search(id, flow, Search::Coarse);
-        }
-        let refused = |reason: &Reason| {
-            matches!(
-                reason,
-                Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. }
-            )
+        let answer = match self.search(id, flow, Search::Sums) {
+            Err(
+                Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. },
+            ) => self.search(id, flow, Search::Exact),
+            answer => answer,
         };
-        let mut answer = self.search(id, flow, Search::Sums);
-        if answer.as_ref().is_err_and(refused) {
-            answer = self.search(id, flow, Search::Exact);
-        }
-        if let Err(reason) = answer
-            && refused(&reason)
-        {
-            answer = self.share_again_for(id, flow).ok_or(reason);
-        }
         // What was said after the work ran out was not found out.
-        if self.work().is_exhausted() { self.search(id, flow, Search::Coarse) } else { answer }
+        match answer {
+            Err(
+                Reason::Delay { port, .. }
+                | Reason::Queues { port, .. }
+                | Reason::Buffer { port, .. }
+                | Reason::Order { port },
+            ) if self.work().is_exhausted() => Err(Reason::Work { port }),
+            Err(_) | Ok(_) if self.work().is_exhausted() => Err(Reason::Work { port }),
+            answer => answer,
+        }
     }
 
     /// Counts the work of looking at the levels of a port, or at so many of its flows.
-    pub(crate) fn charge(&self, port: usize, flows: usize) -> Result<(), Reason> {
+    fn charge(&self, port: usize, flows: usize) -> Result<(), Reason> {
         let queues = self.ports().get(port).map_or(0, |port| usize::from(port.queues));
         self.work().charge_each(queues + flows + 1).ok_or(Reason::Work { port })
     }
 
     fn search(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Plan, Reason> {
         let tight = self.tight_shares(id, flow, search)?;
-        let slacks = self.slacks(id, flow, &tight, search)?;
+        let slacks = self.slacks(id, flow, &tight)?;
         let loads: Vec<u64> =
             flow.tree.iter().enumerate().map(|(index, hop)| self.weight(index, hop.port)).collect();
         let mut refusal = None;
@@ -78,10 +74,10 @@ impl Ledger {
             let extra = extras(flow, &slacks, &loads, split);
             let mut shares: Vec<u64> =
                 tight.iter().zip(extra).map(|(share, extra)| share.saturating_add(extra)).collect();
-            if search != Search::Exact {
-                shares = self.raised(flow, &shares, search).unwrap_or(shares);
+            if search == Search::Sums {
+                shares = self.raised(flow, &shares).unwrap_or(shares);
             }
-            match self.with_shares(id, flow, &shares, search) {
+            match self.with_shares(id, flow, &shares) {
                 Ok(plan) => return Ok(plan),
                 Err(reason) => refusal = Some(reason),
             }
@@ -92,7 +88,7 @@ impl Ledger {
     /// What a hop counts in [`Split::Load`]: the load of its port, in picoseconds of work in a second, and a quarter of
     /// its time, because without slack at a port no other flow could join this one there. The first flow of a host with
     /// several queues has no such need: others go below it, and its jitter stays small.
-    pub(crate) fn weight(&self, index: usize, port: usize) -> u64 {
+    fn weight(&self, index: usize, port: usize) -> u64 {
         let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
         let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
         if opens(index, port, register) { load } else { load.saturating_add(SECOND / 4) }
@@ -107,7 +103,9 @@ impl Ledger {
         let (port, register) = (self.ports().get(hop)?, self.register(hop)?);
         let server = port.planning_server();
         let queued = time_of(bits.checked_add(server.best_effort)?, port.rate)?.checked_add(jitter)?;
-        if !opens(index, port, register) || server.control.is_some() || queued >= separation {
+        let queued = queued.checked_add(time_of(server.ahead, port.rate)?)?;
+        let unadmitted = server.control.is_some() || server.beside.is_some();
+        if !opens(index, port, register) || unadmitted || queued >= separation {
             return None;
         }
         // Where the time of a bit is rounded, a flow below with smaller frames may raise the bound by a picosecond.
@@ -124,7 +122,7 @@ impl Ledger {
 
     /// Shares that are no less than what running sums ask for: time that a hop gets beyond the least raises the jitter
     /// at later ones. What that takes is taken from the last hops of the ways; `None` if they do not have it.
-    fn raised(&self, flow: &Flow, shares: &[u64], search: Search) -> Option<Vec<u64>> {
+    fn raised(&self, flow: &Flow, shares: &[u64]) -> Option<Vec<u64>> {
         let mut offering = Offering::new(flow, self.ports());
         let mut raised: Vec<u64> = Vec::with_capacity(shares.len());
         // For each hop, how much the hops up to it have been raised by.
@@ -134,7 +132,7 @@ impl Ledger {
             *has_later.get_mut(parent)? = true;
         }
         for (index, ((hop, share), has_later)) in flow.tree.iter().zip(shares).zip(has_later).enumerate() {
-            self.charge_in(search, hop.port, 0).ok()?;
+            self.charge(hop.port, 0).ok()?;
             let contender = offering.next(&raised).ok()?;
             // Where sums find no place, the exact tests may find one with what there is.
             let least = self.quickest(index, hop.port, &contender).ok()?.unwrap_or(0);
@@ -158,17 +156,16 @@ impl Ledger {
         // For each hop, the shares up to it.
         let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
         for (index, (hop, budget)) in flow.tree.iter().zip(flow.budgets(self.ports())).enumerate() {
-            self.charge_in(search, hop.port, 0)?;
+            self.charge(hop.port, 0)?;
             let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
             let limit = budget.saturating_sub(before);
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
             let quickest = match search {
-                Search::Sums | Search::Coarse => self.quickest(index, hop.port, &contender)?,
+                Search::Sums => self.quickest(index, hop.port, &contender)?,
                 Search::Exact => None,
             };
             let share = match quickest.filter(|delay| *delay <= limit) {
                 Some(delay) => delay,
-                None if search == Search::Coarse => return Err(Reason::Work { port: hop.port }),
                 None => self.least_share(id, hop.port, contender, limit)?,
             };
             shares.push(share);
@@ -205,12 +202,11 @@ impl Ledger {
     }
 
     /// For each subscriber, what its limit leaves beyond the least shares.
-    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64], search: Search) -> Result<Vec<u64>, Reason> {
+    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64]) -> Result<Vec<u64>, Reason> {
         let mut slacks = Vec::with_capacity(flow.subscribers.len());
         for (index, subscriber) in flow.subscribers.iter().enumerate() {
             let way = flow.way_to(subscriber.hop);
-            self.charge_in(
-                search,
+            self.charge(
                 way.first().and_then(|hop| flow.tree.get(*hop)).map_or(0, |hop| hop.port),
                 way.len(),
             )?;
@@ -234,6 +230,8 @@ impl Ledger {
                 // The promise is the limit, so the latency may vary up to it.
                 let separation = flow
                     .maximum_separation
+                    // The writer's clock may be slow.
+                    .and_then(|writer| stretched(writer, flow.drift(self.ports())))
                     .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
                 if separation.is_none_or(|separation| separation > accepted) {
                     let by = separation.map(|separation| separation - accepted);
@@ -246,7 +244,7 @@ impl Ledger {
     }
 
     /// The plan with these shares, if they can be kept.
-    fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64], search: Search) -> Result<Plan, Reason> {
+    pub(crate) fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64]) -> Result<Plan, Reason> {
         let mut contenders = flow.contenders(self.ports(), shares).map_err(Reason::Flow)?;
         let first = shares.first().copied().unwrap_or(0);
         let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
@@ -254,7 +252,7 @@ impl Ledger {
         for (index, ((hop, contender), share)) in
             flow.tree.iter().zip(&mut contenders).zip(shares).enumerate()
         {
-            self.charge_in(search, hop.port, 0)?;
+            self.charge(hop.port, 0)?;
             let (port, terms) = self.terms(hop.port, contender)?;
             let roomiest = self.register(hop.port).and_then(|register| {
                 let book = register.book();
@@ -265,22 +263,11 @@ impl Ledger {
             });
             contender.level = match roomiest {
                 Some(level) => level,
-                None if search == Search::Coarse => return Err(Reason::Work { port: hop.port }),
                 None => self.place(id, hop.port, port, *contender, *share, &mut moves)?,
             };
         }
         let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
-        let basis = flow.tree.iter().filter_map(|hop| self.seen(hop.port)).collect();
-        let coarse = !self.work().is_exact();
-        let phase = Phase { shares: Vec::new(), settles: 0, moves };
-        let phases = Vec::from_iter(phase.changes_something().then_some(phase));
-        Ok(Plan { contenders, phases, coarse, basis, ..Plan::still(id, admitted) })
-    }
-
-    /// Counts work, unless a few steps are taken in any case.
-    fn charge_in(&self, search: Search, port: usize, flows: usize) -> Result<(), Reason> {
-        let charged = self.charge(port, flows);
-        if search == Search::Coarse { Ok(()) } else { charged }
+        Ok(Plan { id, admitted, contenders, moves })
     }
 
     /// The level of a new flow by the exact tests, and the moves of others that it needs.
@@ -324,7 +311,7 @@ impl Ledger {
     }
 
     /// Whether buffers hold what the queues may hold.
-    pub(crate) fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
+    fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
         let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
         levels.sort_unstable();
         levels.dedup();
@@ -350,11 +337,11 @@ impl Ledger {
     }
 
     /// The flows of a port and their shares.
-    pub(crate) fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
+    fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
         self.entries(port).iter().map(|entry| (entry.contender, entry.share)).unzip()
     }
 
-    pub(crate) fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
+    fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
         match refused {
             NoLevels::Missed { flow, level, by } => {
                 let flow = self.entries(port).get(flow).map_or(id, |entry| entry.flow);

@@ -47,25 +47,18 @@ pub(crate) fn delay_of_frame(
     if contenders.len() > MOST_FLOWS {
         return None;
     }
-    let most = effort_within(work, contenders)?;
-    let mut effort = most;
+    let mut effort = EFFORT;
     let delay = search_delay(server, contenders, level, frame, &mut effort);
-    work.charge(steps_of(contenders, most - effort))?;
+    work.charge(steps_of(contenders, effort))?;
     delay
 }
 
-/// How many evaluations of curves a test may cost: no more than are left for exact tests. `None` if none are.
-pub(crate) fn effort_within(work: &Work, contenders: &[Contender]) -> Option<u32> {
-    let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
-    let left = Some(work.exact_left()).filter(|left| *left > 0)?;
-    Some(u32::try_from(left.div_ceil(flows.clamp(1, 32))).unwrap_or(EFFORT).min(EFFORT))
-}
-
 /// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
-pub(crate) fn steps_of(contenders: &[Contender], evaluations: u32) -> u64 {
+pub(crate) fn steps_of(contenders: &[Contender], effort_left: u32) -> u64 {
     let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
+    let evaluations = u64::from(EFFORT - effort_left);
     // An evaluation of many flows counts for each 32 of them.
-    u64::from(evaluations).saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
+    evaluations.saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
 }
 
 fn search_delay(
@@ -81,7 +74,7 @@ fn search_delay(
     let higher = contenders.iter().filter(|flow| flow.level > level);
     let higher = Aggregate::new(server.rate, higher, server.control, false)?;
     let own = contenders.iter().filter(|flow| flow.level == level);
-    let own = Aggregate::new(server.rate, own, None, true)?;
+    let own = Aggregate::new(server.rate, own, server.beside, true)?;
     let end = busy_period(server, contenders, level, effort)?;
     let jumps = own.jumps(end, effort)?;
     let mut search = Search {
@@ -112,7 +105,7 @@ pub(crate) fn busy_period(
     }
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let flows = contenders.iter().filter(|flow| flow.level >= level);
-    Aggregate::new(server.rate, flows, server.control, false)?.done(lower, 1, false, effort)
+    Aggregate::new(server.rate, flows, server.unadmitted()?, false)?.done(lower, 1, false, effort)
 }
 
 /// The search for the frame that waits longest.

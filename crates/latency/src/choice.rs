@@ -9,7 +9,7 @@ use crate::routes::Tree;
 pub const MOST_YIELDING: usize = 64;
 
 impl Ledger {
-    /// The flow along the best of several trees: of those that are admitted the one with the fewest changes of levels and shares,
+    /// The flow along the best of several trees: of those that are admitted the one with the fewest changes of levels,
     /// then with the fewest hops, then with the least load on its ports; of equals the first.
     ///
     /// For each tree the subscribers of the flow are at its ends, in their order. The reason of the first tree if none is
@@ -21,11 +21,7 @@ impl Ledger {
             let along = along(flow, tree);
             match self.plan_as_asked(id, &along) {
                 Ok(plan) => {
-                    let rank = (
-                        plan.moves().count() + plan.shares().count(),
-                        along.tree.len(),
-                        self.load_along(&along),
-                    );
+                    let rank = (plan.moves.len(), along.tree.len(), self.load_along(&along));
                     if best.as_ref().is_none_or(|(least, _)| rank < *least) {
                         best = Some((rank, plan));
                     }

@@ -2,9 +2,10 @@
 use alloc::vec::Vec;
 
 use crate::bundle::Bundle;
-use crate::framing::{Frames, Framing};
-use crate::policing::Counts;
+use crate::framing::{Frames, Framing, LEAST_FRAME, frame_bits};
+use crate::policing::{Counts, MILLION};
 use crate::port::{Control, Server};
+use crate::units::bits_in;
 
 /// An egress port with its link: of a switch, or of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +22,7 @@ pub struct Port {
     /// does not vary.
     pub keeps_order: bool,
     /// Queues for assured flows, served by strict priority; best effort is below them, control above.
-    /// A host whose port is first-in first-out has one, and sends no best effort through it.
+    /// A host whose port is first-in first-out has one, for all that it sends: see [`Imperfections::beside`].
     pub queues: u8,
     /// Octets of the largest frame of best effort on the wire, or of the largest fragment if such frames are
     /// preempted; 0 without best effort.
@@ -34,6 +35,25 @@ pub struct Port {
     pub largest_frame: u32,
     /// Octets that the queues of assured flows have.
     pub buffer: Buffer,
+    /// What it has besides, and an ideal one has not.
+    pub imperfections: Imperfections,
+}
+
+/// What real ports have, and ideal ones have not: nothing by default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Imperfections {
+    /// What comes into the queue of assured flows without being admitted: of a host whose port is first-in first-out, all that it sends
+    /// besides. Where there are several queues it counts beside the flows of each level.
+    pub beside: Option<Control>,
+    /// Octets of frames, beside the one on the wire, that a card may have taken from the queues: they leave first, whatever they are.
+    pub ring: u32,
+    /// The longest time that the link needs before it sends after it was idle (IEEE 802.3, clause 78), in picoseconds.
+    pub wake: u64,
+    /// Whether the other end may stop it for as long as it likes (PAUSE): then no flow has a bound there.
+    pub pauses: bool,
+    /// Of a host's port: by how much its clock, that of what holds flows to their contracts at the other end, and a perfect one run apart
+    /// at most, each from each, in parts of a million; below 1,000,000.
+    pub drift: u32,
 }
 
 /// How the buffer of a port is divided, in octets on the wire.
@@ -148,6 +168,11 @@ pub enum FlowError {
     },
     /// A bundle behind a gate: its messages are not one.
     Bundle,
+    /// A link on its way may be stopped by the other end.
+    Paused {
+        /// Index of the port.
+        port: usize,
+    },
     /// There are not as many shares as hops, or one is less than the message itself takes.
     Share {
         /// Index of the hop.
@@ -160,19 +185,28 @@ impl Port {
     pub fn server(&self) -> Server {
         // No frame of control is larger than its burst.
         let frame = |control: Control| control.burst.min(u64::from(self.largest_frame) * 8);
+        let Imperfections { beside, ring, wake, .. } = self.imperfections;
+        // A time that does not fit is longer than any that is promised.
+        let waking = bits_in(wake, self.rate).unwrap_or(u64::MAX >> 8);
+        // Behind a frame of any level, on the wire, a card may have taken lower ones before the next frame of that level comes.
+        let on_wire = if ring > 0 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
         Server {
             rate: self.rate,
-            best_effort: u64::from(self.best_effort) * 8,
+            best_effort: u64::from(on_wire) * 8,
             control: self.control,
             control_frame: self.control.map_or(0, frame),
+            beside,
+            beside_frame: beside.map_or(0, frame),
+            ahead: waking.saturating_add(u64::from(ring) * 8),
         }
     }
 
     /// The server as plans take it: below each level there may be a frame as large as the link carries, unless there is
     /// one queue and no best effort. So a share stays good when a flow with such frames is placed below later.
     pub fn planning_server(&self) -> Server {
-        let below = if self.queues > 1 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
-        Server { best_effort: u64::from(below) * 8, ..self.server() }
+        let server = self.server();
+        let below = if self.queues > 1 { u64::from(self.largest_frame) * 8 } else { 0 };
+        Server { best_effort: server.best_effort.max(below), ..server }
     }
 
     /// How much the time from reception to queue varies, in picoseconds.
@@ -203,6 +237,12 @@ impl Flow {
             if hop.parent.is_none() != (index == 0) || hop.parent.is_some_and(|parent| parent >= index) {
                 return Err(FlowError::Tree { hop: index });
             }
+            if port.imperfections.drift >= MILLION {
+                return Err(FlowError::Number);
+            }
+            if port.imperfections.pauses {
+                return Err(FlowError::Paused { port: hop.port });
+            }
             let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
             if frames.largest > u64::from(port.largest_frame) * 8 || port.rate == 0 {
                 return Err(FlowError::Framing { hop: index });
@@ -229,6 +269,21 @@ impl Flow {
             return bundle.frames(port.tag);
         }
         self.framing.range(self.smallest_message, self.largest_message, port.tag)
+    }
+
+    /// The bits of the heaviest message on the link of a port, if switches pad frames that are too small without their tags.
+    pub(crate) fn padded_bits(&self, port: &Port) -> Option<u64> {
+        let Some(bundle) = &self.bundle else {
+            return Some(self.framing.padded(self.largest_message, port.tag, port.tag)?.bits);
+        };
+        let (frames, padding) = (bundle.frames(port.tag)?, u64::from(port.tag) * 8);
+        let grows = frames.smallest < frame_bits(LEAST_FRAME + u64::from(port.tag));
+        frames.bits.checked_add(if grows { frames.count.checked_mul(padding)? } else { 0 })
+    }
+
+    /// By how much clocks run apart where it begins, in parts of a million.
+    pub(crate) fn drift(&self, ports: &[Port]) -> u32 {
+        self.tree.first().and_then(|hop| ports.get(hop.port)).map_or(0, |port| port.imperfections.drift)
     }
 
     pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, frame_bits};
 use crate::network::Port;
+use crate::policing::stretched;
 use crate::switch::{Guard, SwitchModel};
 use crate::units::{SECOND, scale_down};
 
@@ -139,10 +140,11 @@ impl Edge<'_> {
             let (burst, added) = (burst / 8, added.div_ceil(8));
             return Err(NoReserve::Burst { burst, added, left: octets, hosts, domains });
         }
-        // Shares of the rate: a bucket is filled in the time that it has for its octets.
+        // Shares of the rate: a bucket is filled in the time that it has for its octets, by a clock that may be fast.
+        let drift = self.links().map(|(.., port)| port.imperfections.drift).max().unwrap_or(0);
         let separation = (u128::from(octets) * 8 * u128::from(shares) * 1_000_000_000)
             .checked_div(rate.into())
-            .and_then(|time| u64::try_from(time + 1).ok())
+            .and_then(|time| stretched(u64::try_from(time + 1).ok()?, drift))
             .filter(|time| *time <= LONGEST)
             .ok_or(NoReserve::Rate)?;
         for (switch, (model, needs)) in self.models.iter().zip(&gates).enumerate() {
@@ -178,11 +180,10 @@ impl Edge<'_> {
     }
 
     /// What buckets may let through so that it is no more than these bits on any link: they count with the tags of the first link, and the
-    /// smallest frames gain most where tags get longer.
+    /// smallest frames gain most, since a switch may pad them before it tags them.
     fn counted(&self, bits: u64) -> u64 {
-        let tags = || self.ports.iter().map(|port| u64::from(port.tag) * 8);
-        let grown = tags().max().unwrap_or(0) - tags().min().unwrap_or(0);
-        scale_down(bits, frame_bits(0), frame_bits(0) + grown).unwrap_or(0)
+        let tag = self.ports.iter().map(|port| u64::from(port.tag) * 8).max().unwrap_or(0);
+        scale_down(bits, frame_bits(0), frame_bits(0) + tag).unwrap_or(0)
     }
 
     /// The switch with a gate that a port leads to, if it is the port of a host.
@@ -206,6 +207,7 @@ impl Edge<'_> {
         let waits: Option<Vec<u64>> = trunks
             .map(|(.., port)| {
                 let blocking = u64::from(port.best_effort.max(port.largest_frame)) * 8;
+                let blocking = blocking.checked_add(port.server().ahead)?;
                 let time = u128::from(blocking.checked_add(burst)?) * u128::from(SECOND);
                 u64::try_from(time.div_ceil(u128::from(port.rate.max(1)))).ok()
             })
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
     use crate::network::Buffer;
     use crate::port::Control;
-    use crate::switch::Others;
+    use crate::switch::{Interface, Others};
     use crate::units::MICROSECOND;
 
     fn model(guard: Guard) -> SwitchModel {
@@ -232,6 +234,9 @@ mod tests {
             queues: 8,
             rate: 100_000_000,
             buffer: Buffer::Shared(500_000),
+            pooled: false,
+            cell: 1,
+            interface: Interface::default(),
             guard,
             least_multiplexing: 0,
             most_multiplexing: 50 * MICROSECOND,
@@ -281,9 +286,9 @@ mod tests {
         assert_eq!(guards, [(0, vec![0, 2], 1), (1, vec![4], 2)]);
     }
 
-    /// Frames of 84 octets have 88 behind a tag that comes later: buckets give that much less.
+    /// Frames of 84 octets have 88 where they are tagged behind the gate, or padded without their tag: buckets give that much less.
     #[test]
-    fn buckets_are_smaller_where_tags_get_longer() {
+    fn buckets_are_smaller_where_there_are_tags() {
         let models = [gates(3), gates(3)].map(model);
         let port = models[0].port(100_000_000, 0, Others { best_effort: true, control: CONTROL }).unwrap();
         let links = [(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)];
@@ -294,11 +299,27 @@ mod tests {
             let reserve = Edge { hosts: 2, models, ports: &ports, links: &links }.reserve(1).unwrap();
             (reserve.octets, u128::from(reserve.octets) * 1_000_000_000 / u128::from(reserve.separation))
         };
-        let (plain, tagged) = (octets([4, 4]), octets([0, 4]));
-        assert_eq!(plain, octets([0, 0]));
+        let (plain, tagged) = (octets([0, 0]), octets([0, 4]));
+        assert_eq!(tagged, octets([4, 4]));
         // A burst of 20,000 octets counts as 19,090, and 2 hosts share it; what comes together on the way is a little less, too.
         assert!((448..=455).contains(&(plain.0 - tagged.0)), "{plain:?} {tagged:?}");
         assert!(tagged.1 * 88 <= plain.1 * 84 + 88, "{plain:?} {tagged:?}");
+    }
+
+    /// A gate whose clock is fast fills its bucket earlier: it is told to take longer.
+    #[test]
+    fn buckets_fill_more_slowly_where_clocks_run_apart() {
+        let models = [gates(3), gates(3)].map(model);
+        let port = models[0].port(100_000_000, 0, Others { best_effort: true, control: CONTROL }).unwrap();
+        let links = [(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)];
+        let separation = |drift: u32| {
+            let mut ports = vec![port; links.len()];
+            ports[0].imperfections.drift = drift;
+            let models = &models.each_ref();
+            Edge { hosts: 2, models, ports: &ports, links: &links }.reserve(1).unwrap().separation
+        };
+        let plain = separation(0);
+        assert_eq!(separation(200), (plain * 1_000_000).div_ceil(999_800));
     }
 
     #[test]

@@ -5,12 +5,14 @@
 //! [`Network`] is what a file says, for programs that build such a network or manage it.
 #![forbid(unsafe_code)]
 
+mod assumptions;
 mod certify;
 mod change;
 mod check;
 mod description;
 mod document;
 mod explain;
+mod hosts;
 mod layout;
 mod links;
 mod markup;
@@ -28,12 +30,15 @@ mod sections;
 mod simulate;
 mod text;
 
+pub use assumptions::Assumption;
 pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
-pub use description::{End, Host, Link, Switch};
+pub use description::{End, Host, Link, Other, Switch};
+pub use hosts::default_ring;
 pub use network::{Asked, Network};
 pub use problem::Problem;
+pub use quantity::rate;
 pub use report::{
     EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,
 };

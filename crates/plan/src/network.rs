@@ -1,6 +1,5 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::path::Path;
 
 use latency::bundle::bundle;
@@ -9,7 +8,7 @@ use latency::network::{Flow, Policing, Port, Subscriber};
 use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::split::Split;
-use latency::switch::SwitchModel;
+use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{Host, Link, Switch};
@@ -23,9 +22,10 @@ pub(crate) const MOST: usize = 100_000;
 const MOST_SUBSCRIBERS: usize = 1_000;
 /// The most flows of a bundle, each of which is weighed against each other.
 const MOST_MEMBERS: usize = 1_000;
-/// Queues of a host's port, and the memory behind them: 1 TiB.
-pub(crate) const HOST_QUEUES: u8 = 8;
+/// The memory behind the queues of a host's port: 1 TiB.
 pub(crate) const HOST_BUFFER: u64 = 1 << 40;
+/// By how much clocks run apart if a file does not say, in parts of a million: twice what IEEE 802.3 allows a clock of a link.
+const CLOCK_DRIFT: u32 = 200;
 /// UDP payload of a full frame.
 const DATAGRAM: u32 = 1_472;
 /// Octets of an encapsulation header, which RTPS puts before a sample.
@@ -63,6 +63,10 @@ pub struct Asked {
 pub struct Network {
     pub(crate) name: String,
     pub(crate) best_effort: bool,
+    /// Parts of a million by which clocks run apart at most.
+    pub(crate) clock_drift: u32,
+    /// Whether that is so because the file does not say otherwise.
+    pub(crate) drift_by_default: bool,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) cables: Vec<Link>,
@@ -109,6 +113,8 @@ impl Network {
         let mut network = Self {
             name: document.name.clone().unwrap_or_default(),
             best_effort: document.best_effort,
+            clock_drift: document.clock_drift.map_or(CLOCK_DRIFT, |drift| drift.0),
+            drift_by_default: document.clock_drift.is_none(),
             hosts: Vec::new(),
             switches: Vec::new(),
             cables: Vec::new(),
@@ -155,8 +161,14 @@ impl Network {
             .map(|_| None)
             .chain(kinds.iter().map(|kind| Some(kind.policing())))
             .collect();
-        Links { network: &mut network, document: &document, kinds: &kinds, used: BTreeMap::new() }
-            .add(source)?;
+        Links {
+            network: &mut network,
+            document: &document,
+            kinds: &kinds,
+            used: BTreeMap::new(),
+            linked: BTreeMap::new(),
+        }
+        .add(source)?;
         network.check_connected(source, &document)?;
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
@@ -202,35 +214,6 @@ impl Network {
             return Err(source.problem(at, format!("there are two nodes \"{text}\""), "rename one"));
         }
         self.nodes.push(Node { name: text.clone(), model });
-        Ok(())
-    }
-
-    fn add_host(
-        &mut self,
-        source: Source<'_>,
-        document: &Document,
-        host: &document::Host,
-        addresses: &mut BTreeSet<Ipv4Addr>,
-    ) -> Result<(), Problem> {
-        let queues = host.queues.unwrap_or(HOST_QUEUES);
-        let address = host.address.as_ref().map(|address| *address.get_ref());
-        if let (Some(place), Some(taken)) = (&host.address, address)
-            && !addresses.insert(taken)
-        {
-            let what = format!("two hosts have the address {taken}");
-            return Err(source.problem(place.span().start, what, "give each host an address of its own"));
-        }
-        if host.manager && self.hosts.iter().any(|other| other.manager) {
-            let what = "two hosts have manager = true";
-            return Err(source.problem(host.name.span().start, what, "switches have one manager"));
-        }
-        self.hosts.push(Host {
-            name: host.name.get_ref().clone(),
-            address,
-            manager: host.manager,
-            queues,
-            best_effort: host.best_effort.unwrap_or(document.best_effort && queues > 1),
-        });
         Ok(())
     }
 
@@ -421,6 +404,12 @@ impl Network {
     fn first_switch(&self, host: usize) -> Policing {
         let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
         link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
+    }
+
+    /// What the interfaces of a node do to its links.
+    pub(crate) fn interface(&self, node: usize) -> Interface {
+        let host = || self.hosts.get(node).map(|host| host.interface);
+        self.switch_of(node).map(|switch| switch.kind.interface).or_else(host).unwrap_or_default()
     }
 
     /// A port in words: `s1 to display`.

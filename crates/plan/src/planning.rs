@@ -3,8 +3,9 @@ use std::cell::OnceCell;
 
 use latency::choice::along;
 use latency::ledger::{Entry, FlowId, Ledger, Reason, Refusal};
+use latency::policing::stretched;
 use latency::routes::{Search, Tree};
-use latency::work::{Limits, Work};
+use latency::work::Work;
 
 use crate::network::{Asked, Network};
 use crate::quantity::microseconds;
@@ -21,10 +22,7 @@ const OFFERS: usize = 50;
 /// What became of a flow.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// Whether tests were left out for which there was too much work.
-    Admitted {
-        coarse: bool,
-    },
+    Admitted,
     /// It was taken out.
     Removed,
     /// There is no way from the publisher to all subscribers.
@@ -32,13 +30,11 @@ pub(crate) enum Verdict {
     Refused(Box<Refusal>),
 }
 
-/// Steps of exact tests that a plan may be, and further ones for each octet of its files: some seconds, and some tens of
+/// Steps of work that a plan may be, and further ones for each octet of its files: some seconds, and some tens of
 /// microseconds for each octet at most. Ten thousand flows over a thousand switches are less than a hundredth of that where
 /// most are admitted; where two thirds are refused, each after exact tests at twenty full ports, they are almost all of it.
 const STEPS: u64 = 1_000_000_000;
 const STEPS_PER_OCTET: u64 = 6_000;
-/// What one flow may take of them, so that others have some left: a part of a second.
-const FLOW: Limits = Limits { exact: 50_000_000, all: 100_000_000, again: 1_000_000 };
 
 /// A network and what became of its flows.
 #[derive(Debug)]
@@ -48,33 +44,31 @@ pub(crate) struct Plan<'n> {
     /// The flows and their verdicts; the number of a flow is its identity in the ledger.
     pub(crate) flows: Vec<(Asked, Verdict)>,
     offers: usize,
-    effort: u32,
-    /// The search for ways has no coarser answer: so many steps it may take, and where they ran out.
-    ways: Work,
-    lost_at: OnceCell<String>,
+    /// Where the work ran out.
+    exhausted_at: OnceCell<String>,
 }
 
-/// The steps of exact tests that a plan of files of so many octets may be; `effort` times as many as usual.
+/// The steps that a plan of files of so many octets may be; `effort` times as many as usual.
 pub(crate) fn steps(octets: u64, effort: u32) -> u64 {
     STEPS.saturating_add(octets.saturating_mul(STEPS_PER_OCTET)).saturating_mul(u64::from(effort))
 }
 
 impl<'n> Plan<'n> {
-    /// Plans all flows of the network; with a limit, exact tests take so many steps, and coarser ones decide what is left. `told` hears
-    /// how many have been planned. Whether all ways were found says [`Self::finished`].
-    pub(crate) fn new(network: &'n Network, limit: Option<(u64, u32)>, mut told: impl FnMut(usize)) -> Self {
+    /// Plans all flows of the network, in so many steps if there is a limit; `told` hears how many have been planned.
+    /// Whether the steps were enough says [`Self::finished`].
+    pub(crate) fn new(network: &'n Network, steps: Option<u64>, mut told: impl FnMut(usize)) -> Self {
         let mut ledger = Ledger::new(network.ports.clone(), network.split);
         for (switch, ports, guards) in &network.guards {
             ledger.limit_guards(*switch, ports, *guards);
         }
-        let (steps, effort) = limit.unwrap_or((u64::MAX, u32::MAX));
-        ledger.limit_work(Limits { exact: steps, all: steps.saturating_mul(2), again: FLOW.again });
+        if let Some(steps) = steps {
+            ledger.limit_work(steps);
+        }
         let flows = Vec::with_capacity(network.flows.len());
-        let ways = Work::limited(steps);
-        let mut plan = Self { network, ledger, flows, offers: 0, effort, ways, lost_at: OnceCell::new() };
+        let mut plan = Self { network, ledger, flows, offers: 0, exhausted_at: OnceCell::new() };
         for (count, asked) in network.flows.iter().enumerate() {
             plan.add(asked.clone());
-            if plan.ways.is_exhausted() {
+            if plan.ledger.work().is_exhausted() {
                 break;
             }
             told(count + 1);
@@ -82,37 +76,24 @@ impl<'n> Plan<'n> {
         plan
     }
 
-    /// An error if ways took more than they may: then what was found out is not to be used.
+    /// Remembers where the work ran out, if it has and this is the first who says so.
+    pub(crate) fn note_exhaustion(&self, place: impl FnOnce() -> String) {
+        if self.ledger.work().is_exhausted() {
+            self.exhausted_at.get_or_init(place);
+        }
+    }
+
+    /// An error if the work ran out: then what was found out is not to be used.
     pub(crate) fn finished(&self) -> Result<(), String> {
-        if !self.ways.is_exhausted() {
+        if !self.ledger.work().is_exhausted() {
             return Ok(());
         }
-        let place = self.lost_at.get().map_or("its end", String::as_str);
+        let place = self.exhausted_at.get().map_or("its end", String::as_str);
         Err(format!(
-            "the search for ways takes more than the {} steps that the files may ask for by their size; it came to {place}\n  \
+            "the plan takes more than the {} steps that its files may ask for by their size; it came to {place}\n  \
              split the network or its flows, or give it more with --effort",
-            self.ways.most().all
+            self.ledger.work().most()
         ))
-    }
-
-    /// What comes now may take what a flow may.
-    pub(crate) fn begin(&self) {
-        let times = |steps: u64| steps.saturating_mul(u64::from(self.effort));
-        self.ledger.begin(Limits {
-            exact: times(FLOW.exact),
-            all: times(FLOW.all),
-            again: times(FLOW.again),
-        });
-    }
-
-    /// What comes now may take what is left for all.
-    pub(crate) fn begin_report(&self) {
-        self.ledger.begin(Limits::NONE);
-    }
-
-    /// How many flows were decided, or have bounds shown, without some of the exact tests.
-    pub(crate) fn is_coarse(&self) -> bool {
-        !self.ledger.work().is_exact()
     }
 
     /// A flow at a port.
@@ -124,11 +105,17 @@ impl<'n> Plan<'n> {
     /// Plans one more flow; its identity.
     pub(crate) fn add(&mut self, asked: Asked) -> FlowId {
         let id = self.flows.len() as FlowId;
-        self.begin();
         let verdict = self.admit(id, &asked);
-        if self.ways.is_exhausted() {
-            self.lost_at.get_or_init(|| format!("the flow \"{}\"", asked.name));
-        }
+        self.note_exhaustion(|| {
+            let port = match &verdict {
+                Verdict::Refused(refusal) => match refusal.reason {
+                    Reason::Work { port } => format!(", at {}", self.network.port_name(port)),
+                    _ => String::new(),
+                },
+                _ => String::new(),
+            };
+            format!("the flow \"{}\"{port}", asked.name)
+        });
         self.flows.push((asked, verdict));
         id
     }
@@ -136,16 +123,17 @@ impl<'n> Plan<'n> {
     fn admit(&mut self, id: FlowId, asked: &Asked) -> Verdict {
         let most = if self.network.ports.len() <= COMPARED { WAYS } else { 1 };
         // Flows are copied for each way, with all their subscribers.
-        let _ = self.ways.charge_each(asked.subscribers.len());
-        let mut trees = trees(self.network, asked, most, &self.ways);
+        let work = self.ledger.work();
+        let _ = work.charge_each(asked.subscribers.len());
+        let mut trees = trees(self.network, asked, most, work);
         let Some(first) = trees.first().cloned() else { return Verdict::NoWay };
         let mut planned = self.ledger.admit_among(id, &asked.flow, &trees);
         if planned.is_err() && most < WAYS {
-            trees = self::trees(self.network, asked, WAYS, &self.ways);
+            trees = self::trees(self.network, asked, WAYS, self.ledger.work());
             planned = self.ledger.admit_among(id, &asked.flow, &trees);
         }
         match planned {
-            Ok(plan) => Verdict::Admitted { coarse: plan.coarse },
+            Ok(_) => Verdict::Admitted,
             Err(reason) => {
                 self.offers += 1;
                 let refusal = if self.offers <= OFFERS {
@@ -172,16 +160,16 @@ impl<'n> Plan<'n> {
         flow.map_or("this flow", |(asked, _)| &asked.name)
     }
 
+    /// The first way of a flow.
+    pub(crate) fn first_way(&self, asked: &Asked) -> Option<Tree> {
+        trees(self.network, asked, 1, self.ledger.work()).into_iter().next()
+    }
+
     /// Less important flows in whose place a refused flow would be admitted along its first way.
     pub(crate) fn yielding(&self, id: FlowId) -> Option<Vec<FlowId>> {
         let (asked, _) = self.flows.get(usize::try_from(id).ok()?)?;
-        let tree = trees(self.network, asked, 1, &self.ways).into_iter().next()?;
+        let tree = self.first_way(asked)?;
         Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
-    }
-
-    /// Why there is no way for a flow, in words.
-    pub(crate) fn no_way(&self, asked: &Asked) -> String {
-        self.network.no_way(asked, &self.ways)
     }
 
     /// Why a flow was refused, in words.
@@ -190,13 +178,16 @@ impl<'n> Plan<'n> {
             let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
             let host = node.map_or("a subscriber", |node| node.name.as_str());
             let writer = asked.flow.maximum_separation.unwrap_or(0);
+            let slowest = stretched(writer, self.network.clock_drift).unwrap_or(writer);
             let accepted =
                 asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
-            let varying = accepted.saturating_add(by).saturating_sub(writer);
-            let [by, writer, accepted, varying] = [by, writer, accepted, varying].map(microseconds);
+            let varying = accepted.saturating_add(by).saturating_sub(slowest);
+            let clocks = slowest - writer;
+            let [by, writer, clocks, accepted, varying] =
+                [by, writer, clocks, accepted, varying].map(microseconds);
             return format!(
-                "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass, the latency varies \
-                 by {varying} us up to its limit, and {accepted} us are accepted"
+                "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass by its clock, which may be \
+                 {clocks} us more, the latency varies by {varying} us up to its limit, and {accepted} us are accepted"
             );
         }
         let flow = |flow: FlowId| format!("\"{}\"", self.name(flow));
@@ -206,7 +197,7 @@ impl<'n> Plan<'n> {
 
 impl Network {
     /// Why there is no way for a flow, in words.
-    fn no_way(&self, asked: &Asked, work: &Work) -> String {
+    pub(crate) fn no_way(&self, asked: &Asked, work: &Work) -> String {
         let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
         let publisher = name(asked.publisher);
         let alone = |subscriber: usize| Asked { subscribers: vec![subscriber], ..asked.clone() };
@@ -248,7 +239,10 @@ mod tests {
 
     /// Hosts at one switch, each of which sends to the first one.
     fn network(flows: usize) -> Network {
-        let mut text = "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n".to_owned();
+        let mut text =
+            "[[switch-model]]\nname = \"m\"\nports = 48\nqueues = 8\nrate = \"1 Gb/s\"\nbuffer = 500_000\n\
+                        cell = 1\ngates = {}\n[[switch]]\nname = \"s\"\nmodel = \"m\"\n"
+                .to_owned();
         for number in 0..=flows {
             text += &format!("[[host]]\nname = \"h{number}\"\n[[link]]\nends = [\"h{number}\", \"s\"]\n");
         }
@@ -262,46 +256,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_work_is_decided_coarsely() {
+    fn a_plan_that_is_too_much_work_says_where_it_came_to() {
         let network = network(40);
-        let whole = Plan::new(&network, Some((steps(0, 1), 1)), |_| {});
+        let whole = Plan::new(&network, Some(steps(0, 1)), |_| {});
         assert_eq!(whole.finished(), Ok(()));
         let done = whole.ledger.work().done();
-        let admitted = |verdict: &Verdict| matches!(verdict, Verdict::Admitted { .. });
-        let (mut coarse, mut refused) = (0, 0);
+        let mut cut = 0;
         for steps in (0..done).step_by(usize::try_from(done / 50).unwrap()) {
-            let plan = Plan::new(&network, Some((steps, 1)), |_| {});
-            // Ways are told from tests.
-            assert!(plan.finished().is_ok() || steps < 2_000, "{steps}");
-            // Without a limit, all that is promised is seen to be kept.
-            let mut judge = Ledger::new(network.ports.clone(), network.split);
-            for id in 0..plan.flows.len() as FlowId {
-                let Some(admitted) = plan.ledger.flow(id) else { continue };
-                let at = admitted.flow.tree.iter().map(|hop| plan.entry(hop.port, id).unwrap());
-                let levels: Vec<u8> = at.map(|entry| entry.contender.level).collect();
-                assert!(
-                    judge.restore(id, &admitted.flow, &admitted.shares, &levels).is_ok(),
-                    "{steps}: {id}"
-                );
+            let plan = Plan::new(&network, Some(steps), |_| {});
+            let told = plan.finished().unwrap_err();
+            assert!(told.contains(&format!("more than the {steps} steps")), "{told}");
+            assert!(told.contains("it came to the flow \"h") && told.contains("--effort"), "{told}");
+            // What was found out until then is what would have been found out.
+            let before = plan.flows.len() - 1;
+            for ((asked, verdict), (_, same)) in plan.flows.iter().zip(&whole.flows).take(before) {
+                let admitted = |verdict: &Verdict| matches!(verdict, Verdict::Admitted);
+                assert_eq!(admitted(verdict), admitted(same), "{}", asked.name);
+                cut += 1;
             }
-            for (id, (_, verdict)) in (0..).zip(&plan.flows) {
-                coarse += u32::from(matches!(verdict, Verdict::Admitted { coarse: true }));
-                refused += u32::from(!admitted(verdict));
-                assert_eq!(admitted(verdict), plan.ledger.flow(id).is_some());
-            }
-            // What was found out before is what would have been found out.
-            let exact = |verdict: &Verdict| matches!(verdict, Verdict::Admitted { coarse: false });
-            assert!(plan.flows.iter().take_while(|(_, verdict)| exact(verdict)).count() <= whole.flows.len());
         }
-        assert!(coarse > 100, "{coarse} coarse, {refused} refused");
-    }
-
-    #[test]
-    fn ways_that_are_too_much_work_are_an_error() {
-        let network = network(40);
-        let told = Plan::new(&network, Some((10, 1)), |_| {}).finished().unwrap_err();
-        assert!(told.contains("more than the 10 steps") && told.contains("--effort"), "{told}");
-        assert!(told.contains("it came to the flow \"h"), "{told}");
+        assert!(cut > 100, "{cut}");
+        let exact = Plan::new(&network, Some(done), |_| {});
+        assert_eq!(exact.finished(), Ok(()));
     }
 
     #[test]

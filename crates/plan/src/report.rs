@@ -2,17 +2,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latency::backlog::backlog_from_counted;
-use latency::bound::{Method, level_bound_counted};
+use latency::bound::{LevelBound, Method, level_bound_counted};
 use latency::ledger::FlowId;
 use latency::levels::{SMALL_PORT, fewest_counted};
-use latency::linear::{LeftOver, Services, linear_delay};
-use latency::network::{Buffer, Port};
+use latency::linear::{LeftOver, Services};
+use latency::network::Buffer;
 use latency::path::{HopView, PathBound, PathMethod, path_bound_with};
 use latency::policing::{Counts, Enforcement};
 use latency::port::Contender;
 use latency::units::scale_up;
 use serde::Serialize;
 
+use crate::assumptions::{Assumption, Assumptions};
 use crate::network::{Asked, HOST_BUFFER};
 use crate::planning::{Plan, Verdict};
 
@@ -29,6 +30,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The ports that have flows.
     pub ports: Vec<PortReport>,
+    /// What verdicts rest on.
+    pub assumptions: Vec<Assumption>,
+    /// Assumptions that nothing makes sure of, and what does.
+    pub warnings: Vec<String>,
 }
 
 /// A flow.
@@ -40,9 +45,6 @@ pub struct FlowReport {
     pub publisher: String,
     /// Whether it is admitted.
     pub admitted: bool,
-    /// Whether that was decided without some of the exact tests, which would have taken too much work.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub coarse: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -59,6 +61,8 @@ pub struct FlowReport {
     /// What holds it to its contract at the first switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<EnforcementReport>,
+    /// The assumptions that the verdict rests on, by their names; of a refused flow those along the first way that was tried.
+    pub assumptions: Vec<&'static str>,
 }
 
 /// A subscriber of a flow.
@@ -159,26 +163,18 @@ pub struct LevelReport {
     /// The bound of the delay of its frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_ps: Option<u64>,
-    /// How it was found: `linear` or `busy-period`, or `promised` if the least delay that is promised is less than what could be found
-    /// with the work that there may be.
+    /// How it was found: `linear` or `busy-period`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'static str>,
     /// The least delay that is promised to any of its flows.
     pub least_share_ps: u64,
 }
 
-/// A bound of the delay of a level, in picoseconds, and how it was found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
-    pub(crate) delay: u64,
-    method: &'static str,
-}
-
 /// The bounds of all levels of all ports, each computed once.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     contenders: Vec<Vec<Contender>>,
-    levels: Vec<BTreeMap<u8, Option<Known>>>,
+    levels: Vec<BTreeMap<u8, Option<LevelBound>>>,
     /// For each port, what its flows are left with.
     services: Vec<Services>,
 }
@@ -197,18 +193,21 @@ impl Bounds {
             .zip(&contenders)
             .map(|(port, flows)| Services::new(&port.server(), flows));
         let services = services.collect();
-        plan.begin_report();
+        let work = plan.ledger.work();
         let levels = ports
             .zip(&contenders)
             .map(|((index, port), flows)| {
                 let levels = flows.iter().map(|flow| flow.level).collect::<BTreeSet<_>>();
-                levels.into_iter().map(|level| (level, known(plan, index, port, flows, level))).collect()
+                let bound = |level| level_bound_counted(&port.server(), flows, level, work);
+                let levels = levels.into_iter().map(|level| (level, bound(level))).collect();
+                plan.note_exhaustion(|| format!("the bounds of {}", plan.network.port_name(index)));
+                levels
             })
             .collect();
         Self { contenders, levels, services }
     }
 
-    pub(crate) fn level(&self, port: usize, level: u8) -> Option<Known> {
+    pub(crate) fn level(&self, port: usize, level: u8) -> Option<LevelBound> {
         *self.levels.get(port)?.get(&level)?
     }
 
@@ -247,38 +246,31 @@ impl Bounds {
                 self.services.get(flow.tree.get(hop)?.port)?.left_over(view.contenders.get(view.index)?)
             })
             .collect();
+        // A term for each hop; what is seen of them is little more.
+        plan.ledger.work().charge_each(views.len())?;
         path_bound_with(flow, &views, &services)
     }
-}
-
-/// The bound of a level: as exact as the work allows that is left. What is promised holds in any case.
-fn known(plan: &Plan<'_>, index: usize, port: &Port, flows: &[Contender], level: u8) -> Option<Known> {
-    let found = level_bound_counted(&port.server(), flows, level, plan.ledger.work()).map(|bound| Known {
-        delay: bound.delay,
-        method: match bound.method {
-            Method::Linear => "linear",
-            Method::BusyPeriod => "busy-period",
-        },
-    });
-    if !plan.is_coarse() {
-        return found;
-    }
-    let linear = linear_delay(&port.server(), flows, level).map(|delay| Known { delay, method: "linear" });
-    let at_level = plan.ledger.entries(index).iter().filter(|entry| entry.contender.level == level);
-    let promised = at_level.map(|entry| entry.share).min();
-    let promised = promised.map(|delay| Known { delay, method: "promised" });
-    found.into_iter().chain(linear).chain(promised).min_by_key(|known| known.delay)
 }
 
 impl Report {
     /// Reports a plan.
     pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
+        let assumptions = Assumptions::new(plan, bounds);
+        plan.note_exhaustion(|| "the assumptions".to_owned());
         let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
-        let flows: Vec<FlowReport> =
-            flows.map(|(id, (asked, verdict))| flow(plan, bounds, id, asked, verdict)).collect();
+        let flows: Vec<FlowReport> = flows
+            .map(|(id, (asked, verdict))| {
+                let mut report = flow(plan, bounds, id, asked, verdict);
+                report.assumptions = assumptions.of(id).to_vec();
+                plan.note_exhaustion(|| format!("the report of the flow \"{}\"", asked.name));
+                report
+            })
+            .collect();
         let admitted = flows.iter().filter(|flow| flow.admitted).count();
         let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
-        Self { network: plan.network.name.clone(), admitted, refused: flows.len() - admitted, flows, ports }
+        let Assumptions { all: assumptions, warnings, .. } = assumptions;
+        let (network, refused) = (plan.network.name.clone(), flows.len() - admitted);
+        Self { network, admitted, refused, flows, ports, assumptions, warnings }
     }
 }
 
@@ -325,21 +317,21 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         },
     });
     let (reason, offer) = match verdict {
-        Verdict::Admitted { .. } | Verdict::Removed => (None, None),
-        Verdict::NoWay => (Some(plan.no_way(asked)), None),
+        Verdict::Admitted | Verdict::Removed => (None, None),
+        Verdict::NoWay => (Some(plan.network.no_way(asked, plan.ledger.work())), None),
         Verdict::Refused(refusal) => (Some(plan.said(asked, &refusal.reason)), Some(refusal.offer)),
     };
     FlowReport {
         name: asked.name.clone(),
         publisher: node(asked.publisher),
         admitted: admitted.is_some(),
-        coarse: matches!(verdict, Verdict::Admitted { coarse: true }),
         reason,
         offered_latency_ps: offer.and_then(|offer| offer.latency),
         offered_separation_ps: offer.and_then(|offer| offer.separation),
         subscribers: subscribers.collect(),
         hops: hops.unwrap_or_default(),
         enforcement,
+        assumptions: Vec::new(),
     }
 }
 
@@ -371,7 +363,10 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
                     level,
                     flows: vec![name],
                     bound_ps: bound.map(|bound| bound.delay),
-                    method: bound.map(|bound| bound.method),
+                    method: bound.map(|bound| match bound.method {
+                        Method::Linear => "linear",
+                        Method::BusyPeriod => "busy-period",
+                    }),
                     least_share_ps: entry.share,
                 });
             }
@@ -384,6 +379,7 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let few =
         small.then(|| fewest_counted(&port.planning_server(), bounds.contenders(index), &shares, work).ok());
     let backlog = backlog(plan, bounds, index);
+    plan.note_exhaustion(|| format!("the report of {}", plan.network.port_name(index)));
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),
         Buffer::Shared(octets) => (Some(octets), false),

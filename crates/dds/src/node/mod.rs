@@ -9,6 +9,7 @@ mod endpoints;
 mod held;
 mod lanes;
 mod log;
+mod paths;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
@@ -39,10 +40,12 @@ use crate::bytes::Bytes;
 use crate::entity::{deleted, of_parent_process};
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
+use crate::types::{Shared, SharedDirectory};
 use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use held::Held;
+use paths::Paths;
 use reader::ReaderCell;
 use router::{Arrival, Router};
 use routes::{Routes, Snapshot, Way};
@@ -56,9 +59,12 @@ pub(crate) struct Node {
     prefix: GuidPrefix,
     host: Arc<dyn Host>,
     discovery: Mutex<Discovery<Bytes>>,
+    /// The types of its topics and of others; `None` if types are not announced.
+    types: Option<SharedDirectory>,
     routes: Snapshot,
     timers: Timers,
     held: Held,
+    paths: Paths,
     discovery_alarm: Arc<Alarm>,
     /// What discovery has found or lost, for whoever waits for it.
     pub(crate) found: Arc<Watch>,
@@ -130,17 +136,23 @@ impl Node {
             ..config
         };
         let prefix = config.prefix;
-        let discovery = Discovery::new(config, addresses.network.clone()).map_err(|error| {
+        let types = config.type_lookup.then(SharedDirectory::default);
+        let mut discovery = Discovery::new(config, addresses.network.clone()).map_err(|error| {
             let advice = "correct the configuration of the participant";
             Error::new(ReturnCode::BadParameter, "create_participant", error.to_string(), advice)
         })?;
+        if let Some(types) = &types {
+            discovery.set_types(Box::new(Shared(Arc::clone(types))));
+        }
         Ok(Arc::new(Self {
             prefix,
             host,
             discovery: Mutex::new(discovery),
+            types,
             routes: Snapshot::default(),
             timers: Timers::default(),
             held: Held::default(),
+            paths: Paths::default(),
             discovery_alarm: Alarm::new(),
             found: Arc::default(),
             endpoints_told: AtomicU64::new(0),
@@ -192,6 +204,11 @@ impl Node {
         }
         self.command(|work| work.discovery = true);
         Ok(())
+    }
+
+    /// The types that it knows; `None` if types are compared by their names alone.
+    pub(crate) const fn types(&self) -> Option<&SharedDirectory> {
+        self.types.as_ref()
     }
 
     /// Names the topics.

@@ -43,6 +43,8 @@ mod punctual_to_cyclone {
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr1_is_not_xcdr2 = encoding_refused { xcdr: 2 };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        other_type = types_refused { kind: Kind::Clashing };
         strangers_come_first = strangers_first { link: Link::Cable };
         others_claim_its_name = claims_to_its_name { link: Link::Cable };
         defaults = stream { xcdr: 0 };
@@ -75,9 +77,13 @@ mod cyclone_to_punctual {
         unregistered_xcdr2 = unregister { xcdr: 2 };
         late_reader = late { transient_local: true };
         late_reader_xcdr2_over_a_cable = late { transient_local: true, xcdr: 2, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr2_is_not_xcdr1 = encoding_refused;
+        later_version = stream { kind: Kind::Grown };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        other_type = types_refused { kind: Kind::Clashing, xcdr: 2 };
         defaults = stream { xcdr: 0 };
         defaults_of_final_types = stream { kind: Kind::Keyless, xcdr: 0 };
         defaults_of_mutable_types = dispose { kind: Kind::Mutable, xcdr: 0 };
@@ -105,6 +111,7 @@ mod punctual_to_fastdds {
         unregistered = unregister;
         late_reader = late { transient_local: true };
         late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         strangers_come_first = strangers_first { link: Link::Cable };
@@ -131,6 +138,7 @@ mod fastdds_to_punctual {
         unregistered = unregister;
         late_reader = late { transient_local: true };
         late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
     }

@@ -4,6 +4,7 @@ use crate::networks::{GIGABIT, admit, flow, host, random_network, switch, table_
 use crate::random::Random;
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::planned_bound;
+use latency::check::{Fault, check};
 use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::linear::linear_delay;
@@ -11,6 +12,7 @@ use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber}
 use latency::policing::Counts;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, time_of};
+use latency::words::reason;
 
 fn levels(ledger: &Ledger, port: usize) -> Vec<u8> {
     ledger.entries(port).iter().map(|entry| entry.contender.level).collect()
@@ -83,11 +85,11 @@ fn admitting_and_taking_back_leaves_no_trace() {
             let before = ledger.clone();
             if let Ok(plan) = ledger.admit_as_asked(*id, flow) {
                 assert_ne!(ledger, before, "seed {seed}");
-                if plan.phases.is_empty() && random.range(0, 1) == 0 {
+                if plan.moves.is_empty() && random.range(0, 1) == 0 {
                     ledger.remove(*id).unwrap();
                     taken_out += 1;
                 } else {
-                    undone += u64::from(!plan.phases.is_empty());
+                    undone += u64::from(!plan.moves.is_empty());
                     assert!(ledger.undo(&plan));
                     assert!(!ledger.undo(&plan), "not twice");
                 }
@@ -263,7 +265,7 @@ fn the_first_flow_of_a_host_has_the_exact_share() {
         assert!((alone..=alone + 2).contains(&share), "{share} and not {alone}");
         for (id, octets) in [(2, 40_000), (3, 1), (4, 700)] {
             let plan = ledger.plan(id, &flow(octets, 4 * MILLISECOND, 3 * MILLISECOND, &[0, 1])).unwrap();
-            assert_eq!(plan.phases, []);
+            assert_eq!(plan.moves, []);
             assert!(ledger.commit(plan));
             assert_eq!(ledger.audit(0), Ok(()), "after flow {id} at {rate} b/s");
         }
@@ -406,4 +408,24 @@ fn full_ports_keep_all_shares_and_buffers() {
         }
     }
     assert!(admitted > 50, "{admitted}");
+}
+
+/// A link that its other end may stop has no bound: no flow is admitted along it, and evidence of former times does not hold.
+#[test]
+fn nothing_is_promised_where_pause_frames_may_stop_a_link() {
+    let (mut ports, flows) = table_two();
+    let mut before = Ledger::new(ports.clone(), Split::Load);
+    admit(&mut before, 1, &flows[0]);
+    let certificate = before.certificate(1).unwrap();
+    ports[3].imperfections.pauses = true;
+    assert_eq!(check(&certificate, &ports), Err(Fault::Server { hop: 1 }));
+    let ledger = Ledger::new(ports, Split::Load);
+    let refusal = ledger.plan(1, &flows[0]).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Flow(FlowError::Paused { port: 3 }));
+    assert_eq!(refusal.offer, Offer::default());
+    let said = reason(&refusal.reason, |port| format!("port {port}"), |_| String::new());
+    assert_eq!(
+        said,
+        "PAUSE frames may stop port 3, so that it has no bound there: switch them off at one end"
+    );
 }

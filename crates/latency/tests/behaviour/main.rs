@@ -5,14 +5,10 @@
 mod networks;
 #[path = "../random/mod.rs"]
 mod random;
-#[path = "../tfa/mod.rs"]
-mod tfa;
 
 mod admission;
-mod between;
 mod certificates;
 mod choices;
-mod given;
 mod level_assignment;
 mod one_port;
 mod path;

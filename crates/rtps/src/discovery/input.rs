@@ -36,7 +36,8 @@ impl<P: Payload> Discovery<P> {
             return self.rejections.add(Rejection::UnknownEndpoint);
         }
         let prefix = context.source.prefix;
-        if topic.is_none() && context.addressed && !self.ledger.speaks_from(prefix, context.from) {
+        // Who has moved while we have, too, is reached at none of its addresses until one of us is answered there.
+        if topic.is_none() && context.addressed && !self.ledger.is_answered_at(prefix, context.from) {
             let echoes = &mut self.messages.echoes;
             match submessage {
                 ToReader::Gap(gap) => echoes.on_gap(prefix, context.from, gap),
@@ -49,13 +50,17 @@ impl<P: Payload> Discovery<P> {
             self.believe(now, prefix, proof);
         }
         if !self.hear(now, &context) {
-            if topic.is_some() && self.ledger.takes_question(prefix) {
+            if topic.is_some_and(|topic| !topic.is_lookup()) && self.ledger.takes_question(prefix) {
                 self.sedp.ask(now, prefix);
             }
             return;
         }
         let mut received = core::mem::take(&mut self.received);
         match (topic, submessage) {
+            (Some(topic), _) if topic.is_lookup() => {
+                let path = self.metatraffic_path(prefix);
+                self.lookup.for_reader(now, &context, topic, submessage, path, &mut received);
+            }
             (Some(topic), _) => self.sedp.for_reader(now, &context, topic, submessage, &mut received),
             (None, ToReader::Data(data)) => self.messages.on_data(prefix, data, &mut received),
             (None, ToReader::Heartbeat(heartbeat)) => {
@@ -80,7 +85,11 @@ impl<P: Payload> Discovery<P> {
         let prefix = context.source.prefix;
         let at = now.monotonic;
         if let (None, ToWriter::AckNack(acknack)) = (topic, submessage) {
-            let proof = self.ledger.proved(at, prefix, &acknack.set, context.from);
+            let mut proof = self.ledger.proved(at, prefix, &acknack.set, context.from);
+            if matches!(proof, Proof::Nothing) && context.addressed {
+                self.ledger.strangers.answers_oddly(prefix, context.from.ip(), &acknack.set);
+                proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
+            }
             self.believe(now, prefix, proof);
         } else if context.addressed {
             let proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
@@ -90,6 +99,10 @@ impl<P: Payload> Discovery<P> {
             return;
         }
         match (topic, submessage) {
+            (Some(topic), _) if topic.is_lookup() => {
+                let path = self.metatraffic_path(prefix);
+                self.lookup.for_writer(now, &context, topic, submessage, path);
+            }
             (Some(topic), _) => self.sedp.for_writer(now, &context, topic, submessage),
             (None, ToWriter::AckNack(acknack)) => self.messages.on_acknack(at, prefix, acknack),
             (None, ToWriter::NackFrag(_)) => {}
@@ -220,7 +233,11 @@ impl<P: Payload> Discovery<P> {
             self.rejections.add(reason);
         }
         if let Standing::Stranger(key) = standing {
-            return self.announcer.answer(key, self.config.limits.strangers);
+            let stranger = self.ledger.strangers.get_mut(key);
+            if stranger.is_some_and(|stranger| stranger.takes_answer(now.monotonic)) {
+                self.announcer.answer(key, self.config.limits.strangers);
+            }
+            return;
         }
         if self.follow(now, standing) {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
@@ -295,6 +312,17 @@ impl<P: Payload> Discovery<P> {
             }
             // A vendor's own kind.
             Received::Asserted(..) => {}
+            Received::TypeRequest(from, request) => {
+                let reply = self.types.on_request(now.monotonic, self.config.prefix, from, &request);
+                if let Some(reply) = reply {
+                    let path = self.metatraffic_path(from);
+                    self.lookup.write(now, Topic::TypeReplies, from, path, &reply);
+                }
+            }
+            Received::TypeReply(from, reply) => {
+                self.types.on_reply(now.monotonic, from, &reply);
+                self.compare_again(now);
+            }
             Received::Bad(reason) => self.rejections.add(reason),
         }
     }

@@ -18,12 +18,11 @@ use wire::{Duration, GuidPrefix, Instant};
 
 use super::check::{Check, Turn, Why};
 use super::config::Limits;
-use super::messages::answers_probes;
 use super::numbers::Numbers;
 use super::probe::PROBE_LEN;
 use super::recent::Key;
 use super::rejection::Rejection;
-use super::remote::{LONGEST_LEASE, REACH_PERIOD, REACH_TRIES, RemoteParticipant};
+use super::remote::{LONGEST_LEASE, REACH_PERIOD, RemoteParticipant};
 use super::strangers::Strangers;
 use super::validation::Target;
 use crate::sorted::{SortedMap, SortedSet};
@@ -87,9 +86,10 @@ impl Ledger {
         self.validated.len()
     }
 
-    /// True if what comes from there in the name of a participant counts.
-    pub(super) fn speaks_from(&self, prefix: GuidPrefix, from: SocketAddr) -> bool {
-        self.validated.get(&prefix).is_some_and(|known| known.speaks_from(from))
+    /// True if an answer along the path to the participant goes to the IP address that something in its name has come from.
+    pub(super) fn is_answered_at(&self, prefix: GuidPrefix, from: SocketAddr) -> bool {
+        let known = self.validated.get(&prefix);
+        known.is_some_and(|known| known.speaks_from(from) && known.is_reached_at(from.ip()))
     }
 
     /// An announcement of `octets` bytes arrived. `addressed`: it named our prefix.
@@ -208,7 +208,7 @@ impl Ledger {
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
         let removed = self.validated.remove(&prefix)?;
         self.looks.remove(&(removed.check_at, prefix));
-        if !answers_probes(&removed.data) {
+        if removed.is_mute {
             self.mute = self.mute.saturating_sub(1);
         }
         Some(removed)
@@ -217,8 +217,7 @@ impl Ledger {
     /// The participant that was not heard for longest, of those that have been silent, or answer no probes.
     pub(super) fn oldest(&self, now: Instant, mute: bool) -> Option<GuidPrefix> {
         let candidates = self.validated.iter().filter(|(_, known)| {
-            let is_mute = !answers_probes(&known.data);
-            if mute { is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
+            if mute { known.is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
         });
         candidates.min_by_key(|(_, known)| known.heard).map(|(prefix, _)| *prefix)
     }
@@ -269,10 +268,12 @@ impl Ledger {
         };
         let (soon, in_turn) = (after(true), after(false));
         let round = REACH_PERIOD.scaled(known.wanted.len() as u32, 1);
+        let most = known.most_tries();
         for (address, tries, at) in &mut known.wanted {
             let paid = PROBE_LEN.saturating_mul(probes.len() as u64 + 1);
-            if *at <= now && *tries < REACH_TRIES && paid <= known.credit {
-                (*tries, *at) = (tries.saturating_add(1), now.after(round));
+            if *at <= now && *tries < most && paid <= known.credit {
+                *tries = tries.saturating_add(1).min(u8::MAX - 1);
+                *at = now.after(RemoteParticipant::reach_wait(*tries, round));
                 probes.push(*address);
             }
         }

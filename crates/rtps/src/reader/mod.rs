@@ -5,6 +5,7 @@
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
 mod hold;
+mod matched;
 mod order;
 mod reassembly;
 mod single;
@@ -22,6 +23,7 @@ use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, 
 use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
+use matched::Gone;
 use reassembly::Run;
 pub use sink::{Accept, Sample, SamplePayload, Sink, Unusable};
 use writer_proxy::WriterProxy;
@@ -132,6 +134,7 @@ pub struct Reader {
     config: ReaderConfig,
     /// Sorted by guid.
     writers: Vec<WriterProxy>,
+    gone: Gone,
     store: Store,
 }
 
@@ -218,7 +221,7 @@ impl Reader {
             counters: ReaderCounters::default(),
             count: 0,
         };
-        Self { config, writers: Vec::new(), store }
+        Self { config, writers: Vec::new(), gone: Gone::default(), store }
     }
 
     /// The reader's name.
@@ -268,36 +271,6 @@ impl Reader {
             .ok()
             .and_then(|index| self.writers.get(index))
             .is_some_and(WriterProxy::has_history)
-    }
-
-    /// Matches a writer, or gives a matched one new paths.
-    pub fn match_writer(&mut self, now: Now, writer: MatchedWriter) {
-        match self.position(writer.guid) {
-            Ok(index) => {
-                if let Some(proxy) = self.writers.get_mut(index) {
-                    proxy.set_paths(writer.paths);
-                }
-            }
-            Err(index) => {
-                let reliable = writer.reliable && self.config.reliable;
-                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic));
-            }
-        }
-    }
-
-    /// Asks a reliable writer for a HEARTBEAT, until it comes.
-    pub(crate) fn ask(&mut self, now: Now, writer: Guid) {
-        let index = self.position(writer).ok();
-        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
-            proxy.ask(now.monotonic);
-        }
-    }
-
-    /// Forgets a writer and what waits from it; false if it was not matched.
-    pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
-        let Ok(index) = self.position(writer) else { return false };
-        self.writers.remove(index).release(&mut self.store);
-        true
     }
 
     /// A sample, or the key of a disposed or unregistered instance.
@@ -356,7 +329,7 @@ impl Reader {
             return proxy.refuse(data.sequence_number, why, &mut self.store, sink);
         }
         let before = proxy.next();
-        proxy.receive(&mut sample, &mut self.store, sink);
+        proxy.receive(now.monotonic, &mut sample, &mut self.store, sink);
         if proxy.next() > before {
             proxy.delivered_at = Some(now.monotonic);
         }

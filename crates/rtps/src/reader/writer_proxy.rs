@@ -1,5 +1,6 @@
 //! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
 mod heartbeats;
+mod leap;
 mod room;
 mod unusable;
 
@@ -16,6 +17,8 @@ use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable}
 use crate::count::Count;
 use crate::path::Path;
 use crate::spacing::Spacing;
+use leap::Doubt;
+pub(super) use leap::Leap;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
@@ -38,8 +41,9 @@ pub(super) struct WriterProxy {
     pub(super) assemblies: Vec<Assembly>,
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
-    /// Where it stood before a HEARTBEAT skipped numbers, until a sample behind them has come.
-    pub(super) skipped_from: Option<SequenceNumber>,
+    pub(super) leap: Leap,
+    /// When the newest GAP came.
+    gap_at: Instant,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     pub(super) jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
@@ -77,16 +81,23 @@ pub(super) struct WriterProxy {
 }
 
 impl WriterProxy {
-    pub(super) fn new(writer: MatchedWriter, reliable: bool, now: Instant) -> Self {
+    /// `place` is where an earlier match with the writer has ended.
+    pub(super) fn new(
+        writer: MatchedWriter,
+        reliable: bool,
+        now: Instant,
+        place: Option<SequenceNumber>,
+    ) -> Self {
         Self {
             guid: writer.guid,
             reliable,
             path: writer.paths.first().copied(),
-            order: Order::new(SequenceNumber::FIRST),
+            order: Order::new(place.unwrap_or(SequenceNumber::FIRST)),
             started: false,
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
-            skipped_from: None,
+            leap: place.map_or(Leap::None, |_| Leap::Resumed(Doubt::None)),
+            gap_at: Instant::START,
             jump: None,
             ahead: None,
             heartbeats: Count::default(),
@@ -173,9 +184,15 @@ impl WriterProxy {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        sample: &mut Sample<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
         let number = sample.sequence_number;
-        if self.is_known(number) {
+        if self.is_known(number) && !self.takes_back(now, number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
                 false => store.counters.late += 1,
@@ -188,7 +205,7 @@ impl WriterProxy {
         if number == self.order.next() && !self.blocked {
             self.started = true;
             if offer(sample, store, sink) == Accept::Taken {
-                self.skipped_from = None;
+                self.leap = Leap::None;
                 self.order.delivered(number);
                 return self.drain(store, sink);
             }
@@ -201,6 +218,23 @@ impl WriterProxy {
     /// forged number has led far ahead: there, a change that is far behind is a new one.
     fn is_known(&self, number: SequenceNumber) -> bool {
         self.order.knows(number) && (self.reliable || self.order.next().distance_from(number) <= REACH)
+    }
+
+    /// True if an earlier GAP has said that this change will not come, and nothing behind it was delivered: then it is taken after all. A GAP
+    /// that was forged, or that has overtaken what it is about, costs nothing so. A writer may send changes with the GAP that takes them back.
+    #[cold]
+    fn takes_back(&mut self, now: Instant, number: SequenceNumber) -> bool {
+        if !self.reliable || now <= self.gap_at {
+            return false;
+        }
+        if number >= self.order.next() {
+            return self.order.is_gap(number);
+        }
+        let takes = matches!(self.leap, Leap::Gap(from) if from <= number);
+        if takes && !self.blocked {
+            self.order.step_back(number);
+        }
+        takes && !self.blocked
     }
 
     fn receive_best_effort(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
@@ -222,7 +256,7 @@ impl WriterProxy {
         sink: &mut impl Sink,
     ) {
         let number = fragment.sequence_number;
-        if self.is_known(number) {
+        if self.is_known(number) && !self.takes_back(now, number) {
             store.counters.duplicates += 1;
             return;
         }
@@ -286,7 +320,7 @@ impl WriterProxy {
             is_key,
             payload: SamplePayload::Owned(octets),
         };
-        self.receive(&mut sample, store, sink);
+        self.receive(now, &mut sample, store, sink);
     }
 
     pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
@@ -301,6 +335,7 @@ impl WriterProxy {
             self.answer_at = now;
             return;
         }
+        self.gap_at = now;
         self.order.skip(gap.start, gap.list.base());
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
@@ -324,6 +359,17 @@ impl WriterProxy {
     /// Delivers what has come into order.
     #[inline]
     fn drain(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        if !self.order.is_plain() {
+            self.drain_ahead(store, sink);
+        }
+        self.forget_assemblies(store);
+        if self.last < self.order.next() && !self.is_asked() && self.heard {
+            self.answer_at = Instant::NEVER;
+        }
+    }
+
+    fn drain_ahead(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        let mut reached = self.order.next();
         while !self.blocked
             && let Some((number, held)) = self.order.take_next()
         {
@@ -334,13 +380,13 @@ impl WriterProxy {
                 let payload = core::mem::take(&mut sample.payload);
                 self.order.put_back(number, Held::new(&sample, payload));
             } else {
-                self.skipped_from = None;
+                self.leap = Leap::None;
+                reached = number.next();
                 store.held_bytes = store.held_bytes.saturating_sub(cost);
             }
         }
-        self.forget_assemblies(store);
-        if self.last < self.order.next() && !self.is_asked() && self.heard {
-            self.answer_at = Instant::NEVER;
+        if self.order.next() > reached && self.leap == Leap::None {
+            self.leap = Leap::Gap(reached);
         }
     }
 
@@ -357,7 +403,11 @@ impl WriterProxy {
             if end == next {
                 return;
             }
-            self.skipped_from.get_or_insert(next);
+            self.leap = match self.leap {
+                Leap::None => Leap::Skipped(next),
+                Leap::Gap(from) => Leap::Skipped(from),
+                other => other,
+            };
             self.order.give_up_before(end);
             if self.started {
                 self.report_lost(next, end, store, sink);

@@ -1,7 +1,9 @@
 //! Discovery of participants and endpoints: finding, changing, leaving, and why some do not match.
 
+use std::net::SocketAddr;
+
 use crate::domain::{
-    DELAY, Forged, World, announced, config, data, meta, network, prefix, reliable_reader, validate,
+    DELAY, Forged, Random, World, announced, config, data, meta, network, prefix, reliable_reader, validate,
 };
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
 use wire::admission::{REPORT_TOPIC, REQUEST_TOPIC, VERDICT_TOPIC};
@@ -157,7 +159,7 @@ fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     assert!(world.nodes[1].participant.delete(now, reader));
     world.run_until(5, |world| !world.is_matched(0, writer, r));
     assert!(world.nodes[0].events.contains(&Event::ReaderUnmatched { writer, reader: r }));
-    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w }));
+    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w, may_return: false }));
     assert!(world.nodes[0].participant.discovery().endpoint(r).is_none());
 }
 
@@ -223,7 +225,7 @@ fn a_silent_participant_is_lost_when_its_lease_ends() {
     assert!(!world.knows(1, 0) && !world.is_matched(1, reader, w));
     assert!(world.now.monotonic.since(silent_from) > Duration::from_secs(10));
     let expected = [
-        Event::WriterUnmatched { reader, writer: w },
+        Event::WriterUnmatched { reader, writer: w, may_return: true },
         Event::ParticipantLost { participant: prefix(1), reason: LossReason::LeaseExpired },
     ];
     assert_eq!(world.nodes[1].drain(), expected);
@@ -242,7 +244,7 @@ fn a_writer_that_leaves_is_kept_for_a_moment() {
     assert_eq!(world.nodes[0].participant.poll_timeout(), Instant::NEVER);
     assert_eq!(world.nodes[1].drain(), []);
     world.run_ms(50);
-    assert_eq!(world.nodes[1].drain(), [Event::WriterUnmatched { reader, writer: w }]);
+    assert_eq!(world.nodes[1].drain(), [Event::WriterUnmatched { reader, writer: w, may_return: false }]);
     // It is asked whether it is still there.
     world.run_ms(150);
     let left = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };
@@ -363,6 +365,92 @@ fn addresses_may_change_while_running() {
     assert!(world.knows(0, 1) && world.knows(1, 0));
 }
 
+/// A participant that asks for the first number of a probe alone, as HDDS does, whatever the GAP says.
+#[test]
+fn a_participant_that_answers_probes_in_its_own_way_is_found() {
+    for is_about_the_probe in [true, false] {
+        let mut world = World::new(1);
+        let to = prefix(1);
+        let data = announced(prefix(9), 9);
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(to).announcement(&data).0);
+        world.run_ms(1);
+        let probed = world.probe_of(prefix(9)).unwrap();
+        // Windows of 64 numbers follow each other, from 1 on.
+        let first = SequenceNumber((probed.base().0 - 1) / 64 * 64 + 1);
+        let asked = if is_about_the_probe { first } else { SequenceNumber(first.0 + 1_000) };
+        let mut set = SequenceNumberSet::empty(asked);
+        set.insert(asked);
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(to).answer(set).0);
+        world.run_ms(1);
+        let is_found = world.nodes[0].participant.discovery().participant(prefix(9)).is_some();
+        assert_eq!(is_found, is_about_the_probe);
+    }
+}
+
+/// A participant that announces itself by unicast each time that it hears an announcement, as HDDS does.
+#[test]
+fn who_answers_announcements_by_announcements_is_answered_ever_less() {
+    let mut world = World::new(1);
+    let data = wire::discovery::ParticipantData { user_data: vec![7; 600], ..announced(prefix(9), 9) };
+    let announcement = Forged::from(prefix(9)).to(prefix(1)).announcement(&data).0;
+    world.inject(meta(9), meta(1), announcement.clone());
+    let (mut seen, begun) = (0, world.now.monotonic);
+    let mut answers = Vec::new();
+    while world.now.monotonic.since(begun) < Duration::from_secs(20) {
+        world.run_ms(1);
+        for (at, datagram) in world.sent.split_off(seen) {
+            if datagram.to == meta(9) {
+                answers.push(at);
+                world.inject(meta(9), meta(1), announcement.clone());
+            }
+        }
+        seen = world.sent.len();
+    }
+    let late = answers.iter().filter(|at| at.since(begun) > Duration::from_secs(10)).count();
+    assert!(answers.len() < 150 && late < 60, "{} answers, {late} of them late", answers.len());
+}
+
+/// Both hosts get another address beside the one that they have, and lose that, at times that are not the same.
+#[test]
+fn participants_that_move_at_the_same_time_reach_each_other() {
+    for seed in 0..300 {
+        let (mut world, _, _) = matched();
+        let mut random = Random(seed);
+        world.loss = [0, 0, 30][seed as usize % 3];
+        let mut steps = Vec::new();
+        for node in 0..2 {
+            let comes = random.below(200);
+            steps.extend([(comes, node, false), (comes + random.below(200), node, true)]);
+        }
+        steps.sort_unstable();
+        let mut passed = 0;
+        for (at, node, is_gone) in steps {
+            world.run_ms((at - passed) as i64);
+            passed = at;
+            let hosts = if is_gone { vec![71 + node] } else { vec![1 + node, 71 + node] };
+            let locators = |at: fn(u8) -> SocketAddr| {
+                hosts.iter().map(|host| Locator::udp(at(*host))).collect::<Vec<_>>()
+            };
+            let mut network = network(1 + node);
+            network.interfaces[0].addresses =
+                hosts.iter().map(|host| (crate::domain::address(*host), 24)).collect();
+            let (now, moved) = (world.now, &mut world.nodes[usize::from(node)]);
+            moved.participant.set_network(now, network, locators(meta), locators(data));
+            if is_gone {
+                moved.address = crate::domain::address(71 + node);
+            }
+        }
+        world.run_ms(if world.loss > 0 { 30_000 } else { 1_000 });
+        let writer = world.writer(0, "Later", EndpointQos::writer());
+        let reader = world.reader(1, "Later", reliable_reader());
+        let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
+        world.run_ms(if world.loss > 0 { 30_000 } else { 1_000 });
+        assert!(world.is_matched(0, writer, r) && world.is_matched(1, reader, w), "seed {seed}");
+        let lost = |event: &Event| matches!(event, Event::ParticipantLost { .. });
+        assert!(!world.nodes.iter().any(|node| node.events.iter().any(lost)), "seed {seed}");
+    }
+}
+
 #[test]
 fn other_domains_and_tags_are_not_seen() {
     let mut world = World::new(1);
@@ -379,7 +467,7 @@ fn other_domains_and_tags_are_not_seen() {
 
 #[test]
 fn data_go_to_a_group_that_readers_announce_if_the_writer_is_told_so() {
-    let group: std::net::SocketAddr = "239.255.0.9:7401".parse().unwrap();
+    let group: SocketAddr = "239.255.0.9:7401".parse().unwrap();
     for multicast_data in [false, true] {
         let mut world = World::new(0);
         world.add(DiscoveryConfig { multicast_data, ..config(1) });
