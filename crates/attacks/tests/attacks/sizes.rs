@@ -16,6 +16,8 @@ const AFTERWARDS: Duration = Duration::from_secs(10);
 const EXTRA: usize = 2_000;
 /// Numbers of the small samples that follow.
 const SMALL: u64 = 1_000_000;
+/// Number of the small samples that come before all others.
+const BEFORE: u64 = SMALL / 2;
 
 /// A writer and a reader, and what is written.
 struct Trial<'a> {
@@ -40,6 +42,10 @@ impl Trial<'_> {
         reader.wait("matched 1");
         writer.wait("matched 1");
         let mut faults = Vec::new();
+        // A best-effort reader counts from the first sample that arrives: a loss before it cannot be told.
+        if !self.works(&mut writer, &reader, BEFORE) {
+            faults.push(format!("{}: nothing arrives", self.name));
+        }
         let is_reliable = !self.terms.contains("best-effort");
         let room = self.limits.iter().flatten().min().map_or(0, |limit| limit.saturating_sub(EXTRA));
         for (number, size) in (1..).zip(self.sizes) {
