@@ -221,11 +221,15 @@ mod tests {
         let none = RequestedAssurance { maximum_latency: 0, ..requested };
         let read = Extension::decode(&encoded(&Extension { requested: Some(none), ..whole }));
         assert_eq!((read.requested, read.offered), (None, whole.offered));
-        let octets = encoded(&whole);
-        let before_memory = octets.len() - 2 - usize::from(SHARED_MEMORY_LEN);
-        for len in 11..octets.len() {
-            let read = Extension::decode(&octets[..len]);
-            assert_eq!((read.shared_memory, read.requested.is_some()), (None, len >= before_memory), "{len}");
+        // What is cut off is absent, and what stands before it is read.
+        let bytes = encoded(&whole);
+        let after_memory = bytes.len() - (2 + 4);
+        let after_request = after_memory - 2 - usize::from(SHARED_MEMORY_LEN);
+        for len in 11..bytes.len() {
+            let read = Extension::decode(&bytes[..len]);
+            let found =
+                [read.requested.is_some(), read.shared_memory.is_some(), read.sending_ports.is_some()];
+            assert_eq!(found, [len >= after_request, len >= after_memory, false], "{len}");
         }
     }
 
