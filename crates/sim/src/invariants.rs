@@ -5,10 +5,12 @@
 //! - the first required number is 1 if history is retained and wanted; otherwise the one after the newest at the begin of
 //!   the service, or, if this is not the first acceptance during the service, after the newest at the begin of the acceptance
 //!   (what an earlier acceptance has acknowledged is gone);
-//! - every required number that the writer has not removed is delivered, once and in order, if both are reliable.
+//! - every required number that the writer has not removed is delivered, in order, if both are reliable.
 //!
-//! Best-effort streams are only delivered in order and never twice within an acceptance.
-use std::collections::BTreeMap;
+//! If both are reliable nothing is ever delivered twice, however often the match ends: in every acceptance the reader goes on with what it
+//! has not taken. Best-effort streams are only delivered in order and never twice within an acceptance.
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use wire::{Guid, SequenceNumber};
 
@@ -51,6 +53,8 @@ struct Stream {
     history: i64,
     services: u32,
     acceptance: Option<Acceptance>,
+    /// What was delivered in acceptances that have ended, if that is not to be delivered again.
+    before: BTreeSet<i64>,
     /// Acceptances that overlap the service.
     acceptances: u32,
     accepted_before: bool,
@@ -77,6 +81,19 @@ impl WriterRecord {
 
     fn holds(&self, number: i64) -> bool {
         usize::try_from(number - 1).is_ok_and(|index| self.removed.get(index) == Some(&false))
+    }
+}
+
+impl Stream {
+    /// The reader ends the match.
+    fn end_acceptance(&mut self, is_reliable: bool) {
+        let ended = self.acceptance.take();
+        self.before.extend(ended.filter(|_| is_reliable).iter().flat_map(|ended| &ended.delivered));
+    }
+
+    /// The first of these numbers that the writer holds and the reader has not got.
+    fn first_missing(&self, record: &WriterRecord, numbers: Range<i64>) -> Option<i64> {
+        numbers.into_iter().find(|number| record.holds(*number) && !self.before.contains(number))
     }
 }
 
@@ -154,8 +171,9 @@ impl Judge {
                 self.begin_acceptance(*writer, *reader, coverage);
             }
             Observation::WriterUnmatched { reader, writer } => {
+                let is_reliable = self.is_reliable(*writer, *reader);
                 if let Some(stream) = self.streams.get_mut(&(*writer, *reader)) {
-                    stream.acceptance = None;
+                    stream.end_acceptance(is_reliable);
                 }
             }
             Observation::Delivered { reader, writer, number, payload, timestamp, key_hash } => {
@@ -181,7 +199,7 @@ impl Judge {
         self.streams.iter().find_map(|((writer, reader), stream)| {
             let (from, record) = self.required(*writer, *reader)?;
             let done = stream.acceptance.as_ref()?.done;
-            let missing = (from.max(done + 1)..=record.last()).find(|number| record.holds(*number))?;
+            let missing = stream.first_missing(record, from.max(done + 1)..record.last() + 1)?;
             Some(format!("{reader} still lacks #{missing} of {writer} (of {}, from {from})", record.last()))
         })
     }
@@ -230,7 +248,12 @@ impl Judge {
         let stream = self.streams.get(&(writer, reader))?;
         let (service, acceptance) = (stream.service?, stream.acceptance.as_ref()?);
         let from = if w.retains && r.wants_history { service } else { service.max(acceptance.floor) };
-        (w.reliable && r.reliable).then_some((from, w))
+        self.is_reliable(writer, reader).then_some((from, w))
+    }
+
+    fn is_reliable(&self, writer: Guid, reader: Guid) -> bool {
+        self.writers.get(&writer).is_some_and(|w| w.reliable)
+            && self.readers.get(&reader).is_some_and(|r| r.reliable)
     }
 
     fn deliver(
@@ -251,7 +274,7 @@ impl Judge {
         let Some(acceptance) = &mut stream.acceptance else {
             return Err(phantom(format!("{reader} was given #{number} of {writer} without a match")));
         };
-        if acceptance.delivered.binary_search(&number).is_ok() {
+        if acceptance.delivered.binary_search(&number).is_ok() || stream.before.contains(&number) {
             let what = format!("{reader} was given #{number} of {writer} twice");
             return Err((Invariant::NoDuplicate, what));
         }
@@ -275,8 +298,8 @@ impl Judge {
     /// A required number between what is done and `number`, which is delivered now.
     fn skipped(&self, writer: Guid, reader: Guid, number: i64) -> Option<i64> {
         let (from, record) = self.required(writer, reader)?;
-        let done = self.streams.get(&(writer, reader))?.acceptance.as_ref()?.done;
-        (from.max(done + 1)..number).find(|number| record.holds(*number))
+        let stream = self.streams.get(&(writer, reader))?;
+        stream.first_missing(record, from.max(stream.acceptance.as_ref()?.done + 1)..number)
     }
 
     /// A reader says that it has what the writer held when the first of both had matched the other. Where one side has ended and begun
@@ -290,7 +313,7 @@ impl Judge {
             return Ok(());
         };
         let until = stream.history.min(acceptance.history);
-        let missing = (from.max(acceptance.done + 1)..=until).find(|number| record.holds(*number));
+        let missing = stream.first_missing(record, from.max(acceptance.done + 1)..until + 1);
         missing.map_or(Ok(()), |missing| {
             let what =
                 format!("{reader} says that it has what {writer} held up to #{until}; it lacks #{missing}");
@@ -309,7 +332,8 @@ impl Judge {
             return Err((Invariant::NoPhantom, what));
         }
         if let Some((from, record)) = self.required(writer, reader)
-            && let Some(lost) = (from.max(first)..end).find(|number| record.holds(*number))
+            && let Some(stream) = self.streams.get(&(writer, reader))
+            && let Some(lost) = stream.first_missing(record, from.max(first)..end)
         {
             let what = format!("{reader} was told that #{lost} of {writer} is lost");
             return Err((Invariant::NoLoss, what));

@@ -28,7 +28,7 @@ macro_rules! rules {
 
 rules! {
     NoLoss, "no-loss", "What a reliable writer keeps for a matched reliable reader is delivered to it.";
-    NoDuplicate, "no-duplicate", "Nothing is delivered twice within a match.";
+    NoDuplicate, "no-duplicate", "Nothing is delivered twice: to a reliable reader, of a reliable writer that it loses and finds again, in no match; else within a match.";
     InOrder, "in-order", "Samples of a writer are delivered in the order of their numbers.";
     History, "history", "A late reader does not say that it has its history before it has.";
     Intact, "intact", "A delivered payload is the one that was written.";

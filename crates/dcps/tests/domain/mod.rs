@@ -322,7 +322,7 @@ impl Host {
                 };
                 self.writers.get_mut(writer).unwrap().match_subscription(now, matched);
             }
-            Event::WriterUnmatched { reader, writer } => {
+            Event::WriterUnmatched { reader, writer, .. } => {
                 let (rtps, reader) = self.readers.get_mut(reader).unwrap();
                 rtps.unmatch_writer(*writer);
                 assert!(reader.unmatch_publication(now, *writer));

@@ -6,6 +6,7 @@ use dcps::status::StatusMask;
 use rtps::discovery::{Discovery, Event};
 use rtps::reader::MatchedWriter;
 use rtps::writer::MatchedReader;
+use wire::admission::is_control;
 use wire::cdr::Representation;
 use wire::discovery::EndpointData;
 use wire::qos::DataRepresentation;
@@ -69,7 +70,12 @@ impl Node {
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
                 self.match_reader(now, *writer, MatchedReader::found(reader, paths, *direct, *local), work);
             }
-            Event::WriterUnmatched { reader, writer } => self.unmatch_writer(now, *reader, *writer, work),
+            Event::WriterUnmatched { reader, writer, may_return } => {
+                // Requests and verdicts end with their writers, and hold again when those are back.
+                let own = discovery.endpoint(Guid::new(self.prefix, *reader));
+                let goes_on = *may_return && own.is_some_and(|own| !is_control(&own.topic_name));
+                self.unmatch_writer(now, *reader, *writer, goes_on, work);
+            }
             Event::ReaderUnmatched { writer, reader } => self.unmatch_reader(now, *writer, *reader, work),
             Event::NotMatched { local, remote, reasons } => {
                 work.not_matched.push((Arc::clone(remote), reasons.clone()));
@@ -156,11 +162,22 @@ impl Node {
         });
     }
 
-    pub(super) fn unmatch_writer(&self, now: Now, reader: EntityId, writer: Guid, work: &mut Work) {
+    /// `goes_on` says that the reader takes nothing twice if the writer is matched again.
+    pub(super) fn unmatch_writer(
+        &self,
+        now: Now,
+        reader: EntityId,
+        writer: Guid,
+        goes_on: bool,
+        work: &mut Work,
+    ) {
         let routes = self.routes();
         if let Some(cell) = routes.readers.get(&reader) {
             let mut state = cell.lock();
-            state.rtps.unmatch_writer(writer);
+            match goes_on {
+                true => state.rtps.lose_writer(writer),
+                false => state.rtps.unmatch_writer(writer),
+            };
             state.cache.unmatch_publication(now, writer);
             drop(state);
             work.touch_reader(cell);

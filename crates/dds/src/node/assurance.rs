@@ -253,7 +253,7 @@ impl Node {
                 self.act(discovery, &mut gate, now, work);
                 true
             }
-            Event::WriterUnmatched { reader, writer } => {
+            Event::WriterUnmatched { reader, writer, .. } => {
                 if discovery.endpoint(*writer).is_none() {
                     self.at_managers(discovery, now, work, |gate| gate.manager_lost(now.monotonic, *writer));
                 }
@@ -357,7 +357,8 @@ impl Node {
                 Action::Unmatch { local, remote } if local.is_writer() => {
                     self.unmatch_reader(now, local, remote, work);
                 }
-                Action::Unmatch { local, remote } => self.unmatch_writer(now, local, remote, work),
+                // It waits for a verdict; or it is gone, which the event says that led here.
+                Action::Unmatch { local, remote } => self.unmatch_writer(now, local, remote, true, work),
                 Action::Separate { writer, separation } => {
                     if let Some(cell) = routes.writers.get(&writer) {
                         cell.lock().machine.rtps_mut().set_separation(separation);

@@ -52,7 +52,7 @@ pub(super) fn event(own: GuidPrefix, event: &Event) {
             let (topic, way) = (&*reader.topic_name, way(paths));
             info!(%own, writer = %writer, reader = %reader.guid, topic, way, "matched");
         }
-        Event::WriterUnmatched { reader, writer } => unmatched(own, *reader, *writer),
+        Event::WriterUnmatched { reader, writer, .. } => unmatched(own, *reader, *writer),
         Event::ReaderUnmatched { writer, reader } => unmatched(own, *writer, *reader),
         Event::NotMatched { local, remote, reasons } => {
             let reasons = reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");

@@ -15,6 +15,7 @@ mod flow;
 mod lies;
 mod live;
 mod managers;
+mod returning;
 mod states;
 
 use testkit::namespace;

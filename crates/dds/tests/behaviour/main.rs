@@ -22,6 +22,7 @@ mod forged;
 mod listener_once;
 mod listeners;
 mod presence;
+mod returning;
 mod round_trips;
 mod shared;
 mod threads;

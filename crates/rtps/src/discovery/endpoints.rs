@@ -29,6 +29,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) multicast_data: bool,
     pub(super) leases: &'a mut Leases,
     pub(super) events: &'a mut Events,
+    /// Of a writer that is unmatched now: [`Event::WriterUnmatched`].
+    pub(super) may_return: bool,
 }
 
 /// How an endpoint is reached.
@@ -310,7 +312,8 @@ impl Endpoints {
             around.events.push(Event::ReaderUnmatched { writer: local, reader: other });
             return;
         }
-        around.events.push(Event::WriterUnmatched { reader: local, writer: other });
+        let may_return = around.may_return;
+        around.events.push(Event::WriterUnmatched { reader: local, writer: other, may_return });
         if !self.is_read(other) {
             around.leases.forget(other);
         }

@@ -79,6 +79,8 @@ pub enum Event {
         reader: EntityId,
         /// The writer.
         writer: Guid,
+        /// True if its participant is silent, and has not left for all that is known: the writer may come back with what it has written.
+        may_return: bool,
     },
     /// A local writer has lost a matched reader.
     ReaderUnmatched {

@@ -412,6 +412,7 @@ impl<P: Payload> Discovery<P> {
 
     fn lose(&mut self, now: Now, participant: GuidPrefix, reason: LossReason) {
         let (endpoints, mut around) = self.split(now.monotonic);
+        around.may_return = reason != LossReason::Left;
         endpoints.remove_participant(participant, &mut around);
         self.farewells.remove_participant(participant);
         self.sedp.unmatch_participant(now, participant, reason);
@@ -478,6 +479,7 @@ impl<P: Payload> Discovery<P> {
             multicast_data: self.config.multicast_data,
             leases: &mut self.leases,
             events: &mut self.events,
+            may_return: false,
         };
         (&mut self.endpoints, around)
     }

@@ -46,6 +46,7 @@ fn answer<P: Payload>(
     let may_ask = !proxy.blocked && now >= asked;
     let mut set = SequenceNumberSet::empty(match proxy.heard {
         false if proxy.guid.prefix.0.starts_with(&RTI) => SequenceNumber::ZERO,
+        false if proxy.is_resumed() => SequenceNumber::FIRST,
         _ => proxy.next(),
     });
     if may_ask && proxy.heard {
@@ -124,6 +125,7 @@ fn answer<P: Payload>(
     store.counters.acknacks += 1;
     store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
+    proxy.asked_in_doubt();
     proxy.hold.end();
     if let Some(until) = asks {
         proxy.asks(now, until);

@@ -4,6 +4,7 @@
 //! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
+mod gone;
 mod hold;
 mod order;
 mod reassembly;
@@ -22,6 +23,7 @@ use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, 
 use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
+use gone::Gone;
 use reassembly::Run;
 pub use sink::{Accept, Sample, SamplePayload, Sink, Unusable};
 use writer_proxy::WriterProxy;
@@ -132,6 +134,7 @@ pub struct Reader {
     config: ReaderConfig,
     /// Sorted by guid.
     writers: Vec<WriterProxy>,
+    gone: Gone,
     store: Store,
 }
 
@@ -218,7 +221,7 @@ impl Reader {
             counters: ReaderCounters::default(),
             count: 0,
         };
-        Self { config, writers: Vec::new(), store }
+        Self { config, writers: Vec::new(), gone: Gone::default(), store }
     }
 
     /// The reader's name.
@@ -280,7 +283,8 @@ impl Reader {
             }
             Err(index) => {
                 let reliable = writer.reliable && self.config.reliable;
-                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic));
+                let place = self.gone.take(writer.guid).filter(|_| reliable);
+                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic, place));
             }
         }
     }
@@ -293,8 +297,9 @@ impl Reader {
         }
     }
 
-    /// Forgets a writer and what waits from it; false if it was not matched.
+    /// Forgets a writer for good, and what waits from it; false if it was not matched. See also [`Reader::lose_writer`].
     pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
+        self.gone.take(writer);
         let Ok(index) = self.position(writer) else { return false };
         self.writers.remove(index).release(&mut self.store);
         true

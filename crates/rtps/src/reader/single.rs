@@ -2,7 +2,7 @@
 use wire::message::Heartbeat;
 use wire::{EntityId, Instant, Now, SequenceNumber, VendorId};
 
-use super::writer_proxy::WriterProxy;
+use super::writer_proxy::{Leap, WriterProxy};
 use super::{Reader, Sink, Store};
 use crate::familiar::Single;
 
@@ -68,7 +68,7 @@ impl WriterProxy {
     #[inline]
     fn delivered_next(&mut self, number: SequenceNumber) {
         self.started = true;
-        self.skipped_from = None;
+        self.leap = Leap::None;
         self.order.delivered(number);
         if self.last <= number && !self.is_asked() {
             self.answer_at = Instant::NEVER;

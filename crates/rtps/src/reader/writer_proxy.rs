@@ -1,5 +1,6 @@
 //! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
 mod heartbeats;
+mod leap;
 mod room;
 mod unusable;
 
@@ -16,6 +17,8 @@ use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable}
 use crate::count::Count;
 use crate::path::Path;
 use crate::spacing::Spacing;
+pub(super) use leap::Leap;
+use leap::Doubt;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;
@@ -38,8 +41,7 @@ pub(super) struct WriterProxy {
     pub(super) assemblies: Vec<Assembly>,
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
-    /// Where it stood before a HEARTBEAT skipped numbers, until a sample behind them has come.
-    pub(super) skipped_from: Option<SequenceNumber>,
+    pub(super) leap: Leap,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     pub(super) jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
@@ -77,16 +79,22 @@ pub(super) struct WriterProxy {
 }
 
 impl WriterProxy {
-    pub(super) fn new(writer: MatchedWriter, reliable: bool, now: Instant) -> Self {
+    /// `place` is where an earlier match with the writer has ended.
+    pub(super) fn new(
+        writer: MatchedWriter,
+        reliable: bool,
+        now: Instant,
+        place: Option<SequenceNumber>,
+    ) -> Self {
         Self {
             guid: writer.guid,
             reliable,
             path: writer.paths.first().copied(),
-            order: Order::new(SequenceNumber::FIRST),
+            order: Order::new(place.unwrap_or(SequenceNumber::FIRST)),
             started: false,
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
-            skipped_from: None,
+            leap: place.map_or(Leap::None, |_| Leap::Resumed(Doubt::None)),
             jump: None,
             ahead: None,
             heartbeats: Count::default(),
@@ -188,7 +196,7 @@ impl WriterProxy {
         if number == self.order.next() && !self.blocked {
             self.started = true;
             if offer(sample, store, sink) == Accept::Taken {
-                self.skipped_from = None;
+                self.leap = Leap::None;
                 self.order.delivered(number);
                 return self.drain(store, sink);
             }
@@ -334,7 +342,7 @@ impl WriterProxy {
                 let payload = core::mem::take(&mut sample.payload);
                 self.order.put_back(number, Held::new(&sample, payload));
             } else {
-                self.skipped_from = None;
+                self.leap = Leap::None;
                 store.held_bytes = store.held_bytes.saturating_sub(cost);
             }
         }
@@ -357,7 +365,9 @@ impl WriterProxy {
             if end == next {
                 return;
             }
-            self.skipped_from.get_or_insert(next);
+            if self.leap == Leap::None {
+                self.leap = Leap::Skipped(next);
+            }
             self.order.give_up_before(end);
             if self.started {
                 self.report_lost(next, end, store, sink);

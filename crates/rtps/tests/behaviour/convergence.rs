@@ -101,7 +101,7 @@ fn check_events(world: &World, node: usize, seed: u64) {
             Event::ReaderMatched { writer, reader, .. } => {
                 matched.insert((*writer, reader.guid));
             }
-            Event::WriterUnmatched { reader, writer } => assert!(matched.remove(&(*reader, *writer))),
+            Event::WriterUnmatched { reader, writer, .. } => assert!(matched.remove(&(*reader, *writer))),
             Event::ReaderUnmatched { writer, reader } => assert!(matched.remove(&(*writer, *reader))),
             Event::NotMatched { local, remote, reasons } => {
                 assert!(!reasons.is_empty() && !matched.contains(&(*local, remote.guid)));

@@ -157,7 +157,11 @@ fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     assert!(world.nodes[1].participant.delete(now, reader));
     world.run_until(5, |world| !world.is_matched(0, writer, r));
     assert!(world.nodes[0].events.contains(&Event::ReaderUnmatched { writer, reader: r }));
-    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w }));
+    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched {
+        reader,
+        writer: w,
+        may_return: false
+    }));
     assert!(world.nodes[0].participant.discovery().endpoint(r).is_none());
 }
 
@@ -223,7 +227,7 @@ fn a_silent_participant_is_lost_when_its_lease_ends() {
     assert!(!world.knows(1, 0) && !world.is_matched(1, reader, w));
     assert!(world.now.monotonic.since(silent_from) > Duration::from_secs(10));
     let expected = [
-        Event::WriterUnmatched { reader, writer: w },
+        Event::WriterUnmatched { reader, writer: w, may_return: true },
         Event::ParticipantLost { participant: prefix(1), reason: LossReason::LeaseExpired },
     ];
     assert_eq!(world.nodes[1].drain(), expected);
@@ -242,7 +246,7 @@ fn a_writer_that_leaves_is_kept_for_a_moment() {
     assert_eq!(world.nodes[0].participant.poll_timeout(), Instant::NEVER);
     assert_eq!(world.nodes[1].drain(), []);
     world.run_ms(50);
-    assert_eq!(world.nodes[1].drain(), [Event::WriterUnmatched { reader, writer: w }]);
+    assert_eq!(world.nodes[1].drain(), [Event::WriterUnmatched { reader, writer: w, may_return: false }]);
     // It is asked whether it is still there.
     world.run_ms(150);
     let left = Event::ParticipantLost { participant: prefix(1), reason: LossReason::Left };

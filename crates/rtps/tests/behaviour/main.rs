@@ -21,6 +21,7 @@ mod liveliness;
 mod path_size;
 mod reader;
 mod reliability;
+mod returning;
 mod sizes;
 mod sorted;
 mod stuck;

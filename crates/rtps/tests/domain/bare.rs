@@ -213,7 +213,7 @@ impl BareParticipant {
                 Event::ReaderMatched { writer, reader, paths, .. } => {
                     self.served.entry(*writer).or_default().insert(reader.guid, paths.clone());
                 }
-                Event::WriterUnmatched { reader: own, writer: other }
+                Event::WriterUnmatched { reader: own, writer: other, .. }
                 | Event::ReaderUnmatched { writer: own, reader: other } => {
                     self.served.entry(*own).or_default().remove(other);
                 }

@@ -121,6 +121,9 @@ fn best_effort_may_lose_but_not_repeat_or_reorder() {
     assert_eq!(bench.judge.pending(), None);
     assert_eq!(bench.deliver(5), Err(Invariant::InOrder));
     assert_eq!(bench.deliver(7), Err(Invariant::NoDuplicate));
+    bench.acceptance(false);
+    bench.acceptance(true);
+    assert_eq!(bench.deliver(2), Ok(()), "it has no order with an earlier match");
 }
 
 #[test]
@@ -131,12 +134,20 @@ fn history_is_required_as_far_as_it_was_kept() {
     (2..=4).for_each(|number| bench.deliver(number).unwrap());
     assert_eq!(bench.judge.pending(), None);
     assert_eq!(bench.coverage.count(Situation::History), 1);
-    // Matched again on the reader's side, it wants all of it once more.
+    // Matched again on the reader's side, it wants what it has not got.
+    bench.write(3);
     bench.acceptance(false);
     bench.acceptance(true);
     assert!(bench.judge.pending().is_some());
-    assert_eq!(bench.deliver(3), Err(Invariant::NoLoss));
-    assert_eq!(bench.coverage.count(Situation::OneSidedRematch), 1);
+    assert_eq!(bench.deliver(6), Err(Invariant::NoLoss));
+    assert_eq!(bench.deliver(3), Err(Invariant::NoDuplicate));
+    (5..=7).for_each(|number| bench.deliver(number).unwrap());
+    assert_eq!(bench.judge.pending(), None);
+    bench.acceptance(false);
+    bench.acceptance(true);
+    assert_eq!(bench.judge.pending(), None);
+    assert_eq!(bench.deliver(7), Err(Invariant::NoDuplicate));
+    assert_eq!(bench.coverage.count(Situation::OneSidedRematch), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use wire::message::{Heartbeat, HeartbeatFrag};
 use wire::{Duration, EntityId, FragmentNumber, FragmentNumberSet, Instant, SequenceNumber};
 
 use super::super::{Sink, Store};
-use super::{JUMP, WriterProxy};
+use super::{JUMP, Leap, WriterProxy};
 use crate::path::Path;
 
 /// HEARTBEATs for a group may end before what this reader expects for as long as the writer takes to serve slower readers.
@@ -32,13 +32,17 @@ impl WriterProxy {
             store.counters.implausible += 1;
             return;
         }
+        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
+        // What Punctual's writer says to all is about how far the others were served.
+        let tells = directed || !is_ours;
+        if self.is_behind_itself(now, heartbeat, tells, store) {
+            return;
+        }
         if !self.heard {
             // That answers the question for a first one.
             (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
         }
-        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
-        // What Punctual's writer says to all is about how far the others were served.
-        if self.history_until.is_none() && (directed || !is_ours) {
+        if self.history_until.is_none() && tells {
             self.history_until = Some(heartbeat.last);
         }
         self.last = heartbeat.last;
@@ -49,10 +53,13 @@ impl WriterProxy {
         if self.was_led_astray(now, end, directed) {
             store.counters.implausible += 1;
             // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.
-            let resume = self.skipped_from.map_or(end, |from| from.max(heartbeat.first).min(end));
-            if self.skipped_from.is_none() {
-                self.report_lost(end, next, store, sink);
-            }
+            let resume = match self.leap {
+                Leap::Skipped(from) => from.max(heartbeat.first).min(end),
+                _ => {
+                    self.report_lost(end, next, store, sink);
+                    end
+                }
+            };
             self.restart(resume, store);
             doubtful = false;
         }
@@ -106,7 +113,7 @@ impl WriterProxy {
     /// True if a HEARTBEAT has made it give up changes, nothing was delivered since, and `end`, where the writer has got to, is before what
     /// it expects now.
     fn gave_up_before(&self, end: SequenceNumber) -> bool {
-        self.order.next() > end && self.skipped_from.is_some()
+        self.order.next() > end && matches!(self.leap, Leap::Skipped(_))
     }
 
     /// True if an acknowledgement that is due now may wait: it asks for nothing, and the application has just got a sample, which it may

@@ -164,6 +164,7 @@ impl Run<'_> {
 
     pub(super) fn repartition(&mut self, guid: Guid, partition: &[&'static str]) {
         let Some(endpoint) = self.endpoints.get_mut(&guid) else { return };
+        self.judge.moves(guid);
         self.world.coverage.hit(Situation::Repartition);
         (endpoint.partition, endpoint.moved) = (partition.to_vec(), true);
         let (node, index) = (endpoint.node, endpoint.index);

@@ -51,20 +51,20 @@ impl View {
         self.data.iter().filter(counts).count()
     }
 
-    /// Judges a sample that was taken; the stream has had `ever` matches.
+    /// Judges a sample that was taken; the stream has had `ever` matches, and may give a sample `most` times.
     pub(super) fn take(
         &mut self,
         now: Instant,
         taken: &Taken,
         plan: &EndpointPlan,
-        ever: u32,
+        [most, ever]: [u32; 2],
         coverage: &mut Coverage,
     ) -> Result<(), Broken> {
         if *self.handle.get_or_insert(taken.handle) != taken.handle {
             let what = format!("{}: instance {:?} has two handles", taken.reader, taken.instance);
             return Err((Invariant::Intact, what));
         }
-        self.check_order(taken, plan, ever)?;
+        self.check_order(taken, plan, most)?;
         self.check_generation(taken, plan, ever, coverage)?;
         if let Some(deadline) = plan.deadline {
             match taken.octets {
@@ -86,7 +86,7 @@ impl View {
         Ok(())
     }
 
-    fn check_order(&mut self, taken: &Taken, plan: &EndpointPlan, ever: u32) -> Result<(), Broken> {
+    fn check_order(&mut self, taken: &Taken, plan: &EndpointPlan, most: u32) -> Result<(), Broken> {
         let Taken { reader, writer, number, source, .. } = *taken;
         // What was taken before an instance was forgotten does not count any more.
         if taken.is_new && self.last.is_some_and(|last| last.take != taken.take) {
@@ -119,7 +119,7 @@ impl View {
         let Some((_, greatest, falls)) = self.order.get_mut(place) else { return Ok(()) };
         if number < *greatest {
             *falls += 1;
-            if *falls >= ever {
+            if *falls >= most {
                 let what = format!("{reader} was given #{number} of {writer} after #{greatest}");
                 return Err((Invariant::InOrder, what));
             }
@@ -254,7 +254,7 @@ mod tests {
         let plan = EndpointPlan { by_source, deadline: None, ..plan.clone() };
         let (mut view, mut coverage) = (View::default(), Coverage::new());
         let mut broken = samples.iter().filter_map(|sample| {
-            view.take(Instant::START, sample, &plan, 1, &mut coverage).err().map(|(invariant, _)| invariant)
+            view.take(Instant::START, sample, &plan, [1, 1], &mut coverage).err().map(|(invariant, _)| invariant)
         });
         broken.next()
     }

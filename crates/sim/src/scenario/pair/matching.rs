@@ -150,7 +150,12 @@ impl Run<'_> {
                 let Some(node) = self.node_of(reader) else { return };
                 self.world.command(node, |node, _| {
                     let PairNode::Reader(node) = node.inner_mut() else { return };
-                    if node.reader.unmatch_writer(writer) {
+                    let was_matched = match again {
+                        // Its participant was silent, and comes back.
+                        Some(_) => node.reader.lose_writer(writer),
+                        None => node.reader.unmatch_writer(writer),
+                    };
+                    if was_matched {
                         node.note(Observation::WriterUnmatched { reader, writer });
                     }
                 });

@@ -1,0 +1,75 @@
+//! Writers that were lost with their participant: where a reader goes on when one of them is found again.
+//!
+//! A participant that is silent for as long as its lease counts as gone, and so do its writers. It may only have been out of reach: then its
+//! writers come back with the names and the numbers that they had, and one that keeps its history offers all of it again. The reader takes
+//! what it has not taken yet.
+use alloc::collections::VecDeque;
+
+use wire::{Guid, SequenceNumber};
+
+use super::Reader;
+
+/// Most writers that one reader remembers, at 24 bytes each; those that were lost first make room.
+const MOST: usize = 1_024;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// In the order in which they were lost, each once: a writer, and the number that is expected of it next.
+    writers: VecDeque<(Guid, SequenceNumber)>,
+}
+
+impl Gone {
+    fn remember(&mut self, writer: Guid, next: SequenceNumber) {
+        self.take(writer);
+        if self.writers.len() >= MOST {
+            self.writers.pop_front();
+        }
+        self.writers.push_back((writer, next));
+    }
+
+    /// Where to go on with a writer; it is forgotten here.
+    pub(super) fn take(&mut self, writer: Guid) -> Option<SequenceNumber> {
+        let index = self.writers.iter().position(|(gone, _)| *gone == writer)?;
+        self.writers.remove(index).map(|(_, next)| next)
+    }
+}
+
+impl Reader {
+    /// A writer is lost with its participant, which may come back: as [`Reader::unmatch_writer`], but a reliable reader that is matched with
+    /// this writer again takes no change that it has taken. False if it was not matched; what is remembered of it stays then.
+    pub fn lose_writer(&mut self, writer: Guid) -> bool {
+        let Ok(index) = self.position(writer) else { return false };
+        let proxy = self.writers.remove(index);
+        // A best-effort writer repeats nothing; and no HEARTBEAT would tell of one that begins anew under its name.
+        if proxy.reliable && proxy.place() > SequenceNumber::FIRST {
+            self.gone.remember(writer, proxy.place());
+        }
+        proxy.release(&mut self.store);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writer(number: usize) -> Guid {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Guid::from_bytes(bytes)
+    }
+
+    #[test]
+    fn so_many_are_remembered_and_those_that_were_lost_last() {
+        let mut gone = Gone::default();
+        for number in 0..3 * MOST {
+            gone.remember(writer(number), SequenceNumber(number as i64));
+            gone.remember(writer(number), SequenceNumber(number as i64 + 1));
+        }
+        assert_eq!(gone.writers.len(), MOST);
+        assert_eq!(gone.take(writer(2 * MOST - 1)), None);
+        assert_eq!(gone.take(writer(2 * MOST)), Some(SequenceNumber(2 * MOST as i64 + 1)));
+        assert_eq!(gone.take(writer(2 * MOST)), None);
+    }
+}

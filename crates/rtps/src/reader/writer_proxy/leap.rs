@@ -1,0 +1,80 @@
+//! What a reader expects next may lie beyond where the writer has got to: a HEARTBEAT that was forged or late has skipped numbers, or the
+//! reader goes on where an earlier match had ended, and the writer is not the one that it was.
+use wire::message::Heartbeat;
+use wire::{Instant, SequenceNumber};
+
+use super::super::Store;
+use super::WriterProxy;
+
+/// How a reader came to what it expects next, until a sample there has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::reader) enum Leap {
+    /// In turn.
+    None,
+    /// A HEARTBEAT has skipped numbers; where it stood before.
+    Skipped(SequenceNumber),
+    /// By an earlier match, and the writer has not said yet that it has got so far.
+    Resumed(Doubt),
+}
+
+/// Whether a writer that is found again has said that it has not got to where it had been.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::reader) enum Doubt {
+    /// It has not been heard.
+    None,
+    /// It has; that may be late.
+    Raised,
+    /// It was asked since.
+    Asked,
+}
+
+impl WriterProxy {
+    /// The lowest number that this reader has neither delivered nor passed over for good.
+    pub(in crate::reader) const fn place(&self) -> SequenceNumber {
+        match self.leap {
+            // That may have been forged; what was given up is not given twice.
+            Leap::Skipped(from) => from,
+            Leap::None | Leap::Resumed(_) => self.order.next(),
+        }
+    }
+
+    /// It acknowledges nothing: what came before this match may be of another writer.
+    pub(in crate::reader) const fn is_resumed(&self) -> bool {
+        matches!(self.leap, Leap::Resumed(_))
+    }
+
+    /// A HEARTBEAT was asked for.
+    pub(in crate::reader) const fn asked_in_doubt(&mut self) {
+        if let Leap::Resumed(Doubt::Raised) = self.leap {
+            self.leap = Leap::Resumed(Doubt::Asked);
+        }
+    }
+
+    /// True if a HEARTBEAT does not count, since the writer has not got to where it had been before this match. `tells` says that it speaks
+    /// of where the writer is, not of some of its readers. If it says the same when it is asked, this is another writer under the same name,
+    /// and its changes are all new.
+    pub(super) fn is_behind_itself(
+        &mut self,
+        now: Instant,
+        heartbeat: &Heartbeat,
+        tells: bool,
+        store: &mut Store,
+    ) -> bool {
+        let Leap::Resumed(doubt) = self.leap else { return false };
+        let end = heartbeat.last.next();
+        if end >= self.order.next() {
+            self.leap = Leap::None;
+        } else if tells && doubt == Doubt::Asked {
+            self.leap = Leap::None;
+            self.restart(heartbeat.first.min(end), store);
+        } else {
+            if tells {
+                store.counters.implausible += 1;
+                self.leap = Leap::Resumed(Doubt::Raised);
+                self.answer_at = now;
+            }
+            return true;
+        }
+        false
+    }
+}
