@@ -1,10 +1,10 @@
 //! Participants, readers and writers in greater numbers, on networks that lose datagrams.
-use dds::qos::{DataReaderQos, DataWriterQos, Durability, History, Reliability};
+use dds::qos::{DataReaderQos, DataWriterQos, History, Reliability};
 use dds::{DataReader, DataWriter, DomainParticipant, Duration, NO_STATUS, QosKind, States};
 use derive::DdsType;
 
 use crate::desk::Desk;
-use crate::fixture::{keep_all, millis, publisher, reader, settle, subscriber, two, values, writer};
+use crate::fixture::{millis, publisher, subscriber, two};
 
 /// A sample of any length.
 #[derive(DdsType, Clone, Default)]
@@ -115,30 +115,4 @@ fn hundreds_of_endpoints_are_announced_and_matched() {
     desk.run(Duration::from_secs(1));
     let third = desk.participant();
     run_until(&mut desk, 1_000, || third.get_discovered_endpoints().len() == 800);
-}
-
-#[test]
-fn history_is_complete_after_a_one_sided_loss() {
-    let (mut desk, here, there) = two();
-    let writer = writer(&here, |qos| {
-        keep_all(qos);
-        qos.endpoint.durability = Durability::TransientLocal;
-    });
-    let reader = reader(&there, |qos| qos.endpoint.durability = Durability::TransientLocal);
-    settle(&mut desk);
-    for value in 0..300 {
-        writer.write(&crate::fixture::reading(1, value)).unwrap();
-    }
-    desk.run(Duration::from_secs(3));
-    assert!(values(&reader).into_iter().eq(0..300));
-    // The reader's participant hears nothing for longer than the lease, the writer's notices nothing.
-    desk.cut(0, 1);
-    desk.run(Duration::from_secs(15));
-    assert!(there.get_discovered_participants().is_empty() && here.get_discovered_participants().len() == 1);
-    desk.heal();
-    run_until(&mut desk, 5_000, || reader.get_matched_publications().len() == 1);
-    writer.write(&crate::fixture::reading(1, 300)).unwrap();
-    desk.run(Duration::from_secs(3));
-    // The reader began anew, and so does the history.
-    assert!(values(&reader).into_iter().eq(0..=300));
 }

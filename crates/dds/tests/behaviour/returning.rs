@@ -1,6 +1,6 @@
 //! Participants that are lost for longer than their lease and found again: what readers are given then, and what they are not.
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History};
-use dds::{DataReader, Duration, InstanceState, QosKind, SampleInfo, States};
+use dds::{DataReader, Duration, InstanceState, QosKind, SampleInfo, States, ViewState};
 
 use crate::desk::Desk;
 use crate::fixture::*;
@@ -70,7 +70,8 @@ fn a_reader_gets_each_sample_once_across_a_partition_longer_than_the_lease() {
             }
             desk.run(Duration::from_secs(20));
             got.extend(values(&reader));
-            assert_eq!(got, (0..700).collect::<Vec<_>>(), "{silence:?}, seed {seed}");
+            let twice = got.windows(2).find(|pair| pair[0] >= pair[1]);
+            assert_eq!((got.len(), twice), (700, None), "{silence:?}, seed {seed}");
             assert_eq!(reader.get_sample_lost_status().total.count, 0, "{silence:?}, seed {seed}");
             writer.wait_for_acknowledgments(Duration::ZERO).unwrap();
         }
@@ -144,10 +145,9 @@ fn an_instance_without_writers_is_alive_again_with_the_next_sample() {
     settle(&mut desk);
     writer.write(&reading(1, 1)).unwrap();
     desk.run(millis(1));
-    assert_eq!(seen(&reader)[0].1.instance_state, InstanceState::Alive);
     desk.black_out();
     desk.run(LONG);
-    let [(None, info)] = seen(&reader)[..] else { panic!("it is told once that there are no writers") };
+    let [(Some(1), _), (None, info)] = seen(&reader)[..] else { panic!("a sample, and its end") };
     assert_eq!(info.instance_state, InstanceState::NotAliveNoWriters);
     desk.heal();
     desk.run(LONG);
@@ -157,7 +157,7 @@ fn an_instance_without_writers_is_alive_again_with_the_next_sample() {
     writer.write(&reading(1, 2)).unwrap();
     desk.run(millis(1));
     let [(Some(2), info)] = seen(&reader)[..] else { panic!("the next sample") };
-    assert_eq!((info.instance_state, info.no_writers_generation_count), (InstanceState::Alive, 1));
+    assert_eq!((info.instance_state, info.view_state), (InstanceState::Alive, ViewState::New));
 }
 
 #[test]

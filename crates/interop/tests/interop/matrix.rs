@@ -75,6 +75,7 @@ mod cyclone_to_punctual {
         unregistered_xcdr2 = unregister { xcdr: 2 };
         late_reader = late { transient_local: true };
         late_reader_xcdr2_over_a_cable = late { transient_local: true, xcdr: 2, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr2_is_not_xcdr1 = encoding_refused;
@@ -105,6 +106,7 @@ mod punctual_to_fastdds {
         unregistered = unregister;
         late_reader = late { transient_local: true };
         late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         strangers_come_first = strangers_first { link: Link::Cable };
@@ -131,6 +133,7 @@ mod fastdds_to_punctual {
         unregistered = unregister;
         late_reader = late { transient_local: true };
         late_reader_over_a_cable = late { transient_local: true, link: Link::Cable };
+        lost_and_found = returns { transient_local: true, link: Link::Cable };
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
     }

@@ -121,6 +121,11 @@ impl Place {
         self.run("ip", arguments)
     }
 
+    /// Lets nothing leave by its end of a cable, or all again. The interface stays up.
+    pub(crate) fn cut(&self, is_cut: bool) {
+        self.run("tc", &format!("qdisc {} dev cable root blackhole", if is_cut { "add" } else { "del" }));
+    }
+
     /// Packets that were lost at its end of a narrow cable.
     pub(crate) fn lost(&self) -> u64 {
         // ` Sent 310942 bytes 215 pkt (dropped 79, overlimits 201 requeues 0) `

@@ -11,8 +11,8 @@ use nix::unistd::Pid;
 
 use crate::transcript::Transcript;
 
-/// How long anything may take. It is waited for only where something is wrong.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take, also the lease of a participant. It is waited for only where something is wrong.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program; it is killed when this is dropped.
 pub(crate) struct Program {

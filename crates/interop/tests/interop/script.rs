@@ -154,6 +154,30 @@ pub(crate) fn late(stage: &Stage) {
     stage.end(writer, reader);
 }
 
+/// Both are out of reach for longer than their leases: the reader goes on where it was.
+pub(crate) fn returns(stage: &Stage) {
+    let (mut writer, mut reader) = stage.start_both();
+    let keys = stage.terms.keys();
+    for (key, number) in keys.into_iter().flat_map(|key| [(key, 1), (key, 2)]) {
+        writer.order(&format!("write {key} {number} 10"));
+        reader.expect(&stage.terms.sample(key, number, 10));
+    }
+    writer.order("acknowledged");
+    stage.cut(true);
+    writer.expect("matched 0");
+    reader.expect("matched 0");
+    let [key, ..] = keys;
+    writer.order(&format!("write {key} 3 10"));
+    stage.cut(false);
+    writer.expect("matched 1");
+    reader.expect("matched 1");
+    reader.expect(&stage.terms.sample(key, 3, 10));
+    writer.order(&format!("write {key} 4 10"));
+    reader.expect(&stage.terms.sample(key, 4, 10));
+    writer.order("acknowledged");
+    stage.end(writer, reader);
+}
+
 /// Best effort offered, reliable asked for: both sides name the policy, and nothing is matched.
 pub(crate) fn reliability_refused(stage: &Stage) {
     refused(stage, Terms { reliable: false, ..stage.terms }, "incompatible 11");

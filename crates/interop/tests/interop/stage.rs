@@ -165,6 +165,11 @@ impl Stage {
         self.places[1].inside(task)
     }
 
+    /// Lets nothing pass on a cable, or all again.
+    pub(crate) fn cut(&self, is_cut: bool) {
+        self.places.iter().for_each(|place| place.cut(is_cut));
+    }
+
     /// Packets of the writer's side that were lost on a narrow cable.
     pub(crate) fn lost(&self) -> u64 {
         self.places[0].lost()

@@ -17,8 +17,8 @@ use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable}
 use crate::count::Count;
 use crate::path::Path;
 use crate::spacing::Spacing;
-pub(super) use leap::Leap;
 use leap::Doubt;
+pub(super) use leap::Leap;
 
 /// A HEARTBEAT that skips at most this many numbers is believed at once; a longer skip has to be said twice.
 const JUMP: u64 = 65_536;

@@ -157,11 +157,7 @@ fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     assert!(world.nodes[1].participant.delete(now, reader));
     world.run_until(5, |world| !world.is_matched(0, writer, r));
     assert!(world.nodes[0].events.contains(&Event::ReaderUnmatched { writer, reader: r }));
-    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched {
-        reader,
-        writer: w,
-        may_return: false
-    }));
+    assert!(world.nodes[1].events.contains(&Event::WriterUnmatched { reader, writer: w, may_return: false }));
     assert!(world.nodes[0].participant.discovery().endpoint(r).is_none());
 }
 

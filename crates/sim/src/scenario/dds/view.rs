@@ -254,7 +254,9 @@ mod tests {
         let plan = EndpointPlan { by_source, deadline: None, ..plan.clone() };
         let (mut view, mut coverage) = (View::default(), Coverage::new());
         let mut broken = samples.iter().filter_map(|sample| {
-            view.take(Instant::START, sample, &plan, [1, 1], &mut coverage).err().map(|(invariant, _)| invariant)
+            view.take(Instant::START, sample, &plan, [1, 1], &mut coverage)
+                .err()
+                .map(|(invariant, _)| invariant)
         });
         broken.next()
     }
