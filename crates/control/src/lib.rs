@@ -44,6 +44,7 @@ mod switches;
 mod table;
 mod tree_changes;
 mod trees;
+mod unite;
 mod unstored;
 mod view;
 

@@ -61,6 +61,8 @@ pub struct ResourceManager {
     pub(crate) chores: VecDeque<Work>,
     /// Requests whose turn comes, the first one first.
     pub(crate) turns: BTreeSet<Turn>,
+    /// Pairs that may join other flows of their writers.
+    pub(crate) unions: BTreeSet<Pair>,
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     pub(crate) room_for: BTreeSet<Pair>,
     pub(crate) operations: BTreeMap<u64, Operation>,
@@ -127,6 +129,7 @@ impl ResourceManager {
             asked: BTreeMap::new(),
             chores: VecDeque::new(),
             turns: BTreeSet::new(),
+            unions: BTreeSet::new(),
             room_for: BTreeSet::new(),
             operations: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -283,6 +286,10 @@ impl ResourceManager {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Release(number) => self.begin_release(now, number),
                 Work::Prune(number) => self.begin_prune(now, number),
+                Work::Unite(pair) => {
+                    self.unite(now, pair);
+                    true
+                }
                 Work::Tree => self.begin_tree(now),
             };
             if !begun {

@@ -2,6 +2,7 @@
 //!
 //! The order is always that of [`Turn`]: importance, then age. A grant on its way out has its place in the ledger until it
 //! is gone; what would fit without it waits, and later requests get no room that it needs then.
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
@@ -27,15 +28,21 @@ impl ResourceManager {
         }
     }
 
-    /// The next thing to begin; changes of the network and ends of grants stand before requests.
+    /// The next thing to begin; changes of the network and ends of grants stand before requests, and what has all that it asks for
+    /// comes last.
     pub(crate) fn next_work(&mut self) -> Option<Work> {
-        self.chores.pop_front().or_else(|| self.turns.pop_first().map(|turn| Work::Request(turn.2)))
+        let request = |turns: &mut BTreeSet<Turn>| turns.pop_first().map(|turn| Work::Request(turn.2));
+        let next = self.chores.pop_front().or_else(|| request(&mut self.turns));
+        next.or_else(|| self.unions.pop_first().map(Work::Unite))
     }
 
     /// Something could not begin yet.
     pub(crate) fn put_back(&mut self, work: Work) {
         match work {
             Work::Request(pair) => self.enqueue(pair),
+            Work::Unite(pair) => {
+                self.unions.insert(pair);
+            }
             other => self.chores.push_front(other),
         }
     }
@@ -89,6 +96,7 @@ impl ResourceManager {
         for ((_, _, pair), _) in again {
             self.enqueue(pair);
         }
+        self.unions.extend(self.apart());
     }
 
     /// The request waits until what is on its way out is gone, or until one before it has got its room. Nobody gets in between

@@ -259,6 +259,8 @@ pub(crate) enum Work {
     Release(u64),
     /// Branches that nobody needs are cut off.
     Prune(u64),
+    /// A pair with a flow of its own may join others of its writer.
+    Unite(Pair),
     Tree,
 }
 

@@ -67,7 +67,7 @@ impl ResourceManager {
     }
 
     /// A reader joins a tree by a branch, beside which all stays as it is. False if there is no room for it.
-    fn graft(&mut self, now: Duration, number: u64, wish: &Wish, own: Option<u64>) -> bool {
+    pub(crate) fn graft(&mut self, now: Duration, number: u64, wish: &Wish, own: Option<u64>) -> bool {
         let Some(tree) = self.grants.get(&number).cloned() else { return false };
         let Some(goal) = wish.goals.first().copied().filter(|goal| goal.address.is_some()) else {
             return false;
@@ -88,7 +88,9 @@ impl ResourceManager {
         if self.give_groups(&mut hops).is_err() {
             let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
             let lacking = self.lacking_groups(&links);
-            let pairs = BTreeSet::from([wish.pair]);
+            // Who has what it asks for takes nothing from others.
+            let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
+            let pairs = BTreeSet::from_iter((!is_settled).then_some(wish.pair));
             return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
         }
         all.pair = wish.pair;
@@ -353,12 +355,12 @@ impl ResourceManager {
         covers || self.grants.get(&number).is_some_and(|grant| grant.covered_by.is_some())
     }
 
-    fn is_alone(&self, now: Duration, pair: Pair) -> bool {
+    pub(crate) fn is_alone(&self, now: Duration, pair: Pair) -> bool {
         self.asked.get(&pair).is_some_and(|asked| now < asked.alone_until)
     }
 
     /// Whether a pair has been answered, is served by this grant, and asks for nothing else.
-    fn is_settled(&self, pair: Pair, number: u64) -> bool {
+    pub(crate) fn is_settled(&self, pair: Pair, number: u64) -> bool {
         self.asked.get(&pair).is_some_and(|asked| {
             let answered = matches!(asked.progress, Progress::Answered { .. });
             answered && asked.grant == Some(number) && asked.serial == asked.request.serial

@@ -424,3 +424,63 @@ fn who_has_joined_a_better_tree_is_not_taken_back() {
     assert!(verdict.bound <= 5 * MS, "{verdict:?}");
     world.manager.audit().unwrap();
 }
+
+/// Readers of three hosts share a flow, and its publisher starts again: each reader's participant notices that for itself. Whatever comes
+/// first, they share one flow again in the end.
+#[test]
+fn readers_of_a_publisher_that_starts_again_share_one_flow_again() {
+    for seed in 0..300 {
+        let mut random = Random::new(seed);
+        let mut world = if random.one_in(2) { star() } else { line() };
+        for host in [1, 2, 3] {
+            world.ask(wish(host, 9 * MS));
+        }
+        world.pass(Duration::from_secs(1));
+        assert_eq!(world.store.len(), 1, "seed {seed}");
+        let source = 5000 + u16::from(random.one_in(2));
+        let again = |host: u8| Request {
+            writer: guid(2, 1).to_bytes(),
+            serial: 2,
+            ..request(
+                reader(host),
+                2,
+                0,
+                host.into(),
+                (source, 6000 + u16::from(host)),
+                at_once(8_004, 5 * MS),
+                9 * MS,
+            )
+        };
+        let mut left: Vec<(bool, u8)> =
+            [1, 2, 3].into_iter().flat_map(|host| [(false, host), (true, host)]).collect();
+        while !left.is_empty() {
+            let (asks, host) = left.remove(random.below(left.len()));
+            match asks {
+                true => world.ask(again(host)),
+                false => world.withdraw(reader(host)),
+            }
+            match random.below(4) {
+                0 => {}
+                1 => world.settle(),
+                2 => world.pass(Duration::from_millis(random.below(3_000) as u64)),
+                _ => {
+                    for _ in 0..random.below(30) {
+                        let next = world.next();
+                        let Some(chosen) = next.get(random.below(next.len().max(1))).copied() else { break };
+                        world.happen(chosen, usize::MAX);
+                    }
+                }
+            }
+        }
+        world.pass(Duration::from_secs(30));
+        let verdicts = [1, 2, 3].map(|host| world.verdicts[&again(host).pair()].clone());
+        assert!(
+            verdicts.iter().all(|verdict| verdict.state == State::Admitted),
+            "seed {seed}: {verdicts:#?}"
+        );
+        let flows: Vec<_> = verdicts.iter().map(|verdict| verdict.destination).collect();
+        assert!(flows.iter().all(|flow| *flow == flows[0]), "seed {seed}: {flows:?}");
+        assert_eq!(world.store.len(), 1, "seed {seed}");
+        world.manager.audit().unwrap();
+    }
+}
