@@ -361,7 +361,7 @@ impl Reader {
             return proxy.refuse(data.sequence_number, why, &mut self.store, sink);
         }
         let before = proxy.next();
-        proxy.receive(&mut sample, &mut self.store, sink);
+        proxy.receive(now.monotonic, &mut sample, &mut self.store, sink);
         if proxy.next() > before {
             proxy.delivered_at = Some(now.monotonic);
         }

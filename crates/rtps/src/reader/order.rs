@@ -91,9 +91,20 @@ impl Order {
         self.find(number).is_ok() || self.gap_at(number).is_some()
     }
 
+    /// True if this number is ahead, does not wait, and was said never to come.
+    pub(super) fn is_gap(&self, number: SequenceNumber) -> bool {
+        number >= self.next && self.find(number).is_err() && self.gap_at(number).is_some()
+    }
+
+    /// Expects a number again that was passed over; what was passed over behind it stays so.
+    pub(super) fn step_back(&mut self, number: SequenceNumber) {
+        let end = core::mem::replace(&mut self.next, number);
+        self.skip(number.next(), end);
+    }
+
     /// Nothing is known of what is ahead.
     #[inline]
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.waiting.is_empty() && self.gaps.is_empty()
     }
 

@@ -42,6 +42,8 @@ pub(super) struct WriterProxy {
     /// The newest HEARTBEAT's last number.
     pub(super) last: SequenceNumber,
     pub(super) leap: Leap,
+    /// When the newest GAP came.
+    gap_at: Instant,
     /// The first number of a HEARTBEAT that skips too much to be believed at once.
     pub(super) jump: Option<SequenceNumber>,
     /// Since when HEARTBEATs have ended before the next expected change, and which that was.
@@ -95,6 +97,7 @@ impl WriterProxy {
             assemblies: Vec::new(),
             last: SequenceNumber::ZERO,
             leap: place.map_or(Leap::None, |_| Leap::Resumed(Doubt::None)),
+            gap_at: Instant::START,
             jump: None,
             ahead: None,
             heartbeats: Count::default(),
@@ -181,9 +184,15 @@ impl WriterProxy {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        sample: &mut Sample<'_>,
+        store: &mut Store,
+        sink: &mut impl Sink,
+    ) {
         let number = sample.sequence_number;
-        if self.is_known(number) {
+        if self.is_known(number) && !self.takes_back(now, number) {
             match self.reliable {
                 true => store.counters.duplicates += 1,
                 false => store.counters.late += 1,
@@ -211,6 +220,23 @@ impl WriterProxy {
         self.order.knows(number) && (self.reliable || self.order.next().distance_from(number) <= REACH)
     }
 
+    /// True if an earlier GAP has said that this change will not come, and nothing behind it was delivered: then it is taken after all. A GAP
+    /// that was forged, or that has overtaken what it is about, costs nothing so. A writer may send changes with the GAP that takes them back.
+    #[cold]
+    fn takes_back(&mut self, now: Instant, number: SequenceNumber) -> bool {
+        if !self.reliable || now <= self.gap_at {
+            return false;
+        }
+        if number >= self.order.next() {
+            return self.order.is_gap(number);
+        }
+        let takes = matches!(self.leap, Leap::Gap(from) if from <= number);
+        if takes && !self.blocked {
+            self.order.step_back(number);
+        }
+        takes && !self.blocked
+    }
+
     fn receive_best_effort(&mut self, sample: &mut Sample<'_>, store: &mut Store, sink: &mut impl Sink) {
         let number = sample.sequence_number;
         self.skip_best_effort(number, store, sink);
@@ -230,7 +256,7 @@ impl WriterProxy {
         sink: &mut impl Sink,
     ) {
         let number = fragment.sequence_number;
-        if self.is_known(number) {
+        if self.is_known(number) && !self.takes_back(now, number) {
             store.counters.duplicates += 1;
             return;
         }
@@ -294,7 +320,7 @@ impl WriterProxy {
             is_key,
             payload: SamplePayload::Owned(octets),
         };
-        self.receive(&mut sample, store, sink);
+        self.receive(now, &mut sample, store, sink);
     }
 
     pub(super) fn on_gap(&mut self, now: Instant, gap: &Gap, store: &mut Store, sink: &mut impl Sink) {
@@ -309,6 +335,7 @@ impl WriterProxy {
             self.answer_at = now;
             return;
         }
+        self.gap_at = now;
         self.order.skip(gap.start, gap.list.base());
         for number in gap.list.iter() {
             self.order.skip(number, number.next());
@@ -332,6 +359,17 @@ impl WriterProxy {
     /// Delivers what has come into order.
     #[inline]
     fn drain(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        if !self.order.is_plain() {
+            self.drain_ahead(store, sink);
+        }
+        self.forget_assemblies(store);
+        if self.last < self.order.next() && !self.is_asked() && self.heard {
+            self.answer_at = Instant::NEVER;
+        }
+    }
+
+    fn drain_ahead(&mut self, store: &mut Store, sink: &mut impl Sink) {
+        let mut reached = self.order.next();
         while !self.blocked
             && let Some((number, held)) = self.order.take_next()
         {
@@ -343,12 +381,12 @@ impl WriterProxy {
                 self.order.put_back(number, Held::new(&sample, payload));
             } else {
                 self.leap = Leap::None;
+                reached = number.next();
                 store.held_bytes = store.held_bytes.saturating_sub(cost);
             }
         }
-        self.forget_assemblies(store);
-        if self.last < self.order.next() && !self.is_asked() && self.heard {
-            self.answer_at = Instant::NEVER;
+        if self.order.next() > reached && self.leap == Leap::None {
+            self.leap = Leap::Gap(reached);
         }
     }
 
@@ -365,9 +403,11 @@ impl WriterProxy {
             if end == next {
                 return;
             }
-            if self.leap == Leap::None {
-                self.leap = Leap::Skipped(next);
-            }
+            self.leap = match self.leap {
+                Leap::None => Leap::Skipped(next),
+                Leap::Gap(from) => Leap::Skipped(from),
+                other => other,
+            };
             self.order.give_up_before(end);
             if self.started {
                 self.report_lost(next, end, store, sink);

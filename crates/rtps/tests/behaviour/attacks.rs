@@ -117,6 +117,42 @@ fn a05_many_small_gaps_take_little_memory() {
     assert_eq!(pair.readers[0].0.next_expected(writer_guid()), Some(SequenceNumber(11)));
 }
 
+/// Somebody who can send from the writer's own address forges GAPs: about what is written next, and about what is further ahead.
+#[test]
+fn a05_forged_gaps_cost_at_most_what_is_lost_anyway_and_last_no_longer_than_a_heartbeat_period() {
+    let period = WriterConfig::new(writer_guid(), true).max_heartbeat_period;
+    for seed in 0..200 {
+        let mut pair = connected(seed);
+        let is_lossy = seed % 4 == 3;
+        pair.wire = if is_lossy { Wire { loss: 10, jitter: 50, ..Wire::default() } } else { Wire::default() };
+        let (mut written, mut forged) = (10, std::collections::BTreeSet::new());
+        for round in 0..8 {
+            let start = written + 1 + (seed as i64 * 3 + round) % 5;
+            let end = start + 1 + (seed as i64 * 7 + round * 13) % 60;
+            to_reader(&mut pair, &gap(start, end));
+            forged.extend(start..end);
+            for _ in 0..4 {
+                pair.write(&[0, 1, 0, 0, 9]).unwrap();
+                written += 1;
+                pair.run(Duration::from_millis((seed as i64 * 7 + round) % 40));
+            }
+            pair.run(period);
+            assert!(
+                is_lossy || pair.writer.is_acknowledged(SequenceNumber(written)),
+                "seed {seed}, round {round}"
+            );
+        }
+        pair.run(Duration::from_secs(10));
+        let came: Vec<_> = pair.readers[0].1.samples.iter().map(|(number, _)| number.0).collect();
+        assert!(came.is_sorted_by(|a, b| a < b), "seed {seed}: {came:?}");
+        let missing = Vec::from_iter((1..=written).filter(|number| !came.contains(number)));
+        // What is lost as well while something behind it comes cannot be told from what is irrelevant.
+        let excused = |number: &i64| is_lossy && forged.contains(number);
+        assert!(missing.iter().all(excused), "seed {seed}: {missing:?}");
+        assert!(pair.writer.is_acknowledged(SequenceNumber(written)), "seed {seed}");
+    }
+}
+
 #[test]
 fn a06_a_heartbeat_that_jumps_is_not_believed_at_once() {
     for (first, last) in [(1 << 61, 1 << 61), (1 << 40, i64::MAX - 1), (1, i64::MAX - 1), (200_000, 300_000)]

@@ -54,7 +54,7 @@ impl WriterProxy {
             store.counters.implausible += 1;
             // What a HEARTBEAT made it give up, and nothing delivered has confirmed, is still to come.
             let resume = match self.leap {
-                Leap::Skipped(from) => from.max(heartbeat.first).min(end),
+                Leap::Skipped(from) | Leap::Gap(from) => from.max(heartbeat.first).min(end),
                 _ => {
                     self.report_lost(end, next, store, sink);
                     end
@@ -113,7 +113,7 @@ impl WriterProxy {
     /// True if a HEARTBEAT has made it give up changes, nothing was delivered since, and `end`, where the writer has got to, is before what
     /// it expects now.
     fn gave_up_before(&self, end: SequenceNumber) -> bool {
-        self.order.next() > end && matches!(self.leap, Leap::Skipped(_))
+        self.order.next() > end && matches!(self.leap, Leap::Skipped(_) | Leap::Gap(_))
     }
 
     /// True if an acknowledgement that is due now may wait: it asks for nothing, and the application has just got a sample, which it may

@@ -13,6 +13,8 @@ pub(in crate::reader) enum Leap {
     None,
     /// A HEARTBEAT has skipped numbers; where it stood before.
     Skipped(SequenceNumber),
+    /// A GAP has: a change that comes all the same contradicts it, unless it came with it.
+    Gap(SequenceNumber),
     /// By an earlier match, and the writer has not said yet that it has got so far.
     Resumed(Doubt),
 }
@@ -33,7 +35,7 @@ impl WriterProxy {
     pub(in crate::reader) const fn place(&self) -> SequenceNumber {
         match self.leap {
             // That may have been forged; what was given up is not given twice.
-            Leap::Skipped(from) => from,
+            Leap::Skipped(from) | Leap::Gap(from) => from,
             Leap::None | Leap::Resumed(_) => self.order.next(),
         }
     }

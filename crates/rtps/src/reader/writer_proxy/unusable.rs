@@ -3,7 +3,7 @@ use wire::{Instant, SequenceNumber};
 
 use super::super::order::REACH;
 use super::super::{Sink, Store, Unusable};
-use super::{IDLE, WriterProxy};
+use super::{IDLE, Leap, WriterProxy};
 
 impl WriterProxy {
     /// A change has come, or a part of it, that cannot be taken, now or later: it is told once, and not asked for again.
@@ -57,7 +57,12 @@ impl WriterProxy {
         if self.order.knows(number) {
             sink.refused(self.guid, number, why);
         }
+        let leap = self.leap;
         self.drain(store, sink);
+        // That was no GAP of the writer.
+        if leap == Leap::None {
+            self.leap = Leap::None;
+        }
     }
 
     /// The turn of a best-effort writer's change has come: those before it are lost, and it is not taken again.
