@@ -71,10 +71,18 @@ impl ResourceManager {
     /// of them has none: then nobody goes.
     pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
         let Some(grant) = self.grants.get(&number) else { return false };
-        let (importance, pairs) = (grant.contract.importance, grant.pairs.clone());
+        // Who has what it asks for takes nothing from others, and waits for nothing.
+        let is_working =
+            |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.progress == Progress::Working);
+        let pairs: BTreeSet<Pair> = grant.pairs.iter().filter(is_working).copied().collect();
+        let importance = grant.contract.importance;
         // Without a group its readers may still have flows of their own.
         let lacks_groups = full.iter().any(|(_, room)| *room == Room::Groups);
-        if full.is_empty() || lacks_groups || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
+        if full.is_empty()
+            || pairs.is_empty()
+            || lacks_groups
+            || !pairs.iter().all(|pair| self.may_displace(now, *pair))
+        {
             return false;
         }
         let Some(victims) = self.victims_at(importance, full) else { return false };

@@ -72,6 +72,7 @@ impl ResourceManager {
         let Some(goal) = wish.goals.first().copied().filter(|goal| goal.address.is_some()) else {
             return false;
         };
+        let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
         let is_there = |end: &End| self.host_at(&tree, end) == Some(goal.host);
         let first_in_turn = self.room_for.iter().filter_map(|other| self.turn(*other)).min();
         if tree.ends.len() >= MOST_ENDS
@@ -89,7 +90,6 @@ impl ResourceManager {
             let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
             let lacking = self.lacking_groups(&links);
             // Who has what it asks for takes nothing from others.
-            let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
             let pairs = BTreeSet::from_iter((!is_settled).then_some(wish.pair));
             return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
         }
@@ -115,7 +115,7 @@ impl ResourceManager {
         if let Some(tree) = self.grants.get_mut(&number) {
             tree.covered_by = Some(id);
         }
-        if let Some(asked) = self.asked.get_mut(&wish.pair) {
+        if let Some(asked) = self.asked.get_mut(&wish.pair).filter(|_| !is_settled) {
             asked.progress = Progress::Working;
         }
         self.enter(now, still(id, admitted), Granted { replaces, ..granted });
