@@ -50,6 +50,8 @@ struct Daemon<'d> {
     start: Instant,
     participant: &'d DomainParticipant,
     topics: Topics,
+    /// Wakes this task when something has come over the topics.
+    waker: Arc<Notify>,
     reports: Reports,
     store: &'d mut (dyn Store + 'static),
     connections: BTreeMap<ConnectionId, Connection>,
@@ -162,6 +164,7 @@ impl<'d> Daemon<'d> {
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
+        let most_of_participant = config.most_requests_of_participant;
         let mut manager = ResourceManager::new(config, network, epoch)?;
         info!("{}", manager.reserved_status());
         let mut grants = Vec::new();
@@ -180,7 +183,8 @@ impl<'d> Daemon<'d> {
             manager,
             start,
             participant,
-            topics: Topics::new(participant, waker, most_verdicts)?,
+            topics: Topics::new(participant, waker, most_verdicts, most_of_participant)?,
+            waker: Arc::clone(waker),
             reports: Reports::new(participant, waker, epoch)?,
             store,
             connections: BTreeMap::new(),
@@ -389,10 +393,22 @@ impl<'d> Daemon<'d> {
         self.reports.publish(now, &self.manager);
         let mut arrived = Vec::new();
         match self.topics.take(&mut arrived) {
-            Ok(()) => self.journal.is_well("requests"),
+            Ok(is_all) => {
+                self.journal.is_well("requests");
+                if !is_all {
+                    // What else there is to do has its turn before.
+                    self.waker.notify_one();
+                }
+            }
             Err(error) => {
                 self.journal.trouble("requests".to_owned(), format!("requests cannot be taken: {error}"))
             }
+        }
+        if let Some(participant) = self.topics.dropped() {
+            let line = format!(
+                "requests of participant {participant} are dropped: it has more than any may have, of readers that may not even exist"
+            );
+            self.journal.trouble("dropped requests".to_owned(), line);
         }
         let is_request = |arrived: &Arrived| matches!(arrived, Arrived::Request(_));
         let discovered = arrived.iter().any(is_request).then(|| Discovered::by(self.participant));

@@ -2,7 +2,9 @@
 use std::sync::Arc;
 
 use control::action::Pair;
-use dds::qos::{Durability, History, Reliability};
+use dds::qos::{DataReaderQos, Durability, History, Reliability};
+use dds::serialized::DropReason;
+use dds::status::SampleRejected;
 use dds::{
     DataReader, DataReaderListener, DataWriter, DdsType, DomainParticipant, Duration, Error, InstanceState,
     NO_STATUS, Publisher, QosKind, Sample, States, StatusMask, Subscriber,
@@ -12,14 +14,20 @@ use wire::admission::{
     MEASURED_TOPIC, MEASURED_TYPE, MOST_TEXT, Measured, REQUEST_TOPIC, REQUEST_TYPE, Request, VERDICT_TOPIC,
     VERDICT_TYPE, Verdict,
 };
-use wire::{EntityId, Guid};
+use wire::{EntityId, Guid, GuidPrefix};
 
 use crate::verdicts::Voice;
 
 /// Samples that are taken at a time.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 1_024;
 /// Bytes that a sample takes of a history besides its own.
 const ABOUT_A_SAMPLE: usize = 256;
+/// Requests of one participant that are heard at least; those that are too many are refused, if they are heard.
+const HEARD: usize = 16_384;
+/// One participant may have this part of the instances of a reader.
+const PART: usize = 16;
+/// Bytes that a request takes with its instance, about.
+const ABOUT_A_REQUEST: usize = 768;
 /// The least room for verdicts.
 const LEAST_BYTES: usize = 1 << 20;
 
@@ -52,10 +60,15 @@ impl<T> DataReaderListener<T> for Waker {
     fn on_data_available(&self, _: &DataReader<T>) {
         self.0.notify_one();
     }
+
+    fn on_sample_rejected(&self, _: &DataReader<T>, _: SampleRejected) {
+        self.0.notify_one();
+    }
 }
 
 impl Topics {
-    /// Makes the endpoints; `waker` is notified when something comes. There is room for so many verdicts.
+    /// Makes the endpoints; `waker` is notified when something comes. There is room for so many verdicts, and for more requests of one
+    /// participant than it may have: it is told of those that are too many.
     ///
     /// # Errors
     /// What creating entities says.
@@ -63,29 +76,34 @@ impl Topics {
         participant: &DomainParticipant,
         waker: &Arc<Notify>,
         most_verdicts: usize,
+        most_of_participant: usize,
     ) -> Result<Self, Error> {
         let publisher = participant.create_publisher(QosKind::Default, None, NO_STATUS)?;
         let subscriber = participant.create_subscriber(QosKind::Default, None, NO_STATUS)?;
         Ok(Self {
             own: Guid::new(participant.prefix(), EntityId::PARTICIPANT).to_bytes(),
-            requests: reader(participant, &subscriber, (REQUEST_TOPIC, REQUEST_TYPE), true, waker)?,
-            measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), false, waker)?,
+            requests: requests(participant, &subscriber, most_of_participant, waker)?,
+            measured: reader(participant, &subscriber, (MEASURED_TOPIC, MEASURED_TYPE), waker, |_| {})?,
             verdicts: writer(participant, &publisher, most_verdicts)?,
         })
     }
 
-    /// Takes what has come.
+    /// Takes of what has come so much as is done in one go; true if that was all.
     ///
     /// # Errors
     /// What taking says.
-    pub(crate) fn take(&self, out: &mut Vec<Arrived>) -> Result<(), Error> {
-        while let samples @ [_, ..] = &mut *self.requests.take(AT_ONCE, States::ANY)? {
-            out.extend(samples.iter_mut().filter_map(|sample| request(self.own, sample)));
-        }
-        while let samples @ [_, ..] = &mut *self.measured.take(AT_ONCE, States::ANY)? {
-            out.extend(samples.iter().filter_map(|sample| sample.data.map(Arrived::Measured)));
-        }
-        Ok(())
+    pub(crate) fn take(&self, out: &mut Vec<Arrived>) -> Result<bool, Error> {
+        let mut requests = self.requests.take(AT_ONCE, States::ANY)?;
+        out.extend(requests.iter_mut().filter_map(|sample| request(self.own, sample)));
+        let measured = self.measured.take(AT_ONCE, States::ANY)?;
+        out.extend(measured.iter().filter_map(|sample| sample.data.map(Arrived::Measured)));
+        Ok(requests.len() < AT_ONCE && measured.len() < AT_ONCE)
+    }
+
+    /// The participant whose request was dropped last since it had too many, if there was one.
+    pub(crate) fn dropped(&self) -> Option<GuidPrefix> {
+        let last = self.requests.dropped(DropReason::Instances).last;
+        last.map(|(writer, _, _)| writer.prefix)
     }
 }
 
@@ -120,22 +138,34 @@ fn request(own: [u8; 16], sample: &mut Sample<Request>) -> Option<Arrived> {
     (sample.info.instance_state != InstanceState::Alive).then(|| Arrived::Withdrawn(Box::new(key)))
 }
 
+fn requests(
+    participant: &DomainParticipant,
+    subscriber: &Subscriber,
+    most_of_participant: usize,
+    waker: &Arc<Notify>,
+) -> Result<DataReader<Request>, Error> {
+    reader(participant, subscriber, (REQUEST_TOPIC, REQUEST_TYPE), waker, |qos| {
+        qos.endpoint.reliability = Reliability::RELIABLE;
+        qos.endpoint.durability = Durability::TransientLocal;
+        let most = most_of_participant.saturating_mul(2).max(HEARD).saturating_mul(PART);
+        qos.instance_limit = u32::try_from(most).unwrap_or(u32::MAX);
+        qos.byte_limit = most.saturating_mul(ABOUT_A_REQUEST);
+    })
+}
+
 fn reader<T: DdsType + Send + Sync + 'static>(
     participant: &DomainParticipant,
     subscriber: &Subscriber,
     (name, kind): (&str, &str),
-    reliable: bool,
     waker: &Arc<Notify>,
+    adjust: impl FnOnce(&mut DataReaderQos),
 ) -> Result<DataReader<T>, Error> {
     let topic = participant.create_topic::<T>(name, kind, QosKind::Default, None, NO_STATUS)?;
     let mut qos = subscriber.get_default_datareader_qos();
     qos.endpoint.history = History::KeepLast(1);
-    if reliable {
-        qos.endpoint.reliability = Reliability::RELIABLE;
-        qos.endpoint.durability = Durability::TransientLocal;
-    }
+    adjust(&mut qos);
     let listener = Arc::new(Waker(Arc::clone(waker)));
-    let mask = StatusMask::DATA_AVAILABLE;
+    let mask = StatusMask::DATA_AVAILABLE | StatusMask::SAMPLE_REJECTED;
     subscriber.create_datareader::<T>(&topic, QosKind::Specific(qos), Some(listener), mask)
 }
 

@@ -8,6 +8,7 @@ use wire::{Duration, Guid, Instant, SequenceNumber, Timestamp};
 
 use super::drops::{DropReason, Drops};
 use super::payload::{Payload, Pool};
+use super::shares::Shares;
 use crate::instance_table::{Entry, InstanceTable, Slot};
 use crate::timers::{NO_TIME, Timers, monotonic_at};
 use crate::{InstanceState, ViewState};
@@ -187,6 +188,8 @@ pub(super) struct Cache {
     pub(super) ages: bool,
     /// DESTINATION_ORDER is by source timestamp.
     by_source: bool,
+    /// Where instances belong to participants.
+    pub(super) shares: Option<Shares>,
 }
 
 impl Cache {
@@ -211,6 +214,7 @@ impl Cache {
             resume: false,
             ages: false,
             by_source,
+            shares: None,
         }
     }
 
@@ -404,6 +408,9 @@ impl Cache {
     pub(super) fn forget(&mut self, slot: Slot) -> Option<Entry<Instance>> {
         self.unlink(slot);
         let entry = self.table.remove(slot)?;
+        if let Some(shares) = &mut self.shares {
+            shares.remove(&entry.key);
+        }
         let writers = entry.state.writers.len().saturating_mul(Registration::COST);
         self.bytes = self.bytes.saturating_sub(Self::instance_cost(&entry.key)).saturating_sub(writers);
         let room = entry.state.samples.capacity().saturating_mul(size_of::<Stored>());

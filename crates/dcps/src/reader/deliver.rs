@@ -9,6 +9,7 @@ use wire::parameter::StatusInfo;
 use wire::{Duration, Guid, Now, SequenceNumber, Timestamp};
 
 use super::cache::{Cache, Instance, Registration, Stored};
+use super::shares::Shares;
 use super::{DataReader, DropReason, MatchedPublication};
 use crate::instance_table::Slot;
 use crate::status::{RejectedReason, StatusMask};
@@ -374,6 +375,13 @@ impl<T: TypeSupport> DataReader<T> {
         refusal
     }
 
+    /// Whether there is no room for an instance with the key `self.key`, or its participant has all that it may have.
+    fn is_full(&self) -> bool {
+        let most = Shares::most(self.limits.instances);
+        let has_all = self.cache.shares.as_ref().is_some_and(|shares| shares.of(&self.key) >= most);
+        has_all || self.cache.table.len() >= self.limits.instances
+    }
+
     /// A new instance with the key `self.key`.
     fn add_instance(&mut self) -> Result<Slot, Refusal> {
         let collision = |_| Refusal::Dropped(DropReason::KeyCollision);
@@ -383,7 +391,7 @@ impl<T: TypeSupport> DataReader<T> {
             let other = self.types.key_hash(&self.key, Representation::Xcdr1).map_err(collision)?;
             (handle, xcdr1_hash) = (hash.into(), (other != hash).then_some(other));
         }
-        if self.cache.table.len() >= self.limits.instances {
+        while self.is_full() {
             let Some(idle) = self.cache.first_idle() else {
                 return Err(Refusal::Rejected(RejectedReason::Instances));
             };
@@ -402,6 +410,9 @@ impl<T: TypeSupport> DataReader<T> {
             .insert(&self.key, handle, Instance::new(xcdr1_hash))
             .ok_or(Refusal::Dropped(DropReason::KeyCollision))?;
         self.cache.bytes = self.cache.bytes.saturating_add(cost);
+        if let Some(shares) = &mut self.cache.shares {
+            shares.add(&self.key);
+        }
         if let Some(hash) = xcdr1_hash {
             self.xcdr1.get_or_insert_with(hash, || slot);
         }

@@ -12,6 +12,7 @@ mod deliver;
 mod drops;
 mod next;
 mod payload;
+mod shares;
 mod time;
 mod writers;
 
@@ -36,6 +37,7 @@ use crate::type_support::TypeSupport;
 use crate::{InstanceHandle, SampleInfo, SampleState, States};
 use bounds::Bounds;
 use cache::{Cache, Instance};
+use shares::Shares;
 use writers::Publication;
 
 pub use access::{Request, Sample, Which};
@@ -109,9 +111,13 @@ impl<T: TypeSupport> DataReader<T> {
     }
 
     /// From now on a sample counts only if its writer belongs to the participant that its instance belongs to; another one is dropped
-    /// before it changes anything: [`DropReason::Unauthorized`]. Without an owner every matched writer counts.
-    pub const fn set_instance_owner(&mut self, owner: Option<InstanceOwner>) {
+    /// before it changes anything: [`DropReason::Unauthorized`]. One participant may have a sixteenth of the instances of the reader:
+    /// what begins another one is dropped, [`DropReason::Instances`]. Without an owner every matched writer counts.
+    ///
+    /// To be called before there are instances.
+    pub fn set_instance_owner(&mut self, owner: Option<InstanceOwner>) {
         self.owner = owner;
+        self.cache.shares = owner.map(Shares::new);
     }
 
     /// The reader's name.

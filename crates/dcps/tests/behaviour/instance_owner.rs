@@ -94,3 +94,37 @@ fn what_belongs_to_nobody_and_what_is_made_up_is_not_kept() {
     desk.put(1, InlineQos::default(), false, payload, None);
     assert_eq!(desk.dropped(DropReason::Encapsulation), 1);
 }
+
+/// Each thousand belongs to a participant.
+fn owner_of_many(key: &[u8]) -> Option<GuidPrefix> {
+    let number = u32::from_be_bytes(key.try_into().ok()?);
+    u8::try_from(number / 1_000).ok().map(|number| GuidPrefix([number; 12]))
+}
+
+#[test]
+fn one_participant_has_a_sixteenth_of_the_instances_and_others_find_room() {
+    let mut desk = Desk::new(|qos| {
+        qos.endpoint.history = History::KeepLast(1);
+        qos.instance_limit = 64;
+    });
+    desk.reader.set_instance_owner(Some(owner_of_many));
+    for id in 1_000..2_000 {
+        desk.write(1, id, 1);
+        desk.values();
+    }
+    assert_eq!((desk.reader.instances(), desk.dropped(DropReason::Instances)), (4, 996));
+    desk.write(2, 2_000, 2);
+    assert_eq!(desk.values(), [Some(2)]);
+    // What it has had is known on, and what it has given up makes room.
+    desk.write(1, 1_003, 3);
+    assert_eq!(desk.values(), [Some(3)]);
+    for id in 1_000..1_003 {
+        desk.dispose(1, id);
+        desk.unregister(1, id);
+        desk.values();
+        desk.write(1, id + 500, 4);
+        assert_eq!(desk.values(), [Some(4)]);
+    }
+    desk.write(1, 1_900, 5);
+    assert_eq!((desk.values().len(), desk.reader.instances()), (0, 5));
+}
