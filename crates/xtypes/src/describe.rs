@@ -12,26 +12,18 @@ use wire::schema::{
 };
 
 use crate::identifier::{
-    CollectionHeader, LargeArray, LargeMap, LargeSequence, LargeString, Nothing, SmallArray, SmallMap,
-    SmallSequence, SmallString, TypeIdentifier, kind,
+    CollectionHeader, LargeArray, LargeMap, LargeSequence, LargeString, SmallArray, SmallMap, SmallSequence,
+    SmallString, TypeIdentifier, kind,
 };
 use crate::information::{Dependencies, IdentifierWithSize, TypeInformation};
 use crate::object::{
-    Annotations, CommonBit, CommonCase, CommonLiteral, CommonMember, MemberDetail, NameHash, Related,
-    TypeDetail, TypeObject, complete, flag, hash, minimal,
+    Annotations, CommonBit, CommonCase, CommonLiteral, CommonMember, MemberDetail, Related, TypeDetail,
+    TypeObject, complete, flag, hash,
 };
+use crate::strip;
 
 /// How deep types may be in each other.
 const MAX_DEPTH: usize = 64;
-
-/// A type identified by both of its type objects; the same twice where it needs none.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pair {
-    /// By the minimal type object.
-    pub minimal: TypeIdentifier,
-    /// By the complete type object.
-    pub complete: TypeIdentifier,
-}
 
 /// A type and those that it needs, as type objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +55,7 @@ pub fn describe(schema: &Schema, index: TypeIndex) -> Result<Described, Describe
     let mut describer = Describer {
         schema,
         known: BTreeMap::new(),
+        minimal: Vec::new(),
         described: Described { minimal: Vec::new(), complete: Vec::new() },
     };
     describer.named(index, 0)?;
@@ -90,141 +83,133 @@ fn dependencies(objects: &[(TypeIdentifier, Vec<u8>)]) -> Dependencies {
 
 struct Describer<'s> {
     schema: &'s Schema,
-    /// Types that are described; `None` while they are being described.
-    known: BTreeMap<TypeIndex, Option<Pair>>,
+    /// Types that are described, by complete type objects; `None` while they are being described.
+    known: BTreeMap<TypeIndex, Option<TypeIdentifier>>,
+    /// Each identifier by a complete type object, and that by the minimal one.
+    minimal: Vec<(TypeIdentifier, TypeIdentifier)>,
     described: Described,
 }
 
 type Result<T, E = DescribeError> = core::result::Result<T, E>;
 
 impl Describer<'_> {
-    fn named(&mut self, index: TypeIndex, depth: usize) -> Result<Pair> {
+    fn named(&mut self, index: TypeIndex, depth: usize) -> Result<TypeIdentifier> {
         let definition = self.schema.get(index).ok_or(DescribeError::Unknown)?;
         match self.known.get(&index) {
-            Some(Some(pair)) => return Ok(pair.clone()),
+            Some(Some(known)) => return Ok(known.clone()),
             Some(None) => return Err(DescribeError::Recursive(definition.name().into())),
             None if depth > MAX_DEPTH => return Err(DescribeError::TooDeep),
             None => self.known.insert(index, None),
         };
-        let (minimal, complete) = match definition {
+        let complete = match definition {
             Definition::Struct(of) => self.structure(of, depth)?,
             Definition::Union(of) => self.union(of, depth)?,
             Definition::Enumeration(of) => enumeration(of)?,
             Definition::Bitmask(of) => bitmask(of),
             Definition::Alias(of) => self.alias(of, depth)?,
         };
+        let minimal = strip::object(&complete, &mut |part| self.minimal(part))?;
         let out_of_range = |_| DescribeError::OutOfRange;
         let minimal = TypeObject::Minimal(minimal).serialize().map_err(out_of_range)?;
         let complete = TypeObject::Complete(complete).serialize().map_err(out_of_range)?;
-        let pair = Pair {
-            minimal: TypeIdentifier::Minimal(hash(&minimal)),
-            complete: TypeIdentifier::Complete(hash(&complete)),
-        };
+        let identifier = TypeIdentifier::Complete(hash(&complete));
+        let minimal_identifier = TypeIdentifier::Minimal(hash(&minimal));
         // Two names can stand for types with one minimal type object.
-        if !self.described.minimal.iter().any(|(known, _)| *known == pair.minimal) {
-            self.described.minimal.push((pair.minimal.clone(), minimal));
+        if !self.described.minimal.iter().any(|(known, _)| *known == minimal_identifier) {
+            self.described.minimal.push((minimal_identifier.clone(), minimal));
         }
-        if !self.described.complete.iter().any(|(known, _)| *known == pair.complete) {
-            self.described.complete.push((pair.complete.clone(), complete));
+        if !self.described.complete.iter().any(|(known, _)| *known == identifier) {
+            self.described.complete.push((identifier.clone(), complete));
         }
-        self.known.insert(index, Some(pair.clone()));
-        Ok(pair)
+        self.minimal.push((identifier.clone(), minimal_identifier));
+        self.known.insert(index, Some(identifier.clone()));
+        Ok(identifier)
     }
 
-    fn pair(&mut self, ty: &Type, depth: usize) -> Result<Pair> {
+    /// The identifier by minimal type objects of one that was made.
+    fn minimal(&self, of: &TypeIdentifier) -> Result<TypeIdentifier> {
+        match self.minimal.iter().find(|(complete, _)| complete == of) {
+            Some((_, minimal)) => Ok(minimal.clone()),
+            None => strip::identifier(of, &mut |part| self.minimal(part)),
+        }
+    }
+
+    fn identifier(&mut self, ty: &Type, depth: usize) -> Result<TypeIdentifier> {
         let depth = depth + 1;
         if depth > MAX_DEPTH {
             return Err(DescribeError::TooDeep);
         }
-        let both = |identifier: TypeIdentifier| Pair { minimal: identifier.clone(), complete: identifier };
         Ok(match ty {
-            Type::Primitive(of) => both(TypeIdentifier::primitive(primitive(*of))),
-            Type::Text(bound) => both(match small(*bound) {
+            Type::Primitive(of) => TypeIdentifier::primitive(primitive(*of)),
+            Type::Text(bound) => match small(*bound) {
                 Ok(bound) => TypeIdentifier::String(SmallString { bound }),
                 Err(bound) => TypeIdentifier::LargeString(LargeString { bound }),
-            }),
-            Type::WideText(bound) => both(match small(*bound) {
+            },
+            Type::WideText(bound) => match small(*bound) {
                 Ok(bound) => TypeIdentifier::WideString(SmallString { bound }),
                 Err(bound) => TypeIdentifier::LargeWideString(LargeString { bound }),
-            }),
+            },
             Type::Named(index) => self.named(*index, depth)?,
             Type::Sequence(element, bound) => {
-                let bound = small(*bound);
-                self.pair(element, depth)?.map(|element| {
-                    let header = header(&[&element]);
-                    let element = Box::new(element);
-                    match bound {
-                        Ok(bound) => TypeIdentifier::Sequence(SmallSequence { header, bound, element }),
-                        Err(bound) => TypeIdentifier::LargeSequence(LargeSequence { header, bound, element }),
-                    }
-                })
+                let element = Box::new(self.identifier(element, depth)?);
+                let header = header(&[&element]);
+                match small(*bound) {
+                    Ok(bound) => TypeIdentifier::Sequence(SmallSequence { header, bound, element }),
+                    Err(bound) => TypeIdentifier::LargeSequence(LargeSequence { header, bound, element }),
+                }
             }
             Type::Array(element, dimensions) => {
-                let small: Option<Vec<u8>> = dimensions.iter().map(|size| u8::try_from(*size).ok()).collect();
-                self.pair(element, depth)?.map(|element| {
-                    let header = header(&[&element]);
-                    let element = Box::new(element);
-                    match small.clone() {
-                        Some(dimensions) => TypeIdentifier::Array(SmallArray { header, dimensions, element }),
-                        None => TypeIdentifier::LargeArray(LargeArray {
-                            header,
-                            dimensions: dimensions.clone(),
-                            element,
-                        }),
+                let element = Box::new(self.identifier(element, depth)?);
+                let header = header(&[&element]);
+                match dimensions.iter().map(|size| u8::try_from(*size).ok()).collect() {
+                    Some(dimensions) => TypeIdentifier::Array(SmallArray { header, dimensions, element }),
+                    None => {
+                        let dimensions = dimensions.clone();
+                        TypeIdentifier::LargeArray(LargeArray { header, dimensions, element })
                     }
-                })
+                }
             }
             Type::Map(key, value, bound) => {
-                let (bound, key, value) = (small(*bound), self.pair(key, depth)?, self.pair(value, depth)?);
-                let map = |key: TypeIdentifier, element: TypeIdentifier| {
-                    let header = header(&[&key, &element]);
-                    let (key, element) = (Box::new(key), Box::new(element));
-                    let key_flags = flag::TRY_CONSTRUCT_DISCARD;
-                    match bound {
-                        Ok(bound) => TypeIdentifier::Map(SmallMap { header, bound, element, key_flags, key }),
-                        Err(bound) => {
-                            TypeIdentifier::LargeMap(LargeMap { header, bound, element, key_flags, key })
-                        }
+                let key = Box::new(self.identifier(key, depth)?);
+                let element = Box::new(self.identifier(value, depth)?);
+                let header = header(&[&key, &element]);
+                let key_flags = flag::TRY_CONSTRUCT_DISCARD;
+                match small(*bound) {
+                    Ok(bound) => TypeIdentifier::Map(SmallMap { header, bound, element, key_flags, key }),
+                    Err(bound) => {
+                        TypeIdentifier::LargeMap(LargeMap { header, bound, element, key_flags, key })
                     }
-                };
-                Pair { minimal: map(key.minimal, value.minimal), complete: map(key.complete, value.complete) }
+                }
             }
         })
     }
 
-    fn structure(&mut self, of: &Struct, depth: usize) -> Result<(minimal::Object, complete::Object)> {
+    fn structure(&mut self, of: &Struct, depth: usize) -> Result<complete::Object> {
         let flags = type_flags(of.extensibility, of.remarks);
-        let none = Pair { minimal: TypeIdentifier::NONE, complete: TypeIdentifier::NONE };
-        let base = of.base.map_or(Ok(none), |base| self.named(base, depth + 1))?;
-        let (mut small, mut large) = (Vec::new(), Vec::new());
+        let base = of.base.map_or(Ok(TypeIdentifier::NONE), |base| self.named(base, depth + 1))?;
+        let mut members = Vec::new();
         for member in of.own_members(self.schema) {
-            let ty = self.pair(&member.declared, depth)?;
+            let ty = self.identifier(&member.declared, depth)?;
             let mut flags = part_flags(member.try_construct, member.external);
             flags |= if member.optional { flag::OPTIONAL } else { 0 };
             flags |= if member.key { flag::KEY } else { 0 };
             // A receiver that does not know a key member cannot tell instances apart (XTypes 1.3, 7.2.2.4.4.4.8).
             flags |= if member.must_understand || member.key { flag::MUST_UNDERSTAND } else { 0 };
-            let id = member.id;
-            let common = CommonMember { id, flags, ty: ty.minimal };
-            small.push(minimal::Member { common, detail: NameHash::of(&member.name) });
-            let common = CommonMember { id, flags, ty: ty.complete };
-            large.push(complete::Member { common, detail: member_detail(&member.name) });
+            let common = CommonMember { id: member.id, flags, ty };
+            members.push(complete::Member { common, detail: member_detail(&member.name) });
         }
-        let header = minimal::StructHeader { base: base.minimal, detail: Nothing {} };
-        let minimal = minimal::Struct { flags, header, members: small };
-        let header = complete::StructHeader { base: base.complete, detail: type_detail(&of.name) };
-        let complete = complete::Struct { flags, header, members: large };
-        Ok((minimal::Object::Struct(minimal), complete::Object::Struct(complete)))
+        let header = complete::StructHeader { base, detail: type_detail(&of.name) };
+        Ok(complete::Object::Struct(complete::Struct { flags, header, members }))
     }
 
-    fn union(&mut self, of: &Union, depth: usize) -> Result<(minimal::Object, complete::Object)> {
+    fn union(&mut self, of: &Union, depth: usize) -> Result<complete::Object> {
         let flags = type_flags(of.extensibility, of.remarks);
-        let discriminator = self.pair(&of.declared, depth)?;
+        let ty = self.identifier(&of.declared, depth)?;
         let mut discriminator_flags = flag::TRY_CONSTRUCT_DISCARD | flag::MUST_UNDERSTAND;
         discriminator_flags |= if of.key_is_discriminator { flag::KEY } else { 0 };
-        let (mut small, mut large) = (Vec::new(), Vec::new());
+        let mut cases = Vec::new();
         for case in &of.cases {
-            let ty = self.pair(&case.declared, depth)?;
+            let ty = self.identifier(&case.declared, depth)?;
             let mut flags = part_flags(case.try_construct, case.external);
             flags |= if case.default { flag::DEFAULT } else { 0 };
             let mut labels = Vec::new();
@@ -232,88 +217,65 @@ impl Describer<'_> {
                 labels.push(i32::try_from(*label).map_err(|_| DescribeError::OutOfRange)?);
             }
             labels.sort_unstable();
-            let common = CommonCase { id: case.id, flags, ty: ty.minimal, labels: labels.clone() };
-            small.push(minimal::Case { common, detail: NameHash::of(&case.name) });
-            let common = CommonCase { id: case.id, flags, ty: ty.complete, labels };
-            large.push(complete::Case { common, detail: member_detail(&case.name) });
+            let common = CommonCase { id: case.id, flags, ty, labels };
+            cases.push(complete::Case { common, detail: member_detail(&case.name) });
         }
-        let common = |ty| Related { flags: discriminator_flags, ty };
-        let minimal = minimal::Union {
-            flags,
-            header: minimal::Header { detail: Nothing {} },
-            discriminator: minimal::Body { common: common(discriminator.minimal), besides: Nothing {} },
-            cases: small,
-        };
-        let complete = complete::Union {
+        Ok(complete::Object::Union(complete::Union {
             flags,
             header: complete::Header { detail: type_detail(&of.name) },
-            discriminator: complete::Body { common: common(discriminator.complete), besides: NO_ANNOTATIONS },
-            cases: large,
-        };
-        Ok((minimal::Object::Union(minimal), complete::Object::Union(complete)))
+            discriminator: complete::Body {
+                common: Related { flags: discriminator_flags, ty },
+                besides: NO_ANNOTATIONS,
+            },
+            cases,
+        }))
     }
 
-    fn alias(&mut self, of: &Alias, depth: usize) -> Result<(minimal::Object, complete::Object)> {
-        let ty = self.pair(&of.declared, depth)?;
-        let common = |ty| Related { flags: 0, ty };
-        let minimal = minimal::Alias {
-            flags: 0,
-            header: minimal::Header { detail: Nothing {} },
-            body: minimal::Body { common: common(ty.minimal), besides: Nothing {} },
-        };
-        let complete = complete::Alias {
+    fn alias(&mut self, of: &Alias, depth: usize) -> Result<complete::Object> {
+        let ty = self.identifier(&of.declared, depth)?;
+        Ok(complete::Object::Alias(complete::Alias {
             flags: 0,
             header: complete::Header { detail: type_detail(&of.name) },
-            body: complete::Body { common: common(ty.complete), besides: NO_ANNOTATIONS },
-        };
-        Ok((minimal::Object::Alias(minimal), complete::Object::Alias(complete)))
+            body: complete::Body { common: Related { flags: 0, ty }, besides: NO_ANNOTATIONS },
+        }))
     }
 }
 
-fn enumeration(of: &Enumeration) -> Result<(minimal::Object, complete::Object)> {
-    let mut literals: Vec<&(String, i64)> = of.literals.iter().collect();
-    literals.sort_by_key(|(_, value)| *value);
-    let (mut small, mut large) = (Vec::new(), Vec::new());
-    for (name, value) in literals {
+fn enumeration(of: &Enumeration) -> Result<complete::Object> {
+    let mut literals = Vec::new();
+    for (name, value) in &of.literals {
         let flags = if Some(*value) == of.said_default { flag::DEFAULT } else { 0 };
         let value = i32::try_from(*value).map_err(|_| DescribeError::OutOfRange)?;
-        let common = CommonLiteral { value, flags };
-        small.push(minimal::Literal { common: common.clone(), detail: NameHash::of(name) });
-        large.push(complete::Literal { common, detail: member_detail(name) });
+        literals
+            .push(complete::Literal { common: CommonLiteral { value, flags }, detail: member_detail(name) });
     }
-    let (bit_bound, flags) = (u16::from(of.bit_bound), type_flags(of.extensibility, Remarks::default()));
-    let header = minimal::BitHeader { bit_bound, detail: Nothing {} };
-    let minimal = minimal::Enumeration { flags, header, literals: small };
-    let header = complete::BitHeader { bit_bound, detail: type_detail(&of.name) };
-    let complete = complete::Enumeration { flags, header, literals: large };
-    Ok((minimal::Object::Enumeration(minimal), complete::Object::Enumeration(complete)))
+    literals.sort_by_key(|literal| literal.common.value);
+    Ok(complete::Object::Enumeration(complete::Enumeration {
+        flags: type_flags(of.extensibility, Remarks::default()),
+        header: bit_header(of.bit_bound, &of.name),
+        literals,
+    }))
 }
 
-fn bitmask(of: &Bitmask) -> (minimal::Object, complete::Object) {
-    let mut flags: Vec<&(String, u8)> = of.flags.iter().collect();
-    flags.sort_by_key(|(_, position)| *position);
-    let (mut small, mut large) = (Vec::new(), Vec::new());
-    for (name, position) in flags {
-        let common = CommonBit { position: u16::from(*position), flags: 0 };
-        small.push(minimal::Bit { common: common.clone(), detail: NameHash::of(name) });
-        large.push(complete::Bit { common, detail: member_detail(name) });
-    }
-    let (bit_bound, flags) = (u16::from(of.bit_bound), type_flags(of.extensibility, Remarks::default()));
-    let header = minimal::BitHeader { bit_bound, detail: Nothing {} };
-    let minimal = minimal::Bitmask { flags, header, bits: small };
-    let header = complete::BitHeader { bit_bound, detail: type_detail(&of.name) };
-    let complete = complete::Bitmask { flags, header, bits: large };
-    (minimal::Object::Bitmask(minimal), complete::Object::Bitmask(complete))
-}
-
-impl Pair {
-    /// The pair that a change of both makes.
-    fn map(self, change: impl Fn(TypeIdentifier) -> TypeIdentifier) -> Self {
-        Self { minimal: change(self.minimal), complete: change(self.complete) }
-    }
+fn bitmask(of: &Bitmask) -> complete::Object {
+    let bits = of.flags.iter().map(|(name, position)| complete::Bit {
+        common: CommonBit { position: u16::from(*position), flags: 0 },
+        detail: member_detail(name),
+    });
+    let mut bits: Vec<complete::Bit> = bits.collect();
+    bits.sort_by_key(|bit| bit.common.position);
+    complete::Object::Bitmask(complete::Bitmask {
+        flags: type_flags(of.extensibility, Remarks::default()),
+        header: bit_header(of.bit_bound, &of.name),
+        bits,
+    })
 }
 
 const NO_ANNOTATIONS: Annotations = Annotations { builtin: None, custom: None };
+
+fn bit_header(bit_bound: u8, name: &str) -> complete::BitHeader {
+    complete::BitHeader { bit_bound: u16::from(bit_bound), detail: type_detail(name) }
+}
 
 fn type_detail(name: &str) -> TypeDetail {
     TypeDetail { annotations: NO_ANNOTATIONS, name: name.into() }

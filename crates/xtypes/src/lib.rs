@@ -10,10 +10,16 @@ extern crate alloc;
 pub mod identifier;
 pub mod object;
 
+mod assign;
 mod describe;
 mod information;
+mod library;
+mod shape;
+mod strip;
 
-pub use describe::{DescribeError, Described, Pair, describe};
+pub use assign::{Difference, Obstacle, Rules, assignable};
+pub use describe::{DescribeError, Described, describe};
 pub use identifier::TypeIdentifier;
 pub use information::{Dependencies, IdentifierWithSize, TypeInformation};
+pub use library::{Library, ObjectId};
 pub use object::TypeObject;
