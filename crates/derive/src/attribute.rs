@@ -2,7 +2,7 @@
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, DeriveInput, Error, LitInt, LitStr, Path, Type};
+use syn::{Attribute, DeriveInput, Error, Ident, LitInt, LitStr, Path, Type};
 
 /// How far a type may change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) enum Extensibility {
 /// The attributes of a type.
 pub(crate) struct TypeAttributes {
     pub(crate) extensibility: Extensibility,
+    /// It was said, and is not the default.
+    extensibility_is_said: bool,
     pub(crate) name: String,
     pub(crate) bit_bound: Option<(u32, Span)>,
     pub(crate) bitmask: bool,
@@ -29,6 +31,7 @@ impl TypeAttributes {
     pub(crate) fn parse(input: &DeriveInput, cdr: Tokens) -> Result<Self, Error> {
         let mut found = Self {
             extensibility: Extensibility::Appendable,
+            extensibility_is_said: false,
             name: input.ident.to_string(),
             bit_bound: None,
             bitmask: false,
@@ -74,6 +77,7 @@ impl TypeAttributes {
                 )),
             }
         })?;
+        found.extensibility_is_said = extensibility.is_some();
         found.extensibility = extensibility.unwrap_or(found.extensibility);
         if found.discriminator_key && found.discriminator.is_none() {
             return Err(Error::new_spanned(&input.ident, "key is an attribute of fields and of unions"));
@@ -83,8 +87,36 @@ impl TypeAttributes {
 
     /// The extensibility as an expression.
     pub(crate) fn extensibility(&self) -> Tokens {
+        self.expression(self.extensibility)
+    }
+
+    /// The constant that describes the type: of an enumeration or bitmask, which is final unless something else is said, `is_number`.
+    pub(crate) fn description(&self, ident: &Ident, is_number: bool, body: &Tokens) -> Tokens {
+        let (cdr, name, hash_ids) = (&self.cdr, &self.name, self.hash_ids);
+        let extensibility = if is_number && !self.extensibility_is_said {
+            self.expression(Extensibility::Final)
+        } else {
+            self.extensibility()
+        };
+        let place = quote! {
+            ::core::concat!(
+                ::core::module_path!(), "::", ::core::stringify!(#ident), ":", ::core::line!(), ":", ::core::column!()
+            )
+        };
+        quote! {
+            const DESCRIPTION: #cdr::Description = #cdr::Description::Named(&#cdr::description::Named {
+                place: #place,
+                name: #name,
+                extensibility: #extensibility,
+                hash_ids: #hash_ids,
+                body: #cdr::description::Body::#body,
+            });
+        }
+    }
+
+    fn expression(&self, of: Extensibility) -> Tokens {
         let cdr = &self.cdr;
-        match self.extensibility {
+        match of {
             Extensibility::Final => quote!(#cdr::Extensibility::Final),
             Extensibility::Appendable => quote!(#cdr::Extensibility::Appendable),
             Extensibility::Mutable => quote!(#cdr::Extensibility::Mutable),

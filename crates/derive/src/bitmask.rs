@@ -37,9 +37,11 @@ pub(crate) fn expand(
     let known = proc_macro2::Literal::u64_unsuffixed(known);
     let (cdr, ident, ty) = (&attributes.cdr, &input.ident, &field.ty);
     let inner = quote!(<#ty as #cdr::CdrType>);
+    let description = attributes.description(ident, true, &quote!(Bitmask { bit_bound: #bit_bound as u8 }));
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
+            #description
             const LENGTH_CODE: #cdr::LengthCode = #inner::LENGTH_CODE;
             const SIZE_XCDR1: #cdr::SizeBound = #inner::SIZE_XCDR1;
             const SIZE_XCDR2: #cdr::SizeBound = #inner::SIZE_XCDR2;

@@ -21,7 +21,7 @@ pub(crate) fn expand(
     };
     let mut next = 0;
     let mut default = None;
-    let (mut literals, mut values) = (Vec::new(), Vec::new());
+    let (mut literals, mut values, mut names) = (Vec::new(), Vec::new(), Vec::new());
     for variant in &data.variants {
         if !matches!(variant.fields, Fields::Unit) {
             return Err(Error::new_spanned(
@@ -36,15 +36,24 @@ pub(crate) fn expand(
         if next > greatest || next < -greatest - 1 {
             return Err(Error::new_spanned(variant, format!("{next} exceeds the bit bound {bit_bound}")));
         }
-        if MemberAttributes::parse(&variant.attrs, &["default"])?.default
-            && default.replace(&variant.ident).is_some()
-        {
+        let found = MemberAttributes::parse(&variant.attrs, &["default", "name"])?;
+        if found.default && default.replace((&variant.ident, next)).is_some() {
             return Err(Error::new_spanned(variant, "an enumeration has one default literal"));
         }
+        names.push(found.name.unwrap_or_else(|| variant.ident.to_string()));
         literals.push(&variant.ident);
         values.push(Literal::i64_unsuffixed(next));
         next += 1;
     }
+    let said = match default {
+        Some((_, value)) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    };
+    let body = quote! {
+        Enumeration { bit_bound: #bit_bound as u8, literals: &[#((#names, #values)),*], default: #said }
+    };
+    let description = attributes.description(ident, true, &body);
+    let default = default.map(|(literal, _)| literal);
     let Some(initial) = default.or(literals.first().copied()) else {
         return Err(Error::new_spanned(ident, "an enumeration has a literal"));
     };
@@ -62,6 +71,7 @@ pub(crate) fn expand(
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
+            #description
             const LENGTH_CODE: #cdr::LengthCode = #inner::LENGTH_CODE;
             const SIZE_XCDR1: #cdr::SizeBound = #inner::SIZE_XCDR1;
             const SIZE_XCDR2: #cdr::SizeBound = #inner::SIZE_XCDR2;

@@ -17,8 +17,11 @@
 //! key), and `crate = "path"` for a crate that re-exports the module `cdr` under another path than `::wire`.
 //!
 //! Attributes of a field: `key`, `id = N`, `hashid`, `hashid = "…"`, `name = "…"`, `must_understand`, `optional`
-//! (implied by `Option`), `bound = N`, `recursive`. Of a literal: `default`. Of a case: `case = label` (repeated for
-//! more labels), `default`, `default = label`, `id = N`.
+//! (implied by `Option`), `bound = N`, `recursive`, `octet` (its `u8` are octets of IDL, not `uint8`). Of a literal:
+//! `default`, `name = "…"`. Of a case: `case = label` (repeated for more labels), `default`, `default = label`, `id = N`, `name = "…"`.
+//!
+//! The constant `DESCRIPTION` says all that of the type, so that a participant can announce it: other participants then compare names and
+//! ids of members, literals and cases with those of their own type. An enumeration or bitmask is final if nothing else is said.
 //!
 //! A type that contains itself directly has no greatest size:
 //!

@@ -22,6 +22,7 @@ pub(crate) struct MemberAttributes {
     pub(crate) optional: bool,
     pub(crate) bound: Option<Expr>,
     pub(crate) recursive: bool,
+    pub(crate) octets: bool,
     pub(crate) labels: Vec<Expr>,
     pub(crate) default: bool,
     pub(crate) default_label: Option<Expr>,
@@ -41,6 +42,7 @@ impl MemberAttributes {
                 "must_understand" => set(&mut found.must_understand),
                 "optional" => set(&mut found.optional),
                 "recursive" => set(&mut found.recursive),
+                "octet" => set(&mut found.octets),
                 "id" => {
                     let id: LitInt = meta.value()?.parse()?;
                     found.id = Some((id.base10_parse()?, id.span()));
@@ -79,6 +81,7 @@ pub(crate) struct Member {
     must_understand: bool,
     bound: Option<Expr>,
     recursive: bool,
+    octets: bool,
 }
 
 impl Member {
@@ -108,6 +111,7 @@ impl Member {
             // A receiver that does not know a key member cannot tell instances apart (XTypes 1.3, 7.2.2.4.4.4.8).
             must_understand: attributes.must_understand || attributes.key,
             bound: attributes.bound.clone(),
+            octets: attributes.octets,
             recursive: attributes.recursive || mentions(ty.to_token_stream(), owner),
             ty: inner.unwrap_or(ty).clone(),
             ident,
@@ -122,6 +126,43 @@ impl Member {
             None => quote!(::core::option::Option::None),
         };
         quote!(&#cdr::Member { name: #name, id: #id, must_understand: #must_understand, bound: #bound })
+    }
+
+    /// Name, id and type, as descriptions have them.
+    fn described_value(&self, cdr: &Tokens) -> Tokens {
+        let Self { name, id, ty, octets, .. } = self;
+        let bound = match &self.bound {
+            Some(bound) => quote!(::core::option::Option::Some((#bound) as u32)),
+            None => quote!(::core::option::Option::None),
+        };
+        quote! {
+            #cdr::description::Value {
+                name: #name,
+                id: #id,
+                ty: #cdr::description::describe::<#ty>,
+                bound: #bound,
+                octets: #octets,
+            }
+        }
+    }
+
+    /// The member of a structure as it is described.
+    pub(crate) fn described(&self, cdr: &Tokens) -> Tokens {
+        let (value, Self { key, optional, must_understand, .. }) = (self.described_value(cdr), self);
+        quote! {
+            #cdr::description::Member {
+                value: #value,
+                key: #key,
+                optional: #optional,
+                must_understand: #must_understand,
+            }
+        }
+    }
+
+    /// The case of a union as it is described; `labels` are integers.
+    pub(crate) fn described_case(&self, cdr: &Tokens, labels: &[Tokens], default: bool) -> Tokens {
+        let value = self.described_value(cdr);
+        quote!(#cdr::description::Case { value: #value, labels: &[#(#labels),*], default: #default })
     }
 
     /// Refuses a value beyond its bound; `value` is a reference to it.

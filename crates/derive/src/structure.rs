@@ -6,7 +6,8 @@ use syn::{DeriveInput, Error, Fields, FieldsUnnamed};
 use crate::attribute::{Extensibility, TypeAttributes};
 use crate::member::{Member, MemberAttributes, MemberIds};
 
-const WORDS: [&str; 8] = ["key", "id", "hashid", "name", "must_understand", "optional", "bound", "recursive"];
+const WORDS: [&str; 9] =
+    ["key", "id", "hashid", "name", "must_understand", "optional", "bound", "recursive", "octet"];
 
 pub(crate) fn expand(
     input: &DeriveInput,
@@ -29,10 +30,13 @@ pub(crate) fn expand(
         _ => structure.by_scope(cdr, &quote!(decoder), |members| structure.decode(cdr, members)),
     };
     let (name, has_key) = (&attributes.name, structure.has_key());
+    let described = members.iter().map(|member| member.described(cdr));
+    let description = attributes.description(ident, false, &quote!(Struct(&[#(#described),*])));
     let to_key = structure.decode_to_key(cdr, attributes.extensibility, &extensibility);
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
+            #description
             const LENGTH_CODE: #cdr::LengthCode = #cdr::LengthCode::NextInt;
             const SIZE_XCDR1: #cdr::SizeBound =
                 #cdr::SizeBound::EMPTY #(.then(#size_xcdr1))* .aggregate_xcdr1(#extensibility);
@@ -87,9 +91,12 @@ pub(crate) fn expand_alias(
     MemberAttributes::parse(&field.attrs, &[])?;
     let (cdr, ident, ty) = (&attributes.cdr, &input.ident, &field.ty);
     let inner = quote!(<#ty as #cdr::CdrType>);
+    let description =
+        attributes.description(ident, false, &quote!(Alias(#cdr::description::describe::<#ty>)));
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
+            #description
             const PRIMITIVE: bool = #inner::PRIMITIVE;
             const LENGTH_CODE: #cdr::LengthCode = #inner::LENGTH_CODE;
             const SIZE_XCDR1: #cdr::SizeBound = #inner::SIZE_XCDR1;

@@ -3,13 +3,14 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Literal, TokenStream as Tokens};
 use quote::{format_ident, quote};
-use syn::{DataEnum, DeriveInput, Error, Expr, Fields, Ident, Variant};
+use syn::{DataEnum, DeriveInput, Error, Expr, Fields, Ident, Type, Variant};
 
 use crate::attribute::TypeAttributes;
 use crate::enumeration::integer;
-use crate::member::{Member, MemberAttributes, MemberIds};
+use crate::member::{Member, MemberAttributes, MemberIds, bare};
 
-const WORDS: [&str; 8] = ["case", "default", "id", "hashid", "name", "must_understand", "bound", "recursive"];
+const WORDS: [&str; 9] =
+    ["case", "default", "id", "hashid", "name", "must_understand", "bound", "recursive", "octet"];
 
 pub(crate) fn expand(
     input: &DeriveInput,
@@ -57,9 +58,22 @@ pub(crate) fn expand(
         |case| case.decode(cdr, has_key),
     );
     let name = &attributes.name;
+    let described = cases.iter().filter_map(|case| {
+        let labels: Vec<Tokens> = case.labels.iter().map(|label| number(discriminator, label)).collect();
+        case.member.as_ref().map(|member| member.described_case(cdr, &labels, case.default))
+    });
+    let body = quote! {
+        Union {
+            discriminator: #cdr::description::describe::<#discriminator>,
+            key: #has_key,
+            cases: &[#(#described),*],
+        }
+    };
+    let description = attributes.description(ident, false, &body);
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
+            #description
             const LENGTH_CODE: #cdr::LengthCode = #cdr::LengthCode::NextInt;
             const SIZE_XCDR1: #cdr::SizeBound = #tag::SIZE_XCDR1
                 .member_xcdr1(#extensibility, 0, false)
@@ -110,6 +124,17 @@ pub(crate) fn expand(
             const HAS_KEY: bool = #has_key;
         }
     })
+}
+
+/// A label as an integer.
+fn number(discriminator: &Type, label: &Expr) -> Tokens {
+    let is_character = match bare(discriminator) {
+        Type::Path(path) => {
+            path.path.segments.last().is_some_and(|last| last.ident == "Char8" || last.ident == "Char16")
+        }
+        _ => false,
+    };
+    if is_character { quote!((#label).0 as i64) } else { quote!((#label) as i64) }
 }
 
 struct Case {

@@ -5,7 +5,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 
-use super::{CdrType, DecodeError, Decoder, EncodeError, Encoder, LengthCode, Sink, SizeBound, WString};
+use super::description::describe;
+use super::{
+    CdrType, DecodeError, Decoder, Description, EncodeError, Encoder, LengthCode, Sink, SizeBound, WString,
+};
 
 /// A value exceeds the bound of its type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +47,7 @@ macro_rules! bounded {
     (
         $(#[$doc:meta])*
         $name:ident [$($param:ident)*] [$($limits:tt)*] $inner:ty as $seen:ty;
-        $count:expr, $xcdr1:expr, $xcdr2:expr, $key_xcdr1:expr, $key_xcdr2:expr
+        $description:expr, $count:expr, $xcdr1:expr, $xcdr2:expr, $key_xcdr1:expr, $key_xcdr2:expr
     ) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -88,6 +91,7 @@ macro_rules! bounded {
         }
 
         impl<$($limits)* const N: usize> CdrType for $name<$($param,)* N> {
+            const DESCRIPTION: Description = $description;
             const LENGTH_CODE: LengthCode = <$inner as CdrType>::LENGTH_CODE;
             const SIZE_XCDR1: SizeBound = $xcdr1;
             const SIZE_XCDR2: SizeBound = $xcdr2;
@@ -121,18 +125,19 @@ macro_rules! bounded {
 bounded! {
     /// A string of at most `N` octets, the NUL at its end not counted.
     BoundedString [] [] String as str;
-    String::len, text(N), text(N), text(N), text(N)
+    Description::Text(Some(N as u32)), String::len, text(N), text(N), text(N), text(N)
 }
 
 bounded! {
     /// A wide string of at most `N` UTF-16 code units.
     BoundedWString [] [] WString as WString;
-    |text: &WString| text.0.len(), wide(N), wide(N), wide(N), wide(N)
+    Description::WideText(Some(N as u32)), |text: &WString| text.0.len(), wide(N), wide(N), wide(N), wide(N)
 }
 
 bounded! {
     /// A sequence of at most `N` elements.
     BoundedVec [T] [T: CdrType,] Vec<T> as [T];
+    Description::Sequence(describe::<T>, Some(N as u32)),
     Vec::len,
     SizeBound::sequence(T::SIZE_XCDR1, Some(N), false),
     SizeBound::sequence(T::SIZE_XCDR2, Some(N), !T::PRIMITIVE),
@@ -143,6 +148,7 @@ bounded! {
 bounded! {
     /// A map of at most `N` entries.
     BoundedMap [K V] [K: CdrType + Ord, V: CdrType,] BTreeMap<K, V> as BTreeMap<K, V>;
+    Description::Map(describe::<K>, describe::<V>, Some(N as u32)),
     BTreeMap::len,
     SizeBound::sequence(K::SIZE_XCDR1.then(V::SIZE_XCDR1), Some(N), false),
     SizeBound::sequence(K::SIZE_XCDR2.then(V::SIZE_XCDR2), Some(N), !(K::PRIMITIVE && V::PRIMITIVE)),

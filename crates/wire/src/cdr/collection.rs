@@ -3,10 +3,12 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::{CdrType, DecodeError, Decoder, EncodeError, Encoder, LengthCode, Sink, SizeBound};
+use super::description::describe;
+use super::{CdrType, DecodeError, Decoder, Description, EncodeError, Encoder, LengthCode, Sink, SizeBound};
 
 /// An array; an array of arrays is one array of several dimensions.
 impl<T: CdrType, const N: usize> CdrType for [T; N] {
+    const DESCRIPTION: Description = Description::Array(describe::<T>, N as u32);
     const FLAT_PRIMITIVE: bool = T::FLAT_PRIMITIVE;
     const LENGTH_CODE: LengthCode = LengthCode::delimited(!T::FLAT_PRIMITIVE);
     const SIZE_XCDR1: SizeBound = SizeBound::array(T::SIZE_XCDR1, N, false);
@@ -47,6 +49,7 @@ impl<T: CdrType, const N: usize> CdrType for [T; N] {
 
 /// A sequence without bound.
 impl<T: CdrType> CdrType for Vec<T> {
+    const DESCRIPTION: Description = Description::Sequence(describe::<T>, None);
     const LENGTH_CODE: LengthCode = LengthCode::sequence(T::LENGTH_CODE, !T::PRIMITIVE);
     // The elements do not matter here, so that a type may contain a sequence of itself.
     const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED.with_min(4);
@@ -75,6 +78,7 @@ impl<T: CdrType> CdrType for Vec<T> {
 
 /// A map without bound. Of several entries with one key the last is kept.
 impl<K: CdrType + Ord, V: CdrType> CdrType for BTreeMap<K, V> {
+    const DESCRIPTION: Description = Description::Map(describe::<K>, describe::<V>, None);
     const LENGTH_CODE: LengthCode = LengthCode::delimited(!(K::PRIMITIVE && V::PRIMITIVE));
     const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED.with_min(4);
     const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED.with_min(4);
@@ -109,6 +113,7 @@ impl<K: CdrType + Ord, V: CdrType> CdrType for BTreeMap<K, V> {
 
 /// A value kept elsewhere (IDL `@external`); it is written like the value itself.
 impl<T: CdrType> CdrType for Box<T> {
+    const DESCRIPTION: Description = Description::External(describe::<T>);
     const PRIMITIVE: bool = T::PRIMITIVE;
     const LENGTH_CODE: LengthCode = T::LENGTH_CODE;
     const SIZE_XCDR1: SizeBound = T::SIZE_XCDR1;

@@ -8,6 +8,7 @@
 //! are left before anything is allocated, at most 16 KiB and eight times those octets are reserved for elements that
 //! are announced, and beyond that collections grow as their elements arrive. The factor is thus one of the type, what
 //! an element takes in memory for its least octets on the wire, and nothing that a sender can choose.
+pub mod description;
 pub mod sink;
 
 mod bounded;
@@ -27,6 +28,7 @@ mod types;
 pub use bounded::{Boundable, BoundedMap, BoundedString, BoundedVec, BoundedWString, OverBound};
 pub use dds_type::DdsType;
 pub use decode::{Decoder, MAX_EMPTY_ELEMENTS, MemberHeader, Part};
+pub use description::Description;
 pub use encapsulation::{ENCAPSULATION_SIZE, Encoding, Extensibility, Representation, payload_size};
 pub use encode::{Aggregate, Encoder, Scope};
 pub use error::{DecodeError, DecodeFault, EncodeError, EncodeFault};

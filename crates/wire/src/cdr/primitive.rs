@@ -1,8 +1,12 @@
 //! Primitive types: numbers, characters and booleans (XTypes 1.3, 7.4.1.1.1).
 use alloc::vec::Vec;
 
-use super::{CdrType, DecodeError, DecodeFault, Decoder, EncodeError, Encoder, LengthCode, Sink, SizeBound};
+use super::{
+    CdrType, DecodeError, DecodeFault, Decoder, Description, EncodeError, Encoder, LengthCode, Sink,
+    SizeBound,
+};
 use crate::cursor::Endianness;
+use crate::schema::Primitive;
 
 /// A character of one octet (IDL `char`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -14,9 +18,10 @@ pub struct Char16(pub u16);
 
 /// Primitives of one octet that are copied as they are.
 macro_rules! octet {
-    ($type:ty, $initial:expr, $to:expr, $from:expr) => {
+    ($type:ty, $primitive:ident, $initial:expr, $to:expr, $from:expr) => {
         impl CdrType for $type {
             const PRIMITIVE: bool = true;
+            const DESCRIPTION: Description = Description::Primitive(Primitive::$primitive);
             const LENGTH_CODE: LengthCode = LengthCode::One;
             const SIZE_XCDR1: SizeBound = SizeBound::primitive(1, 1);
             const SIZE_XCDR2: SizeBound = SizeBound::primitive(1, 1);
@@ -67,11 +72,12 @@ macro_rules! octet {
     };
 }
 
-octet!(i8, 0, i8::cast_unsigned, u8::cast_signed);
-octet!(Char8, Self(0), |character: Self| character.0, Char8);
+octet!(i8, I8, 0, i8::cast_unsigned, u8::cast_signed);
+octet!(Char8, Char, Self(0), |character: Self| character.0, Char8);
 
 impl CdrType for u8 {
     const PRIMITIVE: bool = true;
+    const DESCRIPTION: Description = Description::Primitive(Primitive::U8);
     const LENGTH_CODE: LengthCode = LengthCode::One;
     const SIZE_XCDR1: SizeBound = SizeBound::primitive(1, 1);
     const SIZE_XCDR2: SizeBound = SizeBound::primitive(1, 1);
@@ -111,6 +117,7 @@ impl CdrType for u8 {
 
 impl CdrType for bool {
     const PRIMITIVE: bool = true;
+    const DESCRIPTION: Description = Description::Primitive(Primitive::Boolean);
     const LENGTH_CODE: LengthCode = LengthCode::One;
     const SIZE_XCDR1: SizeBound = SizeBound::primitive(1, 1);
     const SIZE_XCDR2: SizeBound = SizeBound::primitive(1, 1);
@@ -138,9 +145,10 @@ impl CdrType for bool {
 
 /// Numbers of more than one octet.
 macro_rules! number {
-    ($type:ty, $size:literal, $initial:expr, $to_be:expr, $to_le:expr, $from_be:expr, $from_le:expr) => {
+    ($type:ty, $primitive:ident, $size:literal, $initial:expr, $to_be:expr, $to_le:expr, $from_be:expr, $from_le:expr) => {
         impl CdrType for $type {
             const PRIMITIVE: bool = true;
+            const DESCRIPTION: Description = Description::Primitive(Primitive::$primitive);
             const LENGTH_CODE: LengthCode = LengthCode::primitive($size);
             const SIZE_XCDR1: SizeBound = SizeBound::primitive($size, $size);
             const SIZE_XCDR2: SizeBound = SizeBound::primitive($size, if $size > 4 { 4 } else { $size });
@@ -223,9 +231,10 @@ macro_rules! number {
             }
         }
     };
-    ($type:ident, $size:literal, $initial:expr) => {
+    ($type:ident, $primitive:ident, $size:literal, $initial:expr) => {
         number!(
             $type,
+            $primitive,
             $size,
             $initial,
             $type::to_be_bytes,
@@ -236,16 +245,17 @@ macro_rules! number {
     };
 }
 
-number!(u16, 2, 0);
-number!(i16, 2, 0);
-number!(u32, 4, 0);
-number!(i32, 4, 0);
-number!(u64, 8, 0);
-number!(i64, 8, 0);
-number!(f32, 4, 0.0);
-number!(f64, 8, 0.0);
+number!(u16, U16, 2, 0);
+number!(i16, I16, 2, 0);
+number!(u32, U32, 4, 0);
+number!(i32, I32, 4, 0);
+number!(u64, U64, 8, 0);
+number!(i64, I64, 8, 0);
+number!(f32, F32, 4, 0.0);
+number!(f64, F64, 8, 0.0);
 number!(
     Char16,
+    WideChar,
     2,
     Self(0),
     |unit: Self| unit.0.to_be_bytes(),

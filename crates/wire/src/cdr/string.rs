@@ -3,8 +3,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{
-    CdrType, DecodeError, DecodeFault, Decoder, EncodeError, EncodeFault, Encoder, LengthCode, Sink,
-    SizeBound,
+    CdrType, DecodeError, DecodeFault, Decoder, Description, EncodeError, EncodeFault, Encoder, LengthCode,
+    Sink, SizeBound,
 };
 
 /// A string of UTF-16 code units (IDL `wstring`). On the wire it is its length in octets and the code units, without
@@ -26,6 +26,7 @@ impl From<&str> for WString {
 }
 
 impl CdrType for String {
+    const DESCRIPTION: Description = Description::Text(None);
     const LENGTH_CODE: LengthCode = LengthCode::OwnOctets;
     const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED.with_min(5);
     const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED.with_min(5);
@@ -63,6 +64,7 @@ impl CdrType for String {
 }
 
 impl CdrType for WString {
+    const DESCRIPTION: Description = Description::WideText(None);
     const LENGTH_CODE: LengthCode = LengthCode::OwnOctets;
     const SIZE_XCDR1: SizeBound = SizeBound::UNBOUNDED.with_min(4);
     const SIZE_XCDR2: SizeBound = SizeBound::UNBOUNDED.with_min(4);

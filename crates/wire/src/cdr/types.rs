@@ -1,7 +1,7 @@
 //! What has a CDR encoding.
 use alloc::vec::Vec;
 
-use super::{DecodeError, Decoder, EncodeError, Encoder, LengthCode, Sink, SizeBound};
+use super::{DecodeError, Decoder, Description, EncodeError, Encoder, LengthCode, Sink, SizeBound};
 
 /// A type whose values have a CDR encoding, and can thus be members of structures and elements of collections.
 #[diagnostic::on_unimplemented(
@@ -13,6 +13,8 @@ pub trait CdrType: Sized {
     const PRIMITIVE: bool = false;
     /// A primitive type, or an array of such: an array of it needs no DHEADER.
     const FLAT_PRIMITIVE: bool = Self::PRIMITIVE;
+    /// What it looks like; types of which that is not known are announced by their names alone.
+    const DESCRIPTION: Description = Description::Unknown;
     /// The length code of a member of this type.
     const LENGTH_CODE: LengthCode;
     /// The size in XCDR version 1.

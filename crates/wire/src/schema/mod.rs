@@ -2,6 +2,7 @@
 //!
 //! A type is kept in two forms where they differ: as its samples are encoded (`ty`, `plain`: other names are dissolved, arrays of arrays
 //! are one array, an octet is a number), and as it was declared (`declared`), which is what type objects are made of (XTypes 1.3, 7.3.4).
+mod described;
 mod size;
 
 use alloc::boxed::Box;
@@ -10,6 +11,7 @@ use alloc::vec::Vec;
 
 use crate::cdr::Extensibility;
 
+pub use described::of;
 pub use size::{Cost, cost, length_code};
 
 /// Types that belong together, as of one IDL text. Every type in it is complete.

@@ -1,6 +1,8 @@
 //! Type objects of the shapes of `corpus.idl`, compared with what Cyclone DDS announces for the same text.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod derived;
+
 use xtypes::{DescribeError, Described, TypeIdentifier, TypeInformation, TypeObject, describe};
 
 const CORPUS: &str = include_str!("corpus.idl");

@@ -265,7 +265,7 @@ impl Parser {
             name: self.names.qualified(&name),
             bits,
             bit_bound,
-            extensibility: annotations.extensibility()?,
+            extensibility: annotations.extensibility_or(Extensibility::Final)?,
             literals,
             said_default,
             default,

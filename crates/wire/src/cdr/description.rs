@@ -1,0 +1,120 @@
+//! What types look like, known when compiling: constants, of which [`crate::schema::of`] makes a schema when one is needed.
+use super::{CdrType, Extensibility};
+use crate::schema::Primitive;
+
+/// Gives the description of a type: so that types can contain themselves.
+pub type Describe = fn() -> Description;
+
+/// The description of a type.
+pub const fn describe<T: CdrType>() -> Description {
+    T::DESCRIPTION
+}
+
+/// A type, as IDL would say it.
+#[derive(Clone, Copy, Debug)]
+pub enum Description {
+    /// It is not described.
+    Unknown,
+    /// A number, character or boolean.
+    Primitive(Primitive),
+    /// A string, with its most octets, if it has a bound.
+    Text(Option<u32>),
+    /// A wide string, with its most UTF-16 code units, if it has a bound.
+    WideText(Option<u32>),
+    /// A sequence, with its most elements, if it has a bound.
+    Sequence(Describe, Option<u32>),
+    /// An array of one dimension; arrays of arrays have several.
+    Array(Describe, u32),
+    /// A map from keys to values, with its most entries, if it has a bound.
+    Map(Describe, Describe, Option<u32>),
+    /// A value that is kept elsewhere.
+    External(Describe),
+    /// A type with a name.
+    Named(&'static Named),
+}
+
+/// A type with a name.
+#[derive(Debug)]
+pub struct Named {
+    /// Where it is in the program: no other type has the same.
+    pub place: &'static str,
+    /// Name in the domain.
+    pub name: &'static str,
+    /// How far it may change.
+    pub extensibility: Extensibility,
+    /// Ids of members are hashes of their names where nothing else is said.
+    pub hash_ids: bool,
+    /// The rest.
+    pub body: Body,
+}
+
+/// What is behind a name.
+#[derive(Clone, Copy, Debug)]
+pub enum Body {
+    /// Another type.
+    Alias(Describe),
+    /// A structure.
+    Struct(&'static [Member]),
+    /// A union.
+    Union {
+        /// Type of the discriminator.
+        discriminator: Describe,
+        /// The discriminator alone is the key.
+        key: bool,
+        /// Cases that have a value.
+        cases: &'static [Case],
+    },
+    /// An enumeration.
+    Enumeration {
+        /// Bits that its values need, at most.
+        bit_bound: u8,
+        /// Literals with their values.
+        literals: &'static [(&'static str, i64)],
+        /// The value of the literal that is said to be the default.
+        default: Option<i64>,
+    },
+    /// A bitmask, whose flags have no names here.
+    Bitmask {
+        /// Greatest number of flags.
+        bit_bound: u8,
+    },
+}
+
+/// A member of a structure.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// What it has in common with cases.
+    pub value: Value,
+    /// It is part of the key.
+    pub key: bool,
+    /// It may be absent.
+    pub optional: bool,
+    /// A receiver that does not know it must not use the sample.
+    pub must_understand: bool,
+}
+
+/// A case of a union.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// What it has in common with members.
+    pub value: Value,
+    /// Values of the discriminator that mean this case.
+    pub labels: &'static [i64],
+    /// All other values mean this case too.
+    pub default: bool,
+}
+
+/// Name, id and type of a member or case.
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
+    /// Name.
+    pub name: &'static str,
+    /// Member id.
+    pub id: u32,
+    /// Type.
+    pub ty: Describe,
+    /// Its bound, if the type has none itself.
+    pub bound: Option<u32>,
+    /// Its `u8` are octets, not numbers.
+    pub octets: bool,
+}

@@ -1,0 +1,176 @@
+//! Schemas of types that the compiler knows.
+use alloc::boxed::Box;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{
+    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, TryConstruct, Type,
+    TypeIndex, Union,
+};
+use crate::cdr::description::{self, Body, Description, Named};
+
+/// How deep types may be in each other.
+const MAX_DEPTH: usize = 64;
+
+/// The schema of a described type, and its place there; `None` if a part of it is not described, or it has no name.
+pub fn of(description: Description) -> Option<(Schema, TypeIndex)> {
+    let mut builder = Builder { schema: Schema::default(), known: Vec::new() };
+    match builder.ty(description, 0)? {
+        Type::Named(index) => Some((builder.schema, index)),
+        _ => None,
+    }
+}
+
+struct Builder {
+    schema: Schema,
+    known: Vec<(&'static str, TypeIndex)>,
+}
+
+impl Builder {
+    fn ty(&mut self, description: Description, depth: usize) -> Option<Type> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let depth = depth + 1;
+        Some(match description {
+            Description::Unknown => return None,
+            Description::Primitive(primitive) => Type::Primitive(primitive),
+            Description::Text(bound) => Type::Text(bound),
+            Description::WideText(bound) => Type::WideText(bound),
+            Description::Sequence(element, bound) => {
+                Type::Sequence(Box::new(self.ty(element(), depth)?), bound)
+            }
+            Description::Array(element, dimension) => match self.ty(element(), depth)? {
+                Type::Array(element, dimensions) => {
+                    Type::Array(element, [&[dimension][..], &dimensions].concat())
+                }
+                element => Type::Array(Box::new(element), vec![dimension]),
+            },
+            Description::Map(key, value, bound) => {
+                let key = self.ty(key(), depth)?;
+                Type::Map(Box::new(key), Box::new(self.ty(value(), depth)?), bound)
+            }
+            Description::External(of) => self.ty(of(), depth)?,
+            Description::Named(named) => Type::Named(self.named(named, depth)?),
+        })
+    }
+
+    fn named(&mut self, named: &'static Named, depth: usize) -> Option<TypeIndex> {
+        if let Some((_, index)) = self.known.iter().find(|(place, _)| *place == named.place) {
+            return Some(*index);
+        }
+        let name = named.name.to_string();
+        let index = self.schema.add(Definition::Struct(Struct::open(name.clone())));
+        self.known.push((named.place, index));
+        let extensibility = named.extensibility;
+        let definition = match named.body {
+            Body::Alias(of) => {
+                let declared = self.ty(of(), depth)?;
+                Definition::Alias(Alias { name, plain: self.schema.plain(&declared), declared })
+            }
+            Body::Struct(members) => {
+                let members: Option<Vec<Member>> =
+                    members.iter().map(|member| self.member(member, depth)).collect();
+                let mut of = Struct::new(&self.schema, name, extensibility, None, members?);
+                of.remarks.hash_ids = named.hash_ids;
+                Definition::Struct(of)
+            }
+            Body::Union { discriminator, key, cases } => {
+                let declared = self.ty(discriminator(), depth)?;
+                let cases: Option<Vec<Case>> = cases.iter().map(|case| self.case(case, depth)).collect();
+                let mut of = Union::new(&self.schema, name, extensibility, declared, key, cases?);
+                of.remarks.hash_ids = named.hash_ids;
+                Definition::Union(of)
+            }
+            Body::Enumeration { bit_bound, literals, default } => Definition::Enumeration(Enumeration {
+                name,
+                bits: holder(bit_bound),
+                bit_bound,
+                extensibility,
+                literals: literals.iter().map(|(name, value)| (name.to_string(), *value)).collect(),
+                said_default: default,
+                default: default.or_else(|| literals.first().map(|(_, value)| *value)).unwrap_or(0),
+            }),
+            Body::Bitmask { bit_bound } => Definition::Bitmask(Bitmask {
+                name,
+                bits: holder(bit_bound),
+                bit_bound,
+                extensibility,
+                flags: Vec::new(),
+            }),
+        };
+        self.schema.replace(index, definition);
+        Some(index)
+    }
+
+    fn member(&mut self, member: &description::Member, depth: usize) -> Option<Member> {
+        let value = &member.value;
+        let (declared, external) = self.value(value, depth)?;
+        Some(Member {
+            name: value.name.to_string(),
+            ty: self.schema.plain(&declared),
+            declared,
+            id: value.id,
+            external,
+            try_construct: TryConstruct::Discard,
+            key: member.key,
+            optional: member.optional,
+            must_understand: member.must_understand,
+        })
+    }
+
+    fn case(&mut self, case: &description::Case, depth: usize) -> Option<Case> {
+        let value = &case.value;
+        let (declared, external) = self.value(value, depth)?;
+        Some(Case {
+            labels: case.labels.to_vec(),
+            default: case.default,
+            name: value.name.to_string(),
+            ty: self.schema.plain(&declared),
+            declared,
+            id: value.id,
+            external,
+            try_construct: TryConstruct::Discard,
+        })
+    }
+
+    /// The type as it is declared, and whether the value is kept elsewhere.
+    fn value(&mut self, value: &description::Value, depth: usize) -> Option<(Type, bool)> {
+        let description = (value.ty)();
+        let external = matches!(description, Description::External(_));
+        let mut ty = self.ty(description, depth)?;
+        if let (Some(_), Type::Text(bound) | Type::WideText(bound)) = (value.bound, &mut ty) {
+            *bound = value.bound;
+        } else if let (Some(_), Type::Sequence(_, bound) | Type::Map(_, _, bound)) = (value.bound, &mut ty) {
+            *bound = value.bound;
+        }
+        if value.octets {
+            octets(&mut ty);
+        }
+        Some((ty, external))
+    }
+}
+
+/// Numbers of one octet become octets.
+fn octets(ty: &mut Type) {
+    match ty {
+        Type::Primitive(primitive @ Primitive::U8) => *primitive = Primitive::Octet,
+        Type::Sequence(element, _) | Type::Array(element, _) => octets(element),
+        Type::Map(key, value, _) => {
+            octets(key);
+            octets(value);
+        }
+        _ => {}
+    }
+}
+
+/// Bits of the integer that holds so many.
+const fn holder(bit_bound: u8) -> u8 {
+    match bit_bound {
+        0..=8 => 8,
+        9..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
+    }
+}
