@@ -75,7 +75,7 @@ impl Topic {
     /// A writer or reader of this topic and `other`, of any participant, our own included, do not match. If their types are
     /// a reason for that, `other` means another topic. Each participant is counted once for each type.
     pub fn not_matched(&mut self, other: &EndpointData, reasons: &[Mismatch]) {
-        if !reasons.iter().any(|reason| matches!(reason, Mismatch::Type { .. })) {
+        if !reasons.iter().any(Mismatch::is_inconsistent_topic) {
             return;
         }
         let is_known = |(participant, type_name): &(GuidPrefix, String)| {

@@ -67,6 +67,9 @@ pub struct DiscoveryConfig {
     pub lease_duration: Duration,
     /// Time between two announcements; above zero. Default 3 s.
     pub announce_period: Duration,
+    /// Types of writers and readers are announced, others may ask about them, and matching compares them, not just their names. A
+    /// participant of Fast DDS 3 matches only types whose type objects are the very same then. Default true.
+    pub types: bool,
 }
 
 /// The number of a participant on its host, which decides its ports (RTPS 2.5, 9.6.2.3).
@@ -184,6 +187,7 @@ impl Default for DiscoveryConfig {
             static_peers: Vec::new(),
             lease_duration: Duration::from_secs(10),
             announce_period: Duration::from_secs(3),
+            types: true,
         }
     }
 }

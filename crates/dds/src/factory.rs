@@ -192,6 +192,7 @@ fn settings(config: &Config, base: DiscoveryConfig) -> DiscoveryConfig {
         lease_duration: discovery.lease_duration,
         static_peers: config.static_peers(base.domain_id),
         multicast_data: config.network.multicast_data,
+        type_lookup: discovery.types,
         ..base
     }
 }

@@ -23,6 +23,7 @@ mod sync;
 mod thread;
 mod topic;
 mod transport;
+mod types;
 
 pub use builtin::{
     BuiltinTopic, ParticipantBuiltinTopicData, PublicationBuiltinTopicData, SubscriptionBuiltinTopicData,
@@ -56,6 +57,7 @@ pub use derive::DdsTypeByDds as DdsType;
 pub use wire::cdr;
 pub use wire::cdr::DdsType;
 pub use wire::{Duration, Guid, GuidPrefix, SequenceNumber, Timestamp};
+pub use xtypes;
 
 /// QoS of all entities, and the policies that it consists of.
 pub mod qos {

@@ -16,10 +16,11 @@ use crate::lock::lock;
 use crate::node::watch::{Callback, Watch};
 use crate::node::{Node, Subject};
 use crate::participant::{DomainParticipant, ParticipantEntity};
+use crate::types::{Announced, TypeOf};
 
 /// Called when a status of a topic changes.
 pub trait TopicListener: Send + Sync {
-    /// Somebody has a topic of this name with another type.
+    /// Somebody has a topic of this name with another type: of another name, or with other members.
     fn on_inconsistent_topic(&self, topic: &Topic, status: InconsistentTopic) {
         let _ = (topic, status);
     }
@@ -42,16 +43,18 @@ pub(crate) struct TopicEntity {
     /// The Rust type; `None` if samples are octets.
     type_id: Option<TypeId>,
     max_serialized_size: Option<u32>,
+    announced: Announced,
     machine: Mutex<dcps::Topic>,
     listening: Listening<dyn TopicListener>,
     watch: Arc<Watch>,
 }
 
 /// What a topic carries.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Carries {
     pub(crate) type_id: Option<TypeId>,
     pub(crate) max_serialized_size: Option<u32>,
+    pub(crate) ty: TypeOf,
 }
 
 impl TopicEntity {
@@ -71,6 +74,7 @@ impl TopicEntity {
             type_name: type_name.to_owned(),
             type_id: carries.type_id,
             max_serialized_size: carries.max_serialized_size,
+            announced: Announced::new(carries.ty),
             listening: Listening::default(),
             watch: Arc::default(),
         }))
@@ -89,6 +93,7 @@ impl TopicEntity {
             topic_name: self.name.clone(),
             type_name: self.type_name.clone(),
             max_serialized_size: self.max_serialized_size,
+            type_information: self.node.types().and_then(|types| self.announced.information(types)),
             group: None,
         }
     }
@@ -201,7 +206,8 @@ impl Topic {
         StatusCondition::new(Arc::clone(&self.entity) as _)
     }
 
-    /// The types that others have under this name, where they are not ours: participant and name of the type.
+    /// The types that others have under this name, where they are not ours, or cannot be read or written as ours: participant and name of
+    /// the type.
     pub fn inconsistent_types(&self) -> Vec<(GuidPrefix, String)> {
         lock(&self.entity.machine).others().map(|(prefix, name)| (prefix, name.to_owned())).collect()
     }

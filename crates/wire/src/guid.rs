@@ -56,6 +56,14 @@ impl EntityId {
     pub const PARTICIPANT_MESSAGE_WRITER: Self = Self([0, 2, 0, 0xc2]);
     /// Liveliness (ParticipantMessageData) reader.
     pub const PARTICIPANT_MESSAGE_READER: Self = Self([0, 2, 0, 0xc7]);
+    /// Type lookup: writer of requests (XTypes 1.3, 7.6.3.3.3).
+    pub const TYPE_LOOKUP_REQUEST_WRITER: Self = Self([0, 3, 0, 0xc3]);
+    /// Type lookup: reader of requests.
+    pub const TYPE_LOOKUP_REQUEST_READER: Self = Self([0, 3, 0, 0xc4]);
+    /// Type lookup: writer of replies.
+    pub const TYPE_LOOKUP_REPLY_WRITER: Self = Self([0, 3, 1, 0xc3]);
+    /// Type lookup: reader of replies.
+    pub const TYPE_LOOKUP_REPLY_READER: Self = Self([0, 3, 1, 0xc4]);
     /// Reserved for DDS Security: participant stateless message writer (DDS Security 1.1, 7.3.7.4).
     pub const STATELESS_MESSAGE_WRITER: Self = Self([0, 2, 1, 0xc3]);
     /// Reserved for DDS Security: participant stateless message reader.

@@ -8,17 +8,21 @@
 extern crate alloc;
 
 pub mod identifier;
+pub mod lookup;
 pub mod object;
 
 mod assign;
 mod describe;
+mod directory;
 mod information;
 mod library;
+mod needs;
 mod shape;
 mod strip;
 
 pub use assign::{Difference, Obstacle, Rules, assignable};
 pub use describe::{DescribeError, Described, describe};
+pub use directory::{ByName, Directory, Verdict};
 pub use identifier::TypeIdentifier;
 pub use information::{Dependencies, IdentifierWithSize, TypeInformation};
 pub use library::{Library, ObjectId};

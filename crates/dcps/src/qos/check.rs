@@ -6,7 +6,6 @@ use wire::Duration;
 use wire::discovery::{MAX_NAME, MAX_PARTITIONS};
 use wire::qos::{
     DataRepresentation, Durability, DurabilityService, EndpointQos, History, Presentation, ResourceLimits,
-    TypeConsistency,
 };
 
 use super::{DataReaderQos, DataWriterQos, OfferedAssurance, RequestedAssurance, assurance};
@@ -59,14 +58,6 @@ impl DataReaderQos {
         endpoint(qos)?;
         own_limits(self.byte_limit, self.instance_limit)?;
         not_negative("TIME_BASED_FILTER", "minimum_separation", qos.time_based_filter)?;
-        if qos.type_consistency != TypeConsistency::default() {
-            return Err(Error::new(
-                ReturnCode::Unsupported,
-                "TYPE_CONSISTENCY_ENFORCEMENT",
-                format!("{:?} is not supported", qos.type_consistency),
-                "use the default: types are compared by their names",
-            ));
-        }
         let lifecycle = &self.reader_data_lifecycle;
         not_negative(
             "READER_DATA_LIFECYCLE",

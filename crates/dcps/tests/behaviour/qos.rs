@@ -45,11 +45,7 @@ fn what_is_not_supported_says_so() {
     );
     refused(writer(|qos| qos.endpoint.presentation.coherent_access = true), Unsupported, "PRESENTATION");
     refused(writer(|qos| qos.endpoint.presentation.ordered_access = true), Unsupported, "PRESENTATION");
-    refused(
-        reader(|qos| qos.endpoint.type_consistency.allow_type_coercion = false),
-        Unsupported,
-        "TYPE_CONSISTENCY_ENFORCEMENT",
-    );
+    assert_eq!(reader(|qos| qos.endpoint.type_consistency.allow_type_coercion = false), Ok(()));
     let xml = vec![DataRepresentation::XML];
     refused(writer(|qos| qos.endpoint.representation = xml), Unsupported, "DATA_REPRESENTATION");
 }

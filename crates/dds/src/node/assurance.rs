@@ -415,6 +415,7 @@ fn subject(topic: &str, type_name: &str) -> Subject {
         topic_name: topic.to_owned(),
         type_name: type_name.to_owned(),
         max_serialized_size: None,
+        type_information: None,
         group: None,
     }
 }

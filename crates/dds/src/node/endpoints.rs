@@ -30,6 +30,8 @@ pub(crate) struct Subject {
     pub(crate) type_name: String,
     /// Largest serialized sample, encapsulation header included, if the type has a bound.
     pub(crate) max_serialized_size: Option<u32>,
+    /// Serialized type information, if it is announced.
+    pub(crate) type_information: Option<Vec<u8>>,
     /// The entity id of its publisher or subscriber.
     pub(crate) group: Option<EntityId>,
 }
@@ -131,6 +133,7 @@ impl Node {
     fn data(&self, guid: Guid, subject: Subject, qos: EndpointQos) -> EndpointData {
         EndpointData {
             max_serialized_size: subject.max_serialized_size,
+            type_information: subject.type_information,
             group: subject.group,
             ..EndpointData::new(guid, subject.topic_name, subject.type_name, qos)
         }

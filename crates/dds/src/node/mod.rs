@@ -39,6 +39,7 @@ use crate::bytes::Bytes;
 use crate::entity::{deleted, of_parent_process};
 use crate::host::{Addresses, Engine, Host};
 use crate::lock::lock;
+use crate::types::{Shared, SharedDirectory};
 use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
@@ -56,6 +57,8 @@ pub(crate) struct Node {
     prefix: GuidPrefix,
     host: Arc<dyn Host>,
     discovery: Mutex<Discovery<Bytes>>,
+    /// The types of its topics and of others; `None` if types are not announced.
+    types: Option<SharedDirectory>,
     routes: Snapshot,
     timers: Timers,
     held: Held,
@@ -130,14 +133,19 @@ impl Node {
             ..config
         };
         let prefix = config.prefix;
-        let discovery = Discovery::new(config, addresses.network.clone()).map_err(|error| {
+        let types = config.type_lookup.then(SharedDirectory::default);
+        let mut discovery = Discovery::new(config, addresses.network.clone()).map_err(|error| {
             let advice = "correct the configuration of the participant";
             Error::new(ReturnCode::BadParameter, "create_participant", error.to_string(), advice)
         })?;
+        if let Some(types) = &types {
+            discovery.set_types(Box::new(Shared(Arc::clone(types))));
+        }
         Ok(Arc::new(Self {
             prefix,
             host,
             discovery: Mutex::new(discovery),
+            types,
             routes: Snapshot::default(),
             timers: Timers::default(),
             held: Held::default(),
@@ -192,6 +200,11 @@ impl Node {
         }
         self.command(|work| work.discovery = true);
         Ok(())
+    }
+
+    /// The types that it knows; `None` if types are compared by their names alone.
+    pub(crate) const fn types(&self) -> Option<&SharedDirectory> {
+        self.types.as_ref()
     }
 
     /// Names the topics.

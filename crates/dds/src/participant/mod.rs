@@ -20,6 +20,8 @@ use crate::node::Node;
 use crate::publication::{Publisher, PublisherEntity, PublisherListener};
 use crate::subscription::{Subscriber, SubscriberEntity, SubscriberListener};
 use crate::topic::{Carries, Topic, TopicEntity, TopicListener};
+use crate::types::TypeOf;
+use xtypes::Described;
 
 pub use discovered::{DiscoveredParticipant, IgnoredTopic, NotMatched};
 pub(crate) use entity::ParticipantEntity;
@@ -116,7 +118,8 @@ impl DomainParticipant {
             (Some(one), Some(two)) => u32::try_from(one.max(two).saturating_add(ENCAPSULATION_SIZE)).ok(),
             _ => None,
         };
-        let carries = Carries { type_id: Some(TypeId::of::<T>()), max_serialized_size: largest };
+        let ty = TypeOf::Compiled(T::DESCRIPTION);
+        let carries = Carries { type_id: Some(TypeId::of::<T>()), max_serialized_size: largest, ty };
         self.make_topic(name, type_name, carries, qos, listener, mask)
     }
 
@@ -130,7 +133,22 @@ impl DomainParticipant {
         type_name: &str,
         qos: QosKind<TopicQos>,
     ) -> Result<Topic, Error> {
-        let carries = Carries { type_id: None, max_serialized_size: None };
+        let carries = Carries { type_id: None, max_serialized_size: None, ty: TypeOf::Unknown };
+        self.make_topic(name, type_name, carries, qos, None, StatusMask::NONE)
+    }
+
+    /// As [`DomainParticipant::create_raw_topic`], with a type that is announced.
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::create_topic`].
+    pub fn create_described_topic(
+        &self,
+        name: &str,
+        type_name: &str,
+        described: Arc<Described>,
+        qos: QosKind<TopicQos>,
+    ) -> Result<Topic, Error> {
+        let carries = Carries { type_id: None, max_serialized_size: None, ty: TypeOf::Given(described) };
         self.make_topic(name, type_name, carries, qos, None, StatusMask::NONE)
     }
 

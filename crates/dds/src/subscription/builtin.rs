@@ -14,6 +14,7 @@ use crate::builtin::{
 use crate::node::builtin::BuiltinReaders;
 use crate::participant::ParticipantEntity;
 use crate::topic::{Carries, TopicEntity};
+use crate::types::TypeOf;
 
 impl SubscriberEntity {
     /// The subscriber of the built-in topics, and what feeds its readers.
@@ -59,7 +60,7 @@ fn make_reader(
         BuiltinTopic::Publication => TypeId::of::<PublicationBuiltinTopicData>(),
         BuiltinTopic::Subscription => TypeId::of::<SubscriptionBuiltinTopicData>(),
     };
-    let carries = Carries { type_id: Some(type_id), max_serialized_size: None };
+    let carries = Carries { type_id: Some(type_id), max_serialized_size: None, ty: TypeOf::Unknown };
     let (node, qos) = (Arc::clone(&participant.node), TopicQos::default());
     let entity =
         TopicEntity::new(participant, Arc::clone(&node), topic.name(), topic.type_name(), carries, qos)?;

@@ -224,7 +224,7 @@ fn what_is_not_supported_is_refused() {
     let publisher = publisher(&here);
     assert_eq!(code(publisher.set_qos(QosKind::Specific(group))), ReturnCode::ImmutablePolicy);
     let mut qos = DataReaderQos::default();
-    qos.endpoint.type_consistency.prevent_type_widening = true;
+    qos.endpoint.durability = dds::qos::Durability::Transient;
     let refused = subscriber(&here).create_datareader::<Reading>(
         &topic(&here),
         QosKind::Specific(qos),

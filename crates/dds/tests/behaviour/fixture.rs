@@ -24,6 +24,14 @@ pub(crate) struct Reading {
     pub(crate) value: i64,
 }
 
+/// What others may mean by a reading: no sample of it can be one, nor the other way round.
+#[derive(DdsType, Clone, PartialEq, Debug, Default)]
+pub(crate) struct Text {
+    #[dds(key)]
+    pub(crate) sensor: String,
+    pub(crate) text: String,
+}
+
 pub(crate) const fn reading(sensor: u32, value: i64) -> Reading {
     Reading { sensor, value }
 }

@@ -79,19 +79,17 @@ fn statuses_of_writers_and_topics_go_up_as_well() {
     assert_eq!(log.read(), ["participant: publication matched 0"]);
     // Another type under the same name.
     let foreign = desk.participant();
-    let other =
-        foreign.create_topic::<Reading>("Readings", "Other", QosKind::Default, None, NO_STATUS).unwrap();
+    let other = foreign.create_topic::<Text>("Readings", "Other", QosKind::Default, None, NO_STATUS).unwrap();
     let _foreign =
-        subscriber(&foreign).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
+        subscriber(&foreign).create_datareader::<Text>(&other, QosKind::Default, None, NO_STATUS).unwrap();
     settle(&mut desk);
     assert_eq!(log.read(), ["participant: inconsistent topic 1"]);
     let own: Arc<dyn TopicListener> = log.listener("topic");
     topic(&here).set_listener(Some(own), StatusMask::INCONSISTENT_TOPIC);
     let third = desk.participant();
-    let other =
-        third.create_topic::<Reading>("Readings", "Third", QosKind::Default, None, NO_STATUS).unwrap();
+    let other = third.create_topic::<Text>("Readings", "Third", QosKind::Default, None, NO_STATUS).unwrap();
     let _third =
-        subscriber(&third).create_datareader::<Reading>(&other, QosKind::Default, None, NO_STATUS).unwrap();
+        subscriber(&third).create_datareader::<Text>(&other, QosKind::Default, None, NO_STATUS).unwrap();
     settle(&mut desk);
     assert_eq!(log.read(), ["topic: inconsistent topic 2"]);
 }

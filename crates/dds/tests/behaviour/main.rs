@@ -26,3 +26,4 @@ mod returning;
 mod round_trips;
 mod shared;
 mod threads;
+mod types;

@@ -282,13 +282,9 @@ fn another_type_under_the_same_name_is_told_once_for_each_participant_that_comes
     let _writer = writer(&here, |_| {});
     let other = |participant: &dds::DomainParticipant| {
         let topic = participant.lookup_topicdescription("Readings").unwrap_or_else(|| {
-            participant
-                .create_topic::<Reading>("Readings", "Other", QosKind::Default, None, NO_STATUS)
-                .unwrap()
+            participant.create_topic::<Text>("Readings", "Other", QosKind::Default, None, NO_STATUS).unwrap()
         });
-        subscriber(participant)
-            .create_datareader::<Reading>(&topic, QosKind::Default, None, NO_STATUS)
-            .unwrap()
+        subscriber(participant).create_datareader::<Text>(&topic, QosKind::Default, None, NO_STATUS).unwrap()
     };
     let _readers = (other(&there), other(&there));
     settle(&mut desk);

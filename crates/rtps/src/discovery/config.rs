@@ -91,6 +91,9 @@ pub struct DiscoveryConfig {
     /// Data for readers that announce a group, and that are on a subnet of ours, go to the group. Default false: radio links
     /// send multicast at their lowest rate, and one reader of a group does not need it.
     pub multicast_data: bool,
+    /// The built-in endpoints of the type lookup service are announced: what is asked there is answered by what
+    /// [`Discovery::set_types`](super::Discovery::set_types) was given. Default true.
+    pub type_lookup: bool,
     /// DSCP of discovery's own datagrams, 0 to 63. Default 0.
     pub class: u8,
     /// Bounds.
@@ -138,6 +141,7 @@ impl DiscoveryConfig {
             sending_ports: [0; 2],
             static_peers: Vec::new(),
             multicast_data: false,
+            type_lookup: true,
             class: 0,
             limits: Limits::default(),
             seed,

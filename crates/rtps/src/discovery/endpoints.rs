@@ -13,9 +13,11 @@ use super::config::Limits;
 use super::events::{Event, Events};
 use super::ignored::{Ignore, Ignored};
 use super::liveliness::Leases;
-use super::matching::{Mismatch, compare};
+use super::lookup;
+use super::matching::{Mismatch, compare_typed};
 use super::participants::Ledger;
 use super::rejection::Rejection;
+use super::types::{TypeVerdict, Types};
 use crate::network::Network;
 use crate::path::Path;
 use crate::sorted::{SortedMap, SortedSet};
@@ -27,6 +29,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) network: &'a Network,
     pub(super) links: &'a SortedMap<GuidPrefix, NonZeroU32>,
     pub(super) multicast_data: bool,
+    pub(super) types: &'a mut dyn Types,
     pub(super) leases: &'a mut Leases,
     pub(super) events: &'a mut Events,
     /// Of a writer that is unmatched now: [`Event::WriterUnmatched`].
@@ -72,8 +75,10 @@ pub(super) struct Endpoints {
     used: Usage,
     /// A local endpoint and its matched counterpart; if that is local too, the pair is here both ways.
     matched: SortedSet<(EntityId, Guid)>,
-    /// A local endpoint and one of the same topic that it does not match.
-    unmatched: SortedSet<(EntityId, Guid)>,
+    /// A local endpoint and one of the same topic that it does not match, with what is said of their types.
+    unmatched: SortedMap<(EntityId, Guid), TypeVerdict>,
+    /// A local endpoint and one that it matches if their types do, which is not known yet.
+    pending: SortedSet<(EntityId, Guid)>,
     ignored: Ignored,
 }
 
@@ -87,7 +92,8 @@ impl Endpoints {
             usage: SortedMap::new(),
             used: Usage::default(),
             matched: SortedSet::new(),
-            unmatched: SortedSet::new(),
+            unmatched: SortedMap::new(),
+            pending: SortedSet::new(),
             ignored: Ignored::default(),
         }
     }
@@ -133,10 +139,11 @@ impl Endpoints {
     pub(super) fn mismatches(
         &self,
     ) -> impl Iterator<Item = (EntityId, &Arc<EndpointData>, Vec<Mismatch>)> + '_ {
-        self.unmatched.iter().filter_map(|(local, other)| {
+        self.unmatched.iter().filter_map(|((local, other), types)| {
             let own = self.get(Guid::new(self.prefix, *local))?;
             let other = self.get(*other)?;
-            Some((*local, other, pair(own, other).err()?))
+            let (writer, reader) = pair(own, other);
+            Some((*local, other, compare_typed(writer, reader, types).err()?))
         })
     }
 
@@ -144,7 +151,7 @@ impl Endpoints {
     pub(super) fn ignore(&mut self, what: Ignore, around: &mut Surroundings<'_>) {
         self.ignored.add(what);
         let pairs: Vec<(EntityId, Guid)> =
-            self.matched.iter().chain(self.unmatched.iter()).copied().collect();
+            self.matched.iter().chain(self.unmatched.keys()).chain(self.pending.iter()).copied().collect();
         for (local, other) in pairs {
             let own = self.get(Guid::new(self.prefix, local));
             let is_ignored =
@@ -302,6 +309,7 @@ impl Endpoints {
 
     fn unmatch(&mut self, local: EntityId, other: Guid, around: &mut Surroundings<'_>) {
         self.unmatched.remove(&(local, other));
+        self.pending.remove(&(local, other));
         if self.matched.remove(&(local, other)) {
             self.announce_unmatch(local, other, around);
         }
@@ -319,6 +327,14 @@ impl Endpoints {
         }
     }
 
+    /// Compares the pairs again whose types were not known.
+    pub(super) fn compare_again(&mut self, around: &mut Surroundings<'_>) {
+        let pairs: Vec<(EntityId, Guid)> = self.pending.iter().copied().collect();
+        for (local, other) in pairs {
+            self.evaluate(local, other, around);
+        }
+    }
+
     /// Matches or unmatches a local endpoint and another one of the same topic.
     fn evaluate(&mut self, local: EntityId, other: Guid, around: &mut Surroundings<'_>) {
         if local.is_writer() == other.entity_id.is_writer() {
@@ -330,27 +346,44 @@ impl Endpoints {
         if self.is_ignored(own) || self.is_ignored(data) {
             return;
         }
-        match pair(own, data) {
+        let (writer, reader) = pair(own, data);
+        // Two of our own know their types.
+        let remote = (other.prefix != self.prefix).then_some(other.prefix);
+        let remote = remote.filter(|remote| around.answers_lookups(*remote));
+        let types = around.types.compare(around.now, writer, reader, remote);
+        match compare_typed(writer, reader, &types) {
+            Ok(()) if types == TypeVerdict::Pending => {
+                self.unmatch(local, other, around);
+                self.pending.insert((local, other));
+            }
             Ok(()) => {
                 around.announce_match(local, data, self.prefix);
+                self.pending.remove(&(local, other));
                 self.unmatched.remove(&(local, other));
                 self.matched.insert((local, other));
             }
             Err(reasons) => {
                 let remote = Arc::clone(data);
                 self.unmatch(local, other, around);
-                self.unmatched.insert((local, other));
+                self.unmatched.insert((local, other), types);
                 around.events.push(Event::NotMatched { local, remote, reasons });
             }
         }
     }
 }
 
-fn pair(own: &EndpointData, other: &EndpointData) -> Result<(), Vec<Mismatch>> {
-    if own.guid.entity_id.is_writer() { compare(own, other) } else { compare(other, own) }
+/// The writer and the reader of both.
+fn pair<'a>(own: &'a EndpointData, other: &'a EndpointData) -> (&'a EndpointData, &'a EndpointData) {
+    if own.guid.entity_id.is_writer() { (own, other) } else { (other, own) }
 }
 
 impl Surroundings<'_> {
+    /// True for a participant that can be asked about types.
+    fn answers_lookups(&self, participant: GuidPrefix) -> bool {
+        let known = self.ledger.get(participant);
+        known.is_some_and(|known| lookup::answers(known.data().builtin_endpoints))
+    }
+
     fn announce_match(&mut self, local: EntityId, other: &Arc<EndpointData>, ours: GuidPrefix) {
         let is_ours = other.guid.prefix == ours;
         let Way { paths, direct } = self.way(other);

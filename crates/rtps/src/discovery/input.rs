@@ -49,13 +49,17 @@ impl<P: Payload> Discovery<P> {
             self.believe(now, prefix, proof);
         }
         if !self.hear(now, &context) {
-            if topic.is_some() && self.ledger.takes_question(prefix) {
+            if topic.is_some_and(|topic| !topic.is_lookup()) && self.ledger.takes_question(prefix) {
                 self.sedp.ask(now, prefix);
             }
             return;
         }
         let mut received = core::mem::take(&mut self.received);
         match (topic, submessage) {
+            (Some(topic), _) if topic.is_lookup() => {
+                let path = self.metatraffic_path(prefix);
+                self.lookup.for_reader(now, &context, topic, submessage, path, &mut received);
+            }
             (Some(topic), _) => self.sedp.for_reader(now, &context, topic, submessage, &mut received),
             (None, ToReader::Data(data)) => self.messages.on_data(prefix, data, &mut received),
             (None, ToReader::Heartbeat(heartbeat)) => {
@@ -90,6 +94,10 @@ impl<P: Payload> Discovery<P> {
             return;
         }
         match (topic, submessage) {
+            (Some(topic), _) if topic.is_lookup() => {
+                let path = self.metatraffic_path(prefix);
+                self.lookup.for_writer(now, &context, topic, submessage, path);
+            }
             (Some(topic), _) => self.sedp.for_writer(now, &context, topic, submessage),
             (None, ToWriter::AckNack(acknack)) => self.messages.on_acknack(at, prefix, acknack),
             (None, ToWriter::NackFrag(_)) => {}
@@ -295,6 +303,17 @@ impl<P: Payload> Discovery<P> {
             }
             // A vendor's own kind.
             Received::Asserted(..) => {}
+            Received::TypeRequest(from, request) => {
+                let reply = self.types.on_request(now.monotonic, self.config.prefix, from, &request);
+                if let Some(reply) = reply {
+                    let path = self.metatraffic_path(from);
+                    self.lookup.write(now, Topic::TypeReplies, from, path, &reply);
+                }
+            }
+            Received::TypeReply(from, reply) => {
+                self.types.on_reply(now.monotonic, from, &reply);
+                self.compare_again(now);
+            }
             Received::Bad(reason) => self.rejections.add(reason),
         }
     }

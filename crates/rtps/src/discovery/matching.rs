@@ -12,6 +12,7 @@ use wire::qos::{
 };
 
 use super::partition;
+use super::types::TypeVerdict;
 
 /// Number of a policy, as statuses report it (DDS 1.4, 2.3.3, and XTypes 1.3, annex on the DDS built-in types for the last ones).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -56,6 +57,15 @@ pub enum Mismatch {
         writer: String,
         /// The reader's type.
         reader: String,
+    },
+    /// Same topic, and what is written cannot be read, as the announced type objects say.
+    TypeObjects {
+        /// The writer's type.
+        writer: String,
+        /// The reader's type.
+        reader: String,
+        /// What stands in the way.
+        difference: String,
     },
     /// RELIABILITY: the reader asks for more than the writer offers.
     Reliability {
@@ -136,11 +146,23 @@ pub enum Mismatch {
     },
 }
 
-/// Compares a writer with a reader.
+/// Compares a writer with a reader, their types by name.
 ///
 /// # Errors
 /// Every reason against the match, except that endpoints of different topics are not compared further.
 pub fn compare(writer: &EndpointData, reader: &EndpointData) -> Result<(), Vec<Mismatch>> {
+    compare_typed(writer, reader, &TypeVerdict::ByName)
+}
+
+/// Compares a writer with a reader, of whose types that is known.
+///
+/// # Errors
+/// Those of [`compare`].
+pub fn compare_typed(
+    writer: &EndpointData,
+    reader: &EndpointData,
+    types: &TypeVerdict,
+) -> Result<(), Vec<Mismatch>> {
     if writer.topic_name != reader.topic_name {
         return Err([Mismatch::Topic {
             writer: writer.topic_name.clone(),
@@ -149,8 +171,17 @@ pub fn compare(writer: &EndpointData, reader: &EndpointData) -> Result<(), Vec<M
         .into());
     }
     let mut reasons = Vec::new();
-    if writer.type_name != reader.type_name {
-        reasons.push(Mismatch::Type { writer: writer.type_name.clone(), reader: reader.type_name.clone() });
+    let names = || (writer.type_name.clone(), reader.type_name.clone());
+    match types {
+        TypeVerdict::ByName if writer.type_name != reader.type_name => {
+            let (writer, reader) = names();
+            reasons.push(Mismatch::Type { writer, reader });
+        }
+        TypeVerdict::Different(difference) => {
+            let (writer, reader) = names();
+            reasons.push(Mismatch::TypeObjects { writer, reader, difference: difference.clone() });
+        }
+        TypeVerdict::ByName | TypeVerdict::Assignable | TypeVerdict::Pending => {}
     }
     let (offer, request) = (&writer.qos, &reader.qos);
     let (offered, requested) = (offer.reliability.kind, request.reliability.kind);
@@ -219,7 +250,7 @@ impl Mismatch {
     /// The policy, for those reasons that are a QoS policy.
     pub const fn policy_id(&self) -> Option<PolicyId> {
         Some(match self {
-            Self::Topic { .. } | Self::Type { .. } => return None,
+            Self::Topic { .. } | Self::Type { .. } | Self::TypeObjects { .. } => return None,
             Self::Reliability { .. } => PolicyId::RELIABILITY,
             Self::Durability { .. } => PolicyId::DURABILITY,
             Self::Deadline { .. } => PolicyId::DEADLINE,
@@ -236,7 +267,12 @@ impl Mismatch {
     /// True if it counts as incompatible QoS (OFFERED_INCOMPATIBLE_QOS, REQUESTED_INCOMPATIBLE_QOS);
     /// another topic, type or partition does not.
     pub const fn is_incompatible_qos(&self) -> bool {
-        !matches!(self, Self::Topic { .. } | Self::Type { .. } | Self::Partition { .. })
+        !self.is_inconsistent_topic() && !matches!(self, Self::Topic { .. } | Self::Partition { .. })
+    }
+
+    /// True if both mean something else by the name of the topic (INCONSISTENT_TOPIC).
+    pub const fn is_inconsistent_topic(&self) -> bool {
+        matches!(self, Self::Type { .. } | Self::TypeObjects { .. })
     }
 }
 
@@ -252,6 +288,9 @@ impl fmt::Display for Mismatch {
         match self {
             Self::Topic { writer, reader } => write!(f, "topic: writer {writer:?}, reader {reader:?}"),
             Self::Type { writer, reader } => write!(f, "type: writer {writer:?}, reader {reader:?}"),
+            Self::TypeObjects { writer, reader, difference } => {
+                write!(f, "type: {difference} (writer {writer:?}, reader {reader:?})")
+            }
             Self::Reliability { offered, requested } => two(f, "RELIABILITY", offered, requested),
             Self::Durability { offered, requested } => two(f, "DURABILITY", offered, requested),
             Self::Deadline { offered, requested } => span(f, "DEADLINE", *offered, *requested),

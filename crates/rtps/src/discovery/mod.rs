@@ -15,6 +15,7 @@ mod farewell;
 mod ignored;
 mod input;
 mod liveliness;
+mod lookup;
 mod matching;
 mod message_reader;
 mod messages;
@@ -30,8 +31,10 @@ mod sip_hash;
 mod sources;
 mod spdp;
 mod strangers;
+mod types;
 mod validation;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -44,6 +47,7 @@ use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, V
 
 use crate::Payload;
 use crate::network::Network;
+use crate::path::Path;
 use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::WriteError;
@@ -51,18 +55,20 @@ use crate::writer::WriteError;
 pub use config::{ConfigError, DiscoveryConfig, Limits};
 pub use events::{Event, LossReason};
 pub use ignored::Ignore;
-pub use matching::{Mismatch, PolicyId, compare};
+pub use matching::{Mismatch, PolicyId, compare, compare_typed};
 pub use rejection::Rejection;
 pub use remote::RemoteParticipant;
+pub use types::{NamesAlone, TypeVerdict, Types};
 
 use endpoints::{Endpoints, Surroundings};
 use events::Events;
 use farewell::Farewells;
 use liveliness::{Assertions, Leases};
+use lookup::Lookup;
 use messages::Messages;
 use participants::Ledger;
 use rejection::Rejections;
-use sedp::{Received, Sedp};
+use sedp::{Received, Sedp, Topic};
 use spdp::{Announcer, Around};
 
 /// Why a local endpoint was not announced.
@@ -102,6 +108,8 @@ pub struct Discovery<P> {
     announcer: Announcer,
     sedp: Sedp<P>,
     messages: Messages,
+    lookup: Lookup<P>,
+    types: Box<dyn Types>,
     ledger: Ledger,
     endpoints: Endpoints,
     farewells: Farewells,
@@ -129,6 +137,8 @@ impl<P: Payload> Discovery<P> {
             announcer: Announcer::new(&participant_data(&config), &config, &network),
             sedp: Sedp::new(&config),
             messages: Messages::new(config.prefix, config.class, config.seed),
+            lookup: Lookup::new(&config),
+            types: Box::new(NamesAlone),
             endpoints: Endpoints::new(config.prefix),
             network,
             phase: Phase::Running,
@@ -144,6 +154,11 @@ impl<P: Payload> Discovery<P> {
             received: Vec::new(),
             config,
         })
+    }
+
+    /// Compares types so from now on; before any endpoint is known.
+    pub fn set_types(&mut self, types: Box<dyn Types>) {
+        self.types = types;
     }
 
     /// Our GUID prefix.
@@ -318,7 +333,7 @@ impl<P: Payload> Discovery<P> {
             self.phase = Phase::Gone;
             return false;
         }
-        self.sedp.poll_transmit(now, out)
+        self.lookup.poll_transmit(now, out) || self.sedp.poll_transmit(now, out)
     }
 
     /// When `poll_transmit` has to be called at the latest.
@@ -329,7 +344,7 @@ impl<P: Payload> Discovery<P> {
             Phase::Running => {}
         }
         let sending = self.announcer.next_timeout().min(self.sedp.poll_timeout());
-        let sending = sending.min(self.messages.poll_timeout());
+        let sending = sending.min(self.messages.poll_timeout()).min(self.lookup.poll_timeout());
         let sending = sending.min(self.automatic.next_timeout()).min(self.manual.next_timeout());
         if self.is_congested() {
             return sending;
@@ -339,6 +354,7 @@ impl<P: Payload> Discovery<P> {
             .min(self.farewells.next_timeout())
             .min(self.leases.next_timeout())
             .min(self.rejections.next_timeout())
+            .min(self.types.poll_timeout())
     }
 
     /// The next event, in the order in which they happened.
@@ -403,7 +419,7 @@ impl<P: Payload> Discovery<P> {
 
     /// Octets that the built-in writers and readers hold.
     pub fn held_bytes(&self) -> usize {
-        self.sedp.held_bytes()
+        self.sedp.held_bytes() + self.lookup.held_bytes()
     }
 
     fn is_congested(&self) -> bool {
@@ -417,12 +433,35 @@ impl<P: Payload> Discovery<P> {
         self.farewells.remove_participant(participant);
         self.sedp.unmatch_participant(now, participant, reason);
         self.messages.unmatch_participant(participant);
+        self.lookup.forget(now, participant);
+        self.types.forget(participant);
         self.told.remove(&participant);
         if let Some(known) = self.ledger.remove(participant) {
             self.messages.numbers.lost(now.monotonic, participant, known.reached.iter().map(SocketAddr::ip));
         }
         self.links.remove(&participant);
         self.events.push(Event::ParticipantLost { participant, reason });
+    }
+
+    /// Asks about types what is to be asked.
+    fn ask_about_types(&mut self, now: Now) {
+        while let Some((to, request)) = self.types.poll_request(now.monotonic, self.config.prefix) {
+            let path = self.metatraffic_path(to);
+            self.lookup.write(now, Topic::TypeRequests, to, path, &request);
+        }
+        self.compare_again(now);
+    }
+
+    /// Compares the pairs again whose types were not known, if more of them are known.
+    fn compare_again(&mut self, now: Now) {
+        if self.types.take_news() {
+            let (endpoints, mut around) = self.split(now.monotonic);
+            endpoints.compare_again(&mut around);
+        }
+    }
+
+    fn metatraffic_path(&self, participant: GuidPrefix) -> Option<Path> {
+        self.ledger.get(participant).and_then(|known| known.metatraffic_path(&self.network))
     }
 
     fn part_from(&mut self, now: Now, endpoint: Guid) {
@@ -448,6 +487,7 @@ impl<P: Payload> Discovery<P> {
         if self.manual.is_due(now.monotonic) {
             self.messages.assert_liveliness(now.monotonic, ParticipantMessage::MANUAL);
         }
+        self.ask_about_types(now);
         while !self.is_congested() {
             if let Some((participant, verdict)) = self.ledger.look(now.monotonic, &self.messages.numbers) {
                 self.judge(now, participant, verdict);
@@ -477,6 +517,7 @@ impl<P: Payload> Discovery<P> {
             network: &self.network,
             links: &self.links,
             multicast_data: self.config.multicast_data,
+            types: &mut *self.types,
             leases: &mut self.leases,
             events: &mut self.events,
             may_return: false,
@@ -490,7 +531,11 @@ fn participant_data(config: &DiscoveryConfig) -> ParticipantData {
     ParticipantData {
         version: ProtocolVersion::OURS,
         vendor: VendorId::PUNCTUAL,
-        builtin_endpoints: sedp::builtin_endpoints(),
+        builtin_endpoints: if config.type_lookup {
+            sedp::builtin_endpoints() | lookup::builtin_endpoints()
+        } else {
+            sedp::builtin_endpoints()
+        },
         metatraffic_unicast: config.metatraffic_unicast.clone(),
         metatraffic_multicast: config.metatraffic_multicast.clone(),
         default_unicast: config.default_unicast.clone(),

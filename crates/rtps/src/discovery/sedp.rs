@@ -25,13 +25,24 @@ use crate::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfi
 pub(super) enum Topic {
     Publications,
     Subscriptions,
+    /// Questions about types.
+    TypeRequests,
+    /// Answers to them.
+    TypeReplies,
 }
 
 impl Topic {
+    /// Those of SEDP.
     const ALL: [Self; 2] = [Self::Publications, Self::Subscriptions];
 
     pub(super) fn of_writer(id: EntityId) -> Option<Self> {
-        Self::ALL.into_iter().find(|topic| topic.writer_id() == id)
+        let all = [Self::Publications, Self::Subscriptions, Self::TypeRequests, Self::TypeReplies];
+        all.into_iter().find(|topic| topic.writer_id() == id)
+    }
+
+    /// True for what the type lookup service has.
+    pub(super) const fn is_lookup(self) -> bool {
+        matches!(self, Self::TypeRequests | Self::TypeReplies)
     }
 
     const fn of_endpoint(id: EntityId) -> Self {
@@ -42,6 +53,8 @@ impl Topic {
         match self {
             Self::Publications => EntityId::SEDP_PUBLICATIONS_WRITER,
             Self::Subscriptions => EntityId::SEDP_SUBSCRIPTIONS_WRITER,
+            Self::TypeRequests => EntityId::TYPE_LOOKUP_REQUEST_WRITER,
+            Self::TypeReplies => EntityId::TYPE_LOOKUP_REPLY_WRITER,
         }
     }
 
@@ -49,6 +62,8 @@ impl Topic {
         match self {
             Self::Publications => EntityId::SEDP_PUBLICATIONS_READER,
             Self::Subscriptions => EntityId::SEDP_SUBSCRIPTIONS_READER,
+            Self::TypeRequests => EntityId::TYPE_LOOKUP_REQUEST_READER,
+            Self::TypeReplies => EntityId::TYPE_LOOKUP_REPLY_READER,
         }
     }
 
@@ -56,6 +71,8 @@ impl Topic {
         match self {
             Self::Publications => BuiltinEndpointSet::PUBLICATIONS_ANNOUNCER,
             Self::Subscriptions => BuiltinEndpointSet::SUBSCRIPTIONS_ANNOUNCER,
+            Self::TypeRequests => BuiltinEndpointSet::TYPE_LOOKUP_REQUEST_WRITER,
+            Self::TypeReplies => BuiltinEndpointSet::TYPE_LOOKUP_REPLY_WRITER,
         }
     }
 
@@ -63,6 +80,8 @@ impl Topic {
         match self {
             Self::Publications => BuiltinEndpointSet::PUBLICATIONS_DETECTOR,
             Self::Subscriptions => BuiltinEndpointSet::SUBSCRIPTIONS_DETECTOR,
+            Self::TypeRequests => BuiltinEndpointSet::TYPE_LOOKUP_REQUEST_READER,
+            Self::TypeReplies => BuiltinEndpointSet::TYPE_LOOKUP_REPLY_READER,
         }
     }
 }
@@ -85,6 +104,10 @@ pub(super) enum Received {
     Gone(Guid),
     /// A participant asserts the liveliness of writers of this kind.
     Asserted(GuidPrefix, [u8; 4]),
+    /// A participant asks about types.
+    TypeRequest(GuidPrefix, Vec<u8>),
+    /// A participant answers a question about types.
+    TypeReply(GuidPrefix, Vec<u8>),
     /// A record that does not count.
     Bad(Rejection),
 }
@@ -324,9 +347,9 @@ fn remove<P: Payload>(pairs: &mut [Pair<P>; 2], topic: Topic, number: SequenceNu
 }
 
 /// Reads the samples of a built-in reader. Nothing is ever refused, so that no peer can block another.
-struct Collector<'a> {
-    topic: Topic,
-    received: &'a mut Vec<Received>,
+pub(super) struct Collector<'a> {
+    pub(super) topic: Topic,
+    pub(super) received: &'a mut Vec<Received>,
 }
 
 impl Sink for Collector<'_> {
@@ -345,6 +368,14 @@ fn read(topic: Topic, sample: &Sample<'_>) -> Result<Received, Rejection> {
     let gone =
         sample.is_key || status.contains(StatusInfo::DISPOSED) || status.contains(StatusInfo::UNREGISTERED);
     let (prefix, received) = match topic {
+        Topic::TypeRequests => {
+            let prefix = sample.writer.prefix;
+            (prefix, Received::TypeRequest(prefix, bytes.to_vec()))
+        }
+        Topic::TypeReplies => {
+            let prefix = sample.writer.prefix;
+            (prefix, Received::TypeReply(prefix, bytes.to_vec()))
+        }
         _ if gone => {
             let guid = match bytes {
                 [] => sample.inline_qos.key_hash.map(Guid::from_bytes),

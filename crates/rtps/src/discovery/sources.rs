@@ -23,6 +23,7 @@ impl<P: Payload> Discovery<P> {
         let path = self.ledger.get(data.prefix).and_then(|known| known.metatraffic_path(&self.network));
         self.tell_sources(data.prefix);
         self.sedp.match_participant(now, data, path);
+        self.lookup.reroute(now, data.prefix, path);
         self.messages.match_participant(now.monotonic, data, path);
         let (endpoints, mut around) = self.split(now.monotonic);
         endpoints.reroute(data.prefix, &mut around);
