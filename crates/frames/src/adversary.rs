@@ -237,10 +237,11 @@ impl<'a> Search<'a> {
                 let before = window.saturating_sub(rest);
                 let largest = random.once_in(2);
                 let opening = if largest { SMALLEST_FRAME } else { flow.frames[0] };
-                timing.pattern = Pattern::Held { before, opening, largest };
-                if largest && random.once_in(2) {
-                    timing.pattern = Pattern::Largest;
-                }
+                timing.pattern = match random.below(4) {
+                    0 => Pattern::Smallest,
+                    1 if largest => Pattern::Largest,
+                    _ => Pattern::Held { before, opening, largest },
+                };
             }
             if flow.babbles && counts_frames(flow) {
                 timing.pattern = Pattern::Smallest;
@@ -441,7 +442,7 @@ impl<'a> Search<'a> {
             return Pattern::Smallest;
         }
         if flow.babbles {
-            return [Pattern::Random, Pattern::Burst, Pattern::Largest][random.index(3)];
+            return [Pattern::Random, Pattern::Burst, Pattern::Largest, Pattern::Smallest][random.index(4)];
         }
         let jitter = matches!(flow.contract, Contract::Gated { jitter, emission, .. } if jitter + emission > 0)
             || !flow.others.is_empty();

@@ -23,7 +23,7 @@ pub struct Attack {
     pub best_effort: BestEffort,
     /// How long switches take.
     pub multiplexing: Multiplexing,
-    /// For choices that are random.
+    /// For choices that are random. If it is odd, switches pad small frames before they tag them.
     pub seed: u64,
 }
 

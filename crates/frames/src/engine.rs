@@ -381,9 +381,10 @@ impl<'a> Engine<'a> {
         let ready = if ordered { (now + latency).max(*forwarded + 1) } else { now + latency };
         *forwarded = ready;
         let class = self.arrival_class(ready, edge.flow, usize::MAX / 2 + edge.port);
+        let early = !self.attack.seed.is_multiple_of(2);
         for child in &edge.children {
             let tag = |edge: usize| network.ports()[network.edges()[edge].port].tag;
-            let octets = retagged(frame.octets, tag(frame.edge), tag(*child));
+            let octets = retagged(frame.octets, tag(frame.edge), tag(*child), early);
             let place = self.frames.put(Frame { edge: *child, octets, ..frame });
             self.push(ready, class, Kind::Arrive(place));
         }

@@ -66,9 +66,15 @@ pub fn on_wire(datagram: u64, tag: u64) -> u64 {
     (HEADERS + tag + datagram + AROUND).max(SMALLEST_FRAME)
 }
 
-/// What a frame takes of a link with another tag than the link before: no frame is smaller than the smallest.
-pub fn retagged(octets: u64, before: u64, after: u64) -> u64 {
-    (octets + after).saturating_sub(before).max(octets.min(SMALLEST_FRAME))
+/// What a frame takes of a link with this tag behind one with another. A switch pads what has less than the least size without its tag,
+/// and takes no padding off; `early` says whether it does so always, or only where the frame would be too small there.
+pub fn retagged(octets: u64, before: u64, after: u64, early: bool) -> u64 {
+    let untagged = octets.saturating_sub(before);
+    if early {
+        untagged.max(octets.min(SMALLEST_FRAME)) + after
+    } else {
+        (untagged + after).max(octets.min(SMALLEST_FRAME))
+    }
 }
 
 impl Samples {
@@ -226,9 +232,11 @@ mod tests {
     fn frames_have_a_least_size_with_their_tags() {
         assert_eq!([0, 17, 18, 19].map(|octets| on_wire(octets, 0)), [84, 84, 84, 85]);
         assert_eq!([0, 14, 15].map(|octets| on_wire(octets, 4)), [84, 84, 85]);
-        assert_eq!([84, 90].map(|octets| retagged(octets, 4, 0)), [84, 86]);
+        assert_eq!([84, 90].map(|octets| retagged(octets, 4, 0, false)), [84, 86]);
         // Padding that was put in place of a tag stays.
-        assert_eq!(retagged(retagged(84, 4, 0), 0, 4), 88);
+        assert_eq!(retagged(retagged(84, 4, 0, false), 0, 4, false), 88);
+        assert_eq!([84, 86, 90].map(|octets| retagged(octets, 4, 4, false)), [84, 86, 90]);
+        assert_eq!([84, 86, 90].map(|octets| retagged(octets, 4, 4, true)), [88, 88, 90]);
     }
 
     #[test]

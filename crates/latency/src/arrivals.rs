@@ -10,7 +10,7 @@ use crate::framing::{FRAME_AROUND, LEAST_FRAME};
 use crate::network::{Flow, FlowError, Port};
 use crate::policing::{Enforcement, serialised};
 use crate::port::{Arrival, Contender, Ingress};
-use crate::units::{bits_in, least_time_of};
+use crate::units::{bits_in, least_time_of, scale_up};
 
 /// The least bits that any frame occupies a link.
 const LEAST_BITS: u64 = (LEAST_FRAME + FRAME_AROUND) * 8;
@@ -45,8 +45,6 @@ impl Flow {
         let number = FlowError::Number;
         let (first, before, port) =
             (self.port(ports, 0)?, self.port(ports, link.hop)?, self.port(ports, index)?);
-        // A frame that was padded where tags are shorter keeps its padding beside a longer tag.
-        let padded = port.tag.saturating_sub(link.least_tag);
         let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
         let frames_before = self.frames(before).ok_or(FlowError::Framing { hop: link.hop })?;
         let policed = *enforcement != Enforcement::Trust;
@@ -60,18 +58,20 @@ impl Flow {
         };
         let variation = port.variation();
         let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;
-        let grown = u64::from(padded) * 8;
+        // A switch may pad what is too small without its tag, and padding stays beside a tag.
+        let padded = LEAST_BITS + u64::from(port.tag) * 8;
+        let grows = policed || frames.smallest < padded;
         // What a gate or a meter lets through may be frames of any size, whatever the flow's own.
         let bits = match enforcement {
-            Enforcement::Gate(gate) => gate.lets_through(padded),
-            Enforcement::Trust | Enforcement::Meter(_) => {
-                frames.count.checked_mul(grown).and_then(|grown| frames.bits.checked_add(grown))
-            }
+            Enforcement::Gate(gate) => gate.lets_through(port.tag),
+            _ => self.padded_bits(port),
         };
         let bits = bits.ok_or(number)?;
+        // The rate of the link in bits as they are behind it.
+        let padded_rate = scale_up(before.rate, padded, LEAST_BITS).ok_or(number)?;
         let arrival = match enforcement {
             Enforcement::Meter(meter) => {
-                let (burst, rate) = meter.lets_through(port.tag, padded).ok_or(number)?;
+                let (burst, rate) = meter.lets_through(port.tag).ok_or(number)?;
                 // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
                 let input = self.input_spread(first, first_share).ok_or(number)?;
                 let since = spread.checked_sub(input).ok_or(number)?;
@@ -87,9 +87,12 @@ impl Flow {
                     let frame = if policed {
                         bits.min(u64::from(before.largest_frame) * 8)
                     } else {
-                        frames_before.largest.max(LEAST_BITS + grown)
+                        frames_before.largest.max(padded)
                     };
-                    serialised(spread, self.separation, bits, frame, before.rate).ok_or(number)?
+                    // Bits that are added behind the link take none of its time.
+                    let rate = if grows { padded_rate } else { before.rate };
+                    let frame = scale_up(frame, rate, before.rate).ok_or(number)?;
+                    serialised(spread, self.separation, bits, frame, rate).ok_or(number)?
                 };
                 Arrival::Messages { bits, separation: self.separation, jitter }
             }
@@ -98,15 +101,12 @@ impl Flow {
             Arrival::Messages { bits, .. } => bits,
             Arrival::Bucket { burst, .. } => burst,
         };
-        let largest_frame = if policed {
-            at_once.min(u64::from(port.largest_frame) * 8)
-        } else {
-            frames.largest.max(LEAST_BITS + grown)
-        };
+        let largest_frame =
+            if policed { at_once.min(u64::from(port.largest_frame) * 8) } else { frames.largest.max(padded) };
         // The cap of a link is known in bits of that link: with longer headers behind it, it is not used.
         let number = self.tree.get(link.hop).and_then(|hop| u32::try_from(hop.port).ok());
         let link = number.ok_or(FlowError::Port { hop: link.hop })?;
-        let ingress = (port.tag <= before.tag).then_some(Ingress { link, rate: before.rate, variation });
+        let ingress = (port.tag <= before.tag).then_some(Ingress { link, rate: padded_rate, variation });
         // The share is kept for whatever the guard lets through, because the arrivals at the next hop rest on it.
         let smallest_frame = if policed { frames.smallest.min(LEAST_BITS) } else { frames.smallest };
         Ok((spread, Contender { level: 0, arrival, smallest_frame, largest_frame, ingress }))
@@ -119,8 +119,8 @@ pub(crate) struct Offering<'f> {
     ports: &'f [Port],
     /// From the second hop on.
     enforcement: Option<Enforcement>,
-    /// At the hops so far: the spread, and the octets of the shortest tag up to there.
-    spreads: Vec<(u64, u32)>,
+    /// At the hops so far.
+    spreads: Vec<u64>,
 }
 
 impl<'f> Offering<'f> {
@@ -132,30 +132,27 @@ impl<'f> Offering<'f> {
     pub(crate) fn next(&mut self, shares: &[u64]) -> Result<Contender, FlowError> {
         let index = self.spreads.len();
         let parent = self.flow.tree.get(index).ok_or(FlowError::Tree { hop: index })?.parent;
-        let tag = self.flow.port(self.ports, index)?.tag;
-        let (least_tag, (spread, contender)) = match (parent, shares.first()) {
+        let (spread, contender) = match (parent, shares.first()) {
             (Some(parent), Some(first)) => {
                 let enforcement = match self.enforcement {
                     Some(enforcement) => enforcement,
                     None => *self.enforcement.insert(self.flow.enforcement(self.ports, *first)?),
                 };
                 let share = *shares.get(parent).ok_or(FlowError::Share { hop: parent })?;
-                let (spread, least_tag) = *self.spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
-                let least_tag = least_tag.min(tag);
-                let link = Link { hop: parent, share, spread, least_tag };
-                (least_tag, self.flow.contender(self.ports, &enforcement, *first, link, index)?)
+                let spread = *self.spreads.get(parent).ok_or(FlowError::Tree { hop: index })?;
+                let link = Link { hop: parent, share, spread };
+                self.flow.contender(self.ports, &enforcement, *first, link, index)?
             }
-            _ => (tag, self.flow.first_contender(self.ports)?),
+            _ => self.flow.first_contender(self.ports)?,
         };
-        self.spreads.push((spread, least_tag));
+        self.spreads.push(spread);
         Ok(contender)
     }
 }
 
-/// The way to a hop: from which hop, with which share and spread there, and the octets of the shortest tag on all of it.
+/// The way to a hop: from which hop, with which share and spread there.
 struct Link {
     hop: usize,
     share: u64,
     spread: u64,
-    least_tag: u32,
 }

@@ -125,6 +125,12 @@ impl Framing {
     ///
     /// `None` if a datagram has no room for data, or is above 65,507 octets.
     pub fn frames(self, octets: u32, tag: u32) -> Option<Frames> {
+        self.padded(octets, tag, 0)
+    }
+
+    /// The same where frames are padded to so many octets more than the least.
+    pub(crate) fn padded(self, octets: u32, tag: u32, padded: u32) -> Option<Frames> {
+        let frame_bits = |octets: u64| frame_bits(octets.max(LEAST_FRAME + u64::from(padded)));
         let octets = u64::from(octets);
         let header = ETHERNET_HEADER + UDP_IPV4_HEADERS + u64::from(tag);
         let (piece, around) = match self {

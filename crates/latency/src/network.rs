@@ -2,7 +2,7 @@
 use alloc::vec::Vec;
 
 use crate::bundle::Bundle;
-use crate::framing::{Frames, Framing};
+use crate::framing::{Frames, Framing, LEAST_FRAME, frame_bits};
 use crate::policing::Counts;
 use crate::port::{Control, Server};
 
@@ -229,6 +229,16 @@ impl Flow {
             return bundle.frames(port.tag);
         }
         self.framing.range(self.smallest_message, self.largest_message, port.tag)
+    }
+
+    /// The bits of the heaviest message on the link of a port, if switches pad frames that are too small without their tags.
+    pub(crate) fn padded_bits(&self, port: &Port) -> Option<u64> {
+        let Some(bundle) = &self.bundle else {
+            return Some(self.framing.padded(self.largest_message, port.tag, port.tag)?.bits);
+        };
+        let (frames, padding) = (bundle.frames(port.tag)?, u64::from(port.tag) * 8);
+        let grows = frames.smallest < frame_bits(LEAST_FRAME + u64::from(port.tag));
+        frames.bits.checked_add(if grows { frames.count.checked_mul(padding)? } else { 0 })
     }
 
     pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {

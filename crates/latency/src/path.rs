@@ -1,6 +1,7 @@
 //! Bounds from the send call to the last frame's reception: the sum over the hops, and concatenated left-over service.
 use alloc::vec::Vec;
 
+use crate::framing::{LEAST_FRAME, frame_bits};
 use crate::linear::{LeftOver, left_over};
 use crate::network::{Flow, Port};
 use crate::port::{Contender, Server};
@@ -89,8 +90,8 @@ pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
 /// Latencies of left-over services, a frame for each store-and-forward hop between, and the flow's burst at the least
 /// rate that is left. Other flows of a level are taken as first-in first-out, hop by hop.
 ///
-/// `None` if nothing is left at a hop, if links have headers of different length, or if frames may overtake each other on their way into
-/// a queue: then a frame may wait for those that came after it.
+/// `None` if nothing is left at a hop, if links have headers of different length, if frames of the flow may be padded on their way, or if
+/// they may overtake each other on their way into a queue: then a frame may wait for those that came after it.
 pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
     concatenation_with(flow, hops, &left_overs(hops))
 }
@@ -102,10 +103,13 @@ fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
 fn concatenation_with(flow: &Flow, hops: &[HopView<'_>], services: &[Option<LeftOver>]) -> Option<u64> {
     let first = hops.first()?;
     let overtakes = |hop: &HopView<'_>| hop.port.variation() > 0 && !hop.port.keeps_order;
-    if hops.iter().any(|hop| hop.port.tag != first.port.tag || overtakes(hop)) {
+    let frames = flow.frames(first.port)?;
+    // What is too small without its tag may be padded behind the first link.
+    let grows = first.port.tag > 0 && frames.smallest < frame_bits(LEAST_FRAME + u64::from(first.port.tag));
+    if grows || hops.iter().any(|hop| hop.port.tag != first.port.tag || overtakes(hop)) {
         return None;
     }
-    let frame = flow.frames(first.port)?.largest;
+    let frame = frames.largest;
     let services: Vec<LeftOver> = services.iter().copied().collect::<Option<_>>()?;
     let mut latency = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
     for (index, service) in services.iter().enumerate() {

@@ -64,20 +64,18 @@ impl Counts {
     }
 
     /// The most bits that frames of which `bits` were counted where they enter the first switch occupy a link on which they have `tag`
-    /// octets more than untagged ones, and `padded` more than on another link on the way; rounded up.
+    /// octets more than untagged ones; rounded up.
     ///
-    /// With `n` octets counted, without padding and tag, a frame occupies the link for `max(n + tag, 60 + padded) + 24`, and one that
-    /// occupied `n` of the wire for `max(n, 84) + padded`. In proportion to `n` that is most for the least `n`.
-    fn on_wire(self, bits: u64, tag: u32, padded: u32) -> Option<u64> {
-        let (tag, padded) = (u64::from(tag), u64::from(padded));
+    /// What is too small without its tag may be padded and tagged then. So with `n` octets counted, without padding and tag, a frame
+    /// occupies the link for `max(n, 60) + tag + 24`, and one that occupied `n` of the wire for `max(n, 84) + tag`. In proportion to `n`
+    /// that is most for the least `n`.
+    fn on_wire(self, bits: u64, tag: u32) -> Option<u64> {
         let least = frame_bits(0);
-        match self {
-            Self::Wire => scale_up(bits, least + padded * 8, least),
-            Self::Frame => {
-                let most = frame_bits(LEAST_COUNTED + tag).max(least + padded * 8);
-                scale_up(bits, most, LEAST_COUNTED * 8)
-            }
-        }
+        let counted = match self {
+            Self::Wire => least,
+            Self::Frame => LEAST_COUNTED * 8,
+        };
+        scale_up(bits, least + u64::from(tag) * 8, counted)
     }
 }
 
@@ -93,21 +91,19 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames and `padded` more
-    /// than on another link on the way, whatever the frames. What has been filled in at the beginning of a window may be of the time
-    /// before it.
-    pub(crate) fn lets_through(&self, tag: u32, padded: u32) -> Option<(u64, u64)> {
+    /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames, whatever the frames.
+    /// What has been filled in at the beginning of a window may be of the time before it.
+    pub(crate) fn lets_through(&self, tag: u32) -> Option<(u64, u64)> {
         let burst = self.burst.checked_add(self.counts.filling(self.rate)?)?;
-        Some((self.counts.on_wire(burst, tag, padded)?, self.counts.on_wire(self.rate, tag, padded)?))
+        Some((self.counts.on_wire(burst, tag)?, self.counts.on_wire(self.rate, tag)?))
     }
 }
 
 impl Gate {
-    /// The bits of a message that it lets through, on a wire where frames have `padded` octets of header more than on another link on the
-    /// way, whatever the frames: it counts with the tags of the first link. Where tags are shorter, who wants to harm others sends frames
-    /// that lose least.
-    pub(crate) fn lets_through(&self, padded: u32) -> Option<u64> {
-        Counts::Wire.on_wire(self.octets.checked_mul(8)?, 0, padded)
+    /// The bits of a message that it lets through, on a wire with `tag` octets of header more than untagged frames, whatever the frames: it
+    /// counts with the tags of the first link. Where tags are shorter, who wants to harm others sends frames that lose least.
+    pub(crate) fn lets_through(&self, tag: u32) -> Option<u64> {
+        Counts::Wire.on_wire(self.octets.checked_mul(8)?, tag)
     }
 }
 
@@ -223,18 +219,14 @@ mod tests {
     #[test]
     fn the_smallest_frame_is_counted_for_half() {
         let least = LEAST_COUNTED * 8;
-        assert_eq!(Counts::Frame.on_wire(least, 0, 0), Some(frame_bits(0)));
-        assert_eq!(Counts::Frame.on_wire(1_000, 0, 0), Some(2_000));
-        assert_eq!(Counts::Frame.on_wire(u64::MAX / 2 + 1, 0, 0), None);
-        assert_eq!(Counts::Wire.on_wire(u64::MAX, 0, 0), Some(u64::MAX));
-        // A tag takes the place of padding, until there is none left.
-        assert_eq!(Counts::Frame.on_wire(least, 18, 0), Some(frame_bits(0)));
-        assert_eq!(Counts::Frame.on_wire(least, 19, 0), Some(frame_bits(0) + 8));
-        // 85 / 42 of 1,000 are 2,023.8.
-        assert_eq!(Counts::Frame.on_wire(1_000, 19, 0), Some(2_024));
-        // A tag that comes later finds frames that have been padded.
-        assert_eq!(Counts::Frame.on_wire(least, 4, 4), Some(frame_bits(0) + 32));
-        assert_eq!(Counts::Wire.on_wire(frame_bits(0), 4, 4), Some(frame_bits(0) + 32));
+        assert_eq!(Counts::Frame.on_wire(least, 0), Some(frame_bits(0)));
+        assert_eq!(Counts::Frame.on_wire(1_000, 0), Some(2_000));
+        assert_eq!(Counts::Frame.on_wire(u64::MAX / 2 + 1, 0), None);
+        assert_eq!(Counts::Wire.on_wire(u64::MAX, 0), Some(u64::MAX));
+        // A tag comes beside the padding. 88 / 42 of 1,000 are 2,095.2.
+        assert_eq!(Counts::Frame.on_wire(least, 4), Some(frame_bits(0) + 32));
+        assert_eq!(Counts::Frame.on_wire(1_000, 4), Some(2_096));
+        assert_eq!(Counts::Wire.on_wire(frame_bits(0), 4), Some(frame_bits(0) + 32));
     }
 
     /// Whatever the frame, it takes no more of the wire than the curve allows for what was counted of it.
@@ -242,9 +234,10 @@ mod tests {
     fn no_frame_takes_more_than_the_curve_allows() {
         for tag in [0, 4, 18, 19, 255] {
             for octets in LEAST_COUNTED..2_000 {
-                let wire = frame_bits(octets + u64::from(tag));
+                let wire = frame_bits(octets) + u64::from(tag) * 8;
+                assert!(Counts::Frame.on_wire(octets * 8, tag) >= Some(wire), "{octets} octets, tag {tag}");
                 assert!(
-                    Counts::Frame.on_wire(octets * 8, tag, 0) >= Some(wire),
+                    Counts::Wire.on_wire(frame_bits(octets), tag) >= Some(wire),
                     "{octets} octets, tag {tag}"
                 );
             }

@@ -167,8 +167,12 @@ impl Links<'_> {
             let port = kind
                 .port(rate, propagation, others)
                 .map_err(|error| source.problem(at, said(error), "take another model, or another link"))?;
-            let best_effort =
-                if kind.preemption { port.best_effort } else { port.best_effort.min(largest_frame) };
+            // The largest frame of the link and not of the model: the switch at the other end may have longer tags, or a smaller MTU.
+            let best_effort = match port.best_effort {
+                0 => 0,
+                _ if kind.preemption => port.best_effort,
+                _ => largest_frame,
+            };
             return Ok(Port { tag, largest_frame, best_effort, ..port });
         }
         let host = self.network.hosts.get(from);

@@ -60,20 +60,38 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "a babbler sends the flow's own frames",
         "arrivals.rs",
-        "Enforcement::Gate(gate) => gate.lets_through(padded),",
+        "Enforcement::Gate(gate) => gate.lets_through(port.tag),",
         "Enforcement::Gate(_) => Some(frames.bits),",
     ),
     mutant(
-        "padding is taken off again",
+        "small frames are padded with their tags",
+        "policing.rs",
+        "scale_up(bits, least + u64::from(tag) * 8, counted)",
+        "scale_up(bits, least + u64::from(tag) * 0, counted)",
+    ),
+    mutant(
+        "small frames of a message are padded with their tags",
+        "network.rs",
+        "self.framing.padded(self.largest_message, port.tag, port.tag)",
+        "self.framing.padded(self.largest_message, port.tag, 0)",
+    ),
+    mutant(
+        "padding takes time of the link before it",
         "arrivals.rs",
-        "let padded = port.tag.saturating_sub(link.least_tag);",
-        "let padded = port.tag & 0;",
+        "let padded_rate = scale_up(before.rate, padded, LEAST_BITS).ok_or(number)?;",
+        "let padded_rate = before.rate;",
+    ),
+    mutant(
+        "services are concatenated though frames are padded between",
+        "path.rs",
+        "if grows || hops.iter()",
+        "if grows & false || hops.iter()",
     ),
     mutant(
         "what a guard lets through has the flow's largest frame",
         "arrivals.rs",
-        "at_once.min(u64::from(port.largest_frame) * 8)\n",
-        "frames.largest + at_once * 0\n",
+        "if policed { at_once.min(u64::from(port.largest_frame) * 8) }",
+        "if policed { frames.largest + at_once * 0 }",
     ),
     mutant(
         "what a guard lets through has the flow's smallest frame",
@@ -156,8 +174,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "meters count all of the wire",
         "policing.rs",
-        "scale_up(bits, most, LEAST_COUNTED * 8)",
-        "Some(bits + most * 0)",
+        "Self::Frame => LEAST_COUNTED * 8,",
+        "Self::Frame => least,",
     ),
     mutant(
         "the frame on the wire is one of a flow",

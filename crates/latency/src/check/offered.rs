@@ -68,8 +68,8 @@ fn datagrams(framing: Framing, octets: i128, everything: bool) -> Option<Datagra
     })
 }
 
-fn frame(datagram: i128, tag: i128) -> i128 {
-    ((HEADERS + tag + datagram + AROUND) * 8).max(LEAST)
+fn frame(datagram: i128, tag: i128, grown: i128) -> i128 {
+    ((HEADERS + tag + datagram + AROUND) * 8).max(LEAST + grown)
 }
 
 /// Sizes from the smallest to the largest sample at which frames change.
@@ -90,35 +90,39 @@ fn sizes(flow: &Flow) -> Vec<i128> {
     sizes
 }
 
-fn weight(flow: &Flow, tag: u32) -> Option<Weight> {
+/// What messages may weigh on a link with such a tag, where padding may make the smallest frame so much larger.
+fn weight(flow: &Flow, tag: u32, grown: i128) -> Option<Weight> {
     let tag = i128::from(tag);
     if let Some(bundle) = &flow.bundle {
         let (count, added) = (i128::from(bundle.count), tag * 8);
         let smallest = i128::from(bundle.smallest);
-        let most = i128::from(bundle.bits) + count * added;
-        let largest = i128::from(bundle.largest) + added;
+        let padded = if smallest < LEAST + grown { grown } else { 0 };
+        let most = i128::from(bundle.bits) + count * (added + padded);
+        let largest = (i128::from(bundle.largest) + added).max(LEAST + grown);
         return Some(Weight { most, count, largest, smallest, first: smallest });
     }
     let mut weight = Weight { most: 0, count: 0, largest: 0, smallest: i128::MAX, first: i128::MAX };
     for size in sizes(flow) {
         for everything in [true, false] {
             let Datagrams { full, of, last } = datagrams(flow.framing, size, everything)?;
-            let (whole, last) = (frame(of, tag), frame(last, tag));
-            let (largest, smallest, first) =
-                if full > 0 { (whole.max(last), whole.min(last), whole) } else { (last, last, last) };
-            weight.most = weight.most.max(full * whole + last);
+            let whole = frame(of, tag, grown);
+            let longest = if full > 0 { whole } else { 0 };
+            weight.most = weight.most.max(full * whole + frame(last, tag, grown));
             weight.count = weight.count.max(full + 1);
-            weight.largest = weight.largest.max(largest);
-            weight.smallest = weight.smallest.min(smallest);
-            weight.first = weight.first.min(first);
+            weight.largest = weight.largest.max(longest).max(frame(last, tag, grown));
+            // It need not be padded so far.
+            let (whole, last) = (frame(of, tag, 0), frame(last, tag, 0));
+            weight.smallest = weight.smallest.min(if full > 0 { whole.min(last) } else { last });
+            weight.first = weight.first.min(if full > 0 { whole } else { last });
         }
     }
     // Several small samples fill a datagram if the largest one does not fit into one.
     if let Framing::Rtps { datagram } = flow.framing {
         let two = 20 + 2 * (12 + 24 + i128::from(flow.smallest_message)) + 32;
         let room = i128::from(datagram) / 4 * 4;
-        if two <= room && frame(room, tag) <= weight.most {
-            weight.largest = weight.largest.max(frame(room, tag));
+        let frame = frame(room, tag, grown);
+        if two <= room && frame <= weight.most {
+            weight.largest = weight.largest.max(frame);
         }
     }
     Some(weight)
@@ -159,7 +163,7 @@ pub(super) fn check(
     if passes(flow, port, share, first.weight, enforcement) { Ok(()) } else { Err(0) }
 }
 
-/// The cap of a link holds where frames have no longer tags behind it.
+/// The cap of a link holds where frames have no longer tags behind it; the smallest may be padded there.
 fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) -> bool {
     let Some(ingress) = said.ingress else { return true };
     let Some((index, before)) = before.and_then(|index| Some((index, ports.get(index)?))) else {
@@ -168,7 +172,7 @@ fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) ->
     let varies = port.most_multiplexing.saturating_sub(port.least_multiplexing);
     usize::try_from(ingress.link) == Ok(index)
         && port.tag <= before.tag
-        && ingress.rate >= before.rate
+        && i128::from(ingress.rate) * LEAST >= i128::from(before.rate) * (LEAST + i128::from(port.tag) * 8)
         && ingress.variation >= varies
 }
 
@@ -176,9 +180,8 @@ fn caps(said: &Contender, port: &Port, before: Option<usize>, ports: &[Port]) ->
 struct Hop {
     parent: Option<usize>,
     weight: Weight,
-    /// How far the frames of a message may be apart, and the shortest tag so far.
+    /// How far the frames of a message may be apart.
     spread: i128,
-    least_tag: u32,
     largest: i128,
     smallest: i128,
     /// Bits, separation and jitter of messages; or burst and rate.
@@ -212,15 +215,17 @@ fn hop_of(
     index: usize,
 ) -> Option<Hop> {
     let port = ports.get(flow.tree.get(index)?.port)?;
-    let weight = weight(flow, port.tag)?;
+    let parent = flow.tree.get(index)?.parent;
+    // A switch may pad a frame that is too small without its tag, and puts the tag on then.
+    let grown = if parent.is_some() { i128::from(port.tag) * 8 } else { 0 };
+    let weight = weight(flow, port.tag, grown)?;
     let separation = i128::from(flow.separation);
-    let Some(parent) = flow.tree.get(index)?.parent else {
+    let Some(parent) = parent else {
         let spread = i128::from(flow.jitter) + i128::from(flow.emission);
         return Some(Hop {
             parent: None,
             weight,
             spread,
-            least_tag: port.tag,
             largest: weight.largest,
             smallest: weight.smallest,
             messages: Some([weight.most, separation, spread]),
@@ -230,10 +235,7 @@ fn hop_of(
     let (above, before) = (hops.get(parent)?, ports.get(flow.tree.get(parent)?.port)?);
     let share = i128::from(*shares.get(parent)?);
     let policed = *enforcement != Enforcement::Trust;
-    // Where a tag is taken off, a frame is padded; the padding stays when a tag is put on again.
-    let least_tag = above.least_tag.min(port.tag);
-    let grown = i128::from(port.tag - least_tag) * 8;
-    let largest = weight.largest.max(LEAST + grown);
+    let largest = weight.largest;
     let carried = i128::from(port.largest_frame) * 8;
     let varies = i128::from(port.most_multiplexing.saturating_sub(port.least_multiplexing));
     let quickest = if policed && parent > 0 { LEAST } else { above.weight.smallest };
@@ -247,7 +249,6 @@ fn hop_of(
         parent: Some(parent),
         weight,
         spread,
-        least_tag,
         largest,
         smallest: if policed { LEAST } else { weight.smallest },
         messages: None,
@@ -261,7 +262,7 @@ fn hop_of(
         // Of a frame, so many bits may be on the wire for so many that are counted.
         let (wire, counted) = match meter.counts {
             Counts::Wire => (LEAST + grown, LEAST),
-            Counts::Frame => (frame(0, port.tag.into()).max(LEAST + grown), HEADERS * 8),
+            Counts::Frame => (LEAST + grown, HEADERS * 8),
         };
         let filled = match meter.counts {
             Counts::Wire => 0,
@@ -276,9 +277,12 @@ fn hop_of(
             let bits = up(i128::from(gate.octets) * 8 * (LEAST + grown), LEAST);
             (bits, bits.min(carried), bits.min(i128::from(before.largest_frame) * 8))
         }
-        _ => (weight.most + weight.count * grown, largest, above.largest),
+        _ => (weight.most, largest, above.largest.max(LEAST + grown)),
     };
-    let [message, _] = time(bits, before.rate);
+    // What is added behind the link takes none of its time.
+    let padded = if policed || weight.smallest < LEAST + grown { grown } else { 0 };
+    let rate = i128::from(before.rate.max(1));
+    let message = (bits * LEAST * SECOND).div_euclid((LEAST + padded) * rate);
     let [_, frames] = time(on_link, before.rate);
     // The link before sends one bit after the other: parts of two messages that come together are no longer than the spread.
     let in_turn = flow.bundle.is_none() && port.tag == before.tag && separation >= message;

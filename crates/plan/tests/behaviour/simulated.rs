@@ -62,3 +62,29 @@ fn a_frame_of_control_keeps_its_place() {
     let port = report["ports"].as_array().unwrap().iter().find(|port| port["port"] == "s1 to sink").unwrap();
     assert_eq!(port["backlog_octets"], 19_777 + 1_538 - 166, "{port}");
 }
+
+/// The largest frame on the link has 1,568 octets, and not the 1,538 of the switch that sends it: 24 us more at 10 Mb/s.
+#[test]
+fn a_frame_of_best_effort_has_the_tag_of_its_link() {
+    let (worst, bound) = worst("longer-tags.toml", 2, "meter/readings");
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/longer-tags.toml");
+    let (_, report) = json(&arguments(&network));
+    let hop = &flow(&report, "meter/readings")["hops"][1];
+    assert_eq!(hop["port"], "s1 to s2");
+    // Itself, with header, tag, preamble and gap, and what is on the wire before it.
+    assert_eq!(hop["bound_ps"], (1_000 + 66 + 30 + 1_568) * 800_000, "{hop}");
+    assert!(worst > bound - 24_000_000 && worst <= bound, "{worst} {bound}");
+}
+
+/// What a babbler sends in the smallest frames grows by a tag of each where the switch pads them before it tags them.
+#[test]
+fn small_frames_of_a_babbler_are_padded_without_their_tags() {
+    let (worst, bound) = worst("small-frames.toml", 8, "clock/tick");
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/small-frames.toml");
+    let (_, report) = json(&arguments(&network));
+    let octets = flow(&report, "chatter/letters")["enforcement"]["octets"].as_u64().unwrap();
+    let own = flow(&report, "clock/tick")["enforcement"]["octets"].as_u64().unwrap();
+    // As if a frame of the least size had no more behind the switch than before it.
+    let unpadded = (octets + own) * 800_000 + own * 8_000;
+    assert!(worst > unpadded && worst <= bound, "{worst}, bound {bound}, without padding {unpadded}");
+}
