@@ -17,7 +17,7 @@ use crate::tree::metadata;
 /// Judges how much of the time the machine stalled: nothing beside it.
 const ALONE: [&str; 1] = ["midas"];
 /// Only compute, and for long: no clock but a simulated one, no socket.
-const COMPUTING: [&str; 5] = ["cdr_property", "network", "seeds", "soundness", "targets"];
+const COMPUTING: [&str; 6] = ["cdr_property", "network", "promises", "seeds", "soundness", "targets"];
 /// Runs a command with the policy of Linux for what only takes what nobody else wants.
 const IDLE: [&str; 3] = ["chrt", "--idle", "0"];
 
