@@ -1,6 +1,6 @@
 //! Participants that are lost for longer than their lease and found again: what readers are given then, and what they are not.
 use dds::qos::{DataReaderQos, DataWriterQos, Durability, History};
-use dds::{DataReader, Duration, InstanceState, QosKind, SampleInfo, States, ViewState};
+use dds::{DataReader, Duration, InstanceState, SampleInfo, States, ViewState};
 
 use crate::desk::Desk;
 use crate::fixture::*;
@@ -158,33 +158,4 @@ fn an_instance_without_writers_is_alive_again_with_the_next_sample() {
     desk.run(millis(1));
     let [(Some(2), info)] = seen(&reader)[..] else { panic!("the next sample") };
     assert_eq!((info.instance_state, info.view_state), (InstanceState::Alive, ViewState::New));
-}
-
-#[test]
-fn a_writer_that_begins_anew_under_an_old_name_is_new() {
-    // Their participants have the same prefix, and their writers the same entity id.
-    for count in [1, 20, 40] {
-        let (mut desk, here, there) = two();
-        let (before, reader) = (writer(&here, durable_writer), reader(&there, durable_reader));
-        settle(&mut desk);
-        for value in 0..40 {
-            before.write(&reading(1, value)).unwrap();
-        }
-        desk.run(millis(100));
-        assert_eq!(values(&reader).len(), 40);
-        desk.isolate(0);
-        desk.run(LONG);
-        let prefix = here.prefix();
-        let again = desk.participant_with(QosKind::Default, |settings| settings.prefix = prefix);
-        let after = writer(&again, durable_writer);
-        assert_eq!(after.guid(), before.guid());
-        // No more than it had written before: else nothing tells them apart.
-        for value in 100..100 + count - 1 {
-            after.write(&reading(1, value)).unwrap();
-        }
-        desk.run(Duration::from_secs(5));
-        after.write(&reading(1, 100 + count - 1)).unwrap();
-        desk.run(Duration::from_secs(5));
-        assert_eq!(values(&reader), (100..100 + count).collect::<Vec<_>>(), "{count} samples");
-    }
 }

@@ -4,8 +4,8 @@
 //! Samples are handed to a [`Sink`] while the message is read. A sample that comes in order is handed on where it lies;
 //! only one that has to wait is copied. What waits, and fragments, count towards one byte limit.
 mod answer;
-mod gone;
 mod hold;
+mod matched;
 mod order;
 mod reassembly;
 mod single;
@@ -23,7 +23,7 @@ use wire::{Duration, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp, 
 use crate::Value;
 use crate::path::Path;
 use crate::spare::fitting;
-use gone::Gone;
+use matched::Gone;
 use reassembly::Run;
 pub use sink::{Accept, Sample, SamplePayload, Sink, Unusable};
 use writer_proxy::WriterProxy;
@@ -271,38 +271,6 @@ impl Reader {
             .ok()
             .and_then(|index| self.writers.get(index))
             .is_some_and(WriterProxy::has_history)
-    }
-
-    /// Matches a writer, or gives a matched one new paths.
-    pub fn match_writer(&mut self, now: Now, writer: MatchedWriter) {
-        match self.position(writer.guid) {
-            Ok(index) => {
-                if let Some(proxy) = self.writers.get_mut(index) {
-                    proxy.set_paths(writer.paths);
-                }
-            }
-            Err(index) => {
-                let reliable = writer.reliable && self.config.reliable;
-                let place = self.gone.take(writer.guid).filter(|_| reliable);
-                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic, place));
-            }
-        }
-    }
-
-    /// Asks a reliable writer for a HEARTBEAT, until it comes.
-    pub(crate) fn ask(&mut self, now: Now, writer: Guid) {
-        let index = self.position(writer).ok();
-        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
-            proxy.ask(now.monotonic);
-        }
-    }
-
-    /// Forgets a writer for good, and what waits from it; false if it was not matched. See also [`Reader::lose_writer`].
-    pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
-        self.gone.take(writer);
-        let Ok(index) = self.position(writer) else { return false };
-        self.writers.remove(index).release(&mut self.store);
-        true
     }
 
     /// A sample, or the key of a disposed or unregistered instance.

@@ -32,17 +32,16 @@ impl WriterProxy {
             store.counters.implausible += 1;
             return;
         }
-        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
-        // What Punctual's writer says to all is about how far the others were served.
-        let tells = directed || !is_ours;
-        if self.is_behind_itself(now, heartbeat, tells, store) {
+        if self.is_behind_itself(now, heartbeat, is_ours, store) {
             return;
         }
         if !self.heard {
             // That answers the question for a first one.
             (self.heard, self.answer, self.answer_at) = (true, false, Instant::NEVER);
         }
-        if self.history_until.is_none() && tells {
+        let directed = heartbeat.reader_id != EntityId::UNKNOWN;
+        // What Punctual's writer says to all is about how far the others were served.
+        if self.history_until.is_none() && (directed || !is_ours) {
             self.history_until = Some(heartbeat.last);
         }
         self.last = heartbeat.last;

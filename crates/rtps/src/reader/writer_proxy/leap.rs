@@ -52,31 +52,31 @@ impl WriterProxy {
         }
     }
 
-    /// True if a HEARTBEAT does not count, since the writer has not got to where it had been before this match. `tells` says that it speaks
-    /// of where the writer is, not of some of its readers. If it says the same when it is asked, this is another writer under the same name,
-    /// and its changes are all new.
+    /// True if a HEARTBEAT does not count, since the writer has not got to where it had been before this match. If it says the same when it is
+    /// asked, this is another writer under the same name, and its changes are all new. With `is_ours` it is the same: a participant of
+    /// Punctual never has the prefix of another one, and its HEARTBEATs end where this reader was served, though it may have got more by
+    /// what went to others.
     pub(super) fn is_behind_itself(
         &mut self,
         now: Instant,
         heartbeat: &Heartbeat,
-        tells: bool,
+        is_ours: bool,
         store: &mut Store,
     ) -> bool {
         let Leap::Resumed(doubt) = self.leap else { return false };
         let end = heartbeat.last.next();
-        if end >= self.order.next() {
+        if is_ours || end >= self.order.next() {
             self.leap = Leap::None;
-        } else if tells && doubt == Doubt::Asked {
+            return false;
+        }
+        if doubt == Doubt::Asked {
             self.leap = Leap::None;
             self.restart(heartbeat.first.min(end), store);
-        } else {
-            if tells {
-                store.counters.implausible += 1;
-                self.leap = Leap::Resumed(Doubt::Raised);
-                self.answer_at = now;
-            }
-            return true;
+            return false;
         }
-        false
+        store.counters.implausible += 1;
+        self.leap = Leap::Resumed(Doubt::Raised);
+        self.answer_at = now;
+        true
     }
 }

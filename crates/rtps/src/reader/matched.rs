@@ -1,13 +1,14 @@
-//! Writers that were lost with their participant: where a reader goes on when one of them is found again.
+//! Which writers a reader is matched with, and where it goes on with one that was lost and is found again.
 //!
 //! A participant that is silent for as long as its lease counts as gone, and so do its writers. It may only have been out of reach: then its
 //! writers come back with the names and the numbers that they had, and one that keeps its history offers all of it again. The reader takes
 //! what it has not taken yet.
 use alloc::collections::VecDeque;
 
-use wire::{Guid, SequenceNumber};
+use wire::{Guid, Now, SequenceNumber};
 
-use super::Reader;
+use super::writer_proxy::WriterProxy;
+use super::{MatchedWriter, Reader};
 
 /// Most writers that one reader remembers, at 24 bytes each; those that were lost first make room.
 const MOST: usize = 1_024;
@@ -29,13 +30,45 @@ impl Gone {
     }
 
     /// Where to go on with a writer; it is forgotten here.
-    pub(super) fn take(&mut self, writer: Guid) -> Option<SequenceNumber> {
+    fn take(&mut self, writer: Guid) -> Option<SequenceNumber> {
         let index = self.writers.iter().position(|(gone, _)| *gone == writer)?;
         self.writers.remove(index).map(|(_, next)| next)
     }
 }
 
 impl Reader {
+    /// Matches a writer, or gives a matched one new paths.
+    pub fn match_writer(&mut self, now: Now, writer: MatchedWriter) {
+        match self.position(writer.guid) {
+            Ok(index) => {
+                if let Some(proxy) = self.writers.get_mut(index) {
+                    proxy.set_paths(writer.paths);
+                }
+            }
+            Err(index) => {
+                let reliable = writer.reliable && self.config.reliable;
+                let place = self.gone.take(writer.guid).filter(|_| reliable);
+                self.writers.insert(index, WriterProxy::new(writer, reliable, now.monotonic, place));
+            }
+        }
+    }
+
+    /// Asks a reliable writer for a HEARTBEAT, until it comes.
+    pub(crate) fn ask(&mut self, now: Now, writer: Guid) {
+        let index = self.position(writer).ok();
+        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
+            proxy.ask(now.monotonic);
+        }
+    }
+
+    /// Forgets a writer for good, and what waits from it; false if it was not matched. See also [`Reader::lose_writer`].
+    pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
+        self.gone.take(writer);
+        let Ok(index) = self.position(writer) else { return false };
+        self.writers.remove(index).release(&mut self.store);
+        true
+    }
+
     /// A writer is lost with its participant, which may come back: as [`Reader::unmatch_writer`], but a reliable reader that is matched with
     /// this writer again takes no change that it has taken. False if it was not matched; what is remembered of it stays then.
     pub fn lose_writer(&mut self, writer: Guid) -> bool {
