@@ -50,6 +50,8 @@ struct Network {
     loses_discovery: bool,
     random: Option<Random>,
     cut: Vec<(usize, usize)>,
+    /// From one host to another no datagram passes that has more bytes.
+    narrow: Vec<(usize, usize, usize)>,
     record: Option<Vec<Left>>,
     /// Destination and bytes of each datagram of one host, if they are counted.
     counted: Option<(usize, Vec<(SocketAddr, usize)>)>,
@@ -191,6 +193,11 @@ impl VirtualDomain {
         self.world.network().cut.push((from, to));
     }
 
+    /// Datagrams of more bytes from one host to the other are lost from now on, until [`VirtualDomain::heal`].
+    pub fn narrow(&mut self, from: usize, to: usize, most: usize) {
+        self.world.network().narrow.push((from, to, most));
+    }
+
     /// No datagram reaches anybody from now on, until [`VirtualDomain::heal`].
     pub fn black_out(&mut self) {
         let count = self.world.hosts().len();
@@ -208,6 +215,7 @@ impl VirtualDomain {
     pub fn heal(&mut self) {
         let mut network = self.world.network();
         network.cut.clear();
+        network.narrow.clear();
         network.lost_per_mille = 0;
         network.loses_discovery = false;
     }
@@ -378,7 +386,7 @@ impl World {
             } else {
                 [host.metatraffic, host.user].contains(&to)
             };
-            if !is_meant || self.network().cut.contains(&(source, target)) {
+            if !is_meant || self.network().swallows(source, target, octets.len()) {
                 continue;
             }
             self.hand(host, from, octets);
@@ -395,6 +403,11 @@ impl World {
 }
 
 impl Network {
+    fn swallows(&self, from: usize, to: usize, bytes: usize) -> bool {
+        let is_too_large = |(a, b, most): &(usize, usize, usize)| (*a, *b) == (from, to) && bytes > *most;
+        self.cut.contains(&(from, to)) || self.narrow.iter().any(is_too_large)
+    }
+
     fn is_lost(&mut self) -> bool {
         let lost = self.lost_per_mille;
         self.random.as_mut().is_some_and(|random| random.below(1000) < lost)

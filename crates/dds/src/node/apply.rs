@@ -114,7 +114,14 @@ impl Node {
 
     pub(super) fn match_reader(&self, now: Now, writer: EntityId, reader: MatchedReader, work: &mut Work) {
         if let Some(cell) = self.routes().writers.get(&writer) {
-            cell.lock().machine.match_subscription(now, reader);
+            let path = reader.direct.as_ref().or_else(|| reader.paths.first());
+            let carries = path.and_then(|path| self.paths.known(now.monotonic, path));
+            let mut state = cell.lock();
+            state.machine.match_subscription(now, reader);
+            if let Some(carries) = carries {
+                state.machine.rtps_mut().on_path_news(now, &carries);
+            }
+            drop(state);
             work.touch_writer(cell);
         }
     }

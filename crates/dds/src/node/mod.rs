@@ -9,6 +9,7 @@ mod endpoints;
 mod held;
 mod lanes;
 mod log;
+mod paths;
 pub(crate) mod reader;
 mod router;
 pub(crate) mod routes;
@@ -44,6 +45,7 @@ use assurance::Assurance;
 use builtin::BuiltinReaders;
 pub(crate) use endpoints::Subject;
 use held::Held;
+use paths::Paths;
 use reader::ReaderCell;
 use router::{Arrival, Router};
 use routes::{Routes, Snapshot, Way};
@@ -62,6 +64,7 @@ pub(crate) struct Node {
     routes: Snapshot,
     timers: Timers,
     held: Held,
+    paths: Paths,
     discovery_alarm: Arc<Alarm>,
     /// What discovery has found or lost, for whoever waits for it.
     pub(crate) found: Arc<Watch>,
@@ -149,6 +152,7 @@ impl Node {
             routes: Snapshot::default(),
             timers: Timers::default(),
             held: Held::default(),
+            paths: Paths::default(),
             discovery_alarm: Alarm::new(),
             found: Arc::default(),
             endpoints_told: AtomicU64::new(0),

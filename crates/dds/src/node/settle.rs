@@ -135,7 +135,7 @@ impl Node {
 
     fn serve_writer(&self, cell: &Arc<WriterCell>, work: &mut Work) {
         let now = work.now(self.host());
-        let news = {
+        let (news, paths) = {
             let mut state = cell.lock();
             if state.deleted {
                 return;
@@ -145,13 +145,17 @@ impl Node {
             }
             let timeout = state.machine.poll_timeout();
             let news = state.machine.take_status_news();
+            let paths = state.machine.rtps_mut().take_path_news();
             drop(state);
             if timeout > now.monotonic {
                 // Another thread may be sending: it must find the alarm set, for setting one anew wakes a thread.
                 self.timers.set(self.host(), cell.guid.entity_id, &cell.alarm, timeout);
             }
-            news
+            (news, paths)
         };
+        if !paths.is_empty() {
+            self.tell_paths(&paths, now, work);
+        }
         self.send_of(cell, None, now, &mut *work);
         cell.wake_blocked(self.host());
         cell.watch.changed(news, work);

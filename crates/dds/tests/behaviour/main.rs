@@ -21,6 +21,7 @@ mod fixture;
 mod forged;
 mod listener_once;
 mod listeners;
+mod paths;
 mod presence;
 mod returning;
 mod round_trips;

@@ -51,8 +51,7 @@ impl<P: Payload> Writer<P> {
             proxy.owe_answer(now.monotonic, gap);
         }
         if widened {
-            self.counters.widened += 1;
-            self.measure_paths();
+            self.widened(guid);
         }
         self.ready = true;
         self.question_open = false;
@@ -84,8 +83,7 @@ impl<P: Payload> Writer<P> {
         }
         let widened = proxy.size.answered(now.monotonic);
         if widened {
-            self.counters.widened += 1;
-            self.measure_paths();
+            self.widened(guid);
         }
         self.ready = true;
         self.blocked = false;
@@ -112,6 +110,15 @@ impl<P: Payload> Writer<P> {
         } else {
             self.arm_heartbeat(now.monotonic);
         }
+    }
+
+    /// Larger datagrams pass to a reader again.
+    fn widened(&mut self, reader: Guid) {
+        self.counters.widened += 1;
+        if let Ok(index) = self.readers.binary_search_by_key(&reader, |proxy| proxy.guid) {
+            self.note_path(index);
+        }
+        self.measure_paths();
     }
 
     fn reader(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {

@@ -24,6 +24,7 @@ use crate::path::Path;
 pub use change::{Body, Change, InPlaceError, WriteError};
 use history::{Entry, History};
 use pace::Pace;
+pub use path_size::PathNews;
 pub use reader_proxy::MatchedReader;
 use reader_proxy::ReaderProxy;
 
@@ -148,6 +149,8 @@ pub struct Writer<P> {
     question_open: bool,
     /// Smallest datagram over all paths.
     datagram: u32,
+    /// Each path at most once.
+    path_news: Vec<PathNews>,
     pace: Pace,
     /// Some reader has a flow.
     has_flows: bool,
@@ -180,6 +183,7 @@ impl<P: Payload> Writer<P> {
             ready: false,
             question_open: false,
             datagram,
+            path_news: Vec::new(),
             pace: Pace::default(),
             has_flows: false,
             counters: WriterCounters::default(),

@@ -2,8 +2,15 @@
 //!
 //! A path may swallow datagrams that fit the interface, without a word. That shows when a reader answers, but what is repeated to it
 //! in large datagrams never comes: then smaller ones are tried. Later a HEARTBEAT that is padded asks whether larger ones pass again.
-use wire::{Duration, Instant};
+//!
+//! What one writer has found, the other writers of its participant are told: those whose readers do not answer, too. They follow it, and
+//! leave it to that writer to ask whether larger datagrams pass.
+use alloc::vec::Vec;
 
+use wire::{Duration, Instant, Now};
+
+use super::Writer;
+use crate::Payload;
 use crate::path::Path;
 
 /// UDP payloads over IPv4: loopback, jumbo frames, Ethernet, the least MTU of IPv6 (1,280), the least that each host takes (576), and the
@@ -21,6 +28,28 @@ const LONGEST_RAISE: Duration = Duration::from_secs(600);
 /// Wait for the answer to a probe, and how many are sent (RFC 8899, 5.1.2: MAX_PROBES).
 const ANSWER: Duration = Duration::from_millis(250);
 const PROBES: u32 = 3;
+/// One that follows asks by itself when nothing was told for so long: longer than who has found it out waits between two attempts.
+const FOLLOWS: Duration = Duration::from_secs(1_200);
+
+/// What a path was found to carry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathNews {
+    /// The path to a reader alone.
+    pub path: Path,
+    /// Most bytes of a datagram, UDP payload.
+    pub datagram: u32,
+}
+
+/// What is to be done about larger datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Probe {
+    /// A datagram of so many bytes is to ask.
+    Send(u32),
+    /// Nothing yet.
+    Wait,
+    /// All that were asked for were in vain; it is tried again much later.
+    InVain,
+}
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +69,8 @@ pub(super) struct PathSize {
     /// The size of a probe that is under way.
     probe: Option<u32>,
     probes: u32,
+    /// Another writer has found the limit.
+    follows: bool,
 }
 
 impl PathSize {
@@ -54,6 +85,7 @@ impl PathSize {
             raise_wait: RAISE,
             probe: None,
             probes: 0,
+            follows: false,
         }
     }
 
@@ -100,8 +132,24 @@ impl PathSize {
         self.progress();
         self.probe = None;
         self.probes = 0;
+        self.follows = false;
         self.raise_at = now.after(self.raise_wait);
         true
+    }
+
+    /// Another writer has found what the path carries, or that it still carries no more. `may_ask` says that the reader answers.
+    pub(super) fn told(&mut self, now: Instant, datagram: u32, may_ask: bool) {
+        let limit = datagram.min(self.full);
+        if limit == self.limit && !self.follows {
+            // It knows by itself.
+            return;
+        }
+        if limit != self.limit {
+            self.limit = limit;
+            self.progress();
+        }
+        (self.probe, self.probes, self.follows) = (None, 0, true);
+        self.raise_at = if limit < self.full && may_ask { now.after(FOLLOWS) } else { Instant::NEVER };
     }
 
     /// When something is due.
@@ -110,8 +158,9 @@ impl PathSize {
         self.raise_at
     }
 
-    /// Something is due: the size of the probe to send, if one may be sent now.
-    pub(super) fn next_probe(&mut self, now: Instant, may_send: bool) -> Option<u32> {
+    /// Something is due. A probe is sent only if one may be sent now.
+    pub(super) fn next_probe(&mut self, now: Instant, may_send: bool) -> Probe {
+        self.follows = false;
         if self.probe.take().is_some() {
             self.probes += 1;
         }
@@ -119,15 +168,16 @@ impl PathSize {
             self.probes = 0;
             self.raise_wait = self.raise_wait.saturating_add(self.raise_wait).min(LONGEST_RAISE);
             self.raise_at = now.after(self.raise_wait);
-            return None;
+            return Probe::InVain;
         }
         self.raise_at = now.after(ANSWER);
         if !may_send {
-            return None;
+            return Probe::Wait;
         }
         let larger = SIZES.into_iter().rev().find(|size| *size > self.limit).unwrap_or(self.full);
-        self.probe = Some(larger.min(self.full));
-        self.probe
+        let size = larger.min(self.full);
+        self.probe = Some(size);
+        Probe::Send(size)
     }
 
     /// Another question was asked: an answer says nothing of the probe.
@@ -142,6 +192,44 @@ impl PathSize {
         self.probes = 0;
         self.raise_at = if size < self.full { now } else { Instant::NEVER };
         true
+    }
+}
+
+impl<P: Payload> Writer<P> {
+    /// What it has found out about paths since the last call; to be handed to the other writers of the participant by
+    /// [`Writer::on_path_news`].
+    pub fn take_path_news(&mut self) -> Vec<PathNews> {
+        core::mem::take(&mut self.path_news)
+    }
+
+    /// Another writer of the participant has found out what a path carries; true if a reader is reached by it.
+    pub fn on_path_news(&mut self, now: Now, news: &PathNews) -> bool {
+        let mut is_used = false;
+        for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_on_network()) {
+            if proxy.direct_paths() == [news.path] {
+                proxy.size.told(now.monotonic, news.datagram, proxy.reliable);
+                is_used = true;
+            }
+        }
+        if is_used {
+            self.measure_paths();
+            self.ready = true;
+        }
+        is_used
+    }
+
+    /// Something was found out about the path to a reader. The newest about a path replaces what was.
+    pub(super) fn note_path(&mut self, reader: usize) {
+        let Some(proxy) = self.readers.get(reader) else { return };
+        if let [path] = *proxy.direct_paths() {
+            let datagram = proxy.size.limit();
+            self.path_news.retain(|news| news.path != path);
+            self.path_news.push(PathNews { path, datagram });
+            if self.path_news.len() > self.readers.len() {
+                // Nobody takes them, and readers come and go.
+                self.path_news.remove(0);
+            }
+        }
     }
 }
 
@@ -191,20 +279,40 @@ mod tests {
         let mut size = PathSize::new(1_472);
         stall(&mut size, Instant::START, 10_000);
         let mut now = size.timeout();
-        assert_eq!(size.next_probe(now, true), Some(548));
+        assert_eq!(size.next_probe(now, true), Probe::Send(548));
         assert!(size.answered(now));
         assert_eq!((size.limit(), size.timeout()), (548, now));
-        assert_eq!(size.next_probe(now, false), None);
+        assert_eq!(size.next_probe(now, false), Probe::Wait);
         for _ in 0..3 {
             now = size.timeout();
-            assert_eq!(size.next_probe(now, true), Some(1_232));
+            assert_eq!(size.next_probe(now, true), Probe::Send(1_232));
         }
         now = size.timeout();
-        assert_eq!(size.next_probe(now, true), None);
+        assert_eq!(size.next_probe(now, true), Probe::InVain);
         assert_eq!(size.timeout().since(now), RAISE.saturating_add(RAISE));
         now = size.timeout();
-        assert_eq!(size.next_probe(now, true), Some(1_232));
+        assert_eq!(size.next_probe(now, true), Probe::Send(1_232));
         size.asked();
         assert!(!size.answered(now));
+    }
+
+    #[test]
+    fn one_that_is_told_follows_and_asks_only_after_a_long_silence() {
+        let at = |seconds| Instant::START.after(Duration::from_secs(seconds));
+        let mut size = PathSize::new(1_472);
+        size.told(at(0), 548, true);
+        assert_eq!((size.limit(), size.timeout()), (548, at(1_200)));
+        // Still no more.
+        size.told(at(600), 548, true);
+        assert_eq!(size.timeout(), at(1_800));
+        size.told(at(700), 9_000, true);
+        assert_eq!((size.limit(), size.timeout()), (1_472, Instant::NEVER));
+        size.told(at(800), 548, false);
+        assert_eq!((size.limit(), size.timeout()), (548, Instant::NEVER), "who is not answered cannot ask");
+        size.told(at(900), 1_232, true);
+        assert_eq!(size.next_probe(at(2_100), true), Probe::Send(1_472));
+        // From now on it asks by itself.
+        size.told(at(2_100), 1_232, true);
+        assert_eq!(size.timeout(), at(2_100).after(ANSWER));
     }
 }

@@ -195,10 +195,12 @@ impl ReaderProxy {
 
     /// True if the sizes of datagrams to it can be found out: it answers, and the way is a network.
     pub(super) fn is_sized(&self) -> bool {
-        self.reliable
-            && !self.is_flow
-            && !self.is_local()
-            && self.paths.iter().all(|path| path.link.is_none())
+        self.reliable && self.is_on_network()
+    }
+
+    /// True if the way to it is a network, and datagrams are no messages of a contract.
+    pub(super) fn is_on_network(&self) -> bool {
+        !self.is_flow && !self.is_local() && self.paths.iter().all(|path| path.link.is_none())
     }
 
     /// Largest datagram of fresh changes.

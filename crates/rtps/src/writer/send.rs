@@ -6,6 +6,7 @@ use wire::{EntityId, FragmentNumber, Instant, Now, SequenceNumber};
 
 use super::assemble::{Added, Datagram};
 use super::history::{DATAGRAM_COST, Record};
+use super::path_size::Probe;
 use super::{ReaderProxy, Writer};
 use crate::Payload;
 use crate::transmit::Transmit;
@@ -231,18 +232,22 @@ impl<P: Payload> Writer<P> {
 
     /// The first reader to which something may be repeated now. Its datagrams become smaller if nothing comes of the larger ones.
     fn next_to_repair(&mut self, now: Instant) -> Option<usize> {
-        let mut narrowed = 0;
-        let position = self.readers.iter_mut().position(|proxy| {
-            if proxy.has_repairs() && now >= proxy.refill_at {
-                narrowed += u64::from(proxy.size.next_round(now));
+        for index in 0..self.readers.len() {
+            let Some(proxy) = self.readers.get_mut(index).filter(|proxy| proxy.has_repairs()) else {
+                continue;
+            };
+            let is_narrowed = now >= proxy.refill_at && proxy.size.next_round(now);
+            let may_repair = proxy.may_repair(now);
+            if is_narrowed {
+                self.counters.narrowed += 1;
+                self.note_path(index);
+                self.measure_paths();
             }
-            proxy.has_repairs() && proxy.may_repair(now)
-        });
-        if narrowed > 0 {
-            self.counters.narrowed += narrowed;
-            self.measure_paths();
+            if may_repair {
+                return Some(index);
+            }
         }
-        position
+        None
     }
 
     /// Counts a question: its answer is not one to a probe.
@@ -260,7 +265,14 @@ impl<P: Payload> Writer<P> {
             let quiet = !self.question_open;
             let Some(proxy) = self.readers.get_mut(index) else { return false };
             let may_send = quiet && !proxy.is_waited_for();
-            let Some(size) = proxy.size.next_probe(now, may_send) else { continue };
+            let size = match proxy.size.next_probe(now, may_send) {
+                Probe::Send(size) => size,
+                Probe::Wait => continue,
+                Probe::InVain => {
+                    self.note_path(index);
+                    continue;
+                }
+            };
             let sent = proxy.sent;
             let heartbeat = Heartbeat { is_final: false, ..self.heartbeat(sent, true) };
             let Some(proxy) = self.readers.get(index) else { return false };

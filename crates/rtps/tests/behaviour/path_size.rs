@@ -1,8 +1,8 @@
 //! Paths that swallow large datagrams without a word: what passes is found out, and used.
 
-use crate::pair::{Pair, Random, Wire, reader_guid, writer_guid};
+use crate::pair::{Pair, Random, Wire, path_to, reader_guid, writer_guid};
 use rtps::reader::ReaderConfig;
-use rtps::writer::WriterConfig;
+use rtps::writer::{PathNews, WriterConfig};
 use wire::{Duration, SequenceNumber};
 
 fn sample(len: usize) -> Vec<u8> {
@@ -164,4 +164,47 @@ fn a_reader_whose_application_takes_nothing_is_not_taken_for_a_narrow_path() {
             assert_eq!(numbers(&pair, 0).len(), count, "{what}");
         }
     }
+}
+
+#[test]
+fn a_writer_that_is_told_serves_readers_that_do_not_answer() {
+    let mut finds = narrow(12, 1_472, 548, None);
+    finds.write(&sample(20_000)).unwrap();
+    finds.run(Duration::from_secs(5));
+    let news = finds.writer.take_path_news();
+    let [found] = news[..] else { panic!("{news:?}") };
+    assert_eq!((found.path, found.datagram), (path_to(2, 1_472), 548));
+    assert_eq!(finds.writer.take_path_news(), []);
+    let readers = [0, 1].map(|index| ReaderConfig::new(reader_guid(index), false));
+    let mut follows = Pair::new(13, WriterConfig::new(writer_guid(), true), &readers);
+    (follows.mtu, follows.carries, follows.narrow_host) = (1_472, Some(548), Some(2));
+    follows.connect(0, false);
+    follows.write(&sample(20_000)).unwrap();
+    follows.run(Duration::from_secs(2));
+    assert_eq!(numbers(&follows, 0), [0; 0]);
+    assert!(follows.writer.on_path_news(follows.now, &found));
+    follows.write(&sample(20_000)).unwrap();
+    follows.write(&sample(1_000)).unwrap();
+    follows.run(Duration::from_secs(2));
+    assert_eq!(numbers(&follows, 0), [2, 3]);
+    assert_eq!(follows.writer.take_path_news(), [], "it has found out nothing by itself");
+    // Another path is another matter.
+    let other = PathNews { path: path_to(3, 1_472), datagram: 300 };
+    assert!(!follows.writer.on_path_news(follows.now, &other));
+}
+
+#[test]
+fn news_that_nobody_takes_are_no_more_than_there_are_readers() {
+    let mut pair = narrow(14, 1_472, 300, None);
+    for mtu in [1_472, 1_460, 1_450, 1_440] {
+        pair.mtu = mtu;
+        pair.connect(0, false);
+        let before = pair.writer.counters().narrowed;
+        pair.write(&sample(3_000)).unwrap();
+        pair.run(Duration::from_secs(5));
+        assert!(pair.writer.counters().narrowed > before, "{mtu}");
+    }
+    let news = pair.writer.take_path_news();
+    let [newest] = news[..] else { panic!("{news:?}") };
+    assert_eq!(newest.path.max_datagram, 1_440);
 }
