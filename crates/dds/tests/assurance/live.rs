@@ -151,8 +151,9 @@ fn an_admitted_pair_runs_along_its_flow_on_real_sockets() {
         assert_eq!(numbers(&reader), (0..10).collect::<Vec<_>>());
         let late = reader.get_bound_exceeded_status();
         assert_eq!(late.total.count, 10);
-        assert!(late.last.unwrap().host.is_some(), "the kernel tells when it got it");
+        // Repairs come through shared memory.
         if counters.repairs + counters.fragment_repairs == 0 {
+            assert!(late.last.unwrap().host.is_some(), "the kernel tells when it got it");
             assert!(!late.last.unwrap().repaired, "it came from the socket of the flow");
         }
         let report = writes.report().join("\n");

@@ -36,7 +36,8 @@ impl<P: Payload> Discovery<P> {
             return self.rejections.add(Rejection::UnknownEndpoint);
         }
         let prefix = context.source.prefix;
-        if topic.is_none() && context.addressed && !self.ledger.speaks_from(prefix, context.from) {
+        // Who has moved while we have, too, is reached at none of its addresses until one of us is answered there.
+        if topic.is_none() && context.addressed && !self.ledger.is_answered_at(prefix, context.from) {
             let echoes = &mut self.messages.echoes;
             match submessage {
                 ToReader::Gap(gap) => echoes.on_gap(prefix, context.from, gap),

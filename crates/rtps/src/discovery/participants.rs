@@ -23,7 +23,7 @@ use super::numbers::Numbers;
 use super::probe::PROBE_LEN;
 use super::recent::Key;
 use super::rejection::Rejection;
-use super::remote::{LONGEST_LEASE, REACH_PERIOD, REACH_TRIES, RemoteParticipant};
+use super::remote::{LONGEST_LEASE, REACH_PERIOD, RemoteParticipant};
 use super::strangers::Strangers;
 use super::validation::Target;
 use crate::sorted::{SortedMap, SortedSet};
@@ -87,9 +87,10 @@ impl Ledger {
         self.validated.len()
     }
 
-    /// True if what comes from there in the name of a participant counts.
-    pub(super) fn speaks_from(&self, prefix: GuidPrefix, from: SocketAddr) -> bool {
-        self.validated.get(&prefix).is_some_and(|known| known.speaks_from(from))
+    /// True if an answer along the path to the participant goes to the IP address that something in its name has come from.
+    pub(super) fn is_answered_at(&self, prefix: GuidPrefix, from: SocketAddr) -> bool {
+        let known = self.validated.get(&prefix);
+        known.is_some_and(|known| known.speaks_from(from) && known.is_reached_at(from.ip()))
     }
 
     /// An announcement of `octets` bytes arrived. `addressed`: it named our prefix.
@@ -269,10 +270,12 @@ impl Ledger {
         };
         let (soon, in_turn) = (after(true), after(false));
         let round = REACH_PERIOD.scaled(known.wanted.len() as u32, 1);
+        let most = known.most_tries();
         for (address, tries, at) in &mut known.wanted {
             let paid = PROBE_LEN.saturating_mul(probes.len() as u64 + 1);
-            if *at <= now && *tries < REACH_TRIES && paid <= known.credit {
-                (*tries, *at) = (tries.saturating_add(1), now.after(round));
+            if *at <= now && *tries < most && paid <= known.credit {
+                *tries = tries.saturating_add(1).min(u8::MAX - 1);
+                *at = now.after(RemoteParticipant::reach_wait(*tries, round));
                 probes.push(*address);
             }
         }

@@ -20,8 +20,11 @@ pub(super) const LONGEST_LEASE: Duration = ParticipantData::DEFAULT_LEASE;
 const SILENCE: Duration = Duration::from_secs(30);
 /// Probes of an announced address, and the time between two of them to one participant: each hides the one before, to which the answer
 /// may not have left.
-pub(super) const REACH_TRIES: u8 = 3;
+const REACH_TRIES: u8 = 3;
 pub(super) const REACH_PERIOD: Duration = Duration::from_millis(100);
+/// The wait after those, for one that announces no address any more at which it was reached; it doubles this often.
+const REACH_AGAIN: Duration = Duration::from_secs(1);
+const REACH_DOUBLINGS: u8 = 6;
 
 /// A probe that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -162,10 +165,33 @@ impl RemoteParticipant {
         }
     }
 
+    /// True if it was reached at an IP address that it announces.
+    fn is_reached(&self) -> bool {
+        self.announced().any(|address| self.is_reached_at(address.ip()))
+    }
+
+    /// True if a probe that went to this IP address was answered.
+    pub(super) fn is_reached_at(&self, ip: IpAddr) -> bool {
+        self.reached.iter().any(|reached| reached.ip() == ip)
+    }
+
+    /// Most probes of an announced address.
+    pub(super) fn most_tries(&self) -> u8 {
+        if self.is_reached() { REACH_TRIES } else { u8::MAX }
+    }
+
+    /// The wait after so many probes of an announced address; `round` after the first ones.
+    pub(super) fn reach_wait(tries: u8, round: Duration) -> Duration {
+        match tries.checked_sub(REACH_TRIES) {
+            None => round,
+            Some(more) => REACH_AGAIN.scaled(1 << more.min(REACH_DOUBLINGS), 1).max(round),
+        }
+    }
+
     /// The next time at which something is to be done about it.
     pub(super) fn due(&self) -> Instant {
-        let wanted =
-            self.wanted.iter().filter(|(_, tries, _)| *tries < REACH_TRIES && self.credit >= PROBE_LEN);
+        let most = self.most_tries();
+        let wanted = self.wanted.iter().filter(|(_, tries, _)| *tries < most && self.credit >= PROBE_LEN);
         let wanted = wanted.map(|(.., at)| *at);
         let doubt = self.doubted.then_some(self.doubt_after);
         let check = self.check.as_ref().map(|check| check.at());

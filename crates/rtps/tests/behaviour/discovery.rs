@@ -1,7 +1,9 @@
 //! Discovery of participants and endpoints: finding, changing, leaving, and why some do not match.
 
+use std::net::SocketAddr;
+
 use crate::domain::{
-    DELAY, Forged, World, announced, config, data, meta, network, prefix, reliable_reader, validate,
+    DELAY, Forged, Random, World, announced, config, data, meta, network, prefix, reliable_reader, validate,
 };
 use rtps::discovery::{DiscoveryConfig, Event, LossReason, Mismatch, Rejection};
 use wire::admission::{REPORT_TOPIC, REQUEST_TOPIC, VERDICT_TOPIC};
@@ -363,6 +365,47 @@ fn addresses_may_change_while_running() {
     assert!(world.knows(0, 1) && world.knows(1, 0));
 }
 
+/// Both hosts get another address beside the one that they have, and lose that, at times that are not the same.
+#[test]
+fn participants_that_move_at_the_same_time_reach_each_other() {
+    for seed in 0..300 {
+        let (mut world, _, _) = matched();
+        let mut random = Random(seed);
+        world.loss = [0, 0, 30][seed as usize % 3];
+        let mut steps = Vec::new();
+        for node in 0..2 {
+            let comes = random.below(200);
+            steps.extend([(comes, node, false), (comes + random.below(200), node, true)]);
+        }
+        steps.sort_unstable();
+        let mut passed = 0;
+        for (at, node, is_gone) in steps {
+            world.run_ms((at - passed) as i64);
+            passed = at;
+            let hosts = if is_gone { vec![71 + node] } else { vec![1 + node, 71 + node] };
+            let locators = |at: fn(u8) -> SocketAddr| {
+                hosts.iter().map(|host| Locator::udp(at(*host))).collect::<Vec<_>>()
+            };
+            let mut network = network(1 + node);
+            network.interfaces[0].addresses =
+                hosts.iter().map(|host| (crate::domain::address(*host), 24)).collect();
+            let (now, moved) = (world.now, &mut world.nodes[usize::from(node)]);
+            moved.participant.set_network(now, network, locators(meta), locators(data));
+            if is_gone {
+                moved.address = crate::domain::address(71 + node);
+            }
+        }
+        world.run_ms(if world.loss > 0 { 30_000 } else { 1_000 });
+        let writer = world.writer(0, "Later", EndpointQos::writer());
+        let reader = world.reader(1, "Later", reliable_reader());
+        let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
+        world.run_ms(if world.loss > 0 { 30_000 } else { 1_000 });
+        assert!(world.is_matched(0, writer, r) && world.is_matched(1, reader, w), "seed {seed}");
+        let lost = |event: &Event| matches!(event, Event::ParticipantLost { .. });
+        assert!(!world.nodes.iter().any(|node| node.events.iter().any(lost)), "seed {seed}");
+    }
+}
+
 #[test]
 fn other_domains_and_tags_are_not_seen() {
     let mut world = World::new(1);
@@ -379,7 +422,7 @@ fn other_domains_and_tags_are_not_seen() {
 
 #[test]
 fn data_go_to_a_group_that_readers_announce_if_the_writer_is_told_so() {
-    let group: std::net::SocketAddr = "239.255.0.9:7401".parse().unwrap();
+    let group: SocketAddr = "239.255.0.9:7401".parse().unwrap();
     for multicast_data in [false, true] {
         let mut world = World::new(0);
         world.add(DiscoveryConfig { multicast_data, ..config(1) });
