@@ -17,13 +17,13 @@ use crate::output::progress;
 use crate::qos::QosOptions;
 use crate::span;
 use crate::stop::Stop;
-use crate::types::{Form, TypeOptions};
+use crate::types::{self, Form, TypeOptions};
 use crate::unmatched::{LOOK, Unmatched};
 
 /// Command line of `punctual echo`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  \
-    punctual echo Square                       a type that is known here: the topic says which\n  \
+    punctual echo Square                       the type is that of the topic's writers, which tell it\n  \
     punctual echo Readings --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
     punctual echo Poses --idl pose.idl --type robot::Pose --count 10 --info\n  \
     punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
@@ -67,15 +67,20 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         Some(Form::Octets { .. }) => arguments.types.type_name.is_none(),
         Some(Form::Described(..)) => false,
     };
-    let adapted = Adapted::to(&writers(arguments, &participant, needs_writer, stop)?);
-    let Some((form, type_name)) = form(arguments, asked, &adapted) else {
+    let writers = writers(arguments, &participant, needs_writer, stop)?;
+    let adapted = Adapted::to(&writers);
+    let told = match &asked {
+        None => types::told(&participant, &writers)?,
+        Some(_) => None,
+    };
+    let Some((form, type_name)) = form(arguments, asked.or(told), &adapted) else {
         if stop.requested() {
             return Ok(Outcome::Done);
         }
         eprintln!("no writer of {:?} came in {}", arguments.topic, arguments.timeout.unwrap_or_default());
         return Ok(Outcome::BadNews);
     };
-    let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
+    let topic = form.topic(&participant, &arguments.topic, &type_name)?;
     let group = SubscriberQos { partition: adapted.partitions(&arguments.qos), ..SubscriberQos::default() };
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
@@ -174,7 +179,7 @@ fn form(arguments: &Arguments, asked: Option<Form>, adapted: &Adapted) -> Option
             Some(form) => Some((form, name)),
             None => {
                 eprintln!(
-                    "the type {name:?} is not known here: bytes are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
+                    "the type {name:?} is not known here, and its writers do not tell it: bytes are shown. --type 'struct … {{ … }};' or --idl FILE describes it"
                 );
                 Some((octets, name))
             }
@@ -190,6 +195,8 @@ fn same_last(one: &str, other: &str) -> bool {
 fn reader_qos(arguments: &Arguments, adapted: &Adapted) -> DataReaderQos {
     let mut qos = DataReaderQos::default();
     adapted.ask(&arguments.qos, &mut qos.endpoint);
+    // Whoever describes a type here need not know what its members are called.
+    qos.endpoint.type_consistency.ignore_member_names = true;
     qos.assurance = arguments.wanted.qos();
     qos.endpoint.time_based_filter = arguments.separation.unwrap_or(qos.endpoint.time_based_filter);
     qos

@@ -9,6 +9,7 @@ use dds::{
     Bytes, DomainParticipant, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions,
 };
 use dynamic::Sample;
+use wire::discovery::EndpointData;
 
 use self::lines::Lines;
 use crate::assure;
@@ -19,7 +20,7 @@ use crate::output::{print, progress};
 use crate::qos::QosOptions;
 use crate::span;
 use crate::stop::Stop;
-use crate::types::{Form, TypeOptions};
+use crate::types::{self, Form, TypeOptions};
 use crate::unmatched::{LOOK, Unmatched};
 
 /// Command line of `punctual pub`.
@@ -27,6 +28,7 @@ use crate::unmatched::{LOOK, Unmatched};
 #[command(after_help = "Examples:\n  \
     punctual pub Readings '{sensor: 7, celsius: 21.5}' --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
     punctual pub Square '{color: RED, x: 10, y: 20, shapesize: 30}' --type ShapeType --rate 10 --count 0\n  \
+    punctual pub Readings '{sensor: 7, celsius: 21.5}'       the type is that of the topic's readers, which tell it\n  \
     punctual pub Poses --idl pose.idl --type robot::Pose < poses.jsonl      one sample a line from standard input\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --dispose            the sensor exists no more\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --rate 100 --assure separation=9ms,size=64\n  \
@@ -81,28 +83,70 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("{text:?} is no rate; give samples per second, above 0 and at most 1000000"))
 }
 
+/// How long it looks for others that have the topic, to take over their type.
+const LOOK_FOR_TYPE: Duration = Duration::from_secs(2);
+
+/// How samples are written, and the name of their type: what was asked for, or what the readers and writers of the topic tell.
+fn form(
+    arguments: &Arguments,
+    asked: Option<Form>,
+    participant: &DomainParticipant,
+    stop: &Stop,
+) -> Result<Option<(Form, String)>, Failure> {
+    if let Some(form) = asked {
+        return Ok(arguments.types.announced_name(&form).map(|name| (form, name)));
+    }
+    let found = |participant: &DomainParticipant| -> Vec<EndpointData> {
+        let endpoints = participant.get_discovered_endpoints();
+        let endpoints = endpoints.iter().filter(|data| data.topic_name == arguments.topic);
+        endpoints.map(|data| (**data).clone()).collect()
+    };
+    progress(&format!("looking for the type of {:?}", arguments.topic));
+    let waits = arguments.timeout.min(LOOK_FOR_TYPE);
+    participant.wait_for_discovery(waits, |participant| {
+        stop.requested() || found(participant).iter().any(|data| data.type_information.is_some())
+    })?;
+    let endpoints = found(participant);
+    let told = types::told(participant, &endpoints)?;
+    progress("");
+    let name = endpoints.first().map(|data| data.type_name.clone());
+    let name = arguments.types.type_name.clone().or(name);
+    Ok(told.or_else(|| Form::known(name.as_deref()?)).and_then(|form| {
+        let name = name.or_else(|| form.name().map(str::to_owned))?;
+        Some((form, name))
+    }))
+}
+
+fn unknown_type(topic: &str) -> Failure {
+    Failure::Usage(format!(
+        "pub: which type? No participant tells that of {topic:?}. Give --type 'struct Name {{ … }};', --idl FILE, --type with a known name (ShapeType, Reading), or --hex"
+    ))
+}
+
 /// Writes them.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
-    let Some(form) = arguments.types.form()? else {
-        return Err(Failure::Usage(
-            "pub: which type? Give --type 'struct Name { … };', --idl FILE, --type with a known name (ShapeType, Reading), or --hex".to_owned(),
-        ));
-    };
-    let Some(type_name) = arguments.types.announced_name(&form) else {
+    let asked = arguments.types.form()?;
+    if matches!(asked, Some(Form::Octets { .. })) && arguments.types.type_name.is_none() {
         return Err(Failure::Usage("pub --hex: give the name of the type by --type-name".to_owned()));
-    };
+    }
     let qos = writer_qos(arguments);
     let encoding = if qos.endpoint.representation.first() == Some(&DataRepresentation::XCDR2) {
         Encoding::XCDR2
     } else {
         Encoding::XCDR1
     };
-    // Mistakes in samples are told before anything is opened.
-    let samples: Vec<Vec<u8>> =
-        arguments.samples.iter().map(|text| sample(&form, text, encoding)).collect::<Result<_, _>>()?;
     qos.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let serialized = |form: &Form| -> Result<Vec<Vec<u8>>, Failure> {
+        arguments.samples.iter().map(|text| sample(form, text, encoding)).collect()
+    };
+    // Mistakes in samples are told before anything is opened, if the type is known.
+    let samples = asked.as_ref().map(serialized).transpose()?;
     let participant = arguments.domain.join("punctual pub")?;
-    let topic = participant.create_raw_topic(&arguments.topic, &type_name, QosKind::Default)?;
+    let Some((form, type_name)) = form(arguments, asked, &participant, stop)? else {
+        return if stop.requested() { Ok(Outcome::Done) } else { Err(unknown_type(&arguments.topic)) };
+    };
+    let samples = samples.map_or_else(|| serialized(&form), Ok)?;
+    let topic = form.topic(&participant, &arguments.topic, &type_name)?;
     let group = PublisherQos { partition: arguments.qos.partitions.clone(), ..PublisherQos::default() };
     let publisher = participant.create_publisher(QosKind::Specific(group), None, NO_STATUS)?;
     let writer =

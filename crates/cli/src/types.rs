@@ -6,7 +6,10 @@ use std::sync::Arc;
 use clap::Args;
 use dcps::{KeyError, KeylessTypeSupport, TypeSupport};
 use dds::cdr::{EncodeError, EncodeFault, KeyHash, Representation};
-use dynamic::{DynamicTypeSupport, Schema, TypeIndex, idl};
+use dds::{DomainParticipant, Duration, Error, FoundType, QosKind, Topic};
+use dynamic::{Definition, DynamicTypeSupport, Schema, Type, TypeIndex, idl};
+use wire::discovery::EndpointData;
+use xtypes::{Described, describe, recover};
 
 use self::source::Source;
 use crate::exit::Failure;
@@ -71,6 +74,22 @@ impl TypeSupport for OpaqueKey {
     }
 }
 
+/// How long a participant is asked for a type.
+const ASK: Duration = Duration::from_secs(5);
+
+/// The type that the first of these endpoints announces whose participant tells it.
+pub(crate) fn told(
+    participant: &DomainParticipant,
+    endpoints: &[EndpointData],
+) -> Result<Option<Form>, Failure> {
+    for endpoint in endpoints.iter().filter(|data| data.type_information.is_some()).take(4) {
+        if let Some(form) = participant.find_type(endpoint, ASK)?.as_ref().and_then(Form::found) {
+            return Ok(Some(form));
+        }
+    }
+    Ok(None)
+}
+
 impl TypeOptions {
     /// The type that was asked for; `None` if nothing was.
     ///
@@ -111,11 +130,39 @@ impl TypeOptions {
 }
 
 impl Form {
-    /// The hash of the minimal type object, by which types of one name are told apart; `None` where there is none, as of a type that
-    /// contains itself.
-    pub(crate) fn minimal_hash(&self) -> Option<xtypes::identifier::Hash> {
+    /// Its type objects; `None` where there are none, as of octets and of a type that contains itself.
+    pub(crate) fn described(&self) -> Option<Described> {
         let Self::Described(schema, index) = self else { return None };
-        xtypes::describe(schema, *index).ok()?.information().minimal_hash().copied()
+        describe(schema, *index).ok()
+    }
+
+    /// A type that a participant has told, if it is understood.
+    pub(crate) fn found(found: &FoundType) -> Option<Self> {
+        let (schema, mut index) = recover(&found.objects, found.id)?;
+        while let Some(Definition::Alias(alias)) = schema.get(index) {
+            let Type::Named(of) = alias.plain else { return None };
+            index = of;
+        }
+        schema.get(index)?.extensibility()?;
+        Some(Self::Described(Arc::new(schema), index))
+    }
+
+    /// The topic of this name with samples of the type.
+    ///
+    /// # Errors
+    /// What the participant says.
+    pub(crate) fn topic(
+        &self,
+        participant: &DomainParticipant,
+        name: &str,
+        type_name: &str,
+    ) -> Result<Topic, Error> {
+        match self.described() {
+            Some(described) => {
+                participant.create_described_topic(name, type_name, Arc::new(described), QosKind::Default)
+            }
+            None => participant.create_raw_topic(name, type_name, QosKind::Default),
+        }
     }
 
     /// The type that is known under a name in the domain.
@@ -128,7 +175,7 @@ impl Form {
     /// The name in the description.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
-            Self::Described(schema, index) => schema.get(*index).map(dynamic::Definition::name),
+            Self::Described(schema, index) => schema.get(*index).map(Definition::name),
             Self::Octets { .. } => None,
         }
     }

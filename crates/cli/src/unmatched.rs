@@ -39,6 +39,13 @@ impl Unmatched {
                         let (theirs, ours) = if is_writer { (writer, reader) } else { (reader, writer) };
                         wrong_type(&other, is_writer, theirs, ours)
                     }
+                    Mismatch::TypeObjects { difference, .. } => {
+                        let consequence =
+                            if is_writer { "its samples are not shown" } else { "nothing is written to it" };
+                        format!(
+                            "the type of the {other} is another one: {difference}: {consequence}\n  Without --type and --idl the types of the topic are asked for."
+                        )
+                    }
                     reason => {
                         let (what, todo) = explain::mismatch(reason);
                         format!("not matched with the {other}: {what}\n  {todo}")

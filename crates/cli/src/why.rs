@@ -3,11 +3,14 @@ mod admission;
 mod neighbours;
 mod probe;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
 use dds::config::Config;
 use dds::{DomainParticipant, Duration};
+use wire::discovery::EndpointData;
+use xtypes::Library;
 
 use self::neighbours::Neighbours;
 use self::probe::Probe;
@@ -59,6 +62,35 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Who announced itself and has not answered for this long does not hear us.
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(1_500);
 
+/// Most types that participants are asked for, and how long each of them.
+const MOST_TYPES: usize = 32;
+const ASK: Duration = Duration::from_millis(1_500);
+
+/// What the participants of the topic that was asked about, or of all topics, tell of their types, where those of a topic differ.
+fn types(participant: &DomainParticipant, scene: &Scene, stop: &Stop) -> Result<Library, Failure> {
+    let mut found = Library::default();
+    let differs = |data: &EndpointData| {
+        let others = scene.endpoints.iter().filter(|other| other.topic_name == data.topic_name);
+        others
+            .clone()
+            .any(|other| other.type_information.is_some() && other.type_information != data.type_information)
+    };
+    let asked = scene.endpoints.iter().filter(|data| scene.is_asked(&data.topic_name));
+    let mut seen = BTreeSet::new();
+    for data in asked.filter(|data| data.type_information.is_some() && differs(data)) {
+        if stop.requested() || seen.len() >= MOST_TYPES {
+            break;
+        }
+        if !seen.insert(data.type_information.clone()) {
+            continue;
+        }
+        if let Some(told) = participant.find_type(data, ASK)? {
+            found = told.objects;
+        }
+    }
+    Ok(found)
+}
+
 /// Watches, and explains.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     let config = arguments.domain.config()?;
@@ -68,7 +100,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         Err(Failure::Dds(error)) => return Ok(arguments.tell(None, &[explain::cannot_join(&error)])),
         Err(failure) => return Err(failure),
     };
-    let described = asked.as_ref().and_then(crate::types::Form::minimal_hash);
+    let described = asked.as_ref().and_then(crate::types::Form::described);
+    let described = described.and_then(|described| described.information().minimal_hash().copied());
     let mut watched = Watched {
         probe: arguments.topic.as_deref().map(|topic| Probe::new(topic, asked, arguments)),
         neighbours: Neighbours::listen(&config, arguments.domain.domain, &arguments.domain.domain_tag),
@@ -79,6 +112,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let mut scene = Scene::of(&participant, &arguments.domain.domain_tag, arguments.topic.as_deref(), time);
     scene.strangers.retain(|(_, person)| watched.early.contains(&person.prefix));
     scene.described = described;
+    scene.types = types(&participant, &scene, stop)?;
     scene.received = watched.probe.as_ref().and_then(Probe::received);
     scene.admission = watched.admission.as_ref().map(admission::Watch::seen).transpose()?.unwrap_or_default();
     scene.neighbours = watched.neighbours.found(&scene, arguments, &config, stop)?;

@@ -41,7 +41,7 @@ pub use dcps::{
 pub use entity::{Held, QosKind};
 pub use factory::DomainParticipantFactory;
 pub use participant::{
-    DiscoveredParticipant, DomainParticipant, DomainParticipantListener, IgnoredTopic, NotMatched,
+    DiscoveredParticipant, DomainParticipant, DomainParticipantListener, FoundType, IgnoredTopic, NotMatched,
 };
 pub use publication::{
     AnyDataWriterListener, DataWriter, DataWriterListener, Loan, Publisher, PublisherListener, RawDataWriter,

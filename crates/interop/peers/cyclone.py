@@ -34,7 +34,7 @@ class ShapeType(IdlStruct, typename="ShapeType"):
     def line(self):
         return describe(self.color, self.x, self.y, self.additional_payload_size)
 
-    def name(self):
+    def label(self):
         return self.color
 
 
@@ -53,7 +53,7 @@ class Reading(IdlStruct, typename="Reading"):
     def line(self):
         return describe(self.source, self.number, f"{self.value:.2f}", self.payload)
 
-    def name(self):
+    def label(self):
         return self.source
 
 
@@ -73,15 +73,15 @@ class Track(IdlStruct, typename="Track"):
     def line(self):
         return describe(self.id, self.number, f"{self.value:.2f}", self.payload)
 
-    def name(self):
+    def label(self):
         return self.id
 
 
 @dataclass
 @mutable
 class Report(IdlStruct, typename="Report"):
-    name_: str
-    key("name_")
+    name: str
+    key("name")
     number: int32
     value: Optional[float64]
     payload: sequence[uint8]
@@ -92,10 +92,10 @@ class Report(IdlStruct, typename="Report"):
 
     def line(self):
         value = "none" if self.value is None else f"{self.value:.2f}"
-        return describe(self.name_, self.number, value, self.payload)
+        return describe(self.name, self.number, value, self.payload)
 
-    def name(self):
-        return self.name_
+    def label(self):
+        return self.name
 
 
 KINDS = {"keyed": ShapeType, "keyless": Reading, "numbered": Track, "mutable": Report}
@@ -150,9 +150,9 @@ def take(reader):
             if sample.sample_info.valid_data:
                 say(sample.line())
             elif sample.sample_info.instance_state == InstanceState.NotAliveDisposed:
-                say(f"disposed {sample.key_sample.name()}")
+                say(f"disposed {sample.key_sample.label()}")
             elif sample.sample_info.instance_state == InstanceState.NotAliveNoWriters:
-                say(f"no-writers {sample.key_sample.name()}")
+                say(f"no-writers {sample.key_sample.label()}")
 
 
 def qos_of(encoding, reliability, durability):

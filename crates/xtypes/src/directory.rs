@@ -125,55 +125,49 @@ impl Directory {
         reader: &EndpointData,
         remote: Option<GuidPrefix>,
     ) -> Verdict {
-        let consistency = reader.qos.type_consistency;
-        let by_name = |why: ByName| {
-            if !consistency.force_type_validation {
-                return Verdict::ByName(why);
-            }
-            let why = match why {
-                ByName::Unannounced => "one of both announces no type",
-                ByName::Unanswered => "nobody tells what the announced type is",
-                ByName::Obscure => "the announced type is not understood",
-            };
-            Verdict::Different(format!("the reader forces type validation, and {why}"))
-        };
-        let (Some(written), Some(read)) = (announced(writer), announced(reader)) else {
-            return by_name(ByName::Unannounced);
-        };
-        let is_same = |part: fn(&TypeInformation) -> &Dependencies| {
-            let (one, other) = (&part(&written).ty.ty, &part(&read).ty.ty);
-            *one != TypeIdentifier::NONE && one == other
-        };
-        if is_same(|of| &of.minimal) || is_same(|of| &of.complete) {
-            return Verdict::Assignable;
+        let verdict = compare(&self.objects, writer, reader);
+        if verdict != Verdict::Pending {
+            return verdict;
         }
-        let information = [&written, &read];
-        let [Some(written), Some(read)] = information.map(best) else { return by_name(ByName::Obscure) };
-        for (id, information) in [written, read].into_iter().zip(information) {
-            if needs(&self.objects, id).is_empty() {
-                continue;
-            }
-            match (remote, self.failed.get(&id)) {
-                (Some(from), None) if self.lookups.len() < MOST_LOOKUPS => {
-                    self.lookups.entry(id).or_insert(Lookup {
-                        from,
-                        attempts: 0,
-                        next: now,
-                        question: 0,
-                        besides: besides(id, information),
-                    });
-                    return Verdict::Pending;
-                }
-                _ => return by_name(ByName::Unanswered),
+        for data in [writer, reader] {
+            let Some(id) = self.announced(data).filter(|id| !self.is_known(*id)) else { continue };
+            let asks = remote.is_some_and(|remote| self.ask(now, data, remote).is_some());
+            if !asks || self.failed.contains_key(&id) {
+                return by_name(reader, ByName::Unanswered);
             }
         }
-        let delimited = writer.qos.representation.first() == Some(&DataRepresentation::XCDR2);
-        let rules = Rules { consistency, delimited };
-        match assignable(&self.objects, &read.identifier(), &written.identifier(), &rules) {
-            Ok(()) => Verdict::Assignable,
-            Err(Obstacle::Difference(difference)) => Verdict::Different(difference.to_string()),
-            Err(Obstacle::Missing(_) | Obstacle::Obscure) => by_name(ByName::Obscure),
+        Verdict::Pending
+    }
+
+    /// The type that an endpoint announces, which its participant `remote` is asked for if it is not known; `None` if it announces none, or
+    /// cannot be asked.
+    pub fn ask(&mut self, now: Instant, data: &EndpointData, remote: GuidPrefix) -> Option<ObjectId> {
+        let information = announced(data)?;
+        let id = best(&information)?;
+        if self.is_known(id) || self.failed.contains_key(&id) || self.lookups.contains_key(&id) {
+            return Some(id);
         }
+        if self.lookups.len() >= MOST_LOOKUPS {
+            return None;
+        }
+        let besides = besides(id, &information);
+        self.lookups.insert(id, Lookup { from: remote, attempts: 0, next: now, question: 0, besides });
+        Some(id)
+    }
+
+    /// The type that an endpoint announces.
+    pub fn announced(&self, data: &EndpointData) -> Option<ObjectId> {
+        best(&announced(data)?)
+    }
+
+    /// True if the type is known, with all that it needs.
+    pub fn is_known(&self, id: ObjectId) -> bool {
+        needs(&self.objects, id).is_empty()
+    }
+
+    /// True while a participant is being asked for a type.
+    pub fn is_asked(&self, id: ObjectId) -> bool {
+        self.lookups.contains_key(&id)
     }
 
     /// The next question and who is asked, as a serialized payload. `prefix` is that of our participant.
@@ -353,6 +347,46 @@ impl Directory {
         *left = left.saturating_sub(1);
         allowed
     }
+}
+
+/// Compares the types of a writer and a reader, of which `objects` are known: [`Verdict::Pending`] if something is missing.
+pub fn compare(objects: &Library, writer: &EndpointData, reader: &EndpointData) -> Verdict {
+    let (Some(written), Some(read)) = (announced(writer), announced(reader)) else {
+        return by_name(reader, ByName::Unannounced);
+    };
+    let is_same = |part: fn(&TypeInformation) -> &Dependencies| {
+        let (one, other) = (&part(&written).ty.ty, &part(&read).ty.ty);
+        *one != TypeIdentifier::NONE && one == other
+    };
+    if is_same(|of| &of.minimal) || is_same(|of| &of.complete) {
+        return Verdict::Assignable;
+    }
+    let (Some(written), Some(read)) = (best(&written), best(&read)) else {
+        return by_name(reader, ByName::Obscure);
+    };
+    if !needs(objects, written).is_empty() || !needs(objects, read).is_empty() {
+        return Verdict::Pending;
+    }
+    let delimited = writer.qos.representation.first() == Some(&DataRepresentation::XCDR2);
+    let rules = Rules { consistency: reader.qos.type_consistency, delimited };
+    match assignable(objects, &read.identifier(), &written.identifier(), &rules) {
+        Ok(()) => Verdict::Assignable,
+        Err(Obstacle::Difference(difference)) => Verdict::Different(difference.to_string()),
+        Err(Obstacle::Missing(_) | Obstacle::Obscure) => by_name(reader, ByName::Obscure),
+    }
+}
+
+/// Types are compared by name, if the reader is content with that.
+fn by_name(reader: &EndpointData, why: ByName) -> Verdict {
+    if !reader.qos.type_consistency.force_type_validation {
+        return Verdict::ByName(why);
+    }
+    let why = match why {
+        ByName::Unannounced => "one of both announces no type",
+        ByName::Unanswered => "nobody tells what the announced type is",
+        ByName::Obscure => "the announced type is not understood",
+    };
+    Verdict::Different(format!("the reader forces type validation, and {why}"))
 }
 
 /// What an endpoint says of its type, if that is understood.

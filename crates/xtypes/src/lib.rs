@@ -17,13 +17,15 @@ mod directory;
 mod information;
 mod library;
 mod needs;
+mod recover;
 mod shape;
 mod strip;
 
 pub use assign::{Difference, Obstacle, Rules, assignable};
 pub use describe::{DescribeError, Described, describe};
-pub use directory::{ByName, Directory, Verdict};
+pub use directory::{ByName, Directory, Verdict, compare};
 pub use identifier::TypeIdentifier;
 pub use information::{Dependencies, IdentifierWithSize, TypeInformation};
 pub use library::{Library, ObjectId};
 pub use object::TypeObject;
+pub use recover::recover;

@@ -1,7 +1,7 @@
 //! Writers and readers of one topic that do not match, whoever they belong to.
 use std::collections::BTreeMap;
 
-use rtps::discovery::{Mismatch, compare};
+use rtps::discovery::{Mismatch, compare_typed};
 use wire::discovery::EndpointData;
 
 use super::{About, Finding, Scene};
@@ -26,10 +26,12 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
             .iter()
             .flat_map(|writer| topic.readers.iter().map(move |reader| (*writer, *reader)));
         for (writer, reader) in pairs.take(MAX_PAIRS) {
-            let mismatches = compare(writer, reader).err().unwrap_or_default();
+            let verdict = xtypes::compare(&scene.types, writer, reader);
+            let mismatches =
+                compare_typed(writer, reader, &types::verdict(&verdict)).err().unwrap_or_default();
             let matched = mismatches.is_empty();
             let keys = keys(writer, reader).filter(|_| matched);
-            let types = types::pair(writer, reader, scene.topic.is_some()).filter(|_| matched);
+            let types = types::pair(writer, reader, &verdict, scene.topic.is_some()).filter(|_| matched);
             let mismatches = mismatches.iter().map(|mismatch| (true, told(mismatch)));
             let notes = keys.into_iter().chain(types).map(|note| (false, note));
             for (problem, (what, todo)) in mismatches.chain(notes) {
@@ -71,6 +73,10 @@ pub(super) fn told(mismatch: &Mismatch) -> (String, String) {
         Mismatch::Type { writer, reader } => (
             format!("type: written as {writer:?}, read as {reader:?}"),
             format!("Use one name of the type for both{}.", names::type_hint(writer, reader)),
+        ),
+        Mismatch::TypeObjects { writer, difference, .. } => (
+            format!("type {writer:?}: {difference}"),
+            "Let both sides have the same there, with the same name and id, or let the reader ask for less by TYPE_CONSISTENCY_ENFORCEMENT. What may differ is what types with @appendable have at their end, and the members of types with @mutable.".to_owned(),
         ),
         Mismatch::Reliability { offered, requested } => {
             kinds("RELIABILITY", reliability(*offered), reliability(*requested))

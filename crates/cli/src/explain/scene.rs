@@ -9,6 +9,7 @@ use rtps::discovery::Rejection;
 use wire::GuidPrefix;
 use wire::admission::{Measured, Request, Verdict};
 use wire::discovery::{EndpointData, ParticipantData};
+use xtypes::Library;
 use xtypes::identifier::Hash;
 
 use crate::describe::{People, Person};
@@ -39,6 +40,8 @@ pub struct Scene {
     pub rejections: Vec<(Rejection, u64)>,
     /// The hash of the minimal type object of the type that was described, if one was.
     pub described: Option<Hash>,
+    /// What participants tell of their types.
+    pub types: Library,
     /// What a reader of the topic got.
     pub received: Option<Received>,
     /// What is asked of resource managers, and what they say.
@@ -109,6 +112,7 @@ impl Scene {
             neighbours: Vec::new(),
             rejections: participant.get_rejections(),
             described: None,
+            types: Library::default(),
             received: None,
             admission: Admission::default(),
             host: participant.report().iter().map(|line| in_options(line)).collect(),
@@ -138,7 +142,7 @@ impl Scene {
     }
 
     /// True if findings about this topic are wanted.
-    pub(super) fn is_asked(&self, topic: &str) -> bool {
+    pub(crate) fn is_asked(&self, topic: &str) -> bool {
         self.topic.as_deref().is_none_or(|asked| asked == topic)
     }
 }

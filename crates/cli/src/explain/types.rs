@@ -1,9 +1,10 @@
 //! Types of one name that are not the same: those of a writer and a reader, and the one that was described here.
 use std::fmt;
 
+use rtps::discovery::TypeVerdict;
 use wire::discovery::EndpointData;
-use xtypes::TypeInformation;
 use xtypes::identifier::Hash;
+use xtypes::{TypeInformation, Verdict};
 
 use super::{About, Finding, Scene};
 
@@ -24,8 +25,25 @@ enum Announced {
 /// A hash as it is shown: enough to tell two apart.
 struct Short(Hash);
 
-/// A writer and a reader that match by the name of their type; `silent` if it is worth knowing that one of them says nothing.
-pub(super) fn pair(writer: &EndpointData, reader: &EndpointData, silent: bool) -> Option<(String, String)> {
+/// What matching makes of it; what nobody tells is compared by name in the end.
+pub(super) fn verdict(of: &Verdict) -> TypeVerdict {
+    match of {
+        Verdict::ByName(_) | Verdict::Pending => TypeVerdict::ByName,
+        Verdict::Assignable => TypeVerdict::Assignable,
+        Verdict::Different(difference) => TypeVerdict::Different(difference.clone()),
+    }
+}
+
+/// A writer and a reader that match; `silent` if it is worth knowing that one of them says nothing of its type.
+pub(super) fn pair(
+    writer: &EndpointData,
+    reader: &EndpointData,
+    types: &Verdict,
+    silent: bool,
+) -> Option<(String, String)> {
+    if *types == Verdict::Assignable {
+        return None;
+    }
     let by_name = |which: &str, how: &str| {
         let what = format!("type: compared by its name alone, since the {which} {how}");
         silent.then(|| (what, format!("If samples are not what they should be: {}", lowered(COMPARE))))
@@ -33,7 +51,7 @@ pub(super) fn pair(writer: &EndpointData, reader: &EndpointData, silent: bool) -
     match (announced(writer), announced(reader)) {
         (Announced::Minimal(written), Announced::Minimal(read)) if written != read => Some((
             format!(
-                "type: written as one {:?}, read as another, type objects {} and {}; Punctual matches them by name, others may not",
+                "type: written as one {:?}, read as another, type objects {} and {}, and nobody tells what they are; Punctual matches them by name in the end, others may not",
                 writer.type_name,
                 Short(written),
                 Short(read)

@@ -6,12 +6,14 @@ use dcps::{Error, InstanceHandle, ReturnCode};
 use rtps::discovery::{Ignore, Mismatch, Rejection};
 use wire::discovery::{EndpointData, ParticipantData};
 use wire::{Duration, Guid, GuidPrefix};
+use xtypes::{Library, ObjectId};
 
 use super::DomainParticipant;
 use crate::builtin::topic_handle;
 use crate::condition::{StatusCondition, WaitSet};
 use crate::entity::StatusSource;
 use crate::host::Host;
+use crate::lock::lock;
 use crate::node::Node;
 use crate::node::watch::Watch;
 
@@ -32,6 +34,18 @@ pub struct NotMatched {
     /// Every reason against it, one or more.
     pub reasons: Vec<Mismatch>,
 }
+
+/// A type that a participant has told.
+#[derive(Clone, Debug)]
+pub struct FoundType {
+    /// Its type object.
+    pub id: ObjectId,
+    /// That, those that it needs, and others.
+    pub objects: Library,
+}
+
+/// How often is looked for the answer to a question.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A topic to be ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +174,36 @@ impl DomainParticipant {
             }
         }
         found
+    }
+
+    /// The type that an endpoint announces, asked of its participant if it is not known; `None` if it announces none, or if nobody tells it
+    /// in time.
+    ///
+    /// # Errors
+    /// As [`DomainParticipant::wait_for_discovery`].
+    pub fn find_type(&self, endpoint: &EndpointData, max_wait: Duration) -> Result<Option<FoundType>, Error> {
+        let node = self.node();
+        let Some(types) = node.types() else { return Ok(None) };
+        let now = node.host().now().monotonic;
+        let asked = node.command(|work| {
+            work.discovery = true;
+            lock(types).ask(now, endpoint, endpoint.participant)
+        });
+        let Some(id) = asked else { return Ok(None) };
+        let is_settled = || {
+            let directory = lock(types);
+            directory.is_known(id) || !directory.is_asked(id)
+        };
+        // Not everything that is heard wakes who waits for discovery.
+        let end = now.after(max_wait);
+        while !is_settled() && node.host().now().monotonic < end {
+            self.wait_for_discovery(LOOK, |_| is_settled())?;
+        }
+        let directory = lock(types);
+        if !directory.is_known(id) {
+            return Ok(None);
+        }
+        Ok(Some(FoundType { id, objects: directory.objects().clone() }))
     }
 
     /// What was received and not believed, with counts; reasons that did not occur are left out.

@@ -23,7 +23,7 @@ use crate::topic::{Carries, Topic, TopicEntity, TopicListener};
 use crate::types::TypeOf;
 use xtypes::Described;
 
-pub use discovered::{DiscoveredParticipant, IgnoredTopic, NotMatched};
+pub use discovered::{DiscoveredParticipant, FoundType, IgnoredTopic, NotMatched};
 pub(crate) use entity::ParticipantEntity;
 pub use listener::DomainParticipantListener;
 

@@ -3,7 +3,10 @@
 
 mod derived;
 
-use xtypes::{DescribeError, Described, TypeIdentifier, TypeInformation, TypeObject, describe};
+use xtypes::{
+    DescribeError, Described, Library, ObjectId, TypeIdentifier, TypeInformation, TypeObject, describe,
+    recover,
+};
 
 const CORPUS: &str = include_str!("corpus.idl");
 
@@ -176,4 +179,21 @@ fn a_type_that_contains_itself_has_no_type_objects() {
         dynamic::idl::parse("struct List; struct List { long value; sequence<List> more; };").unwrap();
     let error = describe(&schema, schema.find("List").unwrap()).unwrap_err();
     assert_eq!(error, DescribeError::Recursive("List".into()));
+}
+
+#[test]
+fn a_type_that_is_recovered_from_its_type_objects_is_the_same() {
+    let schema = dynamic::idl::parse(CORPUS).unwrap();
+    for (index, definition) in schema.iter() {
+        let of = describe(&schema, index).unwrap();
+        let mut library = Library::default();
+        for (identifier, object) in &of.complete {
+            library.add(ObjectId::of(identifier).unwrap(), object);
+        }
+        let id = ObjectId::of(&of.complete.last().unwrap().0).unwrap();
+        let (recovered, index) = recover(&library, id).unwrap();
+        let again = describe(&recovered, index).unwrap();
+        assert_eq!(again.information().minimal.ty, of.information().minimal.ty, "{}", definition.name());
+        assert_eq!(again.information().complete.ty, of.information().complete.ty, "{}", definition.name());
+    }
 }
