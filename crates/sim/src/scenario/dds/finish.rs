@@ -103,7 +103,9 @@ impl Run<'_> {
                 let Some(last) = view.last() else { continue };
                 // A writer whose liveliness was lost has left its instances. Ordered by source timestamp, what comes again after a
                 // match that ended was there before.
-                let may_leave = w.plan.lease.is_some() || record.plan.by_source;
+                let may_leave = w.plan.lease.is_some()
+                    || record.plan.by_source
+                    || self.judge.was_found_again(writer, reader, number);
                 let left = may_leave && last.state == InstanceState::NotAliveNoWriters;
                 let expires = w.plan.writes.lifespan.is_some();
                 let good = match change.kind {

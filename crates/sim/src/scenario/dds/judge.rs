@@ -335,9 +335,7 @@ impl Judge {
             let what = format!("{reader} was given #{number} of {writer} without a match");
             return Err((Invariant::NoPhantom, what));
         }
-        // A reliable reader that has lost a writer and found it again goes on.
-        let goes_on = source.plan.reliable && record.plan.reliable && !source.moved && !record.moved;
-        let most = if goes_on { 1 } else { ever };
+        let most = if goes_on(source, record) { 1 } else { ever };
         record.at_once &= taken.at_once;
         if taken.at_once {
             coverage.hit(Situation::TakenInCallback);
@@ -457,10 +455,22 @@ impl Judge {
         })
     }
 
+    /// Whether a reader has lost a writer after it took a sample, and found it again: the sample does not make its instance alive again.
+    pub(super) fn was_found_again(&self, writer: Guid, reader: Guid, number: i64) -> bool {
+        let (Some(w), Some(r)) = (self.writers.get(&writer), self.readers.get(&reader)) else { return false };
+        let ever = self.streams.get(&(writer, reader)).map_or(0, |stream| stream.ever);
+        ever > 1 && goes_on(w, r) && r.taken.contains_key(&(writer, number))
+    }
+
     /// How many of the writers that a reader has ever accepted have written an instance.
     pub(super) fn writers_of(&self, reader: Guid, instance: u32) -> usize {
         self.ever_accepted(reader).filter(|(_, record)| record.last_of(instance).is_some()).count()
     }
+}
+
+/// A reliable reader that has lost a writer with its participant and found it again goes on where it was.
+const fn goes_on(writer: &WriterRecord, reader: &ReaderRecord) -> bool {
+    writer.plan.reliable && reader.plan.reliable && !writer.moved && !reader.moved
 }
 
 /// A sample with data is what was written.
