@@ -85,7 +85,11 @@ impl<P: Payload> Discovery<P> {
         let prefix = context.source.prefix;
         let at = now.monotonic;
         if let (None, ToWriter::AckNack(acknack)) = (topic, submessage) {
-            let proof = self.ledger.proved(at, prefix, &acknack.set, context.from);
+            let mut proof = self.ledger.proved(at, prefix, &acknack.set, context.from);
+            if matches!(proof, Proof::Nothing) && context.addressed {
+                self.ledger.strangers.answers_oddly(prefix, context.from.ip(), &acknack.set);
+                proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
+            }
             self.believe(now, prefix, proof);
         } else if context.addressed {
             let proof = self.ledger.heard_mute(at, prefix, context.from, &self.network);
@@ -229,7 +233,11 @@ impl<P: Payload> Discovery<P> {
             self.rejections.add(reason);
         }
         if let Standing::Stranger(key) = standing {
-            return self.announcer.answer(key, self.config.limits.strangers);
+            let stranger = self.ledger.strangers.get_mut(key);
+            if stranger.is_some_and(|stranger| stranger.takes_answer(now.monotonic)) {
+                self.announcer.answer(key, self.config.limits.strangers);
+            }
+            return;
         }
         if self.follow(now, standing) {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);

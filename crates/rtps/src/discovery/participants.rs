@@ -18,7 +18,6 @@ use wire::{Duration, GuidPrefix, Instant};
 
 use super::check::{Check, Turn, Why};
 use super::config::Limits;
-use super::messages::answers_probes;
 use super::numbers::Numbers;
 use super::probe::PROBE_LEN;
 use super::recent::Key;
@@ -209,7 +208,7 @@ impl Ledger {
     pub(super) fn remove(&mut self, prefix: GuidPrefix) -> Option<RemoteParticipant> {
         let removed = self.validated.remove(&prefix)?;
         self.looks.remove(&(removed.check_at, prefix));
-        if !answers_probes(&removed.data) {
+        if removed.is_mute {
             self.mute = self.mute.saturating_sub(1);
         }
         Some(removed)
@@ -218,8 +217,7 @@ impl Ledger {
     /// The participant that was not heard for longest, of those that have been silent, or answer no probes.
     pub(super) fn oldest(&self, now: Instant, mute: bool) -> Option<GuidPrefix> {
         let candidates = self.validated.iter().filter(|(_, known)| {
-            let is_mute = !answers_probes(&known.data);
-            if mute { is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
+            if mute { known.is_mute && now.since(known.heard) >= DOUBT_PERIOD } else { known.is_silent(now) }
         });
         candidates.min_by_key(|(_, known)| known.heard).map(|(prefix, _)| *prefix)
     }

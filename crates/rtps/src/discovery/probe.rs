@@ -31,6 +31,11 @@ impl Window {
         self.first.plus(Self::LEN - 1)
     }
 
+    /// True if an ACKNACK with this set asks for the first number alone.
+    pub(super) fn begins_with(&self, set: &SequenceNumberSet) -> bool {
+        set.base() == self.first && set.iter().eq([self.first])
+    }
+
     fn numbers(&self, irrelevant: bool) -> impl Iterator<Item = SequenceNumber> + '_ {
         let chosen = (0..Self::LEN).filter(move |at| (self.gaps >> at & 1 == 1) == irrelevant);
         chosen.map(|at| self.first.plus(at))

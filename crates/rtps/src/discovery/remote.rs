@@ -38,6 +38,8 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub struct RemoteParticipant {
     pub(super) data: Arc<ParticipantData>,
+    /// It answers no probes as it should.
+    pub(super) is_mute: bool,
     /// Where answers to probes came from, newest last.
     pub(super) proven: Vec<SocketAddr>,
     /// Where its first announcement came from, if that is none of those. It counts for what built-in endpoints say, as long as no

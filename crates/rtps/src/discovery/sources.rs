@@ -8,7 +8,6 @@ use wire::{GuidPrefix, Now};
 
 use super::Discovery;
 use super::events::Event;
-use super::messages::answers_probes;
 use super::probe::PROBE_LEN;
 use crate::Payload;
 use crate::network::canonical;
@@ -53,7 +52,7 @@ impl<P: Payload> Discovery<P> {
     pub(super) fn poll_echo(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
         let Some(key) = self.messages.poll_echo(&self.network, out) else { return false };
         let strangers = &mut self.ledger.strangers;
-        let is_short = strangers.get(key).is_some_and(|known| known.names_us && answers_probes(&known.data));
+        let is_short = strangers.get(key).is_some_and(|known| known.names_us && !known.is_mute());
         let is_there = out.paths().iter().any(|path| canonical(path.destination) == key.1);
         if is_short
             && is_there

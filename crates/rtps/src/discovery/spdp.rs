@@ -9,7 +9,7 @@ use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::config::DiscoveryConfig;
-use super::messages::{Messages, answers_probes};
+use super::messages::Messages;
 use super::participants::Ledger;
 use super::probe::PROBE_LEN;
 use super::recent::Key;
@@ -297,7 +297,7 @@ impl Announcer {
         let Some(known) = ledger.strangers.get_mut(stranger) else { return false };
         let is_short = (known.names_us || known.answered) && !known.answered_shortly;
         known.answered_shortly = is_short;
-        let is_mute = !answers_probes(&known.data);
+        let is_mute = known.is_mute();
         let invitation = if is_mute { invitation() } else { None };
         let after = messages.numbers.probed_after(stranger.0, stranger.1.ip(), false);
         let is_probed = !is_mute && after <= now.monotonic;

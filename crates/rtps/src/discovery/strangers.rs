@@ -6,11 +6,13 @@ use wire::discovery::ParticipantData;
 use wire::{Duration, GuidPrefix, Instant, SequenceNumberSet};
 
 use super::config::Limits;
+use super::messages::answers_probes;
 use super::recent::{Key, Recent};
 use super::rejection::Rejection;
 use super::remote::Asked;
 use crate::network::Network;
 use crate::path::Path;
+use crate::spacing::Spacing;
 
 /// How long a stranger is remembered.
 const STRANGER_LEASE: Duration = Duration::from_secs(10);
@@ -20,6 +22,8 @@ const PER_ADDRESS: usize = 128;
 const MAX_ASKED: usize = 4;
 /// Bytes of an ACKNACK, the least that a message of a stranger brings besides its announcement.
 const ACKNACK_LEN: u64 = 28;
+/// So many announcements of one are answered at once, others ever less often.
+const PROMPT_ANSWERS: u8 = 8;
 /// A stranger that names us is probed at most so often.
 const PROBE_PERIOD: Duration = Duration::from_millis(20);
 
@@ -38,6 +42,11 @@ pub(super) struct Stranger {
     pub(super) answered_shortly: bool,
     /// An answer has left.
     pub(super) answered: bool,
+    /// When an announcement may be answered again, and how often that was done.
+    answers: Spacing,
+    times_answered: u8,
+    /// It answers probes in a way of its own, which proves no more than that it hears us.
+    is_odd: bool,
     probe_after: Instant,
     /// The last probes, the newest first.
     asked: [Option<Asked>; MAX_ASKED],
@@ -60,6 +69,24 @@ impl Stranger {
     /// Bytes that may still be sent to it.
     pub(super) const fn credit(&self) -> u64 {
         self.credit
+    }
+
+    /// Whether it answers no probes as it should: that it answers at all has to do.
+    pub(super) fn is_mute(&self) -> bool {
+        self.is_odd || !answers_probes(&self.data)
+    }
+
+    /// Whether its announcement is answered now. It may announce itself because of that, and so without end.
+    pub(super) fn takes_answer(&mut self, now: Instant) -> bool {
+        self.times_answered = self.times_answered.saturating_add(1);
+        if self.times_answered <= PROMPT_ANSWERS {
+            return true;
+        }
+        let is_due = self.answers.earliest(now, false) <= now;
+        if is_due {
+            self.answers.answered(now, false);
+        }
+        is_due
     }
 }
 
@@ -119,6 +146,9 @@ impl Strangers {
             names_us,
             answered_shortly: false,
             answered: false,
+            answers: Spacing::default(),
+            times_answered: 0,
+            is_odd: false,
             probe_after: now,
             asked: [None; MAX_ASKED],
             proof: None,
@@ -198,11 +228,24 @@ impl Strangers {
         })
     }
 
-    /// A stranger of that name and address that has no reader to answer probes, once it was answered.
+    /// A stranger of that name and address that answers no probes as it should, once it was answered.
     pub(super) fn find_mute(&self, prefix: GuidPrefix, from: IpAddr) -> Option<Key> {
         let mut here = self.all.of(prefix).filter(|((_, source), _)| source.ip() == from);
-        here.find(|(_, stranger)| stranger.answered && !super::messages::answers_probes(&stranger.data))
-            .map(|(key, _)| *key)
+        here.find(|(_, stranger)| stranger.answered && stranger.is_mute()).map(|(key, _)| *key)
+    }
+
+    /// An ACKNACK has come that proves nothing. If it is about a probe of a stranger at that address, that one answers in a way of its own:
+    /// HDDS asks for the first number alone, whatever a GAP has said of it.
+    pub(super) fn answers_oddly(&mut self, prefix: GuidPrefix, from: IpAddr, answer: &SequenceNumberSet) {
+        let is_about = |stranger: &Stranger| {
+            stranger.asked.iter().flatten().any(|asked| asked.window.begins_with(answer))
+        };
+        let here =
+            self.all.of(prefix).find(|((_, source), stranger)| source.ip() == from && is_about(stranger));
+        let Some(key) = here.map(|(key, _)| *key) else { return };
+        if let Some(stranger) = self.all.get_mut(key) {
+            stranger.is_odd = true;
+        }
     }
 
     pub(super) fn forget(&mut self, key: Key) -> Option<Stranger> {

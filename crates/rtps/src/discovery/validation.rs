@@ -71,6 +71,9 @@ impl Ledger {
         {
             known.round_trip = Some(now.since(asked.at));
             known.answered(now, asked.at);
+            if core::mem::take(&mut known.is_mute) {
+                self.mute = self.mute.saturating_sub(1);
+            }
             known.wanted.retain(|(address, ..)| address.ip() != asked.to.ip());
             let learned = remember(&mut known.proven, from) | remember(&mut known.reached, asked.to);
             self.schedule(prefix);
@@ -107,7 +110,7 @@ impl Ledger {
         network: &Network,
     ) -> Proof {
         if let Some(known) = self.validated.get_mut(&prefix) {
-            if !answers_probes(&known.data) && known.speaks_from(from) {
+            if known.is_mute && known.speaks_from(from) {
                 known.answered(now, now);
             }
             return Proof::Nothing;
@@ -132,7 +135,7 @@ impl Ledger {
     ) -> Result<Option<Arc<ParticipantData>>, Result<GuidPrefix, Rejection>> {
         let Some(stranger) = self.strangers.get(key) else { return Ok(None) };
         let Some(Answered { from, to, round_trip }) = stranger.proof else { return Ok(None) };
-        let is_mute = !answers_probes(&stranger.data);
+        let is_mute = stranger.is_mute();
         let prefix = key.0;
         if !self.validated.contains_key(&prefix) {
             let most_mute = (limits.participants / MUTE_SHARE).max(1);
@@ -150,6 +153,7 @@ impl Ledger {
         let announcer = Some(key.1).filter(|source| *source != from);
         let mut participant = RemoteParticipant {
             data: Arc::clone(&data),
+            is_mute,
             proven: [from].into(),
             announcer,
             reached: [to].into(),
@@ -157,7 +161,8 @@ impl Ledger {
             credit,
             asked: VecDeque::new(),
             doubt_after: now,
-            doubted: false,
+            // One that seemed to answer in a way of its own may do better.
+            doubted: is_mute && answers_probes(&data),
             is_questioned: false,
             check: None,
             round_trip,
@@ -235,7 +240,7 @@ impl Ledger {
             known.asked.pop_front();
         }
         known.asked.push_back(Asked { window, to, at: now });
-        Some((Probe { prefix, path, is_mute: !answers_probes(&known.data) }, window))
+        Some((Probe { prefix, path, is_mute: known.is_mute }, window))
     }
 
     fn probe_stranger(
@@ -245,7 +250,7 @@ impl Ledger {
         network: &Network,
         numbers: &mut Numbers,
     ) -> Option<(Probe, Window)> {
-        let is_mute = !answers_probes(&self.strangers.get(key)?.data);
+        let is_mute = self.strangers.get(key)?.is_mute();
         if numbers.probed_after(key.0, key.1.ip(), false) > now {
             return None;
         }

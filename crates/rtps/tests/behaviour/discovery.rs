@@ -365,6 +365,51 @@ fn addresses_may_change_while_running() {
     assert!(world.knows(0, 1) && world.knows(1, 0));
 }
 
+/// A participant that asks for the first number of a probe alone, as HDDS does, whatever the GAP says.
+#[test]
+fn a_participant_that_answers_probes_in_its_own_way_is_found() {
+    for is_about_the_probe in [true, false] {
+        let mut world = World::new(1);
+        let to = prefix(1);
+        let data = announced(prefix(9), 9);
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(to).announcement(&data).0);
+        world.run_ms(1);
+        let probed = world.probe_of(prefix(9)).unwrap();
+        // Windows of 64 numbers follow each other, from 1 on.
+        let first = SequenceNumber((probed.base().0 - 1) / 64 * 64 + 1);
+        let asked = if is_about_the_probe { first } else { SequenceNumber(first.0 + 1_000) };
+        let mut set = SequenceNumberSet::empty(asked);
+        set.insert(asked);
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(to).answer(set).0);
+        world.run_ms(1);
+        let is_found = world.nodes[0].participant.discovery().participant(prefix(9)).is_some();
+        assert_eq!(is_found, is_about_the_probe);
+    }
+}
+
+/// A participant that announces itself by unicast each time that it hears an announcement, as HDDS does.
+#[test]
+fn who_answers_announcements_by_announcements_is_answered_ever_less() {
+    let mut world = World::new(1);
+    let data = wire::discovery::ParticipantData { user_data: vec![7; 600], ..announced(prefix(9), 9) };
+    let announcement = Forged::from(prefix(9)).to(prefix(1)).announcement(&data).0;
+    world.inject(meta(9), meta(1), announcement.clone());
+    let (mut seen, begun) = (0, world.now.monotonic);
+    let mut answers = Vec::new();
+    while world.now.monotonic.since(begun) < Duration::from_secs(20) {
+        world.run_ms(1);
+        for (at, datagram) in world.sent.split_off(seen) {
+            if datagram.to == meta(9) {
+                answers.push(at);
+                world.inject(meta(9), meta(1), announcement.clone());
+            }
+        }
+        seen = world.sent.len();
+    }
+    let late = answers.iter().filter(|at| at.since(begun) > Duration::from_secs(10)).count();
+    assert!(answers.len() < 150 && late < 60, "{} answers, {late} of them late", answers.len());
+}
+
 /// Both hosts get another address beside the one that they have, and lose that, at times that are not the same.
 #[test]
 fn participants_that_move_at_the_same_time_reach_each_other() {
