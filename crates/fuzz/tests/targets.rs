@@ -83,6 +83,11 @@ fn type_objects() {
 }
 
 #[test]
+fn questions_about_types_and_answers() {
+    withstands(&targets::TYPE_LOOKUP, "fuzz.stateless_executions", 200);
+}
+
+#[test]
 fn messages_of_openflow() {
     withstands(&targets::OPENFLOW_MESSAGE, "fuzz.stateless_executions", 10);
 }

@@ -1,9 +1,11 @@
 //! Types of one name that are not the same. The type information is Cyclone DDS's own: octets that its `idlc` 0.10.2 wrote.
 use std::sync::Arc;
 
+use cli::explain::Scene;
 use wire::discovery::EndpointData;
 use wire::qos::EndpointQos;
 use wire::{EntityId, EntityKind, Guid, GuidPrefix};
+use xtypes::{Library, ObjectId};
 
 use crate::stage::{Stage, told};
 
@@ -12,6 +14,10 @@ const SINGLE: &str = "6000000001100040280000002400000014000000f1e3d371df3e7321ee
 
 /// Endpoints of another maker, which say this about their types.
 fn told_of(topic: Option<&str>, written: Option<&[u8]>, read: Option<&[u8]>, idl: Option<&str>) -> String {
+    told(&scene_of(topic, written, read, idl))
+}
+
+fn scene_of(topic: Option<&str>, written: Option<&[u8]>, read: Option<&[u8]>, idl: Option<&str>) -> Scene {
     let endpoint = |kind, information: Option<&[u8]>| {
         let guid = Guid::new(GuidPrefix([9; 12]), EntityId::user(1, kind));
         let qos = if guid.entity_id.is_writer() { EndpointQos::writer() } else { EndpointQos::reader() };
@@ -27,17 +33,19 @@ fn told_of(topic: Option<&str>, written: Option<&[u8]>, read: Option<&[u8]>, idl
         let (index, _) = schema.iter().next_back().unwrap();
         *xtypes::describe(&schema, index).unwrap().information().minimal_hash().unwrap()
     });
-    told(&scene)
+    scene
 }
 
 fn single() -> Vec<u8> {
     (0..SINGLE.len() / 2).map(|at| u8::from_str_radix(&SINGLE[at * 2..at * 2 + 2], 16).unwrap()).collect()
 }
 
-/// The same with another hash, e3d371de…
+/// The same with other hashes, e3d371de… that of the minimal type object.
 fn other() -> Vec<u8> {
     let mut octets = single();
     octets[24] ^= 1;
+    let complete = octets.iter().position(|octet| *octet == 0xf2).unwrap();
+    octets[complete + 1] ^= 1;
     octets
 }
 
@@ -48,9 +56,35 @@ fn other_type_objects_under_one_name() {
     assert_eq!(told_of(None, Some(&single()), Some(&single()), None), "");
     let said = told_of(None, Some(&single()), Some(&other()), None);
     let expected = format!(
-        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de; Punctual matches them by name, others may not\n  Compare both descriptions"
+        "{NOTE}written as one \"Single\", read as another, type objects e3d371df and e3d371de, and nobody tells what they are; Punctual matches them by name in the end, others may not\n  Compare both descriptions"
     );
     assert!(said.starts_with(&expected), "{said}");
+}
+
+#[test]
+fn the_member_that_stands_in_the_way_is_named_if_the_types_are_told() {
+    let said = |read: &str| {
+        let mut library = Library::default();
+        let [written, read] = ["@final struct Single { long a; };", read].map(|idl| {
+            let schema = dynamic::idl::parse(idl).unwrap();
+            let (index, _) = schema.iter().next_back().unwrap();
+            let described = xtypes::describe(&schema, index).unwrap();
+            for (identifier, object) in &described.complete {
+                library.add(ObjectId::of(identifier).unwrap(), object);
+            }
+            described.information().serialize().unwrap()
+        });
+        let mut scene = scene_of(Some("Singles"), Some(&written), Some(&read), None);
+        scene.types = library;
+        told(&scene)
+    };
+    let differs = said("@final struct Single { float a; };");
+    assert!(
+        differs.starts_with("! topic \"Singles\": writer of 090909090909090909090909 and reader of 090909090909090909090909 do not match: type \"Single\": a: written as int32, read as float\n"),
+        "{differs}"
+    );
+    // Another name of the type makes no difference.
+    assert_eq!(said("@final struct Other { long a; };"), "");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 pub use switches::{openflow_message, openflow_stream};
-pub use types::type_object;
+pub use types::{type_lookup, type_object};
 
 /// How many inputs share a session where sessions have no state.
 const STATELESS_BATCH: u64 = 256;
@@ -206,6 +206,20 @@ pub const TYPE_OBJECT: Target = Target {
     hunger: 4,
 };
 
+/// How many times the budget of the network an input may take: what is told of a type is read, compared and written again several times.
+const LOOKUP_HUNGER: usize = 32;
+
+/// What participants ask each other about types, and answer.
+pub const TYPE_LOOKUP: Target = Target {
+    name: "type_lookup",
+    structure: Structure::Plain,
+    seeds: types::lookup_seeds,
+    session: || types::lookup_session(),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: LOOKUP_HUNGER,
+};
+
 /// How many inputs a manager gets: enough for its requests to be full.
 const MANAGER_BATCH: u64 = 512;
 /// What it may keep of them, in octets: its requests and what is not told yet.
@@ -266,7 +280,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 18] = [
+pub const ALL: [Target; 19] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -283,6 +297,7 @@ pub const ALL: [Target; 18] = [
     ADMISSION_SAMPLE,
     GATE_LINE,
     TYPE_OBJECT,
+    TYPE_LOOKUP,
     SHARED_MEMORY_RING,
     SHARED_MEMORY_MEETING,
 ];
