@@ -212,7 +212,8 @@ impl<'a> Search<'a> {
 
     /// About how long a port can be busy without a pause, in picoseconds.
     fn busy(&self, port: usize) -> u64 {
-        let Port { picoseconds_per_octet, best_effort, .. } = self.network.ports()[port];
+        let Port { picoseconds_per_octet, best_effort, imperfections, .. } = self.network.ports()[port];
+        let ahead = best_effort + imperfections.ring + imperfections.wake / picoseconds_per_octet;
         let here = self.network.edges().iter().filter(|edge| edge.port == port);
         let octets = here.map(|edge| {
             let flow = &self.network.flows()[edge.flow];
@@ -223,7 +224,7 @@ impl<'a> Search<'a> {
                 Contract::Bucket { burst, .. } => burst,
             }
         });
-        let demand = u128::from(best_effort + octets.sum::<u64>()) * u128::from(picoseconds_per_octet);
+        let demand = u128::from(ahead + octets.sum::<u64>()) * u128::from(picoseconds_per_octet);
         let left = 1_000_000_u64.saturating_sub(self.network.load(port)).max(20_000);
         u64::try_from(demand * 1_000_000 / u128::from(left)).unwrap_or(u64::MAX).min(LARGEST)
     }

@@ -94,6 +94,12 @@ struct Output {
     /// Octets waiting or on the wire, for each level and for all.
     held: [u64; LEVELS as usize],
     held_by_all: u64,
+    /// What that takes of the buffer.
+    occupied: [u64; LEVELS as usize],
+    occupied_by_all: u64,
+    /// What the card has taken and not sent yet, and its octets: frames, or what nobody admitted.
+    ring: VecDeque<(Option<usize>, u64)>,
+    in_ring: u64,
     /// Edge and octets of what is on the wire.
     sending: Option<(usize, u64)>,
     /// True from the start of a frame, admitted or not, to its end.
@@ -141,6 +147,10 @@ impl<'a> Engine<'a> {
             levels: Default::default(),
             held: [0; LEVELS as usize],
             held_by_all: 0,
+            occupied: [0; LEVELS as usize],
+            occupied_by_all: 0,
+            ring: VecDeque::new(),
+            in_ring: 0,
             sending: None,
             busy: false,
             choosing: false,
@@ -282,15 +292,25 @@ impl<'a> Engine<'a> {
         let level = usize::from(edge.level);
         let output = &mut self.outputs[edge.port];
         let octets = frame.octets;
-        if output.held[level].saturating_add(octets) > port.buffer {
+        let occupied = port.imperfections.occupied(octets);
+        if output.occupied[level].saturating_add(occupied) > port.buffer
+            || port.imperfections.pool.is_some_and(|pool| output.occupied_by_all + occupied > pool)
+        {
             self.outcome.lost[edge.flow] += 1;
             self.frames.take(place);
             return;
         }
         frame.queued = now;
+        if port.imperfections.ring > 0 {
+            self.fill_ring(edge.port);
+        }
+        let output = &mut self.outputs[edge.port];
         output.levels[level].push_back(place);
         output.held[level] += octets;
         output.held_by_all += octets;
+        output.occupied[level] += occupied;
+        output.occupied_by_all += occupied;
+        let frame = &self.frames.all[place];
         let passage = &mut self.passages[frame.edge];
         passage.held += octets;
         raise(&mut passage.backlog, passage.held);
@@ -303,21 +323,56 @@ impl<'a> Engine<'a> {
             *first = (*first).min(now);
             *last = now;
         }
+        self.feed_ring(edge.port);
+        let output = &mut self.outputs[edge.port];
         if output.busy || output.choosing {
             return;
         }
-        let blocked = self.blocking(port.best_effort);
+        let blocked = self.blocking(port.best_effort) * port.picoseconds_per_octet;
+        let wake = port.imperfections.wake;
+        let blocked = if wake > 0 { blocked + self.blocking(wake) } else { blocked };
         let output = &mut self.outputs[edge.port];
         if blocked > 0 {
             output.busy = true;
-            self.push_choice(now + blocked * port.picoseconds_per_octet, edge.port);
+            self.push_choice(now + blocked, edge.port);
         } else {
             output.choosing = true;
             self.push_choice(now, edge.port);
         }
     }
 
-    /// Octets of a best-effort frame that still have to be sent when an admitted frame comes to an idle port.
+    /// Best effort takes the room that a card has while no admitted frame waits.
+    fn fill_ring(&mut self, index: usize) {
+        let port = &self.network.ports()[index];
+        let output = &self.outputs[index];
+        if port.best_effort == 0 || output.levels.iter().any(|level| !level.is_empty()) {
+            return;
+        }
+        let mut room = self.blocking(port.imperfections.ring - output.in_ring);
+        let output = &mut self.outputs[index];
+        while room > 0 {
+            let octets = room.min(port.best_effort);
+            output.ring.push_back((None, octets));
+            output.in_ring += octets;
+            room -= octets;
+        }
+    }
+
+    /// The card takes frames, those of the highest level first, while it has room.
+    fn feed_ring(&mut self, index: usize) {
+        let room = self.network.ports()[index].imperfections.ring;
+        let output = &mut self.outputs[index];
+        while let Some(level) = output.levels.iter_mut().rev().find(|level| !level.is_empty()) {
+            let octets = level.front().map_or(0, |place| self.frames.all[*place].octets);
+            if output.in_ring + octets > room {
+                return;
+            }
+            output.ring.push_back((level.pop_front(), octets));
+            output.in_ring += octets;
+        }
+    }
+
+    /// What the adversary takes of the most that may stand before an admitted frame.
     fn blocking(&mut self, largest: u64) -> u64 {
         match self.attack.best_effort {
             BestEffort::Always => largest,
@@ -336,16 +391,30 @@ impl<'a> Engine<'a> {
         output.choosing = false;
         output.busy = false;
         if let Some((edge, octets)) = output.sending.take() {
-            output.held[usize::from(self.network.edges()[edge].level)] -= octets;
+            let level = usize::from(self.network.edges()[edge].level);
+            let occupied = port.imperfections.occupied(octets);
+            output.held[level] -= octets;
             output.held_by_all -= octets;
+            output.occupied[level] -= occupied;
+            output.occupied_by_all -= occupied;
             self.passages[edge].held -= octets;
         }
-        let Some(place) = output.levels.iter_mut().rev().find_map(VecDeque::pop_front) else { return };
+        let taken = output.ring.pop_front();
+        output.in_ring -= taken.map_or(0, |(_, octets)| octets);
+        if let Some((None, octets)) = taken {
+            output.busy = true;
+            self.push_choice(now + octets * port.picoseconds_per_octet, index);
+            self.feed_ring(index);
+            return;
+        }
+        let first = || output.levels.iter_mut().rev().find_map(VecDeque::pop_front);
+        let Some(place) = taken.and_then(|(place, _)| place).or_else(first) else { return };
         let frame = self.frames.take(place);
         output.busy = true;
         output.sending = Some((frame.edge, frame.octets));
         let end = now + frame.octets * port.picoseconds_per_octet;
         raise(&mut self.passages[frame.edge].delay, end - frame.queued);
+        self.feed_ring(index);
         self.push_choice(end, index);
         self.receive(end + port.propagation, frame);
     }

@@ -1,9 +1,11 @@
 //! Random networks: plain data from a seed, to be given to the simulator and to what it judges.
+mod imperfect;
+
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::network::{Contract, Flow, Hop, LEVELS, Network, NetworkError, Node, Port};
+use crate::network::{Contract, Flow, Hop, Imperfections, LEVELS, Network, NetworkError, Node, Port};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
 use crate::wire::{Framing, Samples};
@@ -57,8 +59,8 @@ pub struct Shape {
     pub buckets: bool,
     /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
     pub babblers: bool,
-    /// Whether sources may send samples of many sizes and by RTPS, links have tags, switches let frames overtake, and ports have traffic
-    /// of control.
+    /// Whether sources may send samples of many sizes and by RTPS, links have tags, switches let frames overtake, ports have traffic
+    /// of control and [`Imperfections`], and hosts send more than their flows.
     pub varied: bool,
 }
 
@@ -77,10 +79,12 @@ pub struct Generated {
     pub topology: Topology,
     /// The load of its busiest port, in parts of a million: what is above it comes from rounding only.
     pub load: u64,
-    /// The samples of each flow; those of control, which come last among the flows, are not here.
+    /// The samples of each flow; traffic of no flow, which comes last, is not here.
     pub samples: Vec<Samples>,
     /// Burst, octets and period of control at each port of a switch, if there is any.
     pub control: Option<[u64; 3]>,
+    /// Burst, octets and period of what each host sends besides its flows, if that is anything.
+    pub beside: Option<[u64; 3]>,
 }
 
 /// The network of a seed.
@@ -137,8 +141,14 @@ pub fn network(seed: u64, shape: &Shape) -> Result<Generated, NetworkError> {
         }
     }
     let control = (shape.varied && varied.once_in(4)).then(|| plan.control(&mut flows, &mut varied));
+    let mut random = Random::new(seed ^ 0x1A9E);
+    if shape.varied && random.once_in(2) {
+        imperfect::wear(&mut plan.ports, &mut random);
+    }
+    let beside = (shape.varied && random.once_in(3))
+        .then(|| imperfect::beside(&plan.nodes, &plan.ports, &mut flows, &mut random));
     let network = Network::new(plan.nodes, plan.ports, flows)?;
-    Ok(Generated { network, topology, load, samples, control })
+    Ok(Generated { network, topology, load, samples, control, beside })
 }
 
 /// A network in which jitter grows: on the link between two switches small messages that come often are held up by
@@ -180,7 +190,7 @@ pub fn junction(seed: u64) -> Result<Generated, NetworkError> {
     }
     scale(&mut flows, &plan.ports, load, &mut random);
     let network = Network::new(plan.nodes, plan.ports, flows)?;
-    Ok(Generated { network, topology: Topology::Line, load, samples, control: None })
+    Ok(Generated { network, topology: Topology::Line, load, samples, control: None, beside: None })
 }
 
 /// What a flow does at a junction.
@@ -273,6 +283,7 @@ impl Plan {
                 best_effort: self.best_effort[usize::from(!host)],
                 buffer: u64::MAX,
                 tag: 0,
+                imperfections: Imperfections::default(),
             });
         }
     }

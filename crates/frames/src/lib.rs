@@ -32,7 +32,7 @@ pub mod wire;
 pub use adversary::{Effort, Found, Search, SearchError};
 pub use attack::{Attack, BestEffort, Message, Multiplexing, Pattern, Ties, Timing};
 pub use engine::run;
-pub use network::{Contract, Flow, Hop, LARGEST, LEVELS, Network, NetworkError, Node, Port};
+pub use network::{Contract, Flow, Hop, Imperfections, LARGEST, LEVELS, Network, NetworkError, Node, Port};
 pub use outcome::{Bounds, Delivery, Excess, Outcome};
 pub use policer::{Counts, Policer};
 pub use random::Random;

@@ -41,10 +41,33 @@ pub struct Port {
     /// The largest frame, in octets on the wire, that nobody admitted and that may be on the wire when an admitted
     /// one arrives; 0 if there is none.
     pub best_effort: u64,
-    /// Octets that each level can hold, the frame in transmission included; what does not fit is lost.
+    /// Octets that each level can hold, in whole cells, the frame in transmission included; what does not fit is lost.
     pub buffer: u64,
     /// Octets of tags that frames have on this link.
     pub tag: u64,
+    /// What it has besides, and an ideal port has not.
+    pub imperfections: Imperfections,
+}
+
+/// What real ports have, and ideal ones have not: nothing by default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Imperfections {
+    /// Octets of frames, beside the one on the wire, that a card takes from the queues as soon as there is room: they leave in the order
+    /// in which they were taken. Frames that nobody admitted fill it while no admitted one waits.
+    pub ring: u64,
+    /// Picoseconds that the link may need before it sends after it was idle.
+    pub wake: u64,
+    /// Octets of a cell of the buffer, of which a frame takes whole ones; 0 if octets are counted.
+    pub cell: u64,
+    /// Octets that the frames of all levels have together; as many as they like if there is no number.
+    pub pool: Option<u64>,
+}
+
+impl Imperfections {
+    /// What a frame takes of the buffer.
+    pub(crate) fn occupied(&self, octets: u64) -> u64 {
+        octets.next_multiple_of(self.cell.max(1))
+    }
 }
 
 /// One edge of the tree that a flow takes.
@@ -84,8 +107,8 @@ pub enum Contract {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// The edges: the first leaves the publishing host, each other one leaves the end of an earlier one. An edge that
-    /// ends at a host delivers there. Traffic of control at a port of a switch, wherever it comes from, is a token bucket whose tree is
-    /// that port alone.
+    /// ends at a host delivers there. Traffic of control at a port of a switch, wherever it comes from, and what a host sends besides its
+    /// flows is a token bucket whose tree is that port alone.
     pub tree: Vec<Hop>,
     /// Octets on the wire of the first link (preamble, checksum and gap included) of the frames of the heaviest message, in order.
     pub frames: Vec<u64>,
@@ -276,6 +299,9 @@ fn check_port(index: usize, port: &Port, nodes: usize) -> Result<(), NetworkErro
         && rate.contains(&port.picoseconds_per_octet)
         && port.propagation <= LARGEST
         && port.best_effort <= 1 << 24
+        && port.imperfections.ring <= 1 << 32
+        && port.imperfections.wake <= LARGEST
+        && port.imperfections.cell <= 1 << 24
         && port.tag <= 1 << 16;
     if possible { Ok(()) } else { Err(NetworkError::Port { port: index }) }
 }
@@ -334,8 +360,8 @@ fn push_edges(
     }
     for (hop, edge) in edges[first..].iter().enumerate() {
         let ends_at_host = nodes[ports[edge.port].to] == Node::Host;
-        let control = nodes[ports[edge.port].from] != Node::Host && flow.tree.len() == 1;
-        if ends_at_host != edge.children.is_empty() && !control {
+        let unadmitted = flow.tree.len() == 1 && matches!(flow.contract, Contract::Bucket { .. });
+        if ends_at_host != edge.children.is_empty() && !unadmitted {
             return Err(NetworkError::Tree { flow: index, hop });
         }
     }

@@ -168,6 +168,7 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use latency::network::Imperfections;
     use latency::port::Control;
 
     const PORT: Port = Port {
@@ -182,6 +183,7 @@ mod tests {
         tag: 0,
         largest_frame: 1_538,
         buffer: Buffer::PerQueue(15_380),
+        imperfections: Imperfections { beside: None, ring: 0, wake: 0 },
     };
 
     fn frames(port: &Port, filled: Filled) -> Vec<u64> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use latency::framing::Framing;
 use latency::ledger::Ledger;
-use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
+use latency::network::{Buffer, Flow, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
 
@@ -108,6 +108,7 @@ fn ports(side: usize) -> Vec<Port> {
         tag: 0,
         largest_frame: 1_538,
         buffer: Buffer::Shared(1_000_000),
+        imperfections: Imperfections::default(),
     };
     let host = Port { least_multiplexing: 0, most_multiplexing: 0, ..switch };
     (0..side * side).flat_map(|_| [switch, switch, switch, switch, switch, host]).collect()

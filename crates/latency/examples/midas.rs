@@ -48,7 +48,7 @@ fn table_two() {
     for (what, flows) in [("equation 4 as printed", printed), ("equation 4, units repaired", repaired)] {
         row(what, [0, 1, 2].map(|flow| equation_four(flows[flow], &flows[..flow])));
     }
-    let quiet = Server { rate: GIGABIT, best_effort: 0, control: None, control_frame: 0 };
+    let quiet = Server::new(GIGABIT, 0);
     let bits = |flow: usize| u64::from(TABLE_TWO[flow].0) * 8;
     let payload = [0, 1, 2].map(|flow| messages(flow, bits(flow), 0));
     let delays = |server: &Server, flows: &[Contender; 3]| {
@@ -81,7 +81,7 @@ fn table_two() {
 fn one_queue() {
     let mut flows = [0, 1, 2].map(|flow| messages(flow, wire_bits(flow), FRAME));
     flows[1].level = flows[0].level;
-    let server = Server { rate: GIGABIT, best_effort: FRAME, control: None, control_frame: 0 };
+    let server = Server::new(GIGABIT, FRAME);
     let together = busy_period_delay(&server, &flows, flows[0].level).unwrap() + FRAME * 1_000;
     println!(
         "\nT1 and T2 in one queue: equation 4 looks at higher priorities only and leaves T1 1.538 ms; it may need {:.3} of 2 ms.",
@@ -91,7 +91,7 @@ fn one_queue() {
 
 /// The counter-example of Davis, Burns, Bril and Lukkien (2007).
 fn first_message() {
-    let server = Server { rate: 1_000, best_effort: 0, control: None, control_frame: 0 };
+    let server = Server::new(1_000, 0);
     let message = |level, halves: u64| Contender {
         level,
         arrival: Arrival::Messages { bits: 1_000, separation: halves * SECOND / 2, jitter: 0 },
@@ -125,7 +125,7 @@ fn contraction() {
         jitter: 6 * MILLISECOND,
     };
     let below = messages(2, u64::from(TABLE_TWO[2].0) * 8, 0);
-    let server = Server { rate: GIGABIT, best_effort: 0, control: None, control_frame: 0 };
+    let server = Server::new(GIGABIT, 0);
     let holds = busy_period_delay(&server, &[late, below], below.level).unwrap();
     println!(
         "\nT1 with a limit of 12 ms over two switches: its separation, contracted by 6 ms, is {contracted} ms at the second\n\

@@ -102,7 +102,9 @@ impl Ledger {
         let (port, register) = (self.ports().get(hop)?, self.register(hop)?);
         let server = port.planning_server();
         let queued = time_of(bits.checked_add(server.best_effort)?, port.rate)?.checked_add(jitter)?;
-        if !opens(index, port, register) || server.control.is_some() || queued >= separation {
+        let queued = queued.checked_add(time_of(server.ahead, port.rate)?)?;
+        let unadmitted = server.control.is_some() || server.beside.is_some();
+        if !opens(index, port, register) || unadmitted || queued >= separation {
             return None;
         }
         // Where the time of a bit is rounded, a flow below with smaller frames may raise the bound by a picosecond.

@@ -31,7 +31,7 @@ pub fn backlog_from_counted(
 fn linear_backlog(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
     let rate = stable_rate(server, contenders, level)?;
     let flows = || contenders.iter().filter(|flow| flow.level >= level);
-    let control = server.control.map_or(0, |control| control.burst);
+    let control = server.unadmitted()?.map_or(0, |unadmitted| unadmitted.burst);
     let bursts = flows().try_fold(control, |sum, flow| sum.checked_add(flow.arrival.burst()?))?;
     let meanwhile = scale_up(blocking(server, contenders, level), rate, server.rate)?;
     let frame = in_transmission(server, flows());
@@ -49,7 +49,7 @@ fn busy_backlog(
     stable_rate(server, contenders, level)?;
     let end = busy_period(server, contenders, level, effort)?;
     let flows = || contenders.iter().filter(|flow| flow.level >= level);
-    let total = Aggregate::new(server.rate, flows(), server.control, true)?;
+    let total = Aggregate::new(server.rate, flows(), server.unadmitted()?, true)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let mut instants = total.jumps(end, effort)?;
     if 0 < lower && lower < end {
@@ -71,13 +71,13 @@ fn busy_backlog(
     bits_in(worst, server.rate)?.checked_add(frame)
 }
 
-/// The most bits of a frame that is on the wire and keeps its place: of a flow, or of control.
+/// The most bits of a frame that is on the wire and keeps its place: of a flow, of control, or of what is beside the flows.
 fn in_transmission<'c>(server: &Server, flows: impl Iterator<Item = &'c Contender>) -> u64 {
-    flows.map(|flow| flow.largest_frame).fold(server.control_frame, u64::max)
+    flows.map(|flow| flow.largest_frame).fold(server.control_frame.max(server.beside_frame), u64::max)
 }
 
 /// Most bits in the queue of `level` if no frame stays in it longer than `delay` picoseconds: what comes in that time.
 pub fn backlog_within(server: &Server, contenders: &[Contender], level: u8, delay: u64) -> Option<u64> {
     let flows = contenders.iter().filter(|flow| flow.level == level);
-    bits_in(Aggregate::new(server.rate, flows, None, true)?.at(delay)?, server.rate)
+    bits_in(Aggregate::new(server.rate, flows, server.beside, true)?.at(delay)?, server.rate)
 }

@@ -74,7 +74,7 @@ fn search_delay(
     let higher = contenders.iter().filter(|flow| flow.level > level);
     let higher = Aggregate::new(server.rate, higher, server.control, false)?;
     let own = contenders.iter().filter(|flow| flow.level == level);
-    let own = Aggregate::new(server.rate, own, None, true)?;
+    let own = Aggregate::new(server.rate, own, server.beside, true)?;
     let end = busy_period(server, contenders, level, effort)?;
     let jumps = own.jumps(end, effort)?;
     let mut search = Search {
@@ -105,7 +105,7 @@ pub(crate) fn busy_period(
     }
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let flows = contenders.iter().filter(|flow| flow.level >= level);
-    Aggregate::new(server.rate, flows, server.control, false)?.done(lower, 1, false, effort)
+    Aggregate::new(server.rate, flows, server.unadmitted()?, false)?.done(lower, 1, false, effort)
 }
 
 /// The search for the frame that waits longest.

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use crate::certificate::{Certificate, Claim, PortCertificate};
 use crate::network::Port;
-use crate::port::{Arrival, Contender, Ingress, Server};
+use crate::port::{Arrival, Contender, Control, Ingress};
 
 /// What is wrong with a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,12 +86,20 @@ pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
         if flow.tree.get(hop).map(|hop| hop.port) != Some(evidence.port) {
             return Err(Fault::Shape);
         }
-        // Where there are several queues, a frame below may be as large as the link carries.
-        let below = if port.queues > 1 { port.largest_frame.max(port.best_effort) } else { port.best_effort };
+        // Where there are several queues, a frame below may be as large as the link carries; and whatever is on the wire, behind it a card
+        // may have taken what is below.
+        let any = port.queues > 1 || port.imperfections.ring > 0;
+        let below = if any { port.largest_frame.max(port.best_effort) } else { port.best_effort };
         let assumed = evidence.server;
+        let real = port.imperfections;
+        // The link could send so much while it wakes, and of what is in the card so much is sent first.
+        let waking = u128::from(real.wake) * u128::from(port.rate);
+        let ahead = waking.div_ceil(UNIT as u128) + u128::from(real.ring) * 8;
         if assumed.rate != port.rate
             || assumed.best_effort < u64::from(below) * 8
             || assumed.control != port.control
+            || assumed.beside != real.beside
+            || u128::from(assumed.ahead) < ahead
         {
             return Err(Fault::Server { hop });
         }
@@ -130,11 +138,11 @@ fn check_port(evidence: &PortCertificate, hop: usize) -> Result<(), Fault> {
     if !evidence.contenders.iter().all(in_range)
         || evidence.contenders.len() > MOST_FLOWS
         || evidence.server.rate > MOST_RATE
-        || evidence.server.best_effort > MOST_BITS
-        || evidence
-            .server
-            .control
-            .is_some_and(|control| control.burst > MOST_BITS || control.rate > MOST_RATE)
+        || evidence.server.best_effort.max(evidence.server.ahead) > MOST_BITS
+        || [evidence.server.control, evidence.server.beside]
+            .into_iter()
+            .flatten()
+            .any(|bucket| bucket.burst > MOST_BITS || bucket.rate > MOST_RATE)
         || evidence.claims.iter().any(|claim| claim.delay.max(claim.pause) > MOST_TIME)
     {
         return Err(Fault::TooLarge { hop });
@@ -276,13 +284,14 @@ fn bundles<'a>(contenders: impl Iterator<Item = &'a Contender>) -> Option<Vec<Bu
     Some(bundles)
 }
 
-fn control_of(server: &Server) -> Option<Bundle> {
-    server.control.map(|control| Bundle {
+/// Traffic of no flow: of control, or beside the flows of a level.
+fn bucket(bucket: Option<Control>) -> Option<Bundle> {
+    bucket.map(|bucket| Bundle {
         link: None,
         line: None,
         sources: alloc::vec![Source {
-            base: i128::from(control.burst) * UNIT,
-            slope: i128::from(control.rate),
+            base: i128::from(bucket.burst) * UNIT,
+            slope: i128::from(bucket.rate),
             step: 0,
             period: 1,
             jitter: 0,
@@ -310,18 +319,21 @@ fn check_claim(evidence: &PortCertificate, claim: &Claim, hop: usize) -> Result<
     let flows = &evidence.contenders;
     let rate = i128::from(evidence.server.rate);
     let below = flows.iter().filter(|flow| flow.level < level).map(|flow| flow.largest_frame).max();
-    let lower = i128::from(evidence.server.best_effort.max(below.unwrap_or(0))) * UNIT;
+    let lower = i128::from(evidence.server.best_effort.max(below.unwrap_or(0)));
+    let lower = (lower + i128::from(evidence.server.ahead)) * UNIT;
     let of_level = flows.iter().filter(|flow| flow.level == level);
     let frame =
         i128::from(of_level.clone().map(|flow| flow.smallest_frame).min().ok_or(Fault::Shape)?) * UNIT;
-    let control = || control_of(&evidence.server);
-    let own = bundles(of_level).ok_or(Fault::Shape)?;
+    let (control, beside) = (|| bucket(evidence.server.control), || bucket(evidence.server.beside));
+    let mut own = bundles(of_level).ok_or(Fault::Shape)?;
+    own.extend(beside());
     let mut higher = bundles(flows.iter().filter(|flow| flow.level > level)).ok_or(Fault::Shape)?;
     higher.extend(control());
     let pause = i128::from(claim.pause);
     // Everything that has come before the pause has been sent by then.
     let mut all = bundles(flows.iter().filter(|flow| flow.level >= level)).ok_or(Fault::Shape)?;
     all.extend(control());
+    all.extend(beside());
     let come: i128 = all.iter().map(|bundle| bundle.before(pause)).sum();
     if pause < 1 || pause * rate < lower + come {
         return Err(Fault::Pause { hop, level });

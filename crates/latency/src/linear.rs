@@ -25,6 +25,7 @@ pub fn linear_delay(server: &Server, contenders: &[Contender], level: u8) -> Opt
     contenders.iter().find(|other| other.level == level)?;
     let (burst, rate) = above(server, contenders, level)?;
     let own = burst_of(contenders.iter().filter(|other| other.level == level))?;
+    let own = own.checked_add(server.beside_level().0)?;
     time_of(burst.checked_add(own)?, rate)
 }
 
@@ -41,7 +42,10 @@ pub fn left_over(server: &Server, contenders: &[Contender], index: usize) -> Opt
         .enumerate()
         .filter(|(at, other)| *at != index && other.level == level)
         .map(|(_, o)| o);
-    let latency = time_of(burst.checked_add(burst_of(others.clone())?)?, rate)?;
+    let (beside, beside_rate) = server.beside_level();
+    let burst = burst.checked_add(beside)?.checked_add(burst_of(others.clone())?)?;
+    let latency = time_of(burst, rate)?;
+    let rate = rate.checked_sub(beside_rate)?;
     let rate = others.into_iter().try_fold(rate, |rate, other| rate.checked_sub(other.arrival.rate()?))?;
     (rate > 0).then_some(LeftOver { rate, latency })
 }
@@ -58,7 +62,7 @@ pub struct Services {
 struct Standing {
     /// Bits at once of what is above and of the frame below, and the bits per second that are left.
     above: Option<(u128, u128)>,
-    /// Bits at once and bits per second of the level's flows together.
+    /// Bits at once and bits per second of the level's flows together, and of what is beside them.
     own: Option<(u128, u128)>,
 }
 
@@ -87,8 +91,9 @@ impl Services {
         let below = |largest: &mut u64, sum: &Sum| {
             let blocking = *largest;
             *largest = blocking.max(sum.largest);
-            Some(blocking)
+            Some(blocking.saturating_add(server.ahead))
         };
+        let (beside, beside_rate) = server.beside_level();
         let blockings: Vec<u64> = sums.values().scan(server.best_effort, below).collect();
         let control = server.control.map_or((0, 0), |control| (control.burst, control.rate));
         let mut higher = Some((u128::from(control.0), u128::from(control.1)));
@@ -97,6 +102,7 @@ impl Services {
             let left = |rate: u128| u128::from(server.rate).checked_sub(rate).filter(|left| *left > 0);
             let above = higher.and_then(|(burst, rate)| Some((burst + u128::from(blocking), left(rate)?)));
             let own = sum.burst.zip(sum.rate);
+            let own = own.map(|own| (own.0 + u128::from(beside), own.1 + u128::from(beside_rate)));
             levels.insert(*level, Standing { above, own });
             let more = sum.interference.zip(sum.rate);
             higher = higher.zip(more).map(|(higher, more)| (higher.0 + more.0, higher.1 + more.1));

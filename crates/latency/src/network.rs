@@ -5,6 +5,7 @@ use crate::bundle::Bundle;
 use crate::framing::{Frames, Framing, LEAST_FRAME, frame_bits};
 use crate::policing::Counts;
 use crate::port::{Control, Server};
+use crate::units::bits_in;
 
 /// An egress port with its link: of a switch, or of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +22,7 @@ pub struct Port {
     /// does not vary.
     pub keeps_order: bool,
     /// Queues for assured flows, served by strict priority; best effort is below them, control above.
-    /// A host whose port is first-in first-out has one, and sends no best effort through it.
+    /// A host whose port is first-in first-out has one, for all that it sends: see [`Imperfections::beside`].
     pub queues: u8,
     /// Octets of the largest frame of best effort on the wire, or of the largest fragment if such frames are
     /// preempted; 0 without best effort.
@@ -34,6 +35,20 @@ pub struct Port {
     pub largest_frame: u32,
     /// Octets that the queues of assured flows have.
     pub buffer: Buffer,
+    /// What it has besides, and an ideal one has not.
+    pub imperfections: Imperfections,
+}
+
+/// What real ports have, and ideal ones have not: nothing by default.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Imperfections {
+    /// What comes into the queue of assured flows without being admitted: of a host whose port is first-in first-out, all that it sends
+    /// besides. Where there are several queues it counts beside the flows of each level.
+    pub beside: Option<Control>,
+    /// Octets of frames, beside the one on the wire, that a card may have taken from the queues: they leave first, whatever they are.
+    pub ring: u32,
+    /// The longest time that the link needs before it sends after it was idle (IEEE 802.3, clause 78), in picoseconds.
+    pub wake: u64,
 }
 
 /// How the buffer of a port is divided, in octets on the wire.
@@ -160,19 +175,28 @@ impl Port {
     pub fn server(&self) -> Server {
         // No frame of control is larger than its burst.
         let frame = |control: Control| control.burst.min(u64::from(self.largest_frame) * 8);
+        let Imperfections { beside, ring, wake } = self.imperfections;
+        // A time that does not fit is longer than any that is promised.
+        let waking = bits_in(wake, self.rate).unwrap_or(u64::MAX >> 8);
+        // Behind a frame of any level, on the wire, a card may have taken lower ones before the next frame of that level comes.
+        let on_wire = if ring > 0 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
         Server {
             rate: self.rate,
-            best_effort: u64::from(self.best_effort) * 8,
+            best_effort: u64::from(on_wire) * 8,
             control: self.control,
             control_frame: self.control.map_or(0, frame),
+            beside,
+            beside_frame: beside.map_or(0, frame),
+            ahead: waking.saturating_add(u64::from(ring) * 8),
         }
     }
 
     /// The server as plans take it: below each level there may be a frame as large as the link carries, unless there is
     /// one queue and no best effort. So a share stays good when a flow with such frames is placed below later.
     pub fn planning_server(&self) -> Server {
-        let below = if self.queues > 1 { self.best_effort.max(self.largest_frame) } else { self.best_effort };
-        Server { best_effort: u64::from(below) * 8, ..self.server() }
+        let server = self.server();
+        let below = if self.queues > 1 { u64::from(self.largest_frame) * 8 } else { 0 };
+        Server { best_effort: server.best_effort.max(below), ..server }
     }
 
     /// How much the time from reception to queue varies, in picoseconds.

@@ -53,7 +53,7 @@ pub struct Contender {
     pub ingress: Option<Ingress>,
 }
 
-/// Traffic of control above all levels: a token bucket.
+/// Traffic of no flow, a token bucket: control above all levels, or what shares a queue with flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Control {
     /// Bits at once.
@@ -74,6 +74,35 @@ pub struct Server {
     pub control: Option<Control>,
     /// Bits of the largest frame of that.
     pub control_frame: u64,
+    /// Traffic of no flow in the queue of each level.
+    pub beside: Option<Control>,
+    /// Bits of the largest frame of that.
+    pub beside_frame: u64,
+    /// Bits that the link could send while a frame waits for what no queue holds: for the link to wake, and for what a card has taken.
+    pub ahead: u64,
+}
+
+impl Server {
+    /// A server of flows and best effort, and of nothing else.
+    pub const fn new(rate: u64, best_effort: u64) -> Self {
+        Self { rate, best_effort, control: None, control_frame: 0, beside: None, beside_frame: 0, ahead: 0 }
+    }
+
+    /// Control and what is beside a level, together; `None` inside if there is neither.
+    pub(crate) fn unadmitted(&self) -> Option<Option<Control>> {
+        Some(match (self.control, self.beside) {
+            (Some(one), Some(other)) => Some(Control {
+                burst: one.burst.checked_add(other.burst)?,
+                rate: one.rate.checked_add(other.rate)?,
+            }),
+            (one, other) => one.or(other),
+        })
+    }
+
+    /// Burst and rate of what is beside a level.
+    pub(crate) fn beside_level(&self) -> (u64, u64) {
+        self.beside.map_or((0, 0), |beside| (beside.burst, beside.rate))
+    }
 }
 
 impl Arrival {
@@ -109,15 +138,16 @@ impl Arrival {
     }
 }
 
-/// Bits that a frame of a lower level, or of best effort, may keep the link after a frame of `level` has come.
+/// Bits that the link could send while a frame of `level` has come and waits for a frame of a lower level, or of best effort, and for
+/// what no queue holds.
 pub fn blocking(server: &Server, contenders: &[Contender], level: u8) -> u64 {
     let lower = contenders.iter().filter(|other| other.level < level).map(|other| other.largest_frame);
-    lower.fold(server.best_effort, u64::max)
+    lower.fold(server.best_effort, u64::max).saturating_add(server.ahead)
 }
 
-/// Bits per second of control and of the flows at `level` and above; `None` unless the server is faster than that.
+/// Bits per second of control, of the flows at `level` and above, and of what is beside them; `None` unless the server is faster than that.
 pub(crate) fn stable_rate(server: &Server, contenders: &[Contender], level: u8) -> Option<u64> {
-    let control = server.control.map_or(0, |control| control.rate);
+    let control = server.unadmitted()?.map_or(0, |unadmitted| unadmitted.rate);
     let sum = contenders
         .iter()
         .filter(|other| other.level >= level)

@@ -205,6 +205,7 @@ impl Edge<'_> {
         let waits: Option<Vec<u64>> = trunks
             .map(|(.., port)| {
                 let blocking = u64::from(port.best_effort.max(port.largest_frame)) * 8;
+                let blocking = blocking.checked_add(port.server().ahead)?;
                 let time = u128::from(blocking.checked_add(burst)?) * u128::from(SECOND);
                 u64::try_from(time.div_ceil(u128::from(port.rate.max(1)))).ok()
             })

@@ -229,7 +229,8 @@ impl Book {
         let server = port.planning_server();
         let (control_burst, control_rate) =
             server.control.map_or((0, 0), |control| (u128::from(control.burst), u128::from(control.rate)));
-        let mut burst = u128::from(self.blocking(port, new)) + control_burst;
+        let (beside, beside_rate) = server.beside_level();
+        let mut burst = u128::from(self.blocking(port, new)) + control_burst + u128::from(beside);
         let mut left = u128::from(server.rate).checked_sub(control_rate)?;
         let mut outlooks = Vec::with_capacity(self.sums.levels.len());
         let new_rate = u128::from(new.rate);
@@ -239,15 +240,15 @@ impl Book {
             let bound = |bits: u128, left: u128, rate: u128| {
                 if exhausted { None } else { delay_of(bits, left, rate) }
             };
-            let with_new = level.rate + new_rate;
+            let rate = level.rate + u128::from(beside_rate);
             let below = left
                 .checked_sub(new_rate)
-                .and_then(|left| bound(own + u128::from(new.interference), left, level.rate));
+                .and_then(|left| bound(own + u128::from(new.interference), left, rate));
             outlooks.push(Outlook {
                 empty: level.flows == 0,
                 limit: *limit,
-                now: bound(own, left, level.rate),
-                joined: bound(own + u128::from(new.burst), left, with_new),
+                now: bound(own, left, rate),
+                joined: bound(own + u128::from(new.burst), left, rate + new_rate),
                 below,
             });
             burst += level.interference;
@@ -260,10 +261,13 @@ impl Book {
         Some(outlooks)
     }
 
-    /// Bits of the largest frame that a level may have to wait for, as a plan takes it.
+    /// Bits of the largest frame that a level may have to wait for, as a plan takes it, and of what no queue holds.
     fn blocking(&self, port: &Port, new: &Terms) -> u64 {
-        let blocking = port.planning_server().best_effort;
-        if port.queues > 1 { blocking.max(self.extremes.largest).max(new.largest) } else { blocking }
+        let server = port.planning_server();
+        let blocking = server.best_effort;
+        let blocking =
+            if port.queues > 1 { blocking.max(self.extremes.largest).max(new.largest) } else { blocking };
+        blocking.saturating_add(server.ahead)
     }
 
     /// Whether the buffers hold what comes while the link sends lower frames and, queue by queue, what comes in the
@@ -272,22 +276,24 @@ impl Book {
         match port.buffer {
             Buffer::Shared(reserved) => {
                 let server = port.planning_server();
-                let (control_burst, control_rate) =
-                    server.control.map_or((0, 0), |control| (control.burst, control.rate));
+                let Some(unadmitted) = server.unadmitted() else { return false };
+                let (unadmitted, at_rate) = unadmitted.map_or((0, 0), |it| (it.burst, it.rate));
                 let (mut burst, mut rate) = (
-                    u128::from(control_burst) + u128::from(new.burst),
-                    u128::from(control_rate) + u128::from(new.rate),
+                    u128::from(unadmitted) + u128::from(new.burst),
+                    u128::from(at_rate) + u128::from(new.rate),
                 );
                 for level in &self.sums.levels {
                     burst += level.burst;
                     rate += level.rate;
                 }
                 let blocked = (rate * u128::from(self.blocking(port, new))).div_ceil(u128::from(server.rate));
-                let frame = u128::from(self.extremes.largest.max(new.largest).max(server.control_frame));
+                let others = server.control_frame.max(server.beside_frame);
+                let frame = u128::from(self.extremes.largest.max(new.largest).max(others));
                 burst + blocked + frame <= u128::from(reserved) * 8
             }
             Buffer::PerQueue(reserved) => {
                 let Some(outlooks) = self.outlooks(port, new) else { return false };
+                let (beside, beside_rate) = port.server().beside_level();
                 let at = usize::from(place.level);
                 outlooks.iter().zip(&self.sums.levels).enumerate().all(|(index, (outlook, level))| {
                     let (delay, burst, rate) = if index == at {
@@ -298,8 +304,9 @@ impl Book {
                         (delay, level.burst, level.rate)
                     };
                     let holds = |delay: u64| {
+                        let rate = rate + u128::from(beside_rate);
                         let grown = (rate * u128::from(delay)).div_ceil(u128::from(SECOND));
-                        burst + grown <= u128::from(reserved) * 8
+                        burst + u128::from(beside) + grown <= u128::from(reserved) * 8
                     };
                     (outlook.empty && index != at) || delay.is_some_and(holds)
                 })
@@ -350,6 +357,7 @@ mod tests {
     use super::*;
     use crate::bound::planned_server;
     use crate::linear::linear_delay;
+    use crate::network::Imperfections;
     use crate::port::Arrival;
     use crate::units::{MICROSECOND, MILLISECOND};
 
@@ -394,6 +402,12 @@ mod tests {
             tag: 0,
             largest_frame: 1_538,
             buffer: Buffer::Shared(0),
+            imperfections: Imperfections {
+                beside: (random.range(0, 2) == 0)
+                    .then_some(crate::port::Control { burst: 7_000, rate: 3_000_000 }),
+                ring: random.range(0, 1) as u32 * 3_076,
+                wake: random.range(0, 1) * 30 * MICROSECOND,
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! Models of switches: what a kind of device can do, and what a port of it then is in the analysis.
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND};
-use crate::network::{Buffer, Policing, Port};
+use crate::network::{Buffer, Imperfections, Policing, Port};
 use crate::policing::Counts;
 use crate::port::Control;
 
@@ -141,6 +141,7 @@ impl SwitchModel {
             tag: self.overhead,
             largest_frame,
             buffer: self.buffer,
+            imperfections: Imperfections::default(),
         })
     }
 

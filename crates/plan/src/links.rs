@@ -2,7 +2,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latency::framing::{ETHERNET_HEADER, FRAME_AROUND};
-use latency::network::{Buffer, Port};
+use latency::network::{Buffer, Imperfections, Port};
 use latency::port::Control;
 use latency::switch::{Others, SwitchModel};
 use toml::Spanned;
@@ -199,6 +199,7 @@ impl Links<'_> {
             tag,
             largest_frame,
             buffer: Buffer::Shared(HOST_BUFFER),
+            imperfections: Imperfections::default(),
         })
     }
 }

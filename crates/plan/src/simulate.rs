@@ -183,6 +183,7 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
         propagation: port.propagation,
         best_effort: u64::from(port.best_effort),
         tag: u64::from(port.tag),
+        imperfections: frames::Imperfections::default(),
         buffer: match port.buffer {
             Buffer::PerQueue(octets) => octets,
             // The simulator has no shared buffers; the bound of the backlog covers them.

@@ -180,7 +180,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "the frame on the wire is one of a flow",
         "backlog.rs",
-        "fold(server.control_frame, u64::max)",
+        "fold(server.control_frame.max(server.beside_frame), u64::max)",
         "fold(server.control_frame * 0, u64::max)",
     ),
     mutant(
@@ -192,8 +192,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "running sums forget control's frame",
         "sums.rs",
-        "self.extremes.largest.max(new.largest).max(server.control_frame)",
-        "self.extremes.largest.max(new.largest)",
+        "let others = server.control_frame.max(server.beside_frame);",
+        "let others = server.beside_frame;",
     ),
     mutant(
         "running sums forget higher levels",
@@ -278,5 +278,47 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "bundle.rs",
         "separation.checked_add(own.checked_sub(1)?)?.checked_div(*own)?",
         "separation.checked_div(*own)?",
+    ),
+    mutant(
+        "links are awake",
+        "network.rs",
+        "ahead: waking.saturating_add(u64::from(ring) * 8),",
+        "ahead: u64::from(ring) * 8 + waking * 0,",
+    ),
+    mutant(
+        "a card takes no frame before it sends it",
+        "network.rs",
+        "ahead: waking.saturating_add(u64::from(ring) * 8),",
+        "ahead: waking,",
+    ),
+    mutant(
+        "what a card has taken lies behind a frame of a lower level",
+        "network.rs",
+        "let on_wire = if ring > 0 {",
+        "let on_wire = if ring > u32::MAX - 1 {",
+    ),
+    mutant(
+        "a host sends nothing but its flows, in the exact test",
+        "busy.rs",
+        "let own = Aggregate::new(server.rate, own, server.beside, true)?;",
+        "let own = Aggregate::new(server.rate, own, None, true)?;",
+    ),
+    mutant(
+        "a host sends nothing but its flows, in the linear test",
+        "linear.rs",
+        "let own = own.checked_add(server.beside_level().0)?;",
+        "let own = own + server.beside_level().0 * 0;",
+    ),
+    mutant(
+        "what a host sends besides takes nothing of a service",
+        "linear.rs",
+        "let burst = burst.checked_add(beside)?.checked_add(burst_of(others.clone())?)?;",
+        "let burst = burst.checked_add(burst_of(others.clone())? + beside * 0)?;",
+    ),
+    mutant(
+        "what a host sends besides is in no queue",
+        "backlog.rs",
+        "let total = Aggregate::new(server.rate, flows(), server.unadmitted()?, true)?;",
+        "let total = Aggregate::new(server.rate, flows(), server.control, true)?;",
     ),
 ];

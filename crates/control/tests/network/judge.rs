@@ -49,6 +49,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         best_effort: link.port.best_effort.into(),
         buffer: u64::MAX,
         tag: 0,
+        imperfections: frames::Imperfections::default(),
     });
     let nodes: Vec<Node> = nodes.chain(extra).collect();
     let mut ports: Vec<Port> = ports.collect();

@@ -1,8 +1,8 @@
 //! Small runs whose every instant can be worked out by hand: what the simulator does is what the model says.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two};
 use frames::{
-    Attack, BestEffort, Bounds, Effort, Flow, Hop, Message, Multiplexing, Network, Node, Outcome, Pattern,
-    Port, Search, Ties, Timing, run,
+    Attack, BestEffort, Bounds, Effort, Flow, Hop, Imperfections, Message, Multiplexing, Network, Node,
+    Outcome, Pattern, Port, Search, Ties, Timing, run,
 };
 
 /// Each flow releases once, at its pivot.
@@ -40,6 +40,7 @@ fn path() -> Network {
         best_effort: 500,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let nodes =
         vec![Node::Host, Node::Switch { fastest: 70, slowest: 90, ordered: true }, Node::Host, Node::Host];

@@ -1,5 +1,5 @@
 //! Networks that several tests use.
-use frames::{Contract, Flow, Hop, Network, Node, Port};
+use frames::{Contract, Flow, Hop, Imperfections, Network, Node, Port};
 
 /// Picoseconds of an octet at 1 Gb/s.
 pub(crate) const GIGABIT: u64 = 8000;
@@ -41,6 +41,7 @@ pub(crate) fn one_switch(flows: Vec<(u8, Flow)>) -> Network {
         best_effort,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let mut ports: Vec<Port> = (0..hosts).map(|host| port(host, switch, 0)).collect();
     ports.push(port(switch, subscriber, FULL));
@@ -73,6 +74,7 @@ pub(crate) fn one_port(flows: Vec<(u8, Flow)>, best_effort: u64) -> Network {
         best_effort,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let on_tree = |(level, flow)| Flow { tree: vec![Hop { port: 0, level }], ..flow };
     Network::new(vec![Node::Host; 2], vec![port], flows.into_iter().map(on_tree).collect()).unwrap()

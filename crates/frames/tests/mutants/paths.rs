@@ -1,7 +1,9 @@
 //! Mistakes that need more than one port, or something that is not a latency: each is a small network with the
 //! wrong claim and a run that refutes it.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two, udp_frames};
-use frames::{Bounds, Contract, Counts, Effort, Flow, Found, Hop, Network, Node, Policer, Port, Search};
+use frames::{
+    Bounds, Contract, Counts, Effort, Flow, Found, Hop, Imperfections, Network, Node, Policer, Port, Search,
+};
 
 /// The transmission time of a full frame at 1 Gb/s.
 const FRAME: u64 = FULL * GIGABIT;
@@ -20,6 +22,7 @@ fn port(from: usize, to: usize) -> Port {
         best_effort: 0,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     }
 }
 

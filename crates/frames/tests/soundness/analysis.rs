@@ -5,7 +5,7 @@ use frames::{Bounds, Contract, Counts, Flow, LEVELS, Network, Node, Policer, Ran
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::{LevelBound, Method, level_bound};
 use latency::framing::Framing;
-use latency::network::{Buffer, Hop, Policing, Port, Subscriber};
+use latency::network::{Buffer, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::path::{HopView, PathBound, PathMethod, path_bound};
 use latency::policing::Enforcement;
 use latency::port::Contender;
@@ -41,11 +41,12 @@ pub(crate) struct Analysis {
 impl Model {
     /// The model of a generated network; `policing` is what guards each flow.
     pub(crate) fn of(generated: &Generated, policing: &[Policing]) -> Self {
-        let control = generated.control.map(|[burst, octets, period]| latency::port::Control {
+        let bucket = |[burst, octets, period]: [u64; 3]| latency::port::Control {
             burst: burst * 8,
             rate: (octets * OCTET_SECOND).div_ceil(period),
-        });
-        Self::with(&generated.network, &generated.samples, control, policing)
+        };
+        let unadmitted = [generated.control, generated.beside].map(|some| some.map(bucket));
+        Self::with(&generated.network, &generated.samples, unadmitted, policing)
     }
 
     /// The model of a network without token buckets at its sources, whose messages are all alike: datagrams of UDP.
@@ -55,20 +56,21 @@ impl Model {
             Samples { framing: frames::wire::Framing::Udp { datagram: 1472 }, least: most, most }
         };
         let samples: Vec<Samples> = network.flows().iter().map(samples).collect();
-        Self::with(network, &samples, None, policing)
+        Self::with(network, &samples, [None; 2], policing)
     }
 
     fn with(
         network: &Network,
         samples: &[Samples],
-        control: Option<latency::port::Control>,
+        [control, beside]: [Option<latency::port::Control>; 2],
         policing: &[Policing],
     ) -> Self {
         let port = |port: &frames::Port| {
-            let (least, most, keeps_order, control) = match network.nodes()[port.from] {
-                Node::Switch { fastest, slowest, ordered } => (fastest, slowest, ordered, control),
-                Node::Host => (0, 0, true, None),
+            let (least, most, keeps_order, control, beside) = match network.nodes()[port.from] {
+                Node::Switch { fastest, slowest, ordered } => (fastest, slowest, ordered, control, None),
+                Node::Host => (0, 0, true, None, beside),
             };
+            let frames::Imperfections { ring, wake, .. } = port.imperfections;
             Port {
                 rate: OCTET_SECOND / port.picoseconds_per_octet,
                 propagation: port.propagation,
@@ -81,6 +83,7 @@ impl Model {
                 tag: u32::try_from(port.tag).unwrap(),
                 largest_frame: 1538 + u32::try_from(port.tag).unwrap(),
                 buffer: Buffer::Shared(u64::MAX),
+                imperfections: Imperfections { beside, ring: u32::try_from(ring).unwrap(), wake },
             }
         };
         let ports: Vec<Port> = network.ports().iter().map(port).collect();
@@ -118,7 +121,7 @@ impl Model {
                 bundle: None,
             }
         };
-        // What comes behind the flows with samples is control.
+        // What comes behind the flows with samples is of no flow.
         let sources = network.flows().iter().take(samples.len());
         let flows: Vec<_> = sources.clone().enumerate().map(flow).collect();
         for (source, flow) in sources.clone().zip(&flows) {

@@ -1,6 +1,8 @@
 //! Behind its guard a babbler may send the smallest frames: its share at later ports has to hold for them, because what
 //! comes to the next port rests on it.
-use frames::{Bounds, Contract, Flow, Found, Hop, Network, Node, Policer, Port, Random, Search};
+use frames::{
+    Bounds, Contract, Flow, Found, Hop, Imperfections, Network, Node, Policer, Port, Random, Search,
+};
 use latency::network::Policing;
 use latency::policing::Counts;
 use latency::port::Arrival;
@@ -29,6 +31,7 @@ fn random_network(seed: u64) -> Network {
         best_effort,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let mut ports: Vec<Port> = (0..count).map(|host| port(host, switch, GIGABIT, 0)).collect();
     ports.push(port(switch, subscriber, SLOW, best_effort));

@@ -1,5 +1,5 @@
 //! Flows that the network cannot tell apart: the bounds of the bundle against adversaries that let its parts loose.
-use frames::{Bounds, Contract, Flow, Hop, Network, Node, Port, Random, Search};
+use frames::{Bounds, Contract, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
 use latency::bundle::bundle;
 use latency::network::Policing;
 
@@ -27,6 +27,7 @@ fn random_network(seed: u64) -> (Network, usize) {
         best_effort,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let ports = vec![port(0, 4), port(1, 4), port(4, 5), port(5, 2), port(5, 3)];
     let parts = random.index(3) + 2;

@@ -1,5 +1,5 @@
 //! Small networks in which all phases can be tried: how near the bounds are to the worst case itself.
-use frames::{Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
+use frames::{Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
 use latency::network::Policing;
 
 use crate::analysis::Model;
@@ -31,6 +31,7 @@ fn small(seed: u64) -> Network {
         best_effort: 0,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     // The last host is at the last switch, the others are at the first.
     let switch_of = |host: usize| if host + 1 == count { last } else { count };

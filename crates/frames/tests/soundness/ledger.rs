@@ -1,12 +1,12 @@
 //! What the ledger admits: levels, guards, limits and buffers of its choice, against adversaries.
-use frames::{Bounds, Flow, Hop, Network, Random};
+use frames::{Bounds, Flow, Hop, Network, Node, Random};
 use latency::ledger::Ledger;
 use latency::network::Buffer;
 use latency::split::Split;
 use latency::units::time_of;
 
 use crate::analysis::{Model, policer};
-use crate::networks::{attack, generated, is_control};
+use crate::networks::{attack, generated, is_unadmitted};
 
 /// The flows of a ledger as a network, with the bounds that the ledger gives.
 struct Promise {
@@ -61,8 +61,11 @@ fn promise(seed: u64) -> Option<Promise> {
     ports.iter_mut().for_each(|port| port.buffer = buffer);
     let (mut flows, mut bounds, mut shares) = (Vec::new(), Bounds::default(), Vec::new());
     for (index, flow) in network.flows().iter().enumerate() {
-        if is_control(network, index) {
-            flows.push(flow.clone());
+        if is_unadmitted(network, index) {
+            // What a host sends besides is no higher than any flow.
+            let host = network.nodes()[network.ports()[flow.tree[0].port].from] == Node::Host;
+            let tree = flow.tree.iter().map(|hop| Hop { level: if host { 0 } else { hop.level }, ..*hop });
+            flows.push(Flow { tree: tree.collect(), ..flow.clone() });
             bounds.latency.push(Vec::new());
             shares.push(Vec::new());
             continue;

@@ -33,10 +33,16 @@ enum Mistake {
     MeterCountsWire,
     /// A frame for each store-and-forward hop.
     NoStoreAndForward,
+    /// The time that a link needs to wake.
+    NoWake,
+    /// What a card has taken.
+    NoRing,
+    /// What hosts send besides their flows.
+    NothingBeside,
 }
 
 impl Mistake {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 14] = [
         Self::NoBestEffort,
         Self::NoJitter,
         Self::PayloadOnly,
@@ -48,6 +54,9 @@ impl Mistake {
         Self::MeterAsGate,
         Self::MeterCountsWire,
         Self::NoStoreAndForward,
+        Self::NoWake,
+        Self::NoRing,
+        Self::NothingBeside,
     ];
 
     /// The bounds of the wrong model.
@@ -55,6 +64,11 @@ impl Mistake {
         let mut model = right.clone();
         match self {
             Self::NoBestEffort => model.ports.iter_mut().for_each(|port| port.best_effort = 0),
+            Self::NoWake => model.ports.iter_mut().for_each(|port| port.imperfections.wake = 0),
+            Self::NoRing => model.ports.iter_mut().for_each(|port| port.imperfections.ring = 0),
+            Self::NothingBeside => {
+                model.ports.iter_mut().for_each(|port| port.imperfections.beside = None);
+            }
             Self::NoJitter => {
                 for flow in &mut model.flows {
                     (flow.jitter, flow.emission) = (0, 0);

@@ -3,7 +3,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use frames::generate::{self, Generated, Shape};
-use frames::{Effort, Found, LEVELS, Node, Random, Search};
+use frames::{Contract, Effort, Found, LEVELS, Node, Random, Search};
 use latency::network::Policing;
 use latency::policing::Counts;
 
@@ -69,7 +69,7 @@ fn attack_with(
     effort: Effort,
 ) -> Option<(usize, usize, Found)> {
     let targets: Vec<(usize, usize)> = (0..network.flows().len())
-        .filter(|flow| !network.flows()[*flow].babbles && !is_control(network, *flow))
+        .filter(|flow| !network.flows()[*flow].babbles && !is_unadmitted(network, *flow))
         .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
         .collect();
     let (flow, hop) = *targets.get(Random::new(seed ^ 1).index(targets.len()))?;
@@ -169,10 +169,10 @@ fn no_frame_of_a_large_network_is_above_its_bound() {
     assert!(tally.most_flows > 30);
 }
 
-/// Whether it is traffic of control at a port.
-pub(crate) fn is_control(network: &frames::Network, flow: usize) -> bool {
-    let port = network.flows()[flow].tree[0].port;
-    network.nodes()[network.ports()[port].from] != Node::Host
+/// Whether it is traffic of no flow at a port.
+pub(crate) fn is_unadmitted(network: &frames::Network, flow: usize) -> bool {
+    let flow = &network.flows()[flow];
+    flow.tree.len() == 1 && matches!(flow.contract, Contract::Bucket { .. })
 }
 
 /// What an attack refutes, in words.
@@ -182,7 +182,9 @@ pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: 
     if outcome.excess_count > 0 {
         wrong.push(format!("{} frames above their bound: {:?}", outcome.excess_count, outcome.excesses[0]));
     }
-    for (flow, source) in network.flows().iter().enumerate().filter(|(flow, _)| !is_control(network, *flow)) {
+    for (flow, source) in
+        network.flows().iter().enumerate().filter(|(flow, _)| !is_unadmitted(network, *flow))
+    {
         // What a babbler's own host does is not promised to anybody; what its guard lets through is.
         for hop in usize::from(source.babbles)..source.tree.len() {
             let (delay, bound) = (outcome.delay[flow][hop], analysis.delays[flow][hop].delay);

@@ -1,5 +1,5 @@
 //! One port with messages, token buckets and traffic of control: the bounds of its levels against adversaries.
-use frames::{Bounds, Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
+use frames::{Bounds, Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
 use latency::bound::{Method, level_bound, planned_bound};
 use latency::port::{Arrival, Contender, Control, Server};
 
@@ -57,10 +57,9 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         flows.push((7, vec![1538], contract));
     }
     let server = Server {
-        rate: 1_000_000_000,
-        best_effort: best_effort * 8,
         control,
         control_frame: if control.is_some() { 1538 * 8 } else { 0 },
+        ..Server::new(1_000_000_000, best_effort * 8)
     };
     let flow = |(level, frames, contract)| {
         let tree = vec![Hop { port: 0, level }];
@@ -74,6 +73,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         best_effort,
         buffer: u64::MAX,
         tag: 0,
+        imperfections: Imperfections::default(),
     };
     let flows = flows.into_iter().map(flow).collect();
     (Network::new(vec![Node::Host; 2], vec![port], flows).unwrap(), server, contenders)
@@ -110,4 +110,71 @@ fn no_level_of_a_port_is_above_its_bound() {
     print!("messages only:\n{messages_only}with token buckets:\n{with_buckets}");
     assert!(messages_only.count() > 10 && messages_only.largest() < 1.01, "{}", messages_only.largest());
     assert!(with_buckets.count() > 100);
+}
+
+/// A host with one queue for its flows and all that it sends besides, and a link that sleeps; or one with levels behind a card with a ring.
+fn imperfect_port(seed: u64) -> (Network, Server, Vec<Contender>) {
+    let (network, mut server, mut contenders) = random_port(seed);
+    let mut random = Random::new(seed ^ 5);
+    let mut flows = network.flows().to_vec();
+    let mut port = network.ports()[0].clone();
+    port.imperfections.wake = random.below(2) * random.below(30_000_000);
+    server.ahead = port.imperfections.wake.div_ceil(1_000);
+    if seed.is_multiple_of(2) {
+        let beside =
+            Control { burst: random.between(84, 20_000) * 8, rate: random.between(1, 40) * 1_000_000 };
+        server.beside = Some(beside);
+        contenders.iter_mut().for_each(|contender| contender.level = 0);
+        flows.iter_mut().take(contenders.len()).for_each(|flow| flow.tree[0].level = 0);
+        flows.push(Flow {
+            tree: vec![Hop { port: 0, level: 0 }],
+            frames: vec![(beside.burst / 8).min(1538)],
+            others: vec![vec![84]],
+            contract: Contract::Bucket {
+                burst: beside.burst / 8,
+                octets: beside.rate,
+                period: 8_000 * MILLISECOND,
+            },
+            policer: None,
+            babbles: false,
+        });
+    } else {
+        port.imperfections.ring = random.between(1, 6_000);
+        server.ahead += port.imperfections.ring * 8;
+        server.best_effort = 1538 * 8;
+    }
+    (Network::new(network.nodes().to_vec(), vec![port], flows).unwrap(), server, contenders)
+}
+
+#[test]
+fn no_level_of_an_imperfect_port_is_above_its_bound() {
+    let mut ratios = Ratios::default();
+    // For each term, the networks in which a frame is above what is claimed without it.
+    let mut refuted = [0; 3];
+    for seed in tiers::current().seeds("latency.networks") {
+        let (network, server, contenders) = imperfect_port(seed);
+        let target = Random::new(!seed).index(contenders.len());
+        let level = contenders[target].level;
+        let Some(bound) = level_bound(&server, &contenders, level) else { continue };
+        let mut bounds = Bounds { latency: vec![vec![None]; network.flows().len()] };
+        for (latency, contender) in bounds.latency.iter_mut().zip(&contenders) {
+            latency[0] = level_bound(&server, &contenders, contender.level).map(|bound| bound.delay);
+        }
+        let found = Search::new(&network, &bounds, target, 0, QUICK).worst(seed);
+        assert_eq!(found.outcome.excess_count, 0, "seed {seed}: {:?}", found.outcome.excesses);
+        ratios.add("imperfect", 1, bound.delay, found.latency);
+        let imperfections = network.ports()[0].imperfections;
+        let (wake, ring) = (imperfections.wake.div_ceil(1_000), imperfections.ring * 8);
+        let without = [
+            Server { beside: None, ..server },
+            Server { ahead: ring, ..server },
+            Server { ahead: wake, ..server },
+        ];
+        for (count, less) in refuted.iter_mut().zip(without) {
+            let claim = level_bound(&less, &contenders, level).map_or(0, |bound| bound.delay);
+            *count += u32::from(found.latency > claim);
+        }
+    }
+    print!("{ratios}without what is beside, wake, ring: {refuted:?} refuted");
+    assert!(refuted.iter().all(|count| *count > 10), "{refuted:?}");
 }

@@ -1,7 +1,8 @@
 //! Whether buffers hold what queues may hold, from the curves of a certificate: the sum of lines is looked at wherever it bends.
-use super::{Bundle, MOST_INSTANTS, Side, UNIT, bundles, control_of, instants};
+use super::{Bundle, MOST_INSTANTS, Side, UNIT, bucket, bundles, instants};
 use crate::certificate::{Claim, PortCertificate};
 use crate::network::{Buffer, Port};
+use crate::port::Control;
 
 /// The level whose queue, or with those above whose queues, could not be shown to fit; `None` inside for numbers too large.
 pub(super) fn check(evidence: &PortCertificate, port: &Port) -> Result<(), Option<u8>> {
@@ -13,7 +14,8 @@ pub(super) fn check(evidence: &PortCertificate, port: &Port) -> Result<(), Optio
         }
         Buffer::PerQueue(octets) => evidence.claims.iter().try_for_each(|claim| {
             let own = evidence.contenders.iter().filter(|flow| flow.level == claim.level);
-            let own = bundles(own).ok_or(None)?;
+            let mut own = bundles(own).ok_or(None)?;
+            own.extend(bucket(port.imperfections.beside));
             let delay = i128::from(claim.delay);
             // What comes while a frame waits as long as it may.
             let waits: i128 = own.iter().map(|bundle| bundle.with_jumps(delay, delay)).sum();
@@ -33,13 +35,16 @@ fn most_held(evidence: &PortCertificate, port: &Port, claim: &Claim) -> Option<i
     let flows = || evidence.contenders.iter().filter(|flow| flow.level >= claim.level);
     let below = evidence.contenders.iter().filter(|flow| flow.level < claim.level);
     let below = below.map(|flow| flow.largest_frame).max().unwrap_or(0);
-    let lower = i128::from(evidence.server.best_effort.max(below)) * UNIT;
+    let lower = i128::from(evidence.server.best_effort.max(below));
+    let lower = (lower + i128::from(evidence.server.ahead)) * UNIT;
     let rate = i128::from(evidence.server.rate);
     let mut all = bundles(flows())?;
-    all.extend(control_of(&evidence.server));
-    // A frame of control is no larger than its burst.
-    let control = port.control.map_or(0, |control| control.burst.min(u64::from(port.largest_frame) * 8));
-    let frame = flows().map(|flow| flow.largest_frame).max().unwrap_or(0).max(control);
+    let unadmitted = [port.control, port.imperfections.beside];
+    all.extend(unadmitted.into_iter().filter_map(bucket));
+    // A frame of theirs is no larger than the burst.
+    let largest = |bucket: Control| bucket.burst.min(u64::from(port.largest_frame) * 8);
+    let unadmitted = unadmitted.into_iter().flatten().map(largest);
+    let frame = flows().map(|flow| flow.largest_frame).chain(unadmitted).max().unwrap_or(0);
     let pause = i128::from(claim.pause);
     let mut breaks = instants(&all, pause)?;
     breaks.extend([lower.div_euclid(rate), lower.div_euclid(rate) + 1, pause]);

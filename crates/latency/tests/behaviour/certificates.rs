@@ -7,10 +7,11 @@ use latency::certificate::Certificate;
 use latency::check::{Fault, check};
 use latency::framing::Framing;
 use latency::ledger::Ledger;
-use latency::network::{Buffer, Flow, Policing};
+use latency::network::{Buffer, Flow, Imperfections, Policing};
 use latency::policing::{Counts, Enforcement};
 use latency::port::{Arrival, Control};
 use latency::split::Split;
+use latency::units::MICROSECOND;
 
 fn table_two_ledger() -> Ledger {
     let (ports, flows) = table_two();
@@ -82,6 +83,11 @@ fn certificates_of_varied_networks_pass() {
             port.best_effort = port.best_effort.min(port.largest_frame);
             port.control = Some(Control { burst: 20_000, rate: 1_000_000 });
             port.keeps_order = random.range(0, 1) == 0;
+            port.imperfections = Imperfections {
+                beside: (random.range(0, 2) == 0).then_some(Control { burst: 30_000, rate: 2_000_000 }),
+                ring: random.range(0, 1) as u32 * 3_076,
+                wake: random.range(0, 1) * 30 * MICROSECOND,
+            };
         }
         let mut ledger = Ledger::new(ports, Split::Load);
         for (id, mut flow) in flows {
@@ -126,6 +132,43 @@ fn a_buffer_without_room_for_control_is_found() {
     assert_eq!(check(&certificate, &ports), Ok(()));
     ports[port].buffer = Buffer::Shared(needed - (1_538 - 84));
     assert_eq!(check(&certificate, &ports), Err(Fault::Buffer { hop: 1, level: flow.level }));
+}
+
+/// Evidence that leaves out what real ports have is found.
+#[test]
+fn imperfections_have_to_be_in_the_evidence() {
+    let (mut ports, flows) = table_two();
+    let beside = Control { burst: 30_000, rate: 2_000_000 };
+    for port in &mut ports {
+        port.imperfections = Imperfections { beside: Some(beside), ring: 3_076, wake: 16_500_000 };
+    }
+    let mut ledger = Ledger::new(ports.clone(), Split::Load);
+    let plan = ledger.plan(1, &Flow { policing: Policing::Trusted, ..flows[2].clone() }).unwrap();
+    assert!(ledger.commit(plan));
+    let good = ledger.certificate(1).unwrap();
+    assert_eq!(check(&good, &ports), Ok(()));
+    let fault = |change: &dyn Fn(&mut Certificate)| {
+        let mut certificate = good.clone();
+        change(&mut certificate);
+        check(&certificate, &ports).unwrap_err()
+    };
+    assert_eq!(fault(&|c| c.ports[1].server.ahead -= 1), Fault::Server { hop: 1 });
+    assert_eq!(fault(&|c| c.ports[0].server.beside = None), Fault::Server { hop: 0 });
+    // And where the evidence says that it is there, the claims must have room for it.
+    for change in [
+        |it: &mut Imperfections| it.beside = Some(Control { burst: 30_001, rate: 2_000_000 }),
+        |it: &mut Imperfections| it.ring += 1,
+        |it: &mut Imperfections| it.wake += 1_000,
+    ] {
+        let mut worse = ports.clone();
+        worse.iter_mut().for_each(|port| change(&mut port.imperfections));
+        let mut certificate = good.clone();
+        for (evidence, port) in certificate.ports.iter_mut().zip([2, 3]) {
+            evidence.server = worse[port].planning_server();
+        }
+        let fault = check(&certificate, &worse).unwrap_err();
+        assert!(matches!(fault, Fault::Delay { .. } | Fault::Pause { .. }), "{fault:?}");
+    }
 }
 
 #[test]

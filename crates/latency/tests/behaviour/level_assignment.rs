@@ -11,8 +11,7 @@ const GIGABIT: u64 = 1_000_000_000;
 const FRAME: u64 = 12_304;
 
 fn random_port(random: &mut Random) -> (Server, Vec<Contender>, Vec<u64>) {
-    let server =
-        Server { rate: GIGABIT, best_effort: random.range(0, 1) * FRAME, control: None, control_frame: 0 };
+    let server = Server::new(GIGABIT, random.range(0, 1) * FRAME);
     let count = random.range(1, 5);
     let contenders = (0..count)
         .map(|_| {
@@ -154,7 +153,7 @@ fn every_small_port_is_grouped_as_by_trying_all() {
         }
     }
     let (mut feasible, mut infeasible) = (0, 0);
-    let server = Server { rate: GIGABIT, best_effort: FRAME, control: None, control_frame: 0 };
+    let server = Server::new(GIGABIT, FRAME);
     for (kinds, counts) in [
         (kinds.clone(), 1..=3),
         (kinds.iter().copied().step_by(3).collect(), 4..=4),
@@ -174,7 +173,7 @@ fn every_small_port_is_grouped_as_by_trying_all() {
 }
 
 fn table_two() -> (Server, Vec<Contender>, Vec<u64>) {
-    let server = Server { rate: GIGABIT, best_effort: FRAME, control: None, control_frame: 0 };
+    let server = Server::new(GIGABIT, FRAME);
     let contenders = [(192_192, 3), (96_000, 3), (64_000, 11)]
         .map(|(octets, separation)| Contender {
             level: 0,

@@ -10,8 +10,8 @@ use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 
 const GIGABIT: u64 = 1_000_000_000;
 const FRAME: u64 = 12_304;
-const QUIET: Server = Server { rate: GIGABIT, best_effort: 0, control: None, control_frame: 0 };
-const BUSY: Server = Server { rate: GIGABIT, best_effort: FRAME, control: None, control_frame: 0 };
+const QUIET: Server = Server::new(GIGABIT, 0);
+const BUSY: Server = Server::new(GIGABIT, FRAME);
 
 /// Messages whose frames are all of one size, 0 for a message that is never interrupted only at its end.
 fn messages(level: u8, bits: u64, separation: u64, jitter: u64, frame: u64) -> Contender {
@@ -75,7 +75,7 @@ fn linear(server: &Server, flows: &[Contender]) -> [u64; 3] {
 /// instance of the third waits 3.0, its second 3.5.
 #[test]
 fn the_can_counter_example() {
-    let server = Server { rate: 1_000, best_effort: 0, control: None, control_frame: 0 };
+    let server = Server::new(1_000, 0);
     let message = |level, period| messages(level, 1_000, period, 0, 1_000);
     let flows = [message(2, 5 * SECOND / 2), message(1, 7 * SECOND / 2), message(0, 7 * SECOND / 2)];
     assert_eq!(delays(&server, &flows), [2 * SECOND, 3 * SECOND, 7 * SECOND / 2]);
@@ -142,7 +142,7 @@ fn near(actual: u64, figure: u64, over: u64) {
 /// DNC's single server with two flows: rate 10, latency 10 (here: a lower frame of 100), buckets (4, 10) and (5, 25).
 #[test]
 fn one_server_two_flows() {
-    let server = Server { rate: 10_000, best_effort: 100_000, control: None, control_frame: 0 };
+    let server = Server::new(10_000, 100_000);
     let flows = [bucket(1, 10_000, 4_000), bucket(1, 25_000, 5_000)];
     assert_eq!(linear_delay(&server, &flows, 1), Some(27 * SECOND / 2));
     assert_eq!(busy_period_delay(&server, &flows, 1), Some(27 * SECOND / 2));
@@ -210,6 +210,37 @@ fn the_buffer_that_table_two_needs() {
     assert_eq!(backlog_within(&BUSY, &by_own_link(wire(0)), 2, 24_608 * NANOSECOND), Some(3 * FRAME));
 }
 
+/// What stands before a frame in a card, and a link that has to wake, come once before a busy period; what a host sends besides waits in
+/// the same queue as its flows.
+#[test]
+fn what_real_ports_add_is_counted_once() {
+    let flow = messages(0, 3 * FRAME, MILLISECOND, 0, FRAME);
+    let alone = 3 * FRAME * NANOSECOND;
+    let both = |server: &Server, flows: &[Contender]| {
+        [busy_period_delay(server, flows, 0).unwrap(), linear_delay(server, flows, 0).unwrap()]
+    };
+    let asleep = Server { ahead: 16_500, ..QUIET };
+    assert_eq!(both(&QUIET, &[flow]), [alone; 2]);
+    assert_eq!(both(&asleep, &[flow]), [alone + 16_500 * NANOSECOND; 2]);
+    // Two frames in the card, the one on the wire, and the time to wake.
+    let card = Server { ahead: 16_500 + 2 * FRAME, ..BUSY };
+    assert_eq!(both(&card, &[flow]), [alone + (16_500 + 3 * FRAME) * NANOSECOND; 2]);
+    assert_eq!(backlog_from(&asleep, &[flow], 0), Some(4 * FRAME));
+    // All that came before goes first, and nothing that comes later: the rate is of no matter to the first in first out.
+    let beside = Some(Control { burst: 10 * FRAME, rate: 100_000_000 });
+    let shared = Server { beside, beside_frame: FRAME, ..QUIET };
+    assert_eq!(both(&shared, &[flow]), [alone + 10 * FRAME * NANOSECOND; 2]);
+    assert_eq!(backlog_from(&shared, &[flow], 0), Some(14 * FRAME));
+    let within = backlog_within(&shared, &[flow], 0, alone + 10 * FRAME * NANOSECOND);
+    assert_eq!(within, Some(13 * FRAME + 13 * FRAME / 10 + 1));
+    let left = left_over(&shared, &[flow], 0).unwrap();
+    assert_eq!((left.latency, left.rate), (10 * FRAME * NANOSECOND, GIGABIT - 100_000_000));
+    // Together they must not ask for the whole link.
+    let full = Server { beside: Some(Control { burst: FRAME, rate: GIGABIT - 3 * FRAME * 1_000 }), ..QUIET };
+    assert_eq!((busy_period_delay(&full, &[flow], 0), linear_delay(&full, &[flow], 0)), (None, None));
+    assert_eq!(left_over(&full, &[flow], 0), None);
+}
+
 /// What flows are left with is the same whether they are looked at one by one or added up.
 #[test]
 fn sums_leave_what_is_left_over() {
@@ -217,10 +248,10 @@ fn sums_leave_what_is_left_over() {
     for seed in tiers::current().seeds("property.cases") {
         let mut random = Random(seed);
         let server = Server {
-            rate: GIGABIT,
-            best_effort: random.range(0, 1) * 12_304,
             control: (random.range(0, 2) == 0).then_some(Control { burst: 20_000, rate: 50_000_000 }),
-            control_frame: 0,
+            beside: (random.range(0, 2) == 0).then_some(Control { burst: 30_000, rate: 20_000_000 }),
+            ahead: random.range(0, 1) * 24_608,
+            ..Server::new(GIGABIT, random.range(0, 1) * 12_304)
         };
         let contenders: Vec<Contender> = (0..random.range(1, 9))
             .map(|_| {

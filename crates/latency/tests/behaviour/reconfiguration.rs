@@ -80,7 +80,7 @@ struct Port {
     new: Vec<u8>,
 }
 
-const SERVER: Server = Server { rate: 1_000_000_000, best_effort: 12_304, control: None, control_frame: 0 };
+const SERVER: Server = Server::new(1_000_000_000, 12_304);
 
 fn random_port(random: &mut Random) -> Port {
     let flows: Vec<Contender> = (0..random.range(2, 6))

@@ -5,7 +5,7 @@ use latency::framing::Framing;
 use std::collections::BTreeMap;
 
 use latency::ledger::Ledger;
-use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
+use latency::network::{Buffer, Flow, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::policing::Counts;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND};
@@ -33,6 +33,7 @@ pub(crate) fn switch() -> Port {
         tag: 0,
         largest_frame: 1_538,
         buffer: Buffer::Shared(1_000_000),
+        imperfections: Imperfections::default(),
     }
 }
 
