@@ -14,9 +14,6 @@ pub struct Config {
     pub grace: Duration,
     /// How long a change may take until it counts as failed. More than the channel waits for an answer.
     pub answer: Duration,
-    /// How much faster than the manager's clock that of a writer's host may run, in parts of a million: gates open so
-    /// much earlier, and the analysis knows.
-    pub clock_ppm: u32,
     /// Ways that are compared for a flow.
     pub ways: usize,
     /// Requests known at a time, the admitted ones among them. Beyond this and the next two a request takes the place of the least important
@@ -48,7 +45,6 @@ impl Default for Config {
             lease: Duration::from_secs(6),
             grace: Duration::from_secs(10),
             answer: Duration::from_secs(15),
-            clock_ppm: 200,
             ways: 4,
             most_requests: 10_000,
             most_requests_of_host: 4_096,

@@ -70,12 +70,11 @@ impl ResourceManager {
                     destination_port: wish.destination.port,
                 };
                 let key = GateKey { port: back.number, flow };
-                // Steps of gates are whole nanoseconds, so that only a separation may have to be rounded: against us
-                // the gate would open earlier than the analysis knows, so it opens later.
+                // Steps of gates are whole nanoseconds.
                 let contract = gate::Contract {
                     kind: gate::Kind::Messages,
                     octets: u32::try_from(limits.octets).map_err(|_| numbers())?,
-                    separation: limits.separation.div_ceil(NANOSECOND),
+                    separation: limits.separation / NANOSECOND,
                     tolerance: limits.tolerance / NANOSECOND,
                     window: limits.window / NANOSECOND,
                     dscp: dscp(first.level),

@@ -385,18 +385,13 @@ impl ResourceManager {
             0 => Some(None),
             nanoseconds => time(nanoseconds).map(Some),
         };
-        let separation = time(contract.minimum_separation)?;
-        // The host's clock may be faster than that of the gate.
-        let earlier = u64::try_from(u128::from(separation) * u128::from(self.config.clock_ppm) / 1_000_000)
-            .ok()?
-            .checked_next_multiple_of(NANOSECOND)?;
         let (_, entry) = self.network.access(wish.from)?;
         let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from))?;
         Some(Flow {
             largest_message: contract.largest_message,
             smallest_message: contract.smallest_message,
             framing: Framing::Rtps { datagram: contract.datagram },
-            separation: separation.checked_sub(earlier).filter(|separation| *separation > 0)?,
+            separation: time(contract.minimum_separation).filter(|separation| *separation > 0)?,
             maximum_separation: some(contract.maximum_separation)?,
             jitter: time(contract.jitter)?,
             emission: time(contract.emission)?,

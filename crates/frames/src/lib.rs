@@ -7,6 +7,7 @@
 //!   over FIFO levels and finite buffers, multicast trees, gates and meters.
 //! - [`Attack`] is everything that an adversary may choose within the contracts: when messages come, how ties are
 //!   resolved, when best-effort frames start, how long switches take. [`run`] gives its [`Outcome`].
+//! - [`Clocks`] says whose clocks run fast or slow.
 //! - [`Search`] looks for the attack that is worst for one delivery.
 //! - [`wire`] says which frames a sample becomes; [`generate`] makes random networks.
 //!
@@ -20,6 +21,7 @@ extern crate alloc;
 
 mod adversary;
 mod attack;
+mod clocks;
 mod engine;
 mod events;
 pub mod generate;
@@ -31,6 +33,7 @@ pub mod wire;
 
 pub use adversary::{Effort, Found, Search, SearchError};
 pub use attack::{Attack, BestEffort, Message, Multiplexing, Pattern, Ties, Timing};
+pub use clocks::Clocks;
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, Imperfections, LARGEST, LEVELS, Network, NetworkError, Node, Port};
 pub use outcome::{Bounds, Delivery, Excess, Outcome};

@@ -12,6 +12,7 @@ use crate::levels::{NoLevels, assign_last_counted, least_bound_counted};
 use crate::network::{Buffer, Flow, FlowError, Policing, Port};
 use crate::order::verified_order_counted;
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
+use crate::policing::stretched;
 use crate::port::{Arrival, Contender};
 use crate::register::Register;
 use crate::split::{Split, extras};
@@ -229,6 +230,8 @@ impl Ledger {
                 // The promise is the limit, so the latency may vary up to it.
                 let separation = flow
                     .maximum_separation
+                    // The writer's clock may be slow.
+                    .and_then(|writer| stretched(writer, flow.drift(self.ports())))
                     .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
                 if separation.is_none_or(|separation| separation > accepted) {
                     let by = separation.map(|separation| separation - accepted);

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::framing::{FRAME_AROUND, LEAST_FRAME};
 use crate::network::{Flow, FlowError, Port};
-use crate::policing::{Enforcement, serialised};
+use crate::policing::{Enforcement, serialised, shrunk, stretched};
 use crate::port::{Arrival, Contender, Ingress};
 use crate::units::{bits_in, least_time_of, scale_up};
 
@@ -28,7 +28,10 @@ impl Flow {
     fn first_contender(&self, ports: &[Port]) -> Result<(u64, Contender), FlowError> {
         let frames = self.frames(self.port(ports, 0)?).ok_or(FlowError::Framing { hop: 0 })?;
         let spread = self.jitter.checked_add(self.emission).ok_or(FlowError::Number)?;
-        let arrival = Arrival::Messages { bits: frames.bits, separation: self.separation, jitter: spread };
+        // By a publisher whose clock is fast.
+        let separation = shrunk(self.separation, self.drift(ports)).filter(|it| *it > 0);
+        let separation = separation.ok_or(FlowError::Number)?;
+        let arrival = Arrival::Messages { bits: frames.bits, separation, jitter: spread };
         let (smallest_frame, largest_frame) = (frames.smallest, frames.largest);
         Ok((spread, Contender { level: 0, arrival, smallest_frame, largest_frame, ingress: None }))
     }
@@ -48,12 +51,16 @@ impl Flow {
         let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
         let frames_before = self.frames(before).ok_or(FlowError::Framing { hop: link.hop })?;
         let policed = *enforcement != Enforcement::Trust;
+        let drift = self.drift(ports);
         // What a policed flow sends besides its promise may come in the smallest frames, which leave first.
         let least = if policed && link.hop > 0 { LEAST_BITS } else { frames_before.smallest };
         let least = least_time_of(least, before.rate).ok_or(number)?;
         let later = link.share.checked_sub(least).ok_or(FlowError::Share { hop: link.hop })?;
         let arrived = match enforcement {
-            Enforcement::Gate(gate) if link.hop == 0 => gate.tolerance.checked_add(gate.window),
+            Enforcement::Gate(gate) if link.hop == 0 => {
+                let by_its_clock = gate.tolerance.checked_add(gate.window);
+                by_its_clock.and_then(|time| stretched(time, drift))
+            }
             _ => link.spread.checked_add(later),
         };
         let variation = port.variation();
@@ -71,7 +78,7 @@ impl Flow {
         let padded_rate = scale_up(before.rate, padded, LEAST_BITS).ok_or(number)?;
         let arrival = match enforcement {
             Enforcement::Meter(meter) => {
-                let (burst, rate) = meter.lets_through(port.tag).ok_or(number)?;
+                let (burst, rate) = meter.lets_through(port.tag, drift).ok_or(number)?;
                 // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
                 let input = self.input_spread(first, first_share).ok_or(number)?;
                 let since = spread.checked_sub(input).ok_or(number)?;
@@ -79,6 +86,12 @@ impl Flow {
                 Arrival::Bucket { burst, rate }
             }
             Enforcement::Gate(_) | Enforcement::Trust => {
+                // The clock of the gate, or of the publisher, may be fast.
+                let separation = match enforcement {
+                    Enforcement::Gate(gate) => gate.separation,
+                    _ => self.separation,
+                };
+                let separation = shrunk(separation, drift).filter(|it| *it > 0).ok_or(number)?;
                 let jitter = if port.tag != before.tag || self.bundle.is_some() {
                     // Parts of messages may weigh more or less than before, or belong to different messages: only the
                     // spread is known.
@@ -92,9 +105,9 @@ impl Flow {
                     // Bits that are added behind the link take none of its time.
                     let rate = if grows { padded_rate } else { before.rate };
                     let frame = scale_up(frame, rate, before.rate).ok_or(number)?;
-                    serialised(spread, self.separation, bits, frame, rate).ok_or(number)?
+                    serialised(spread, separation, bits, frame, rate, 0).ok_or(number)?
                 };
-                Arrival::Messages { bits, separation: self.separation, jitter }
+                Arrival::Messages { bits, separation, jitter }
             }
         };
         let at_once = match arrival {

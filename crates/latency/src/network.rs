@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use crate::bundle::Bundle;
 use crate::framing::{Frames, Framing, LEAST_FRAME, frame_bits};
-use crate::policing::Counts;
+use crate::policing::{Counts, MILLION};
 use crate::port::{Control, Server};
 use crate::units::bits_in;
 
@@ -49,6 +49,9 @@ pub struct Imperfections {
     pub ring: u32,
     /// The longest time that the link needs before it sends after it was idle (IEEE 802.3, clause 78), in picoseconds.
     pub wake: u64,
+    /// Of a host's port: by how much its clock, that of what holds flows to their contracts at the other end, and a perfect one run apart
+    /// at most, each from each, in parts of a million; below 1,000,000.
+    pub drift: u32,
 }
 
 /// How the buffer of a port is divided, in octets on the wire.
@@ -175,7 +178,7 @@ impl Port {
     pub fn server(&self) -> Server {
         // No frame of control is larger than its burst.
         let frame = |control: Control| control.burst.min(u64::from(self.largest_frame) * 8);
-        let Imperfections { beside, ring, wake } = self.imperfections;
+        let Imperfections { beside, ring, wake, .. } = self.imperfections;
         // A time that does not fit is longer than any that is promised.
         let waking = bits_in(wake, self.rate).unwrap_or(u64::MAX >> 8);
         // Behind a frame of any level, on the wire, a card may have taken lower ones before the next frame of that level comes.
@@ -227,6 +230,9 @@ impl Flow {
             if hop.parent.is_none() != (index == 0) || hop.parent.is_some_and(|parent| parent >= index) {
                 return Err(FlowError::Tree { hop: index });
             }
+            if port.imperfections.drift >= MILLION {
+                return Err(FlowError::Number);
+            }
             let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
             if frames.largest > u64::from(port.largest_frame) * 8 || port.rate == 0 {
                 return Err(FlowError::Framing { hop: index });
@@ -263,6 +269,11 @@ impl Flow {
         let (frames, padding) = (bundle.frames(port.tag)?, u64::from(port.tag) * 8);
         let grows = frames.smallest < frame_bits(LEAST_FRAME + u64::from(port.tag));
         frames.bits.checked_add(if grows { frames.count.checked_mul(padding)? } else { 0 })
+    }
+
+    /// By how much clocks run apart where it begins, in parts of a million.
+    pub(crate) fn drift(&self, ports: &[Port]) -> u32 {
+        self.tree.first().and_then(|hop| ports.get(hop.port)).map_or(0, |port| port.imperfections.drift)
     }
 
     pub(crate) fn port<'p>(&self, ports: &'p [Port], hop: usize) -> Result<&'p Port, FlowError> {

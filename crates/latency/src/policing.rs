@@ -1,10 +1,26 @@
 //! What holds a flow to its contract at the first switch, with the parameters that let every conforming message pass.
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, Frames, UDP_IPV4_HEADERS, frame_bits};
 use crate::network::{Flow, FlowError, Policing, Port};
-use crate::units::{MILLISECOND, bits_in, least_bits_in, least_time_of, rate_of, scale_up, time_of};
+use crate::units::{
+    MILLISECOND, bits_in, least_bits_in, least_time_of, rate_of, scale_down, scale_up, time_of,
+};
+
+/// Parts of a whole in which the drift of clocks is given.
+pub const MILLION: u32 = 1_000_000;
+
+/// The least time, in picoseconds, that may pass by one clock while another one shows `time`, if they run apart by `drift` parts of a
+/// million at most.
+pub fn shrunk(time: u64, drift: u32) -> Option<u64> {
+    scale_down(time, MILLION.checked_sub(drift)?.into(), MILLION.into())
+}
+
+/// The most time, in picoseconds, that may pass by one clock while another one shows `time`; `None` also if they may stand still.
+pub fn stretched(time: u64, drift: u32) -> Option<u64> {
+    scale_up(time, MILLION.into(), MILLION.checked_sub(drift)?.into())
+}
 
 /// A message gate: at most `octets` in a window of `window` from the first frame of a message; the next message opens
-/// a window not before `separation` less `tolerance` after.
+/// a window not before `separation` less `tolerance` after. All times are by its own clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gate {
     /// Octets of a message, counted as in [`crate::framing`].
@@ -92,10 +108,11 @@ pub struct Meter {
 
 impl Meter {
     /// Burst and rate of what it lets through, in bits on a wire with `tag` octets of header more than untagged frames, whatever the frames.
-    /// What has been filled in at the beginning of a window may be of the time before it.
-    pub(crate) fn lets_through(&self, tag: u32) -> Option<(u64, u64)> {
+    /// What has been filled in at the beginning of a window may be of the time before it, and its clock may be fast.
+    pub(crate) fn lets_through(&self, tag: u32, drift: u32) -> Option<(u64, u64)> {
         let burst = self.burst.checked_add(self.counts.filling(self.rate)?)?;
-        Some((self.counts.on_wire(burst, tag)?, self.counts.on_wire(self.rate, tag)?))
+        let rate = stretched(self.rate, drift)?;
+        Some((self.counts.on_wire(burst, tag)?, self.counts.on_wire(rate, tag)?))
     }
 }
 
@@ -144,18 +161,23 @@ impl Flow {
     fn gate(&self, port: &Port, frames: &Frames, share: u64, spare: u64, tick: u64) -> Option<Gate> {
         let least_first = frames.first;
         let sizes = time_of(frames.largest.checked_sub(least_first)?, port.rate)?;
-        let tolerance = self.jitter.checked_add(spare)?.checked_add(sizes)?.checked_next_multiple_of(tick)?;
+        let drift = port.imperfections.drift;
+        let by_its_clock = |time: u64| stretched(time, drift)?.checked_next_multiple_of(tick);
+        let tolerance = by_its_clock(self.jitter.checked_add(spare)?.checked_add(sizes)?)?;
         let window = if frames.count > 1 {
             let stretch = share.checked_sub(least_time_of(least_first, port.rate)?)?;
             let needed = self.emission.checked_add(stretch)?;
-            needed.checked_add(self.slack)?.checked_next_multiple_of(tick)?
+            by_its_clock(needed.checked_add(self.slack)?)?
         } else {
             0
         };
         // A gate whose early message could meet the window of the one before needs room for that window, too.
         let early = tolerance.checked_add(window)?;
-        let tolerance = if early >= self.separation { early } else { tolerance };
-        Some(Gate { octets: frames.bits / 8, separation: self.separation, tolerance, window })
+        // The publisher's clock may be fast.
+        let separation = shrunk(self.separation, drift)?;
+        let separation = Some(separation - separation.checked_rem(tick)?).filter(|it| *it > 0)?;
+        let tolerance = if early >= separation { early } else { tolerance };
+        Some(Gate { octets: frames.bits / 8, separation, tolerance, window })
     }
 
     /// Of no frame more is counted than it occupies the link, so that what is counted of a message does not come faster
@@ -169,13 +191,17 @@ impl Flow {
         counts: Counts,
     ) -> Option<Meter> {
         let counted = counts.most(frames)?;
-        let rate = rate_of(counted, self.separation)?.checked_next_multiple_of(rate_step)?;
-        let spread = self.input_spread(port, share)?;
+        let drift = port.imperfections.drift;
+        // All of it by its own clock.
+        let separation = shrunk(self.separation, drift)?;
+        let rate = rate_of(counted, separation)?.checked_next_multiple_of(rate_step)?;
+        let spread = stretched(self.input_spread(port, share)?, drift)?;
         let jitter = match self.bundle {
             Some(_) => spread,
-            None => serialised(spread, self.separation, counted, frames.largest, port.rate)?,
+            None => serialised(spread, separation, counted, frames.largest, port.rate, drift)?,
         };
-        let burst = counted.checked_add(bits_in(jitter.checked_add(self.slack)?, rate)?)?;
+        let slack = stretched(self.slack, drift)?;
+        let burst = counted.checked_add(bits_in(jitter.checked_add(slack)?, rate)?)?;
         let burst = counts.filled(burst, rate)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
     }
@@ -201,13 +227,20 @@ impl Flow {
 /// at least `k * separation - (spread - message + 2 frames)`; messages between them are whole, one for each separation.
 /// If the separation is at least the time of a message, such a window is too short for parts of one message more. What
 /// varies from reception to queue counts once, in the spread: it moves where the two times begin and end, not what the
-/// link can bring in them.
-pub(crate) fn serialised(spread: u64, separation: u64, bits: u64, frame: u64, rate: u64) -> Option<u64> {
-    let message = least_time_of(bits, rate)?;
-    if separation < message {
+/// link can bring in them. Spread and separation are by a clock that runs apart from the link's by `drift` parts of a million at most.
+pub(crate) fn serialised(
+    spread: u64,
+    separation: u64,
+    bits: u64,
+    frame: u64,
+    rate: u64,
+    drift: u32,
+) -> Option<u64> {
+    let message = shrunk(least_time_of(bits, rate)?, drift)?;
+    if separation < stretched(time_of(bits, rate)?, drift)? {
         return Some(spread);
     }
-    let frames = time_of(frame, rate)?.checked_mul(2)?;
+    let frames = stretched(time_of(frame, rate)?.checked_mul(2)?, drift)?;
     Some(spread.min(spread.checked_add(frames)?.saturating_sub(message)))
 }
 
@@ -329,7 +362,7 @@ mod tests {
             let varies = separation * random.range(0, 100) / 100;
             let Some(queued) = queued(&mut random, &octets, separation, s, varies) else { continue };
             let frame = *octets.iter().max().unwrap();
-            let said = serialised(s + varies, separation, message * 8, frame * 8, 1_000_000_000).unwrap();
+            let said = serialised(s + varies, separation, message * 8, frame * 8, 1_000_000_000, 0).unwrap();
             judged += 1;
             assert!(fits(&queued, message, separation, said), "seed {seed}");
             less += u64::from(!fits(&queued, message, separation, said.saturating_sub(frame * OCTET)));

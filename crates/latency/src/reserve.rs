@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, frame_bits};
 use crate::network::Port;
+use crate::policing::stretched;
 use crate::switch::{Guard, SwitchModel};
 use crate::units::{SECOND, scale_down};
 
@@ -139,10 +140,11 @@ impl Edge<'_> {
             let (burst, added) = (burst / 8, added.div_ceil(8));
             return Err(NoReserve::Burst { burst, added, left: octets, hosts, domains });
         }
-        // Shares of the rate: a bucket is filled in the time that it has for its octets.
+        // Shares of the rate: a bucket is filled in the time that it has for its octets, by a clock that may be fast.
+        let drift = self.links().map(|(.., port)| port.imperfections.drift).max().unwrap_or(0);
         let separation = (u128::from(octets) * 8 * u128::from(shares) * 1_000_000_000)
             .checked_div(rate.into())
-            .and_then(|time| u64::try_from(time + 1).ok())
+            .and_then(|time| stretched(u64::try_from(time + 1).ok()?, drift))
             .filter(|time| *time <= LONGEST)
             .ok_or(NoReserve::Rate)?;
         for (switch, (model, needs)) in self.models.iter().zip(&gates).enumerate() {
@@ -299,6 +301,22 @@ mod tests {
         // A burst of 20,000 octets counts as 19,090, and 2 hosts share it; what comes together on the way is a little less, too.
         assert!((448..=455).contains(&(plain.0 - tagged.0)), "{plain:?} {tagged:?}");
         assert!(tagged.1 * 88 <= plain.1 * 84 + 88, "{plain:?} {tagged:?}");
+    }
+
+    /// A gate whose clock is fast fills its bucket earlier: it is told to take longer.
+    #[test]
+    fn buckets_fill_more_slowly_where_clocks_run_apart() {
+        let models = [gates(3), gates(3)].map(model);
+        let port = models[0].port(100_000_000, 0, Others { best_effort: true, control: CONTROL }).unwrap();
+        let links = [(0, 2), (2, 0), (1, 3), (3, 1), (2, 3), (3, 2)];
+        let separation = |drift: u32| {
+            let mut ports = vec![port; links.len()];
+            ports[0].imperfections.drift = drift;
+            let models = &models.each_ref();
+            Edge { hosts: 2, models, ports: &ports, links: &links }.reserve(1).unwrap().separation
+        };
+        let plain = separation(0);
+        assert_eq!(separation(200), (plain * 1_000_000).div_ceil(999_800));
     }
 
     #[test]

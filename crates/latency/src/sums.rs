@@ -407,6 +407,7 @@ mod tests {
                     .then_some(crate::port::Control { burst: 7_000, rate: 3_000_000 }),
                 ring: random.range(0, 1) as u32 * 3_076,
                 wake: random.range(0, 1) * 30 * MICROSECOND,
+                drift: 0,
             },
         }
     }

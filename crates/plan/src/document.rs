@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::problem::{Problem, Source};
-use crate::quantity::{Loss, Rate, Time};
+use crate::quantity::{Drift, Loss, Rate, Time};
 
 /// The most octets of a file.
 pub(crate) const LARGEST_FILE: u64 = 32 << 20;
@@ -23,6 +23,9 @@ pub(crate) struct Document {
     pub(crate) best_effort: bool,
     #[serde(default)]
     pub(crate) control: Option<Control>,
+    /// By how much clocks of publishers and of what holds them to their contracts run apart.
+    #[serde(default)]
+    pub(crate) clock_drift: Option<Drift>,
     /// XML files with models of switches, relative to this one.
     #[serde(default)]
     pub(crate) model_files: Vec<Spanned<String>>,

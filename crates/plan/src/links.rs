@@ -199,7 +199,7 @@ impl Links<'_> {
             tag,
             largest_frame,
             buffer: Buffer::Shared(HOST_BUFFER),
-            imperfections: Imperfections::default(),
+            imperfections: Imperfections { drift: self.network.clock_drift, ..Imperfections::default() },
         })
     }
 }

@@ -26,6 +26,8 @@ const MOST_MEMBERS: usize = 1_000;
 /// Queues of a host's port, and the memory behind them: 1 TiB.
 pub(crate) const HOST_QUEUES: u8 = 8;
 pub(crate) const HOST_BUFFER: u64 = 1 << 40;
+/// By how much clocks run apart if a file does not say, in parts of a million: twice what IEEE 802.3 allows a clock of a link.
+const CLOCK_DRIFT: u32 = 200;
 /// UDP payload of a full frame.
 const DATAGRAM: u32 = 1_472;
 /// Octets of an encapsulation header, which RTPS puts before a sample.
@@ -63,6 +65,8 @@ pub struct Asked {
 pub struct Network {
     pub(crate) name: String,
     pub(crate) best_effort: bool,
+    /// Parts of a million by which clocks run apart at most.
+    pub(crate) clock_drift: u32,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) cables: Vec<Link>,
@@ -109,6 +113,7 @@ impl Network {
         let mut network = Self {
             name: document.name.clone().unwrap_or_default(),
             best_effort: document.best_effort,
+            clock_drift: document.clock_drift.map_or(CLOCK_DRIFT, |drift| drift.0),
             hosts: Vec::new(),
             switches: Vec::new(),
             cables: Vec::new(),

@@ -3,6 +3,7 @@ use std::cell::OnceCell;
 
 use latency::choice::along;
 use latency::ledger::{Entry, FlowId, Ledger, Reason, Refusal};
+use latency::policing::stretched;
 use latency::routes::{Search, Tree};
 use latency::work::Work;
 
@@ -172,13 +173,16 @@ impl<'n> Plan<'n> {
             let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
             let host = node.map_or("a subscriber", |node| node.name.as_str());
             let writer = asked.flow.maximum_separation.unwrap_or(0);
+            let slowest = stretched(writer, self.network.clock_drift).unwrap_or(writer);
             let accepted =
                 asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
-            let varying = accepted.saturating_add(by).saturating_sub(writer);
-            let [by, writer, accepted, varying] = [by, writer, accepted, varying].map(microseconds);
+            let varying = accepted.saturating_add(by).saturating_sub(slowest);
+            let clocks = slowest - writer;
+            let [by, writer, clocks, accepted, varying] =
+                [by, writer, clocks, accepted, varying].map(microseconds);
             return format!(
-                "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass, the latency varies \
-                 by {varying} us up to its limit, and {accepted} us are accepted"
+                "samples may come {by} us too far apart for {host}: the publisher lets {writer} us pass by its clock, which may be \
+                 {clocks} us more, the latency varies by {varying} us up to its limit, and {accepted} us are accepted"
             );
         }
         let flow = |flow: FlowId| format!("\"{}\"", self.name(flow));

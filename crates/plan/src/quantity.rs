@@ -17,6 +17,10 @@ pub(crate) struct Rate(pub(crate) u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Loss(pub(crate) u32);
 
+/// By how much clocks run apart, in parts of a million, at most a tenth.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Drift(pub(crate) u32);
+
 const TIMES: [(&str, u64); 7] = [
     ("ps", 1),
     ("ns", NANOSECOND),
@@ -37,7 +41,7 @@ const RATES: [(&str, u64); 8] = [
     ("Gbit/s", 1_000_000_000),
 ];
 
-const LOSSES: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
+const PARTS: [(&str, u64); 2] = [("ppm", 1), ("%", 10_000)];
 
 impl Time {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -58,9 +62,25 @@ impl Rate {
 impl Loss {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a loss such as \"0.1 %\": a number and % or ppm, at most all";
-        let loss = number(text, &LOSSES).and_then(|loss| u32::try_from(loss).ok());
+        let loss = number(text, &PARTS).and_then(|loss| u32::try_from(loss).ok());
         let loss = loss.filter(|loss| *loss <= 1_000_000);
         loss.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl Drift {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let expected = "a drift of clocks such as \"200 ppm\": a number and ppm or %, at most 10 %";
+        let drift = number(text, &PARTS).and_then(|drift| u32::try_from(drift).ok());
+        let drift = drift.filter(|drift| *drift <= 100_000);
+        drift.map(Self).ok_or_else(|| format!("\"{text}\" is not {expected}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Drift {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "a drift of clocks in quotes such as \"200 ppm\"";
+        deserializer.deserialize_str(Text { parse: Self::parse, expected })
     }
 }
 
@@ -140,6 +160,7 @@ mod tests {
         assert_eq!(Loss::parse("0.25 %"), Ok(Loss(2_500)));
         assert_eq!(Loss::parse("100%"), Ok(Loss(1_000_000)));
         assert_eq!(Loss::parse("3 ppm"), Ok(Loss(3)));
+        assert_eq!(Drift::parse("0.02 %"), Ok(Drift(200)));
     }
 
     #[test]
@@ -154,6 +175,8 @@ mod tests {
         }
         for text in ["1", "0.00001 %", "101 %", "1000001 ppm", "-1 %"] {
             assert!(Loss::parse(text).is_err(), "{text}");
+            assert!(Drift::parse(text).is_err(), "{text}");
         }
+        assert!(Drift::parse("10.0001 %").is_err() && Drift::parse("10 %").is_ok());
     }
 }

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 
 use frames::wire::{Framing, Samples};
 use frames::{
-    Bounds as Claims, Contract, Counts, Effort, Hop, LEVELS, Network, Node, Outcome, Policer, Random, Search,
+    Bounds as Claims, Clocks, Contract, Counts, Effort, Hop, LEVELS, Network, Node, Outcome, Policer, Random,
+    Search,
 };
 use latency::ledger::FlowId;
 use latency::network::{Buffer, Flow};
@@ -87,6 +88,14 @@ impl Case {
         Some(Self { network, claims, flows, delays, backlogs, babbling })
     }
 
+    /// The same with clocks that are as wrong as they may be.
+    fn with(&self, clocks: Clocks, drift: u32) -> Result<Self, String> {
+        let network = clocks.applied(&self.network, drift).map_err(|error| error.to_string())?;
+        let (claims, flows, delays) = (self.claims.clone(), self.flows.clone(), self.delays.clone());
+        let (backlogs, babbling) = (self.backlogs.clone(), self.babbling.clone());
+        Ok(Self { network, claims, flows, delays, backlogs, babbling })
+    }
+
     /// What of the outcome no bound allows.
     fn violations(&self, outcome: &Outcome) -> u64 {
         let mut violations = outcome.excess_count;
@@ -110,7 +119,7 @@ impl Case {
 }
 
 /// Attacks each subscriber with so many seeds; `told` hears how many attacks are done, and of how many. With every second seed hosts
-/// babble that are held to their contracts.
+/// babble that are held to their contracts, and with each of three the clocks of others are wrong.
 ///
 /// # Errors
 /// What cannot be simulated, in words.
@@ -122,16 +131,21 @@ pub(crate) fn simulate(
 ) -> Result<Simulation, String> {
     let Some(case) = case(plan, bounds, true)? else { return Ok(Simulation::default()) };
     let mut simulation = Simulation::default();
+    let drift = plan.network.clock_drift;
+    let clocked = Clocks::ALL.map(|clocks| case.with(clocks, drift));
+    let clocked: Vec<Case> = clocked.into_iter().collect::<Result<_, _>>()?;
     let network = &case.network;
     let targets: Vec<(usize, usize)> = (0..case.flows.len())
         .flat_map(|flow| network.deliveries(flow).into_iter().map(move |hop| (flow, hop)))
         .collect();
     for (count, (flow, hop)) in targets.iter().enumerate() {
         let tree = network.flows().get(*flow).map_or(&[][..], |flow| &flow.tree);
-        let babbling = tree.first().and_then(|hop| case.babbling(hop.port)).filter(|_| seeds > 1);
+        let babble = |case: &Case| tree.first().and_then(|hop| case.babbling(hop.port));
+        let babbling: Vec<Option<Case>> =
+            clocked.iter().map(|case| if seeds > 1 { babble(case) } else { None }).collect();
         let mut worst = 0;
-        for seed in 0..seeds {
-            let case = babbling.as_ref().filter(|_| seed % 2 == 1).unwrap_or(&case);
+        for (seed, (case, babbling)) in (0..seeds).zip(clocked.iter().zip(&babbling).cycle()) {
+            let case = babbling.as_ref().filter(|_| seed % 2 == 1).unwrap_or(case);
             let search = Search::new(&case.network, &case.claims, *flow, *hop, Effort::default());
             let found = search.worst(seed);
             worst = worst.max(found.latency);

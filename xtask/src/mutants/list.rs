@@ -156,13 +156,13 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "one frame and not two between parts of messages",
         "policing.rs",
-        "let frames = time_of(frame, rate)?.checked_mul(2)?;",
-        "let frames = time_of(frame, rate)?;",
+        "let frames = stretched(time_of(frame, rate)?.checked_mul(2)?, drift)?;",
+        "let frames = stretched(time_of(frame, rate)?, drift)?;",
     ),
     mutant(
         "an early message does not meet the window of the one before",
         "policing.rs",
-        "let tolerance = if early >= self.separation { early } else { tolerance };",
+        "let tolerance = if early >= separation { early } else { tolerance };",
         "let tolerance = tolerance + early * 0;",
     ),
     mutant(
@@ -320,5 +320,35 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "backlog.rs",
         "let total = Aggregate::new(server.rate, flows(), server.unadmitted()?, true)?;",
         "let total = Aggregate::new(server.rate, flows(), server.control, true)?;",
+    ),
+    mutant(
+        "a gate has the publisher's clock",
+        "policing.rs",
+        "let separation = shrunk(self.separation, drift)?;\n        let separation = Some(",
+        "let separation = self.separation;\n        let separation = Some(",
+    ),
+    mutant(
+        "a gate's clock is perfect",
+        "arrivals.rs",
+        "Enforcement::Gate(gate) => gate.separation,",
+        "Enforcement::Gate(gate) => gate.separation + gate.separation / 1_000_000 * u64::from(drift),",
+    ),
+    mutant(
+        "a publisher's clock is perfect",
+        "arrivals.rs",
+        "let separation = shrunk(self.separation, self.drift(ports)).filter(|it| *it > 0);",
+        "let separation = Some(self.separation);",
+    ),
+    mutant(
+        "tolerances are by a perfect clock",
+        "policing.rs",
+        "let by_its_clock = |time: u64| stretched(time, drift)?.checked_next_multiple_of(tick);",
+        "let by_its_clock = |time: u64| time.checked_next_multiple_of(tick + u64::from(drift & 0));",
+    ),
+    mutant(
+        "a meter's clock is perfect",
+        "policing.rs",
+        "let rate = stretched(self.rate, drift)?;",
+        "let rate = self.rate + u64::from(drift & 0);",
     ),
 ];

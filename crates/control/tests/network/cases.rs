@@ -89,7 +89,8 @@ fn slack_of_a_contract_is_borne_by_its_gate() {
     };
     let (bound, window, stored) = admitted(0);
     assert_eq!(stored, 0);
-    assert_eq!(admitted(70_000), (bound, window + 70_000, 70_000));
+    // By the gate's clock it may be 200 ppm more.
+    assert_eq!(admitted(70_000), (bound, window + 70_014, 70_000));
 }
 
 /// Table II of the MIDAS paper, sizes divided by 4, times multiplied by 2.5, at 100 Mb/s.

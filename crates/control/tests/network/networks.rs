@@ -1,6 +1,6 @@
 //! Networks to be managed.
 use control::network::{Host, Link, Network, Switch};
-use latency::network::{Buffer, Port};
+use latency::network::{Buffer, Imperfections, Port};
 use latency::policing::Counts;
 use latency::port::Control;
 use latency::split::Split;
@@ -63,6 +63,7 @@ pub(crate) fn network_with(
         queues: 5,
         control: None,
         buffer: Buffer::Shared(1 << 40),
+        imperfections: Imperfections { drift: 200, ..Imperfections::default() },
         ..inside
     };
     let mut number = |switch: usize| {

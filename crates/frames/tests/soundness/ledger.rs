@@ -6,6 +6,7 @@ use latency::split::Split;
 use latency::units::time_of;
 
 use crate::analysis::{Model, policer};
+use crate::clocks::run_apart;
 use crate::networks::{attack, generated, is_unadmitted};
 
 /// The flows of a ledger as a network, with the bounds that the ledger gives.
@@ -22,7 +23,7 @@ struct Promise {
 fn promise(seed: u64) -> Option<Promise> {
     let (generated, policing) = generated(seed);
     let network = &generated.network;
-    let mut model = Model::of(&generated, &policing);
+    let mut model = Model::of(&generated, &policing).with_drift(seed);
     let mut random = Random::new(seed ^ 2);
     let buffer = random.between(50_000, 500_000);
     for port in &mut model.ports {
@@ -90,7 +91,7 @@ fn promise(seed: u64) -> Option<Promise> {
         bounds.latency.push(latencies);
         shares.push(admitted.shares.clone());
     }
-    let network = Network::new(network.nodes().to_vec(), ports, flows).unwrap();
+    let network = run_apart(&Network::new(network.nodes().to_vec(), ports, flows).unwrap(), seed);
     (!bounds.latency.is_empty()).then_some(Promise { network, bounds, shares, refused })
 }
 

@@ -4,6 +4,7 @@
 mod analysis;
 mod babblers;
 mod bundles;
+mod clocks;
 mod exhaustive;
 mod ledger;
 mod mutants;

@@ -6,6 +6,7 @@ use latency::policing::Counts;
 use latency::units::time_of;
 
 use crate::analysis::{Analysis, Model};
+use crate::clocks::run_apart;
 use crate::networks::{attack, generated};
 
 /// What is left out of the model.
@@ -39,10 +40,12 @@ enum Mistake {
     NoRing,
     /// What hosts send besides their flows.
     NothingBeside,
+    /// Clocks of publishers, gates and meters that run apart.
+    PerfectClocks,
 }
 
 impl Mistake {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::NoBestEffort,
         Self::NoJitter,
         Self::PayloadOnly,
@@ -57,6 +60,7 @@ impl Mistake {
         Self::NoWake,
         Self::NoRing,
         Self::NothingBeside,
+        Self::PerfectClocks,
     ];
 
     /// The bounds of the wrong model.
@@ -65,6 +69,7 @@ impl Mistake {
         match self {
             Self::NoBestEffort => model.ports.iter_mut().for_each(|port| port.best_effort = 0),
             Self::NoWake => model.ports.iter_mut().for_each(|port| port.imperfections.wake = 0),
+            Self::PerfectClocks => model.ports.iter_mut().for_each(|port| port.imperfections.drift = 0),
             Self::NoRing => model.ports.iter_mut().for_each(|port| port.imperfections.ring = 0),
             Self::NothingBeside => {
                 model.ports.iter_mut().for_each(|port| port.imperfections.beside = None);
@@ -175,9 +180,9 @@ fn wrong_models_are_refuted() {
             break;
         }
         let (generated, policing) = generated(seed);
-        let model = Model::of(&generated, &policing).with_slack(seed);
+        let model = Model::of(&generated, &policing).with_slack(seed).with_drift(seed);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else { continue };
-        let network = analysis.guarded(&generated.network);
+        let network = run_apart(&analysis.guarded(&generated.network), seed);
         let Some((_, _, found)) = attack(seed, &network, &Bounds::default()) else { continue };
         for (mistake, first) in Mistake::ALL.into_iter().zip(&mut first) {
             if let (None, Some(bounds)) = (&first, mistake.bounds(&model, &network)) {

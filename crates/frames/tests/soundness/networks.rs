@@ -8,6 +8,7 @@ use latency::network::Policing;
 use latency::policing::Counts;
 
 use crate::analysis::{Analysis, Model};
+use crate::clocks::run_apart;
 use crate::ratios::Ratios;
 
 pub(crate) const EFFORT: Effort = Effort { aligned: 7, climbing: 12, random: 3, frames: 600 };
@@ -90,14 +91,14 @@ struct Tally {
 
 impl Tally {
     fn judge(&mut self, seed: u64, (generated, policing): (Generated, Vec<Policing>)) {
-        let model = Model::of(&generated, &policing).with_slack(seed);
+        let model = Model::of(&generated, &policing).with_slack(seed).with_drift(seed);
         let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else {
             self.without += 1;
             return;
         };
         self.with_bound += 1;
         self.most_flows = self.most_flows.max(generated.network.flows().len());
-        let network = analysis.guarded(&generated.network);
+        let network = run_apart(&analysis.guarded(&generated.network), seed);
         let bounds = analysis.bounds(&network);
         let effort = if network.flows().len() > Shape::SMALL.flows { LARGE } else { EFFORT };
         let Some((flow, hop, found)) = attack_with(seed, &network, &bounds, effort) else { return };

@@ -12,6 +12,7 @@ use crate::port::{Arrival, Contender};
 /// Picoseconds in a second, and in a millisecond.
 const SECOND: i128 = 1_000_000_000_000;
 const MILLISECOND: i128 = 1_000_000_000;
+const MILLION: i128 = 1_000_000;
 /// Bits of the smallest frame on the wire: 64 octets, preamble and gap.
 const LEAST: i128 = 84 * 8;
 /// Octets around header and payload of a frame: preamble, check sequence, gap.
@@ -134,6 +135,18 @@ fn time(bits: i128, rate: u64) -> [i128; 2] {
     [work.div_euclid(rate), (work + rate - 1).div_euclid(rate)]
 }
 
+/// A time by one clock that is least, and most, by another one.
+fn by_another_clock(time: i128, drift: i128) -> [i128; 2] {
+    let least = MILLION - drift;
+    [(time * least).div_euclid(MILLION), up(time * MILLION, least.max(1))]
+}
+
+/// By how much clocks run apart at the host's port.
+fn drift_of(flow: &Flow, ports: &[Port]) -> Option<i128> {
+    let drift = ports.get(flow.tree.first()?.port)?.imperfections.drift.into();
+    (drift < MILLION).then_some(drift)
+}
+
 fn up(value: i128, by: i128) -> i128 {
     (value + by - 1).div_euclid(by)
 }
@@ -219,7 +232,13 @@ fn hop_of(
     // A switch may pad a frame that is too small without its tag, and puts the tag on then.
     let grown = if parent.is_some() { i128::from(port.tag) * 8 } else { 0 };
     let weight = weight(flow, port.tag, grown)?;
-    let separation = i128::from(flow.separation);
+    let drift = drift_of(flow, ports)?;
+    // By a publisher, or behind a gate, whose clock is fast.
+    let fast = |time: u64| by_another_clock(time.into(), drift)[0];
+    let separation = match enforcement {
+        Enforcement::Gate(gate) if parent.is_some() => fast(gate.separation),
+        _ => fast(flow.separation),
+    };
     let Some(parent) = parent else {
         let spread = i128::from(flow.jitter) + i128::from(flow.emission);
         return Some(Hop {
@@ -242,7 +261,9 @@ fn hop_of(
     let [quickest, _] = time(quickest, before.rate);
     let spread = varies
         + match enforcement {
-            Enforcement::Gate(gate) if parent == 0 => i128::from(gate.tolerance) + i128::from(gate.window),
+            Enforcement::Gate(gate) if parent == 0 => {
+                by_another_clock(i128::from(gate.tolerance) + i128::from(gate.window), drift)[1]
+            }
             _ => above.spread + share - quickest,
         };
     let hop = Hop {
@@ -268,7 +289,7 @@ fn hop_of(
             Counts::Wire => 0,
             Counts::Frame => up(rate * MILLISECOND, SECOND),
         };
-        let rate = up(rate * wire, counted);
+        let rate = up(by_another_clock(rate, drift)[1] * wire, counted);
         let burst = up((burst + filled) * wire, counted) + up(rate * since.max(0), SECOND);
         return Some(Hop { largest: burst.min(carried), bucket: Some([burst, rate]), ..hop });
     }
@@ -292,7 +313,11 @@ fn hop_of(
 
 /// Whether all that keeps the contract passes the gate or the meter, if no frame takes longer than the share at the host's port.
 fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &Enforcement) -> bool {
-    let separation = i128::from(flow.separation);
+    let drift = i128::from(port.imperfections.drift);
+    // By the clock of the gate or meter.
+    let short = |time: i128| by_another_clock(time, drift)[0];
+    let long = |time: i128| by_another_clock(time, drift)[1];
+    let separation = short(flow.separation.into());
     let jitter = i128::from(flow.jitter);
     let fastest = |bits: i128| time(bits, port.rate)[0];
     let slowest = |bits: i128| time(bits, port.rate)[1];
@@ -303,11 +328,12 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
             let last = i128::from(flow.emission) + share - fastest(weight.first);
             // Behind the first frame of the heaviest message there is time for the rest of it.
             let late = share - fastest(weight.most) + slowest(weight.largest - weight.first);
-            let early = jitter + late;
-            let early = if early + window >= separation { early + window } else { early };
+            let early = long(jitter + late);
+            let opens = i128::from(gate.separation);
+            let early = if early + window >= opens { early + window } else { early };
             i128::from(gate.octets) * 8 >= weight.most
-                && i128::from(gate.separation) <= separation
-                && (weight.count == 1 || window >= last)
+                && opens <= separation
+                && (weight.count == 1 || window >= long(last))
                 && i128::from(gate.tolerance) >= early
         }
         Enforcement::Meter(meter) => {
@@ -316,10 +342,9 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
                 Counts::Wire => weight.most,
                 Counts::Frame => weight.most - weight.count * AROUND * 8,
             };
-            let spread = jitter + i128::from(flow.emission) + share - fastest(weight.smallest);
-            let message = fastest(counted);
-            let in_turn = flow.bundle.is_none() && separation >= message;
-            let together = (spread + slowest(2 * weight.largest) - message).max(0);
+            let spread = long(jitter + i128::from(flow.emission) + share - fastest(weight.smallest));
+            let in_turn = flow.bundle.is_none() && separation >= long(slowest(counted));
+            let together = (spread + long(slowest(2 * weight.largest)) - short(fastest(counted))).max(0);
             let early = if in_turn { spread.min(together) } else { spread };
             let burst = counted + up(rate * early, SECOND);
             let needed = match meter.counts {

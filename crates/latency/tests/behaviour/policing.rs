@@ -2,7 +2,7 @@
 
 use crate::networks::{admit, flow, host, switch, table_two};
 use latency::ledger::{Ledger, Reason};
-use latency::network::{Flow, Policing, Port};
+use latency::network::{Flow, FlowError, Policing, Port};
 use latency::path::PathMethod;
 use latency::policing::{Counts, Enforcement, Gate, Meter};
 use latency::port::Arrival;
@@ -21,6 +21,46 @@ fn table_two_gates() {
         window: 1_606_704 * NANOSECOND,
     };
     assert_eq!(ledger.flow(1).unwrap().enforcement, Enforcement::Gate(gate));
+}
+
+/// Clocks run apart: a gate opens for publishers with a fast one, and others are charged for a gate with a fast one.
+#[test]
+fn drift_is_taken_off_twice() {
+    let (mut ports, flows) = table_two();
+    ports.iter_mut().for_each(|port| port.imperfections.drift = 200);
+    let share = 1_700 * MICROSECOND;
+    let (early, stretch) = (share - 1_606_704 * NANOSECOND, share - 12_304 * NANOSECOND);
+    let by_its_clock = |time: u64| (time * 1_000_000).div_ceil(999_800).next_multiple_of(NANOSECOND);
+    let gate = Gate {
+        octets: 192_192 + 131 * 66,
+        separation: 2_999_400 * NANOSECOND,
+        tolerance: by_its_clock(early),
+        window: by_its_clock(stretch),
+    };
+    assert_eq!(flows[0].enforcement(&ports, share), Ok(Enforcement::Gate(gate)));
+    let arrival = |flow: &Flow, hop: usize| flow.contenders(&ports, &[share]).unwrap()[hop].arrival;
+    let separation = |arrival| match arrival {
+        Arrival::Messages { separation, .. } => separation,
+        Arrival::Bucket { .. } => panic!("no messages"),
+    };
+    // By the publisher's clock, by the gate's, which may be as much faster again, and by that of a publisher who is trusted.
+    assert_eq!(separation(arrival(&flows[0], 0)), 2_999_400 * NANOSECOND);
+    assert_eq!(separation(arrival(&flows[0], 1)), 2_998_800_120);
+    let trusted = Flow { policing: Policing::Trusted, ..flows[0].clone() };
+    assert_eq!(separation(arrival(&trusted, 1)), 2_999_400 * NANOSECOND);
+    let policing = Policing::Meter { rate_step: 1, burst_step: 1, counts: Counts::Wire };
+    let metered = Flow { policing, ..flows[0].clone() };
+    let Ok(Enforcement::Meter(meter)) = metered.enforcement(&ports, share) else { panic!() };
+    let bits = (192_192 + 131 * 66) * 8;
+    assert_eq!(meter.rate, (bits * 1_000_000_000_u64).div_ceil(2_999_400));
+    let Arrival::Bucket { rate, .. } = arrival(&metered, 1) else { panic!("no bucket") };
+    assert_eq!(rate, (meter.rate * 1_000_000).div_ceil(999_800));
+    // Times of gates are multiples of a step: the separation is rounded so that the publisher passes.
+    let coarse = Flow { policing: Policing::Gate { tick: MILLISECOND }, ..flows[0].clone() };
+    let Ok(Enforcement::Gate(gate)) = coarse.enforcement(&ports, share) else { panic!() };
+    assert_eq!(gate.separation, 2 * MILLISECOND);
+    ports[0].imperfections.drift = 1_000_000;
+    assert_eq!(flows[0].check(&ports), Err(FlowError::Number));
 }
 
 /// What a gate or a meter bears beyond the contract is theirs alone: it is in no share of the flow, and others are charged for it.

@@ -88,3 +88,15 @@ fn small_frames_of_a_babbler_are_padded_without_their_tags() {
     let unpadded = (octets + own) * 800_000 + own * 8_000;
     assert!(worst > unpadded && worst <= bound, "{worst}, bound {bound}, without padding {unpadded}");
 }
+
+/// The clocks of publishers and gates run apart: with those of one clock, 50 frames come while an image waits, and now 54.
+#[test]
+fn clocks_that_run_apart_bring_more() {
+    let (worst, bound) = worst("clocks.toml", 3, "camera/image");
+    let folder = Folder::new("clocks");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/clocks.toml"));
+    let one = folder.file("one.toml", &text.unwrap().replace("\"2 %\"", "\"0 ppm\""));
+    let (_, report) = json(&arguments(&one));
+    let of_one = flow(&report, "camera/image")["subscribers"][0]["bound_ps"].as_u64().unwrap();
+    assert!(of_one < worst && worst <= bound, "{of_one} {worst} {bound}");
+}
