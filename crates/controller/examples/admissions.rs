@@ -54,8 +54,9 @@ fn main() -> ExitCode {
 }
 
 fn network(switches: usize) -> String {
-    let mut text = "[[switch-model]]\nname = \"m\"\nports = 16\nqueues = 8\nrate = \"100 Mb/s\"\n\
-                    queue-buffer = 4_000_000\nmultiplexing = \"50 us\"\ngates = {}\n"
+    let mut text = "host-defaults = { queues = 8, ring = 0 }\n\
+                    [[switch-model]]\nname = \"m\"\nports = 16\nqueues = 8\nrate = \"100 Mb/s\"\n\
+                    queue-buffer = 4_000_000\ncell = 1\nenergy-efficient = false\npause = \"off\"\nmultiplexing = \"50 us\"\ngates = {}\n"
         .to_owned();
     for switch in 1..=switches {
         text += &format!("[[switch]]\nname = \"s{switch}\"\nmodel = \"m\"\n");

@@ -183,7 +183,7 @@ mod tests {
         tag: 0,
         largest_frame: 1_538,
         buffer: Buffer::PerQueue(15_380),
-        imperfections: Imperfections { beside: None, ring: 0, wake: 0, drift: 0 },
+        imperfections: Imperfections { beside: None, ring: 0, wake: 0, drift: 0, pauses: false },
     };
 
     fn frames(port: &Port, filled: Filled) -> Vec<u64> {

@@ -397,6 +397,9 @@ ports = 8
 queues = 4
 rate = "100 Mb/s"
 queue-buffer = 8_400
+cell = 1
+energy-efficient = false
+pause = "off"
 gates = {}
 [[switch]]
 name = "s1"

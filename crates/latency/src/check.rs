@@ -99,6 +99,8 @@ pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
             || assumed.best_effort < u64::from(below) * 8
             || assumed.control != port.control
             || assumed.beside != real.beside
+            // No server is as slow as a link that is stopped.
+            || real.pauses
             || u128::from(assumed.ahead) < ahead
         {
             return Err(Fault::Server { hop });

@@ -49,6 +49,8 @@ pub struct Imperfections {
     pub ring: u32,
     /// The longest time that the link needs before it sends after it was idle (IEEE 802.3, clause 78), in picoseconds.
     pub wake: u64,
+    /// Whether the other end may stop it for as long as it likes (PAUSE): then no flow has a bound there.
+    pub pauses: bool,
     /// Of a host's port: by how much its clock, that of what holds flows to their contracts at the other end, and a perfect one run apart
     /// at most, each from each, in parts of a million; below 1,000,000.
     pub drift: u32,
@@ -166,6 +168,11 @@ pub enum FlowError {
     },
     /// A bundle behind a gate: its messages are not one.
     Bundle,
+    /// A link on its way may be stopped by the other end.
+    Paused {
+        /// Index of the port.
+        port: usize,
+    },
     /// There are not as many shares as hops, or one is less than the message itself takes.
     Share {
         /// Index of the hop.
@@ -232,6 +239,9 @@ impl Flow {
             }
             if port.imperfections.drift >= MILLION {
                 return Err(FlowError::Number);
+            }
+            if port.imperfections.pauses {
+                return Err(FlowError::Paused { port: hop.port });
             }
             let frames = self.frames(port).ok_or(FlowError::Framing { hop: index })?;
             if frames.largest > u64::from(port.largest_frame) * 8 || port.rate == 0 {

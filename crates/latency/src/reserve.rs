@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::network::Buffer;
     use crate::port::Control;
-    use crate::switch::Others;
+    use crate::switch::{Interface, Others};
     use crate::units::MICROSECOND;
 
     fn model(guard: Guard) -> SwitchModel {
@@ -234,6 +234,9 @@ mod tests {
             queues: 8,
             rate: 100_000_000,
             buffer: Buffer::Shared(500_000),
+            pooled: false,
+            cell: 1,
+            interface: Interface::default(),
             guard,
             least_multiplexing: 0,
             most_multiplexing: 50 * MICROSECOND,

@@ -408,6 +408,7 @@ mod tests {
                 ring: random.range(0, 1) as u32 * 3_076,
                 wake: random.range(0, 1) * 30 * MICROSECOND,
                 drift: 0,
+                pauses: false,
             },
         }
     }

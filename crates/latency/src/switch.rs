@@ -1,8 +1,9 @@
 //! Models of switches: what a kind of device can do, and what a port of it then is in the analysis.
-use crate::framing::{ETHERNET_HEADER, FRAME_AROUND};
+use crate::framing::{ETHERNET_HEADER, FRAME_AROUND, LEAST_FRAME};
 use crate::network::{Buffer, Imperfections, Policing, Port};
 use crate::policing::Counts;
 use crate::port::Control;
+use crate::units::{MICROSECOND, NANOSECOND, scale_down};
 
 /// The most octets, preamble and gap included, that a preemptable frame keeps the link after an express frame has come
 /// (IEEE 802.3, clause 99, with fragments of at least 64 octets).
@@ -36,6 +37,51 @@ pub enum Guard {
     },
 }
 
+/// What an interface does to its link besides sending frames; it does so only if the other end does it, too.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Interface {
+    /// Whether PAUSE frames (IEEE 802.3, annex 31B, or those of priorities, 802.1Qbb) stop it; `None` if that is not known.
+    pub pause: Option<bool>,
+    /// The longest time that it needs to wake the link (Energy-Efficient Ethernet), in picoseconds, 0 if the link never sleeps; `None` if
+    /// that is not known.
+    pub wake: Option<u64>,
+}
+
+/// What two interfaces make of the link between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Agreed {
+    /// Whether PAUSE frames may stop it; `None` if that is not known of either end.
+    pub pause: Option<bool>,
+    /// The longest time to wake it, in picoseconds.
+    pub wake: u64,
+}
+
+impl Interface {
+    /// What a link of `rate` bits per second between this interface and another one does. Where nothing is known of the time to wake, it is
+    /// that of the standard for the rate.
+    pub fn with(self, other: Self, rate: u64) -> Agreed {
+        let both = [self, other];
+        let off = both.iter().any(|end| end.pause == Some(false));
+        let pause = if off { Some(false) } else { self.pause.or(other.pause) };
+        let stated = both.iter().filter_map(|end| end.wake);
+        let asleep = both.iter().all(|end| end.wake != Some(0));
+        let wake = if asleep { stated.max().unwrap_or_else(|| time_to_wake(rate)) } else { 0 };
+        Agreed { pause, wake }
+    }
+}
+
+/// The time to wake a link of twisted pairs, in picoseconds (IEEE 802.3, 78.5, the least that a transmitter has to wait, in its slowest
+/// case; below 1 Gb/s that of 100 Mb/s).
+fn time_to_wake(rate: u64) -> u64 {
+    match rate {
+        0..1_000_000_000 => 30 * MICROSECOND,
+        1_000_000_000 => 16_500 * NANOSECOND,
+        1_000_000_001..5_000_000_000 => 29_440 * NANOSECOND,
+        5_000_000_000..10_000_000_000 => 14_720 * NANOSECOND,
+        _ => 7_360 * NANOSECOND,
+    }
+}
+
 /// A kind of switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SwitchModel {
@@ -46,8 +92,14 @@ pub struct SwitchModel {
     pub queues: u8,
     /// Bits per second of a port at most.
     pub rate: u64,
-    /// What the queues of assured flows have at a port, in octets.
+    /// What the queues of assured flows have at a port, in octets of whole cells; see [`Self::memory`].
     pub buffer: Buffer,
+    /// Whether all ports together have that buffer, and not each of them; of no matter if queues have their own.
+    pub pooled: bool,
+    /// Octets of a cell of it: a frame takes whole ones. 1 if octets are counted.
+    pub cell: u32,
+    /// What its interfaces do to their links.
+    pub interface: Interface,
     /// What it has against flows that break their contracts.
     pub guard: Guard,
     /// Least time from the end of reception of a frame to its place in the queue, in picoseconds.
@@ -79,6 +131,8 @@ pub enum ModelError {
     Step,
     /// The largest frame has less than 46 octets of payload or more than 65,535.
     Mtu,
+    /// A cell of the buffer has no octets, or more than 65,535.
+    Cell,
 }
 
 /// What is at a port besides assured flows.
@@ -105,6 +159,7 @@ impl SwitchModel {
             () if self.least_multiplexing > self.most_multiplexing => Err(ModelError::Multiplexing),
             () if !steps => Err(ModelError::Step),
             () if !(46..=65_535).contains(&self.mtu) => Err(ModelError::Mtu),
+            () if !(1..=65_535).contains(&self.cell) => Err(ModelError::Cell),
             () => Ok(()),
         }
     }
@@ -115,7 +170,28 @@ impl SwitchModel {
         self.mtu.saturating_add(around).saturating_add(self.overhead)
     }
 
-    /// A port of the switch with a link of `rate` bits per second and `propagation` picoseconds.
+    /// What the queues of assured flows have at a port if so many ports share a common buffer: octets on the wire of frames of any size,
+    /// which take no more than that in cells.
+    pub fn memory(&self, ports: u32) -> Buffer {
+        let usable = |octets: u64| {
+            let cell = u64::from(self.cell.max(1));
+            let least = LEAST_FRAME + FRAME_AROUND;
+            // Of frames with as many cells the smallest one wastes most: the least one of all, or the least one with a cell more.
+            let cells = least.div_ceil(cell);
+            let whole = octets / cell * cell;
+            let worst = [(least, cells), (cells * cell + 1, cells + 1)];
+            let worst = worst.map(|(frame, cells)| scale_down(whole, frame, cells * cell).unwrap_or(0));
+            worst.into_iter().fold(octets, u64::min)
+        };
+        match self.buffer {
+            Buffer::PerQueue(octets) => Buffer::PerQueue(usable(octets)),
+            Buffer::Shared(octets) if self.pooled => Buffer::Shared(usable(octets / u64::from(ports.max(1)))),
+            Buffer::Shared(octets) => Buffer::Shared(usable(octets)),
+        }
+    }
+
+    /// A port of the switch with a link of `rate` bits per second and `propagation` picoseconds, to an interface that does nothing to it. A
+    /// common buffer is divided among all ports.
     pub fn port(&self, rate: u64, propagation: u64, others: Others) -> Result<Port, ModelError> {
         self.check()?;
         if rate == 0 || rate > self.rate {
@@ -140,7 +216,7 @@ impl SwitchModel {
             control: others.control,
             tag: self.overhead,
             largest_frame,
-            buffer: self.buffer,
+            buffer: self.memory(self.ports),
             imperfections: Imperfections::default(),
         })
     }
@@ -175,6 +251,9 @@ mod tests {
             queues: 8,
             rate: 1_000_000_000,
             buffer: Buffer::Shared(500_000),
+            pooled: false,
+            cell: 1,
+            interface: Interface::default(),
             guard: Guard::Meters {
                 count: Some(4),
                 rate_step: 1_000,
@@ -214,6 +293,48 @@ mod tests {
     }
 
     #[test]
+    fn frames_take_whole_cells() {
+        let of = |octets, cell, pooled| {
+            let model = SwitchModel { buffer: Buffer::Shared(octets), cell, pooled, ..model() };
+            let Buffer::Shared(usable) = model.memory(4) else { panic!() };
+            usable
+        };
+        assert_eq!(of(1_000, 1, false), 1_000);
+        // The smallest frame takes 256; of 1,000 octets three cells are there.
+        assert_eq!(of(1_000, 256, false), 3 * 84);
+        // One of 101 octets takes two cells of 100.
+        assert_eq!(of(1_000, 100, false), 505);
+        assert_eq!(of(4_000, 100, true), 505);
+        assert_eq!(of(u64::MAX, 1, false), u64::MAX);
+        // Whatever the frames, they take no more than there is.
+        for cell in [1, 64, 80, 84, 100, 208, 256, 2_048] {
+            let usable = of(500_000, cell, false);
+            for frame in 84..=1_538_u64 {
+                let frames = usable / frame;
+                assert!(frames * frame.next_multiple_of(cell.into()) <= 500_000, "{cell} {frame}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_ends_have_to_do_it() {
+        let end = |pause, wake| Interface { pause, wake };
+        let unknown = Interface::default();
+        let gigabit = |one: Interface, other: Interface| {
+            let agreed = one.with(other, 1_000_000_000);
+            assert_eq!(other.with(one, 1_000_000_000), agreed);
+            (agreed.pause, agreed.wake)
+        };
+        assert_eq!(gigabit(unknown, unknown), (None, 16_500_000));
+        assert_eq!(gigabit(unknown, end(Some(true), Some(9))), (Some(true), 9));
+        assert_eq!(gigabit(end(Some(false), Some(0)), end(Some(true), Some(9))), (Some(false), 0));
+        assert_eq!(gigabit(end(None, Some(7)), end(None, Some(9))), (None, 9));
+        let wake = |rate| unknown.with(unknown, rate).wake;
+        assert_eq!([10_000_000, 100_000_000, 999_999_999].map(wake), [30_000_000; 3]);
+        assert!(wake(2_500_000_000) > wake(5_000_000_000) && wake(5_000_000_000) > wake(40_000_000_000));
+    }
+
+    #[test]
     fn impossible_models_are_refused() {
         let error = |change: &dyn Fn(&mut SwitchModel)| {
             let mut model = model();
@@ -226,6 +347,7 @@ mod tests {
         assert_eq!(error(&|model| model.least_multiplexing = u64::MAX), ModelError::Multiplexing);
         assert_eq!(error(&|model| model.guard = Guard::Gates { count: None, tick: 0 }), ModelError::Step);
         assert_eq!(error(&|model| model.mtu = 45), ModelError::Mtu);
+        assert_eq!(error(&|model| model.cell = 0), ModelError::Cell);
         let others = Others { best_effort: false, control: None };
         assert_eq!(model().port(2_000_000_000, 0, others), Err(ModelError::Rate));
     }

@@ -41,6 +41,10 @@ pub fn reason(reason: &Reason, port: impl Fn(usize) -> String, flow: impl Fn(Flo
             "its datagrams have no room for data, or do not fit into a frame".into()
         }
         Reason::Flow(FlowError::Bundle) => "flows that cannot be told apart cannot have a gate".into(),
+        Reason::Flow(FlowError::Paused { port: at }) => format!(
+            "PAUSE frames may stop {}, so that it has no bound there: switch them off at one end",
+            port(at)
+        ),
         Reason::Flow(_) => "its numbers are out of range".into(),
     }
 }

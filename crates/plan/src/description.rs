@@ -4,7 +4,7 @@ use std::path::Path;
 
 use latency::network::Port;
 use latency::split::Split;
-use latency::switch::SwitchModel;
+use latency::switch::{Interface, SwitchModel};
 
 use crate::network::{Asked, Network, Node};
 use crate::problem::{Problem, Source};
@@ -19,10 +19,27 @@ pub struct Host {
     pub address: Option<Ipv4Addr>,
     /// Whether it is where switches find their manager; true for one host at most.
     pub manager: bool,
-    /// Queues of its port.
+    /// Queues of its port; 1 if it is first-in first-out.
     pub queues: u8,
-    /// Whether the lowest of them is for best effort.
+    /// Whether the lowest of several queues is for best effort.
     pub best_effort: bool,
+    /// What it sends through its only queue besides its flows; `None` of one that sends nothing else, or has several queues.
+    pub other: Option<Other>,
+    /// Octets of frames that its card may take from several queues beside the one on the wire; `None` if the file does not say.
+    pub ring: Option<u32>,
+    /// What its interface does to the link.
+    pub interface: Interface,
+}
+
+/// What a host sends besides its flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Other {
+    /// Octets at once; `None` if the file does not say.
+    pub burst: Option<u32>,
+    /// Bits per second; `None` if the file does not say.
+    pub rate: Option<u64>,
+    /// Whether something holds it to that.
+    pub limited: bool,
 }
 
 /// A switch.

@@ -26,6 +26,9 @@ pub(crate) struct Document {
     /// By how much clocks of publishers and of what holds them to their contracts run apart.
     #[serde(default)]
     pub(crate) clock_drift: Option<Drift>,
+    /// What all hosts have that do not say otherwise.
+    #[serde(default)]
+    pub(crate) host_defaults: Option<Sending>,
     /// XML files with models of switches, relative to this one.
     #[serde(default)]
     pub(crate) model_files: Vec<Spanned<String>>,
@@ -83,6 +86,18 @@ pub(crate) struct Model {
     /// Octets of each queue.
     #[serde(default)]
     pub(crate) queue_buffer: Option<u64>,
+    /// Octets of all ports together.
+    #[serde(default)]
+    pub(crate) shared_buffer: Option<u64>,
+    /// Octets of which a frame takes whole ones.
+    #[serde(default)]
+    pub(crate) cell: Option<u32>,
+    #[serde(default)]
+    pub(crate) pause: Option<Pause>,
+    #[serde(default)]
+    pub(crate) energy_efficient: Option<bool>,
+    #[serde(default)]
+    pub(crate) wake: Option<Time>,
     #[serde(default)]
     pub(crate) gates: Option<Gates>,
     #[serde(default)]
@@ -134,16 +149,69 @@ pub(crate) enum Counted {
     Frame,
 }
 
+/// Whether PAUSE frames stop an interface.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Pause {
+    On,
+    Off,
+}
+
+/// How hosts send.
+#[derive(Deserialize, Clone, Default, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Sending {
+    /// Queues of the port, the lowest for best effort; 1 if it is first-in first-out.
+    #[serde(default)]
+    pub(crate) queues: Option<u8>,
+    /// Whether more is sent than flows.
+    #[serde(default)]
+    pub(crate) best_effort: Option<bool>,
+    /// What that is at a port with one queue.
+    #[serde(default)]
+    pub(crate) other: Option<Other>,
+    /// Octets that a card takes ahead from several queues.
+    #[serde(default)]
+    pub(crate) ring: Option<u32>,
+    #[serde(default)]
+    pub(crate) pause: Option<Pause>,
+    #[serde(default)]
+    pub(crate) energy_efficient: Option<bool>,
+    #[serde(default)]
+    pub(crate) wake: Option<Time>,
+}
+
+/// What a host sends besides its flows.
+#[derive(Deserialize, Clone, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Other {
+    /// Octets on the wire.
+    pub(crate) burst: u32,
+    pub(crate) rate: Rate,
+    /// Whether something holds it to that.
+    #[serde(default)]
+    pub(crate) limited: bool,
+}
+
+/// A host; its fields besides are those of [`Sending`].
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Host {
     pub(crate) name: Spanned<String>,
-    /// Queues of its port, the lowest for best effort; 1 if it is first-in first-out.
     #[serde(default)]
-    pub(crate) queues: Option<u8>,
-    /// Whether it sends best effort, too.
+    queues: Option<u8>,
     #[serde(default)]
-    pub(crate) best_effort: Option<bool>,
+    best_effort: Option<bool>,
+    #[serde(default)]
+    other: Option<Other>,
+    #[serde(default)]
+    ring: Option<u32>,
+    #[serde(default)]
+    pause: Option<Pause>,
+    #[serde(default)]
+    energy_efficient: Option<bool>,
+    #[serde(default)]
+    wake: Option<Time>,
     #[serde(default)]
     pub(crate) address: Option<Spanned<Ipv4Addr>>,
     /// Whether it is where switches find their manager.
@@ -229,6 +297,21 @@ pub(crate) struct Subscriber {
     pub(crate) maximum_separation: Option<Time>,
 }
 
+impl Host {
+    /// How it sends, as far as it says so itself.
+    pub(crate) fn sending(&self) -> Sending {
+        Sending {
+            queues: self.queues,
+            best_effort: self.best_effort,
+            other: self.other.clone(),
+            ring: self.ring,
+            pause: self.pause,
+            energy_efficient: self.energy_efficient,
+            wake: self.wake,
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }
@@ -244,13 +327,14 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(source: Source<'_>) -> Result<T
 
 /// A message of the parser without names of Rust.
 fn in_words(what: String) -> String {
-    const WORDS: [(&str, &str); 7] = [
+    const WORDS: [(&str, &str); 8] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number"),
         ("expected a string", "expected text in quotes"),
         ("expected a boolean", "expected true or false"),
         ("expected struct Subscriber", "expected { host = \"...\", limit = \"...\" }"),
+        ("expected struct Other", "expected { burst = OCTETS, rate = \"...\" }"),
         ("expected struct ", "expected a table, "),
     ];
     WORDS.iter().fold(what, |what, (from, to)| what.replace(from, to))

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use latency::busy::busy_period_delay;
 use latency::ledger::FlowId;
 use latency::linear::linear_delay;
+use latency::network::Imperfections;
 use latency::path::{HopView, concatenation_bound, sum_bound};
 use latency::port::{Arrival, Contender, blocking};
 use latency::units::time_of;
@@ -58,8 +59,27 @@ fn hop(out: &mut String, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level
     let rate = view.port.rate;
     let server = &view.server;
     let time = |bits: u64| time_of(bits, rate).map_or("?".to_owned(), microseconds);
-    let lower = blocking(server, view.contenders, level);
-    let _ = writeln!(out, "      a frame below that is on the wire already: {lower} bits, {}", time(lower));
+    let lower = blocking(server, view.contenders, level).saturating_sub(server.ahead);
+    if lower > 0 {
+        let _ =
+            writeln!(out, "      a frame below that is on the wire already: {lower} bits, {}", time(lower));
+    }
+    let Imperfections { ring, wake, .. } = view.port.imperfections;
+    if ring > 0 {
+        let ring = u64::from(ring) * 8;
+        let _ = writeln!(out, "      what the card has taken before: {ring} bits, {}", time(ring));
+    }
+    if wake > 0 {
+        let _ = writeln!(out, "      the link wakes: {}", microseconds(wake));
+    }
+    if let Some(beside) = server.beside {
+        let (burst, rate) = (beside.burst, beside.rate);
+        let _ = writeln!(
+            out,
+            "      what else the host sends: {burst} bits ({}) at once, {rate} b/s",
+            time(burst)
+        );
+    }
     if let Some(control) = server.control {
         let _ = writeln!(out, "      control above: {} bits at once and {} b/s", control.burst, control.rate);
     }

@@ -11,6 +11,7 @@ mod check;
 mod description;
 mod document;
 mod explain;
+mod hosts;
 mod layout;
 mod links;
 mod markup;
@@ -31,7 +32,7 @@ mod text;
 pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
-pub use description::{End, Host, Link, Switch};
+pub use description::{End, Host, Link, Other, Switch};
 pub use network::{Asked, Network};
 pub use problem::Problem;
 pub use report::{

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use latency::framing::{ETHERNET_HEADER, FRAME_AROUND};
 use latency::network::{Buffer, Imperfections, Port};
 use latency::port::Control;
-use latency::switch::{Others, SwitchModel};
+use latency::switch::{Interface, Others, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{End, Link};
 use crate::document::{self, Document};
 use crate::models::said;
-use crate::network::{HOST_BUFFER, HOST_QUEUES, MOST, Network};
+use crate::network::{HOST_BUFFER, MOST, Network};
 use crate::problem::{Problem, Source};
 
 /// Turns the links of a file into ports.
@@ -21,10 +21,18 @@ pub(crate) struct Links<'n> {
     pub(crate) kinds: &'n [&'n SwitchModel],
     /// For each node, the numbers of the ports in use.
     pub(crate) used: BTreeMap<usize, BTreeSet<u32>>,
+    /// How many links each node has.
+    pub(crate) linked: BTreeMap<usize, u32>,
 }
 
 impl Links<'_> {
     pub(crate) fn add(&mut self, source: Source<'_>) -> Result<(), Problem> {
+        for end in self.document.links.iter().flat_map(|link| link.ends.get_ref()) {
+            let name = end.get_ref().split(':').next().unwrap_or_default();
+            if let Some(node) = self.network.names.get(name) {
+                *self.linked.entry(*node).or_default() += 1;
+            }
+        }
         for link in &self.document.links {
             let at = link.ends.span().start;
             if self.network.links.len() >= 2 * MOST {
@@ -131,6 +139,11 @@ impl Links<'_> {
         node.checked_sub(self.document.hosts.len()).and_then(|switch| self.kinds.get(switch)).copied()
     }
 
+    fn interface(&self, node: usize) -> Interface {
+        let host = || self.network.hosts.get(node).map(|host| host.interface);
+        self.kind(node).map(|kind| kind.interface).or_else(host).unwrap_or_default()
+    }
+
     fn port(
         &self,
         source: Source<'_>,
@@ -162,6 +175,12 @@ impl Links<'_> {
             let what = format!("control has {} b/s of this link, which has {rate}", control.rate);
             return Err(source.problem(at, what, "lower the rate of control, or take a faster link"));
         }
+        let agreed = self.interface(from).with(self.interface(to), rate);
+        let with = |real: Imperfections| Imperfections {
+            wake: agreed.wake,
+            pauses: agreed.pause == Some(true),
+            ..real
+        };
         if let Some(kind) = here {
             let others = Others { best_effort: self.document.best_effort, control };
             let port = kind
@@ -173,33 +192,34 @@ impl Links<'_> {
                 _ if kind.preemption => port.best_effort,
                 _ => largest_frame,
             };
-            return Ok(Port { tag, largest_frame, best_effort, ..port });
+            let buffer = kind.memory(self.linked.get(&from).copied().unwrap_or(1));
+            let imperfections = with(port.imperfections);
+            return Ok(Port { tag, largest_frame, best_effort, buffer, imperfections, ..port });
         }
-        let host = self.network.hosts.get(from);
-        let queues = host.map_or(HOST_QUEUES, |host| host.queues);
-        let best_effort = host.is_some_and(|host| host.best_effort);
-        let assured =
-            queues.checked_sub(u8::from(best_effort)).filter(|queues| *queues > 0).ok_or_else(|| {
-                let place = self.document.hosts.get(from).map_or(at, |host| host.name.span().start);
-                source.problem(
-                    place,
-                    "the host has no queue for assured flows",
-                    "more queues, or best-effort = false",
-                )
-            })?;
+        let Some(host) = self.network.hosts.get(from) else {
+            return Err(source.problem(at, "a link without a node", "name a host or a switch"));
+        };
+        let real = host.imperfections(rate, largest_frame);
+        if let Some(beside) = real.beside.filter(|beside| beside.rate >= rate) {
+            let what = format!(
+                "the host \"{}\" sends {} b/s besides its flows, and its link has {rate}",
+                host.name, beside.rate
+            );
+            return Err(source.problem(at, what, "lower the rate of other, or take a faster link"));
+        }
         Ok(Port {
             rate,
             propagation,
             least_multiplexing: 0,
             most_multiplexing: 0,
             keeps_order: true,
-            queues: assured,
-            best_effort: if best_effort { largest_frame } else { 0 },
+            queues: host.queues.saturating_sub(u8::from(host.best_effort)),
+            best_effort: if host.best_effort { largest_frame } else { 0 },
             control: None,
             tag,
             largest_frame,
             buffer: Buffer::Shared(HOST_BUFFER),
-            imperfections: Imperfections { drift: self.network.clock_drift, ..Imperfections::default() },
+            imperfections: Imperfections { drift: self.network.clock_drift, ..with(real) },
         })
     }
 }

@@ -6,17 +6,21 @@ use std::collections::BTreeMap;
 
 use latency::network::Buffer;
 use latency::policing::Counts;
-use latency::switch::{Guard, ModelError, SwitchModel};
+use latency::switch::{Guard, Interface, ModelError, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
 use roxmltree::{Node, ParsingOptions};
 
-use crate::document::{Counted, Model};
+use crate::document::{Counted, Model, Pause};
+use crate::hosts::interface;
 use crate::markup;
 use crate::problem::{Problem, Source};
 use crate::quantity::{Rate, Time};
 
 /// Rates of OpenFlow 1.3 meters are multiples of 1 kb/s, bursts of 1 kb.
 const OPENFLOW_STEP: u64 = 1_000;
+
+/// Octets of a cell of a buffer if a model does not say: as large as any of common switches.
+const CELL: u32 = 256;
 
 /// What meters count if a model does not say: the less.
 const COUNTS: Counts = Counts::Frame;
@@ -32,6 +36,10 @@ fn gigabit() -> SwitchModel {
         queues: 8,
         rate: 1_000_000_000,
         buffer: Buffer::Shared(500_000),
+        pooled: false,
+        cell: CELL,
+        // Most of them save energy, and have PAUSE unless it is switched off.
+        interface: Interface::default(),
         guard: Guard::Gates { count: None, tick: MICROSECOND },
         least_multiplexing: MICROSECOND,
         most_multiplexing: 5 * MICROSECOND,
@@ -52,13 +60,17 @@ fn openflow() -> SwitchModel {
 /// Open vSwitch with its userspace data path and ports shaped to at most 100 Mb/s, as measured on two virtual cores: it
 /// adds 25 to 35 us in the median and up to 163 us in 999 of 1000 cases. Its largest figures, some milliseconds, were
 /// pauses of the virtual machine; 1 ms is taken, so a bound through it holds as long as the machine itself keeps time.
-/// Three classes and best effort; queues hold 25 frames each.
+/// Three classes and best effort; queues hold what 25 full frames are, in frames of any size.
 fn open_vswitch() -> SwitchModel {
     SwitchModel {
         ports: 64,
         queues: 4,
         rate: 100_000_000,
         buffer: Buffer::PerQueue(25 * 1_538),
+        pooled: false,
+        cell: 1,
+        // There are no wires.
+        interface: Interface { pause: Some(false), wake: Some(0) },
         guard: meters(Some(262_144), Counts::Frame),
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 1_000 * MICROSECOND,
@@ -110,14 +122,18 @@ impl Models {
     pub(crate) fn add_document(&mut self, source: Source<'_>, model: &Model) -> Result<(), Problem> {
         let ordinary = gigabit();
         let at = model.name.span().start;
-        let buffer = match (model.buffer, model.queue_buffer) {
-            (Some(_), Some(_)) => {
-                return Err(source.problem(at, "a model has both buffer and queue-buffer", "leave one out"));
+        let buffer = match (model.buffer, model.queue_buffer, model.shared_buffer) {
+            (Some(octets), None, None) | (None, None, Some(octets)) => Buffer::Shared(octets),
+            (None, Some(octets), None) => Buffer::PerQueue(octets),
+            (None, None, None) => ordinary.buffer,
+            _ => {
+                let what = "a model has more than one of buffer, queue-buffer and shared-buffer";
+                return Err(source.problem(at, what, "leave all but one out"));
             }
-            (Some(octets), None) => Buffer::Shared(octets),
-            (None, Some(octets)) => Buffer::PerQueue(octets),
-            (None, None) => ordinary.buffer,
         };
+        let interface = interface(model.pause, model.energy_efficient, model.wake).map_err(|what| {
+            source.problem(at, what, "write the time to wake, or energy-efficient = false")
+        })?;
         let guard = match (&model.gates, &model.meters) {
             (Some(_), Some(_)) => {
                 return Err(source.problem(at, "a model has both gates and meters", "leave one out"));
@@ -142,6 +158,9 @@ impl Models {
             queues: model.queues,
             rate: model.rate.0,
             buffer,
+            pooled: model.shared_buffer.is_some(),
+            cell: model.cell.unwrap_or(ordinary.cell),
+            interface,
             guard,
             least_multiplexing: model.least_multiplexing.map_or(0, |time| time.0),
             most_multiplexing,
@@ -181,7 +200,7 @@ impl Models {
         }
         let mut model =
             SwitchModel { guard: Guard::None, least_multiplexing: 0, ports: 0, queues: 0, ..gigabit() };
-        let mut name = None;
+        let (mut name, mut pause, mut energy_efficient, mut wake) = (None, None, None, None);
         let mut seen: Vec<&str> = Vec::new();
         for field in node.children().filter(Node::is_element) {
             let at = field.range().start;
@@ -209,6 +228,22 @@ impl Models {
                 "rate-limiters" => model.guard = limiters(source, field)?,
                 "buffer" => model.buffer = Buffer::Shared(number()?),
                 "queue-buffer" => model.buffer = Buffer::PerQueue(number()?),
+                "shared-buffer" => (model.buffer, model.pooled) = (Buffer::Shared(number()?), true),
+                "cell" => model.cell = small()?,
+                "pause" => {
+                    pause = Some(match text {
+                        "on" => Pause::On,
+                        "off" => Pause::Off,
+                        _ => return Err(wrong(format!("<pause> is not on or off: \"{text}\""))),
+                    });
+                }
+                "energy-efficient" => {
+                    let efficient = text.parse();
+                    energy_efficient = Some(efficient.map_err(|_| {
+                        wrong(format!("<energy-efficient> is not true or false: \"{text}\""))
+                    })?);
+                }
+                "wake" => wake = Some(Time(time()?)),
                 "least-multiplexing" => model.least_multiplexing = time()?,
                 "multiplexing" => model.most_multiplexing = time()?,
                 "overhead" => {
@@ -238,12 +273,19 @@ impl Models {
                 return Err(source.problem(at, what, "name, ports, queues and bandwidth are needed"));
             }
         }
+        let buffers = ["buffer", "queue-buffer", "shared-buffer"];
+        if buffers.iter().filter(|buffer| seen.contains(buffer)).count() > 1 {
+            let what = "a switch-model has more than one of buffer, queue-buffer and shared-buffer";
+            return Err(source.problem(at, what, "leave all but one out"));
+        }
+        model.interface = interface(pause, energy_efficient, wake)
+            .map_err(|what| source.problem(at, what, "write the time to wake, or energy-efficient false"))?;
         self.add(source, at, &name.unwrap_or_default(), model)
     }
 }
 
-const FIELDS: &str = "name, ports, queues, bandwidth, rate-limiters, buffer, queue-buffer, least-multiplexing, \
-     multiplexing, keeps-order, overhead, mtu, preemption";
+const FIELDS: &str = "name, ports, queues, bandwidth, rate-limiters, buffer, queue-buffer, shared-buffer, cell, \
+     least-multiplexing, multiplexing, keeps-order, overhead, mtu, preemption, pause, energy-efficient, wake";
 
 /// `<rate-limiters number="256" precision="1 kb/s"/>`, or with `kind="gate"` and a time as precision.
 fn limiters(source: Source<'_>, node: Node<'_, '_>) -> Result<Guard, Problem> {
@@ -310,6 +352,7 @@ pub(crate) fn said(error: ModelError) -> &'static str {
         ModelError::Multiplexing => "the least multiplexing latency is above the largest",
         ModelError::Step => "a precision of gates or meters is 0",
         ModelError::Mtu => "the MTU is not between 46 and 65535 octets",
+        ModelError::Cell => "a cell of the buffer is not 1 to 65535 octets",
     }
 }
 
@@ -339,6 +382,32 @@ mod tests {
             Guard::Meters { count: Some(256), rate_step: 64_000, burst_step: 1_000, counts: Counts::Frame };
         assert_eq!((model.ports, model.queues, model.guard), (48, 8, guard));
         assert_eq!(model.most_multiplexing, 4 * MICROSECOND);
+    }
+
+    #[test]
+    fn what_interfaces_and_buffers_are_is_read() {
+        let with = |fields: &str| {
+            format!(
+                "<switch-model><name>n</name><ports>4</ports><queues>8</queues><bandwidth>1 Gb/s</bandwidth>\
+                 {fields}</switch-model>"
+            )
+        };
+        let read_one = |fields: &str| read(&with(fields)).unwrap().get("n").unwrap().clone();
+        let plain = read_one("");
+        assert_eq!((plain.interface, plain.cell, plain.pooled), (Interface::default(), 256, false));
+        let said = "<shared-buffer>900</shared-buffer><cell>80</cell><pause>on</pause><wake>7 us</wake>";
+        let model = read_one(said);
+        assert_eq!((model.buffer, model.cell, model.pooled), (Buffer::Shared(900), 80, true));
+        let interface = Interface { pause: Some(true), wake: Some(7 * MICROSECOND) };
+        assert_eq!(model.interface, interface);
+        let off = read_one("<pause>off</pause><energy-efficient>false</energy-efficient>");
+        assert_eq!(off.interface, Interface { pause: Some(false), wake: Some(0) });
+        let told = |fields: &str| read(&with(fields)).unwrap_err().to_string();
+        assert!(told("<pause>no</pause>").contains("<pause> is not on or off: \"no\""));
+        assert!(told("<buffer>1</buffer><queue-buffer>1</queue-buffer>").contains("more than one of buffer"));
+        assert!(
+            told("<wake>1 us</wake><energy-efficient>false</energy-efficient>").contains("does not sleep")
+        );
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! From the file to the model: nodes, ports, ways and flows, each checked with its place in the file.
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 use std::path::Path;
 
 use latency::bundle::bundle;
@@ -23,8 +22,7 @@ pub(crate) const MOST: usize = 100_000;
 const MOST_SUBSCRIBERS: usize = 1_000;
 /// The most flows of a bundle, each of which is weighed against each other.
 const MOST_MEMBERS: usize = 1_000;
-/// Queues of a host's port, and the memory behind them: 1 TiB.
-pub(crate) const HOST_QUEUES: u8 = 8;
+/// The memory behind the queues of a host's port: 1 TiB.
 pub(crate) const HOST_BUFFER: u64 = 1 << 40;
 /// By how much clocks run apart if a file does not say, in parts of a million: twice what IEEE 802.3 allows a clock of a link.
 const CLOCK_DRIFT: u32 = 200;
@@ -160,8 +158,14 @@ impl Network {
             .map(|_| None)
             .chain(kinds.iter().map(|kind| Some(kind.policing())))
             .collect();
-        Links { network: &mut network, document: &document, kinds: &kinds, used: BTreeMap::new() }
-            .add(source)?;
+        Links {
+            network: &mut network,
+            document: &document,
+            kinds: &kinds,
+            used: BTreeMap::new(),
+            linked: BTreeMap::new(),
+        }
+        .add(source)?;
         network.check_connected(source, &document)?;
         let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
@@ -207,35 +211,6 @@ impl Network {
             return Err(source.problem(at, format!("there are two nodes \"{text}\""), "rename one"));
         }
         self.nodes.push(Node { name: text.clone(), model });
-        Ok(())
-    }
-
-    fn add_host(
-        &mut self,
-        source: Source<'_>,
-        document: &Document,
-        host: &document::Host,
-        addresses: &mut BTreeSet<Ipv4Addr>,
-    ) -> Result<(), Problem> {
-        let queues = host.queues.unwrap_or(HOST_QUEUES);
-        let address = host.address.as_ref().map(|address| *address.get_ref());
-        if let (Some(place), Some(taken)) = (&host.address, address)
-            && !addresses.insert(taken)
-        {
-            let what = format!("two hosts have the address {taken}");
-            return Err(source.problem(place.span().start, what, "give each host an address of its own"));
-        }
-        if host.manager && self.hosts.iter().any(|other| other.manager) {
-            let what = "two hosts have manager = true";
-            return Err(source.problem(host.name.span().start, what, "switches have one manager"));
-        }
-        self.hosts.push(Host {
-            name: host.name.get_ref().clone(),
-            address,
-            manager: host.manager,
-            queues,
-            best_effort: host.best_effort.unwrap_or(document.best_effort && queues > 1),
-        });
         Ok(())
     }
 

@@ -234,7 +234,10 @@ mod tests {
 
     /// Hosts at one switch, each of which sends to the first one.
     fn network(flows: usize) -> Network {
-        let mut text = "[[switch]]\nname = \"s\"\nmodel = \"gigabit-8-queues\"\n".to_owned();
+        let mut text =
+            "[[switch-model]]\nname = \"m\"\nports = 48\nqueues = 8\nrate = \"1 Gb/s\"\nbuffer = 500_000\n\
+                        cell = 1\ngates = {}\n[[switch]]\nname = \"s\"\nmodel = \"m\"\n"
+                .to_owned();
         for number in 0..=flows {
             text += &format!("[[host]]\nname = \"h{number}\"\n[[link]]\nends = [\"h{number}\", \"s\"]\n");
         }

@@ -7,7 +7,7 @@ use frames::{
     Search,
 };
 use latency::ledger::FlowId;
-use latency::network::{Buffer, Flow};
+use latency::network::{Buffer, Flow, Port};
 use latency::policing::Enforcement;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub struct Simulation {
     pub violations: u64,
 }
 
-/// The flows of the plan as the simulator knows them, with the identity of each in the ledger; behind them control at ports.
+/// The flows of the plan as the simulator knows them, with the identity of each in the ledger; behind them traffic of no flow at ports.
 struct Case {
     network: Network,
     claims: Claims,
@@ -67,16 +67,16 @@ impl Case {
     fn babbling(&self, but: usize) -> Option<Self> {
         let flows = self.network.flows();
         let first = |flow: &frames::Flow| flow.tree.first().map_or(usize::MAX, |hop| hop.port);
-        let held =
-            |port: usize| flows.iter().filter(|flow| first(flow) == port).all(|flow| flow.policer.is_some());
-        let ports = flows.iter().take(self.flows.len()).map(first);
+        let own = || flows.iter().take(self.flows.len());
+        let held = |port: usize| own().filter(|flow| first(flow) == port).all(|flow| flow.policer.is_some());
+        let ports = own().map(first);
         let babbling: BTreeSet<usize> = ports.filter(|port| *port != but && held(*port)).collect();
         if babbling.is_empty() {
             return None;
         }
         let mut claims = self.claims.clone();
         let mut changed = flows.to_vec();
-        for (flow, latency) in changed.iter_mut().zip(&mut claims.latency) {
+        for (flow, latency) in changed.iter_mut().zip(&mut claims.latency).take(self.flows.len()) {
             if babbling.contains(&first(flow)) {
                 flow.babbles = true;
                 latency.fill(None);
@@ -197,12 +197,11 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
         propagation: port.propagation,
         best_effort: u64::from(port.best_effort),
         tag: u64::from(port.tag),
-        imperfections: frames::Imperfections::default(),
-        buffer: match port.buffer {
-            Buffer::PerQueue(octets) => octets,
-            // The simulator has no shared buffers; the bound of the backlog covers them.
-            Buffer::Shared(_) => u64::MAX,
+        buffer: match plan.network.switch_of(*from).map(|switch| switch.kind.buffer) {
+            Some(Buffer::PerQueue(octets)) => octets,
+            Some(Buffer::Shared(_)) | None => u64::MAX,
         },
+        imperfections: imperfections(plan.network, port, *from),
     });
     let (mut flows, mut claims, mut names, mut delays) =
         (Vec::new(), Claims::default(), Vec::new(), Vec::new());
@@ -242,7 +241,7 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
     if control {
         let used: BTreeSet<usize> =
             flows.iter().flat_map(|flow: &frames::Flow| flow.tree.iter().map(|hop| hop.port)).collect();
-        flows.extend(used.into_iter().filter_map(|port| control_at(plan, port)));
+        flows.extend(used.into_iter().filter_map(|port| unadmitted_at(plan, port)));
     }
     let network = Network::new(nodes, ports.collect(), flows).map_err(|error| error.to_string())?;
     let backlogs = (0..plan.network.ports.len()).map(|port| Some(backlog(plan, bounds, port)?.div_ceil(8)));
@@ -250,22 +249,40 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
     Ok(Some(Case { network, claims, flows: names, delays, backlogs, babbling: BTreeSet::new() }))
 }
 
-/// Traffic of control at a port, as much of it as the file says, in frames of any size.
-fn control_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
+/// Cells and pools as the file has them, of which the plan knows only what they are worth.
+fn imperfections(network: &crate::network::Network, port: &Port, from: usize) -> frames::Imperfections {
+    let latency::network::Imperfections { ring, wake, .. } = port.imperfections;
+    let kind = network.switch_of(from).map(|switch| &switch.kind);
+    let links =
+        network.cables.iter().flat_map(|cable| cable.ends).filter(|end| end.node == from).count() as u64;
+    let pool = kind.and_then(|kind| match kind.buffer {
+        Buffer::Shared(octets) if kind.pooled => Some(octets / links.max(1)),
+        Buffer::Shared(octets) => Some(octets),
+        Buffer::PerQueue(_) => None,
+    });
+    let cell = kind.map_or(1, |kind| kind.cell.into());
+    frames::Imperfections { ring: ring.into(), wake, cell, pool }
+}
+
+/// Traffic of no flow at a port, as much of it as the file says, in frames of any size: control at one of a switch, and at one of a host
+/// what it sends besides its flows.
+fn unadmitted_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
     let model = plan.network.ports.get(port)?;
     let (from, _) = plan.network.links.get(port)?;
-    plan.network.nodes.get(*from)?.model.as_ref()?;
-    let control = model.control.filter(|control| control.rate > 0)?;
-    let burst = control.burst / 8;
+    let (bucket, level) = match plan.network.switch_of(*from) {
+        Some(_) => (model.control?, LEVELS - 1),
+        None => (model.imperfections.beside?, 0),
+    };
+    let burst = bucket.burst / 8;
     let largest = u64::from(model.largest_frame).min(burst);
-    if largest < LEAST {
+    if largest < LEAST || bucket.rate == 0 {
         return None;
     }
     Some(frames::Flow {
-        tree: vec![Hop { port, level: LEVELS - 1 }],
+        tree: vec![Hop { port, level }],
         frames: vec![largest],
         others: vec![vec![LEAST], vec![largest.midpoint(LEAST)]],
-        contract: Contract::Bucket { burst, octets: control.rate, period: OCTET_SECOND },
+        contract: Contract::Bucket { burst, octets: bucket.rate, period: OCTET_SECOND },
         policer: None,
         babbles: false,
     })

@@ -351,4 +351,22 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "let rate = stretched(self.rate, drift)?;",
         "let rate = self.rate + u64::from(drift & 0);",
     ),
+    mutant(
+        "a link that may be stopped has a bound",
+        "network.rs",
+        "if port.imperfections.pauses {",
+        "if port.imperfections.pauses && port.rate == 0 {",
+    ),
+    mutant(
+        "a frame takes as much of a buffer as it has octets",
+        "switch.rs",
+        "worst.into_iter().fold(octets, u64::min)",
+        "worst.into_iter().fold(octets, u64::max)",
+    ),
+    mutant(
+        "a link wakes as soon as one end says so",
+        "switch.rs",
+        "let wake = if asleep { stated.max()",
+        "let wake = if asleep { stated.min()",
+    ),
 ];

@@ -12,6 +12,7 @@ use crate::place::Place;
 use crate::program::{Got, PATIENCE, Program};
 
 const NETWORK: &str = r#"
+host-defaults = { queues = 8, ring = 0 }
 [[host]]
 name = "camera"
 [[host]]
@@ -38,6 +39,9 @@ ports = 8
 queues = 4
 rate = "100 Mb/s"
 queue-buffer = 400_000
+cell = 1
+energy-efficient = false
+pause = "off"
 multiplexing = "50 us"
 gates = {}
 "#;

@@ -22,6 +22,9 @@ ports = 8
 queues = 4
 rate = "100 Mb/s"
 queue-buffer = 400_000
+cell = 1
+energy-efficient = false
+pause = "off"
 multiplexing = "50 us"
 gates = {}
 "#;
@@ -48,7 +51,7 @@ ends = ["manager", "s1:3"]
 
 /// The whole text of a network of such switches.
 pub(crate) fn with_gates(network: &str) -> String {
-    format!("{network}{GATED}")
+    format!("host-defaults = {{ queues = 8, ring = 0 }}\n{network}{GATED}")
 }
 
 /// The same with meters in place of gates.

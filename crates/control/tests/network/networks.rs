@@ -4,7 +4,7 @@ use latency::network::{Buffer, Imperfections, Port};
 use latency::policing::Counts;
 use latency::port::Control;
 use latency::split::Split;
-use latency::switch::{Guard, Others, SwitchModel};
+use latency::switch::{Guard, Interface, Others, SwitchModel};
 use latency::units::{MICROSECOND, NANOSECOND};
 
 use crate::world::address;
@@ -16,6 +16,9 @@ pub(crate) fn open_vswitch(guard: Guard) -> SwitchModel {
         queues: 6,
         rate: 100_000_000,
         buffer: Buffer::Shared(400_000),
+        pooled: false,
+        cell: 1,
+        interface: Interface::default(),
         guard,
         least_multiplexing: 10 * MICROSECOND,
         most_multiplexing: 50 * MICROSECOND,

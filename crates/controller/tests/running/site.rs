@@ -19,12 +19,16 @@ use wire::admission::{
 
 /// A network of one switch, three hosts and the manager.
 pub(crate) const NETWORK: &str = r#"
+host-defaults = { queues = 8, ring = 0 }
 [[switch-model]]
 name = "m"
 ports = 8
 queues = 8
 rate = "1 Gb/s"
 queue-buffer = 4_000_000
+cell = 1
+energy-efficient = false
+pause = "off"
 multiplexing = "50 us"
 [[switch]]
 name = "s1"

@@ -118,3 +118,51 @@ fn buffers_are_finite() {
     assert!(outcome.level_backlog[3].into_iter().all(|octets| octets <= 50_000));
     assert!((0..3).all(|flow| outcome.received[flow][1] + outcome.lost[flow] == outcome.released[flow]));
 }
+
+/// One port with imperfections, and a frame of nobody's before each that comes to a port that rests.
+fn imperfect(flows: Vec<(u8, Flow)>, imperfections: Imperfections, pivots: &[u64]) -> Vec<u64> {
+    let network = one_port(flows, 1000);
+    let port = Port { imperfections, ..network.ports()[0].clone() };
+    let network = Network::new(network.nodes().to_vec(), vec![port], network.flows().to_vec()).unwrap();
+    let outcome = once(&network, pivots, |attack| attack.best_effort = BestEffort::Always);
+    outcome.latency.iter().map(|hops| hops[0] / GIGABIT).collect()
+}
+
+#[test]
+fn a_link_wakes_before_it_sends_what_comes_first() {
+    let flows = || vec![(1, single(100)), (1, single(100))];
+    let asleep = Imperfections { wake: 50 * GIGABIT, ..Imperfections::default() };
+    assert_eq!(imperfect(flows(), asleep, &[10, 10 + 1200 * GIGABIT]), [1150, 1150]);
+    assert_eq!(imperfect(flows(), asleep, &[10, 10 + 1100 * GIGABIT]), [1150, 150]);
+}
+
+#[test]
+fn what_a_card_has_taken_goes_first() {
+    let card = Imperfections { ring: 250, ..Imperfections::default() };
+    // Behind a frame of nobody's on the wire there are 250 octets of others.
+    assert_eq!(imperfect(vec![(1, single(100))], card, &[10]), [1350]);
+    // When the first frame is in the card there is room behind it for 150 octets, and these are there when the second one comes.
+    let flows = vec![(1, single(100)), (2, single(100))];
+    assert_eq!(imperfect(flows, card, &[10, 10 + 1100 * GIGABIT]), [1350, 1350 + 150 + 100 - 1100]);
+    // A high one overtakes what waits for the card, and not what is in it.
+    let flows = || vec![(1, single(100)), (1, single(200)), (2, single(100))];
+    assert_eq!(imperfect(flows(), card, &[10, 10, 10 + GIGABIT]), [1450, 1650, 1349]);
+    assert_eq!(imperfect(flows(), card, &[10, 10, 10 + 1001 * GIGABIT]), [1350, 1650, 449]);
+}
+
+#[test]
+fn frames_take_cells_and_pools_are_for_all_levels() {
+    let lost = |imperfections: Imperfections, buffer: u64| {
+        let network = one_port(vec![(1, single(100)), (1, single(100)), (2, single(101))], 0);
+        let port = Port { imperfections, buffer, ..network.ports()[0].clone() };
+        let network = Network::new(network.nodes().to_vec(), vec![port], network.flows().to_vec()).unwrap();
+        once(&network, &[10, 10, 10], |_| ()).lost
+    };
+    let (plain, cells) = (Imperfections::default(), Imperfections { cell: 100, ..Imperfections::default() });
+    assert_eq!(lost(plain, 199), [0, 1, 0]);
+    assert_eq!(lost(cells, 200), [0, 0, 0]);
+    assert_eq!(lost(cells, 199), [0, 1, 1]);
+    assert_eq!(lost(Imperfections { pool: Some(301), ..plain }, u64::MAX), [0, 0, 0]);
+    assert_eq!(lost(Imperfections { pool: Some(300), ..plain }, u64::MAX), [0, 0, 1]);
+    assert_eq!(lost(Imperfections { pool: Some(399), ..cells }, u64::MAX), [0, 0, 1]);
+}

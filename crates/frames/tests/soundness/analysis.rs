@@ -83,7 +83,13 @@ impl Model {
                 tag: u32::try_from(port.tag).unwrap(),
                 largest_frame: 1538 + u32::try_from(port.tag).unwrap(),
                 buffer: Buffer::Shared(u64::MAX),
-                imperfections: Imperfections { beside, ring: u32::try_from(ring).unwrap(), wake, drift: 0 },
+                imperfections: Imperfections {
+                    beside,
+                    ring: u32::try_from(ring).unwrap(),
+                    wake,
+                    drift: 0,
+                    pauses: false,
+                },
             }
         };
         let ports: Vec<Port> = network.ports().iter().map(port).collect();

@@ -11,7 +11,7 @@ use gate::protocol::{
 };
 use latency::network::{Buffer, Port};
 use latency::split::Split;
-use latency::switch::{Guard, Others, SwitchModel};
+use latency::switch::{Guard, Interface, Others, SwitchModel};
 use openflow::multipart::GroupFeatures;
 use openflow::port::{PortConfig, PortFeatures, PortState};
 use openflow::switch::{Capabilities, Features};
@@ -99,6 +99,9 @@ fn network() -> Option<Network> {
         queues: 4,
         rate: 100_000_000,
         buffer: Buffer::Shared(400_000),
+        pooled: false,
+        cell: 1,
+        interface: Interface::default(),
         guard: Guard::Gates { count: Some(4), tick: 1_000 },
         least_multiplexing: 0,
         most_multiplexing: 50_000_000,

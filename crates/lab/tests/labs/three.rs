@@ -5,12 +5,16 @@ use lab::Lab;
 
 /// Models and three hosts at a switch. `MODEL` is replaced.
 pub(crate) const THREE: &str = r#"
+host-defaults = { queues = 8, ring = 0 }
 [[switch-model]]
 name = "gated"
 ports = 8
 queues = 4
 rate = "100 Mb/s"
 queue-buffer = 400_000
+cell = 1
+energy-efficient = false
+pause = "off"
 gates = {}
 
 [[switch-model]]
@@ -19,6 +23,9 @@ ports = 8
 queues = 4
 rate = "100 Mb/s"
 queue-buffer = 400_000
+cell = 1
+energy-efficient = false
+pause = "off"
 
 [[host]]
 name = "a"

@@ -4,6 +4,7 @@ use crate::networks::{GIGABIT, admit, flow, host, random_network, switch, table_
 use crate::random::Random;
 use latency::backlog::{backlog_from, backlog_within};
 use latency::bound::planned_bound;
+use latency::check::{Fault, check};
 use latency::framing::Framing;
 use latency::ledger::{Ledger, Offer, Reason};
 use latency::linear::linear_delay;
@@ -11,6 +12,7 @@ use latency::network::{Buffer, Flow, FlowError, Hop, Policing, Port, Subscriber}
 use latency::policing::Counts;
 use latency::split::Split;
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, time_of};
+use latency::words::reason;
 
 fn levels(ledger: &Ledger, port: usize) -> Vec<u8> {
     ledger.entries(port).iter().map(|entry| entry.contender.level).collect()
@@ -406,4 +408,24 @@ fn full_ports_keep_all_shares_and_buffers() {
         }
     }
     assert!(admitted > 50, "{admitted}");
+}
+
+/// A link that its other end may stop has no bound: no flow is admitted along it, and evidence of former times does not hold.
+#[test]
+fn nothing_is_promised_where_pause_frames_may_stop_a_link() {
+    let (mut ports, flows) = table_two();
+    let mut before = Ledger::new(ports.clone(), Split::Load);
+    admit(&mut before, 1, &flows[0]);
+    let certificate = before.certificate(1).unwrap();
+    ports[3].imperfections.pauses = true;
+    assert_eq!(check(&certificate, &ports), Err(Fault::Server { hop: 1 }));
+    let ledger = Ledger::new(ports, Split::Load);
+    let refusal = ledger.plan(1, &flows[0]).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Flow(FlowError::Paused { port: 3 }));
+    assert_eq!(refusal.offer, Offer::default());
+    let said = reason(&refusal.reason, |port| format!("port {port}"), |_| String::new());
+    assert_eq!(
+        said,
+        "PAUSE frames may stop port 3, so that it has no bound there: switch them off at one end"
+    );
 }

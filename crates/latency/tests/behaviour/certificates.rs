@@ -88,6 +88,7 @@ fn certificates_of_varied_networks_pass() {
                 ring: random.range(0, 1) as u32 * 3_076,
                 wake: random.range(0, 1) * 30 * MICROSECOND,
                 drift: [0, 200, 5_000][random.range(0, 2) as usize],
+                pauses: false,
             };
         }
         let mut ledger = Ledger::new(ports, Split::Load);
@@ -141,7 +142,8 @@ fn imperfections_have_to_be_in_the_evidence() {
     let (mut ports, flows) = table_two();
     let beside = Control { burst: 30_000, rate: 2_000_000 };
     for port in &mut ports {
-        port.imperfections = Imperfections { beside: Some(beside), ring: 3_076, wake: 16_500_000, drift: 0 };
+        port.imperfections =
+            Imperfections { beside: Some(beside), ring: 3_076, wake: 16_500_000, drift: 0, pauses: false };
     }
     let mut ledger = Ledger::new(ports.clone(), Split::Load);
     let plan = ledger.plan(1, &Flow { policing: Policing::Trusted, ..flows[2].clone() }).unwrap();

@@ -2,11 +2,9 @@
 use std::fs;
 use std::path::Path;
 
-use plan::Arguments;
+use plan::{ADMITTED, Arguments, REFUSED};
 
 use crate::command::{Folder, arguments, flow, json};
-
-const ADMITTED: u8 = 0;
 
 /// Plans a network of the tests, certified and simulated; nothing may be above its bound. Gives the worst that was found of a topic, and its
 /// bound, in picoseconds.
@@ -99,4 +97,67 @@ fn clocks_that_run_apart_bring_more() {
     let (_, report) = json(&arguments(&one));
     let of_one = flow(&report, "camera/image")["subscribers"][0]["bound_ps"].as_u64().unwrap();
     assert!(of_one < worst && worst <= bound, "{of_one} {worst} {bound}");
+}
+
+/// What hosts send besides, links that wake, and what a card has taken: without any one of them the bound would be too small.
+#[test]
+fn ordinary_ports_are_slower_than_ideal_ones() {
+    let folder = Folder::new("ordinary");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
+    let text = text.unwrap();
+    let silent = "name = \"sensor\"\nbest-effort = false\n";
+    for (topic, right, wrong) in [
+        ("sensor/pulse", "name = \"sensor\"\n", silent),
+        ("sensor/pulse", "buffer = 20_000\n", "buffer = 20_000\nenergy-efficient = false\n"),
+        ("camera/image", "queues = 8\n\n[[host]]", "queues = 8\nring = 0\n\n[[host]]"),
+    ] {
+        let (worst, bound) = worst("ordinary.toml", 2, topic);
+        assert!(text.contains(right), "{right}");
+        let ideal = folder.file("ideal.toml", &text.replace(right, wrong));
+        let (code, report) = json(&arguments(&ideal));
+        assert_eq!(code, ADMITTED, "{report}");
+        let of_ideal = flow(&report, topic)["subscribers"][0]["bound_ps"].as_u64().unwrap();
+        assert!(of_ideal < worst && worst <= bound, "{wrong}: {of_ideal} {worst} {bound}");
+    }
+}
+
+/// Frames of 84 octets take cells of 256: a buffer that would hold the octets of all of them loses some, and is refused.
+#[test]
+fn small_frames_take_whole_cells() {
+    let folder = Folder::new("cells");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
+    // 200 frames of 84 octets each are 16,800, and 40,000 octets hold 13,104 of them in cells.
+    let small = text.unwrap().replace("size = 100\n", "size = 3_600\ndatagram = 18\n");
+    let small =
+        small.replace("ends = [\"sink\", \"s1\"]\n", "ends = [\"sink\", \"s1\"]\nrate = \"100 Mb/s\"\n");
+    let small = small.replace("buffer = 20_000\n", "buffer = 40_000\n");
+    let plan = |name: &str, text: &str| {
+        let file = folder.file(name, text);
+        json(&Arguments { certify: true, simulate: Some(1), ..arguments(&file) })
+    };
+    let (code, report) = plan("cells.toml", &small);
+    let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
+    assert!(code == REFUSED && reason.contains("octets of buffer and has 13104"), "{reason}");
+    let octets = small.replace("buffer = 40_000\n", "buffer = 40_000\ncell = 1\n");
+    let (code, report) = plan("octets.toml", &octets);
+    assert_eq!((code, &report["simulation"]["violations"]), (ADMITTED, &0.into()), "{report}");
+    let shared = octets.replace("buffer = 40_000\n", "shared-buffer = 50_000\n");
+    let (code, report) = plan("shared.toml", &shared);
+    let reason = flow(&report, "sensor/pulse")["reason"].as_str().unwrap();
+    assert!(code == REFUSED && reason.contains("octets of buffer and has 16666"), "{reason}");
+}
+
+/// Nothing is promised along a link that PAUSE frames may stop; if one end does not take part, they stop nothing.
+#[test]
+fn pause_is_refused_where_both_ends_have_it() {
+    let folder = Folder::new("pause");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
+    let on = text.unwrap().replace("buffer = 20_000\n", "buffer = 20_000\npause = \"on\"\n");
+    let (code, report) = json(&arguments(&folder.file("on.toml", &on)));
+    assert_eq!((code, report["admitted"].as_u64()), (REFUSED, Some(0)));
+    let reason = flow(&report, "camera/image")["reason"].as_str().unwrap();
+    assert!(reason.starts_with("PAUSE frames may stop camera to s1"), "{reason}");
+    let off = format!("host-defaults = {{ pause = \"off\" }}\n{on}");
+    let (code, report) = json(&arguments(&folder.file("off.toml", &off)));
+    assert_eq!((code, report["admitted"].as_u64()), (ADMITTED, Some(2)), "{report}");
 }
