@@ -5,6 +5,7 @@
 //! [`Network`] is what a file says, for programs that build such a network or manage it.
 #![forbid(unsafe_code)]
 
+mod assumptions;
 mod certify;
 mod change;
 mod check;
@@ -29,6 +30,7 @@ mod sections;
 mod simulate;
 mod text;
 
+pub use assumptions::Assumption;
 pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use latency::framing::{ETHERNET_HEADER, FRAME_AROUND};
 use latency::network::{Buffer, Imperfections, Port};
 use latency::port::Control;
-use latency::switch::{Interface, Others, SwitchModel};
+use latency::switch::{Others, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{End, Link};
@@ -139,11 +139,6 @@ impl Links<'_> {
         node.checked_sub(self.document.hosts.len()).and_then(|switch| self.kinds.get(switch)).copied()
     }
 
-    fn interface(&self, node: usize) -> Interface {
-        let host = || self.network.hosts.get(node).map(|host| host.interface);
-        self.kind(node).map(|kind| kind.interface).or_else(host).unwrap_or_default()
-    }
-
     fn port(
         &self,
         source: Source<'_>,
@@ -175,7 +170,7 @@ impl Links<'_> {
             let what = format!("control has {} b/s of this link, which has {rate}", control.rate);
             return Err(source.problem(at, what, "lower the rate of control, or take a faster link"));
         }
-        let agreed = self.interface(from).with(self.interface(to), rate);
+        let agreed = self.network.interface(from).with(self.network.interface(to), rate);
         let with = |real: Imperfections| Imperfections {
             wake: agreed.wake,
             pauses: agreed.pause == Some(true),

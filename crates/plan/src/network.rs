@@ -8,7 +8,7 @@ use latency::network::{Flow, Policing, Port, Subscriber};
 use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::split::Split;
-use latency::switch::SwitchModel;
+use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{Host, Link, Switch};
@@ -65,6 +65,8 @@ pub struct Network {
     pub(crate) best_effort: bool,
     /// Parts of a million by which clocks run apart at most.
     pub(crate) clock_drift: u32,
+    /// Whether that is so because the file does not say otherwise.
+    pub(crate) drift_by_default: bool,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) cables: Vec<Link>,
@@ -112,6 +114,7 @@ impl Network {
             name: document.name.clone().unwrap_or_default(),
             best_effort: document.best_effort,
             clock_drift: document.clock_drift.map_or(CLOCK_DRIFT, |drift| drift.0),
+            drift_by_default: document.clock_drift.is_none(),
             hosts: Vec::new(),
             switches: Vec::new(),
             cables: Vec::new(),
@@ -401,6 +404,12 @@ impl Network {
     fn first_switch(&self, host: usize) -> Policing {
         let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
         link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
+    }
+
+    /// What the interfaces of a node do to its links.
+    pub(crate) fn interface(&self, node: usize) -> Interface {
+        let host = || self.hosts.get(node).map(|host| host.interface);
+        self.switch_of(node).map(|switch| switch.kind.interface).or_else(host).unwrap_or_default()
     }
 
     /// A port in words: `s1 to display`.

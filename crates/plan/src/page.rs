@@ -37,6 +37,7 @@ pub(crate) fn page(plan: &Plan<'_>, report: &Report, sections: &[Section]) -> St
     }
     flows(&mut out, report);
     ports(&mut out, report);
+    assumptions(&mut out, report);
     out.push_str("</body></html>\n");
     out
 }
@@ -105,6 +106,10 @@ fn flows(out: &mut String, report: &Report) {
                 flow.offer().map_or(String::new(), |offer| format!("<br>would be admitted with {offer}"))
             );
         }
+        if !flow.assumptions.is_empty() {
+            let ids = flow.assumptions.join(", ");
+            let _ = write!(out, "<tr><td></td><td colspan=\"6\"><small>rests on {ids}</small></td></tr>");
+        }
     }
     out.push_str("</table></div>");
 }
@@ -150,4 +155,18 @@ fn ports(out: &mut String, report: &Report) {
         );
     }
     out.push_str("</table></div>");
+}
+
+fn assumptions(out: &mut String, report: &Report) {
+    out.push_str("<h2>Assumptions</h2><div class=\"wide\"><table><tr><th>Name</th><th>What is taken for true</th></tr>");
+    for assumption in &report.assumptions {
+        let shown = escaped(&assumption.shown());
+        let _ = write!(out, "<tr><td class=\"w\">{}</td><td>{shown}</td></tr>", assumption.id);
+    }
+    out.push_str("</table></div>");
+    if !report.warnings.is_empty() {
+        let lines: String =
+            report.warnings.iter().map(|line| format!("<li>{}</li>", escaped(line))).collect();
+        let _ = write!(out, "<h2>Warnings</h2><ul>{lines}</ul>");
+    }
 }

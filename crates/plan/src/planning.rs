@@ -160,10 +160,15 @@ impl<'n> Plan<'n> {
         flow.map_or("this flow", |(asked, _)| &asked.name)
     }
 
+    /// The first way of a flow.
+    pub(crate) fn first_way(&self, asked: &Asked) -> Option<Tree> {
+        trees(self.network, asked, 1, self.ledger.work()).into_iter().next()
+    }
+
     /// Less important flows in whose place a refused flow would be admitted along its first way.
     pub(crate) fn yielding(&self, id: FlowId) -> Option<Vec<FlowId>> {
         let (asked, _) = self.flows.get(usize::try_from(id).ok()?)?;
-        let tree = trees(self.network, asked, 1, self.ledger.work()).into_iter().next()?;
+        let tree = self.first_way(asked)?;
         Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
     }
 

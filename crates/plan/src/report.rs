@@ -13,6 +13,7 @@ use latency::port::Contender;
 use latency::units::scale_up;
 use serde::Serialize;
 
+use crate::assumptions::{Assumption, Assumptions};
 use crate::network::{Asked, HOST_BUFFER};
 use crate::planning::{Plan, Verdict};
 
@@ -29,6 +30,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The ports that have flows.
     pub ports: Vec<PortReport>,
+    /// What verdicts rest on.
+    pub assumptions: Vec<Assumption>,
+    /// Assumptions that nothing makes sure of, and what does.
+    pub warnings: Vec<String>,
 }
 
 /// A flow.
@@ -56,6 +61,8 @@ pub struct FlowReport {
     /// What holds it to its contract at the first switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<EnforcementReport>,
+    /// The assumptions that the verdict rests on, by their names; of a refused flow those along the first way that was tried.
+    pub assumptions: Vec<&'static str>,
 }
 
 /// A subscriber of a flow.
@@ -248,17 +255,22 @@ impl Bounds {
 impl Report {
     /// Reports a plan.
     pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
+        let assumptions = Assumptions::new(plan, bounds);
+        plan.note_exhaustion(|| "the assumptions".to_owned());
         let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
         let flows: Vec<FlowReport> = flows
             .map(|(id, (asked, verdict))| {
-                let report = flow(plan, bounds, id, asked, verdict);
+                let mut report = flow(plan, bounds, id, asked, verdict);
+                report.assumptions = assumptions.of(id).to_vec();
                 plan.note_exhaustion(|| format!("the report of the flow \"{}\"", asked.name));
                 report
             })
             .collect();
         let admitted = flows.iter().filter(|flow| flow.admitted).count();
         let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
-        Self { network: plan.network.name.clone(), admitted, refused: flows.len() - admitted, flows, ports }
+        let Assumptions { all: assumptions, warnings, .. } = assumptions;
+        let (network, refused) = (plan.network.name.clone(), flows.len() - admitted);
+        Self { network, admitted, refused, flows, ports, assumptions, warnings }
     }
 }
 
@@ -319,6 +331,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         subscribers: subscribers.collect(),
         hops: hops.unwrap_or_default(),
         enforcement,
+        assumptions: Vec::new(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The report for people at a terminal.
 use std::fmt::Write as _;
 
+use crate::assumptions::Assumption;
 use crate::quantity::microseconds;
 use crate::report::{EnforcementReport, FlowReport, PortReport, Report};
 
-/// How many names of flows a line of a port shows.
+/// How many names a line shows.
 const NAMES: usize = 6;
 
 /// The report in lines.
@@ -22,7 +23,34 @@ pub(crate) fn report(report: &Report) -> String {
     for port in &report.ports {
         self::port(&mut out, port);
     }
+    if report.flows.iter().any(|flow| !flow.assumptions.is_empty()) {
+        let _ = writeln!(out, "\nAssumptions");
+        for assumption in &report.assumptions {
+            let _ = writeln!(out, "  {}: {}", assumption.id, assumption.shown());
+        }
+    }
+    if !report.warnings.is_empty() {
+        let _ = writeln!(out, "\nWarnings");
+    }
+    for warning in &report.warnings {
+        let _ = writeln!(out, "  {warning}");
+    }
     out
+}
+
+impl Assumption {
+    /// The text, with what it is about.
+    pub(crate) fn shown(&self) -> String {
+        let default = if self.default { " (by default)" } else { "" };
+        let shown: Vec<&str> = self.about.iter().take(NAMES).map(String::as_str).collect();
+        let more = self.about.len() - shown.len();
+        let about = match (shown.as_slice(), more) {
+            ([], _) => String::new(),
+            (names, 0) => format!(": {}", names.join(", ")),
+            (names, more) => format!(": {} and {more} more", names.join(", ")),
+        };
+        format!("{}{default}{about}", self.text)
+    }
 }
 
 fn flow(out: &mut String, flow: &FlowReport) {
@@ -71,6 +99,9 @@ fn flow(out: &mut String, flow: &FlowReport) {
     }
     if let Some(offer) = flow.offer() {
         let _ = writeln!(out, "    would be admitted with {offer}");
+    }
+    if !flow.assumptions.is_empty() {
+        let _ = writeln!(out, "    rests on {}", flow.assumptions.join(", "));
     }
 }
 

@@ -1,9 +1,10 @@
 //! docs/plan.md: its examples do what it says.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::command::{Folder, arguments, example, run};
+use crate::command::{Folder, arguments, example, json, run};
 use plan::{ADMITTED, Arguments, REFUSED, check_models};
 
 /// The blocks of code of the document in a language, in order.
@@ -44,4 +45,28 @@ fn shipped_networks_are_admitted() {
             assert_eq!(run(&arguments(&path)).0, expected, "{path:?}");
         }
     }
+}
+
+/// The table of assumptions has all that reports name.
+#[test]
+fn assumptions_are_in_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(path.join("../../docs/plan.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    let known: Vec<&str> =
+        rows.flat_map(|names| names.split(',')).map(|name| name.trim().trim_matches('`')).collect();
+    let mut named = BTreeSet::new();
+    for folder in [example(""), path.join("tests/networks")] {
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.extension().is_some_and(|extension| extension == "toml") {
+                let (_, report) = json(&arguments(&file));
+                for entry in report["assumptions"].as_array().unwrap() {
+                    let id = entry["id"].as_str().unwrap().to_owned();
+                    assert!(known.contains(&id.as_str()), "{id} of {file:?}");
+                    named.insert(id);
+                }
+            }
+        }
+    }
+    assert!(named.len() >= 16, "{named:?}");
 }

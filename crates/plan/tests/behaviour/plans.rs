@@ -297,3 +297,86 @@ fn discovery_takes_its_gates() {
     // Too few for discovery: there is none of it, and all of them are for flows.
     assert_eq!(admitted(1, CONTROL), 1);
 }
+
+fn ids(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect()
+}
+
+/// Every verdict names what it rests on, and each name is explained.
+#[test]
+fn verdicts_name_their_assumptions() {
+    let folder = Folder::new("assumptions");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/networks/ordinary.toml"));
+    let text = text.unwrap();
+    let planned = |name: &str, text: &str| json(&arguments(&folder.file(name, text))).1;
+    let ordinary = planned("ordinary.toml", &text);
+    let explained: Vec<&str> = ordinary["assumptions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|known| known["id"].as_str().unwrap())
+        .collect();
+    let of = |report: &Value, name: &str| -> Vec<String> {
+        ids(&flow(report, name)["assumptions"]).into_iter().map(str::to_owned).collect()
+    };
+    let always =
+        ["clock-drift", "first-transmission", "host-timing", "link-rate", "no-loss", "strict-priority"];
+    for name in ["sensor/pulse", "camera/image"] {
+        let own = of(&ordinary, name);
+        assert!(always.iter().all(|id| own.iter().any(|own| own == id)), "{own:?}");
+        assert!(own.iter().all(|id| explained.contains(&id.as_str())), "{own:?} {explained:?}");
+        assert!(
+            ["trust", "buffer", "wake", "no-pause", "switch-time"]
+                .iter()
+                .all(|id| own.iter().any(|own| own == id))
+        );
+    }
+    let only = |id: &str| {
+        let has = |name| of(&ordinary, name).iter().any(|own| own == id);
+        (has("sensor/pulse"), has("camera/image"))
+    };
+    assert_eq!([only("one-queue"), only("host-queues")], [(true, false), (false, true)]);
+    let entry = |report: &Value, id: &str| -> Value {
+        let entries = report["assumptions"].as_array().unwrap();
+        entries.iter().find(|entry| entry["id"] == id).unwrap_or_else(|| panic!("{id}")).clone()
+    };
+    let queue = entry(&ordinary, "one-queue");
+    assert_eq!((queue["default"].as_bool(), queue["about"][0].as_str()), (Some(true), Some("sensor")));
+    assert!(queue["text"].as_str().unwrap().contains("15380 bytes at once and 100000000 b/s"), "{queue}");
+    let warnings = ordinary["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].as_str().unwrap().contains("through the same queue: sensor; `punctual host`"));
+    assert!(warnings[1].as_str().unwrap().contains("camera to s1, s1 to sink, sensor to s1"));
+    // What the file says is no default, and what is held or switched off is no reason to warn.
+    let told = text
+        .replace(
+            "name = \"sensor\"\n",
+            "name = \"sensor\"\nother = { burst = 9_000, rate = \"1 Mb/s\", limited = true }\n",
+        )
+        .replace(
+            "buffer = 20_000\n",
+            "buffer = 20_000\npause = \"off\"\nenergy-efficient = false\nkeeps-order = true\ngates = {}\n",
+        );
+    let told = planned("told.toml", &told);
+    assert_eq!(told["warnings"], Value::Array(Vec::new()));
+    assert_eq!(entry(&told, "one-queue")["default"], false);
+    let own = of(&told, "sensor/pulse");
+    assert!(
+        own.iter().any(|id| id == "no-sleep") && !own.iter().any(|id| id == "wake" || id == "trust"),
+        "{own:?}"
+    );
+    // A refused flow rests on what is at its first way, and one without a way on nothing.
+    let refused = planned("refused.toml", &text.replace("limit = \"5 ms\"", "limit = \"5 us\""));
+    assert_eq!(of(&refused, "sensor/pulse"), of(&ordinary, "sensor/pulse"));
+    // Text and page say it, too.
+    let page = folder.path("plan.html");
+    let file = folder.file("again.toml", &text);
+    let (_, shown, _) = run(&Arguments { html: Some(page.clone()), ..arguments(&file) });
+    let page = fs::read_to_string(page).unwrap();
+    assert!(
+        shown.contains("    rests on buffer, clock-drift, ")
+            && shown.contains("\nWarnings\n  nothing limits"),
+        "{shown}"
+    );
+    assert!(page.contains("rests on buffer, clock-drift, ") && page.contains("<h2>Warnings</h2>"), "{page}");
+}
