@@ -67,6 +67,8 @@ enum Command {
     Lab(lab::command::LabArguments),
     /// Holds flows to their contracts where they enter a switch.
     Gate(lab::command::GateArguments),
+    /// Gives assured flows queues of their own at an interface of this host.
+    Host(lab::host::HostArguments),
 }
 
 /// What takes part in a domain, and ends cleanly on Ctrl-C.
@@ -98,6 +100,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
+        Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
         Command::InDomain(command) => command,
     };
     let done = Stop::on_signals().and_then(|stop| match command {

@@ -168,12 +168,14 @@ fn a_page_that_cannot_be_written_is_told_before_anything_is_run() {
 
 #[test]
 fn help_teaches_with_examples() {
-    for command in ["pub", "echo", "ls", "why", "ping", "pong", "plan", "midas", "lab", "gate", "perf"] {
+    for command in
+        ["pub", "echo", "ls", "why", "ping", "pong", "plan", "midas", "lab", "gate", "host", "perf"]
+    {
         let (code, help) = run(&["help", command]);
         assert_eq!(code, Some(0));
         assert!(help.contains("Examples:") && help.contains(&format!("punctual {command}")), "{help}");
     }
-    for command in ["plan", "midas", "lab", "gate"] {
+    for command in ["plan", "midas", "lab", "gate", "host"] {
         let (_, help) = run(&["help", command]);
         assert!(help.contains("Exit code:"), "{command} has codes of its own: {help}");
     }

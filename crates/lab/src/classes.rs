@@ -12,12 +12,16 @@ use crate::error::Error;
 
 /// Priorities that HTB knows.
 const MOST_QUEUES: u8 = 8;
+/// Priorities that the kernel gives frames, each of which `prio` has a band for.
+const PRIORITIES: usize = 16;
 /// Frames that queues without promises hold.
 const UNPROMISED: u64 = 50;
 /// Octets of the shortest frame on the wire.
 const SHORTEST: u64 = 84;
 /// Octets of the longest frame without what is around it on the wire.
 const LONGEST: u64 = 1_514;
+/// Octets at once of what never waits, in labs: a frame, and a little.
+const AT_ONCE: u64 = 1_600;
 /// The most frames of a queue.
 const MOST_FRAMES: u64 = 20_000;
 /// Octets of memory that a queued frame takes of its sender's socket: the shortest, and the longest.
@@ -59,6 +63,55 @@ pub struct Queue {
     pub frames: u64,
     /// The minor number of its class in HTB, whose major number is 1.
     pub class: u16,
+}
+
+/// How the kernel serves queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scheduler {
+    /// By HTB, at the rate of the link. A class that has not sent for more than a second is served first, once.
+    Htb,
+    /// By `prio`, as fast as the card takes frames.
+    Prio,
+}
+
+impl Scheduler {
+    /// The rate of a bucket from which frames are never waited for: with `prio` a frame of a lower queue would go meanwhile.
+    fn never_waits(self) -> &'static str {
+        match self {
+            Self::Htb => "100gbit",
+            Self::Prio => "1000gbit",
+        }
+    }
+}
+
+/// What the queues of an interface hang from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Root {
+    /// The major number of their classes.
+    pub(crate) major: u16,
+    pub(crate) scheduler: Scheduler,
+    /// Octets of the longest frame without what is around it on the wire.
+    pub(crate) longest: u64,
+    /// Octets that a class sends at once: at least such a frame.
+    pub(crate) at_once: u64,
+}
+
+impl Root {
+    /// At the interfaces of labs.
+    const LAB: Self = Self { major: 1, scheduler: Scheduler::Htb, longest: LONGEST, at_once: AT_ONCE };
+
+    /// The class of the queue that has this number, counted from 0, of so many: bands of `prio` are counted from the highest.
+    pub(crate) fn class(&self, queue: usize, queues: usize) -> usize {
+        match self.scheduler {
+            Scheduler::Htb => queue + 1,
+            Scheduler::Prio => queues.saturating_sub(queue),
+        }
+    }
+
+    /// The major number of what is in a class.
+    pub(crate) fn leaf(&self, class: usize) -> usize {
+        usize::from(self.major) + 15 + class
+    }
 }
 
 /// All queues of a port, the lowest first. What has a codepoint of none of them goes to the lowest.
@@ -124,39 +177,59 @@ impl Queues {
         unpromised + promised.max(buffer * 2)
     }
 
-    /// The commands for `tc -batch` that make them at an interface.
+    /// The commands for `tc -batch` that make them at an interface of a lab.
     pub(crate) fn commands(&self, interface: &str) -> String {
+        self.commands_at(interface, &Root::LAB)
+    }
+
+    /// The same at any interface.
+    pub(crate) fn commands_at(&self, interface: &str, root: &Root) -> String {
+        let Root { major, scheduler, longest, at_once } = *root;
         let (rate, overhead) = (self.rate, "overhead 24 mpu 84");
-        let burst = "cburst 1600 quantum 1600";
+        let burst = format!("cburst {at_once} quantum {at_once}");
+        let count = self.queues.len();
+        let highest = count.saturating_sub(1);
         let mut out = String::new();
-        let highest = self.queues.len().saturating_sub(1);
         // Writing to a text cannot fail.
-        let _ = writeln!(out, "qdisc add dev {interface} root handle 1: htb default 1");
-        let _ = writeln!(
-            out,
-            "class add dev {interface} parent 1: classid 1:fffe htb rate {rate}bit burst 1600 {burst} {overhead}"
-        );
-        for (index, queue) in self.queues.iter().enumerate() {
-            let Queue { class, frames, dscp, .. } = queue;
-            let _ = writeln!(
+        let _ = match scheduler {
+            Scheduler::Htb => writeln!(
                 out,
-                "class add dev {interface} parent 1:fffe classid 1:{class:x} htb rate 8kbit ceil {rate}bit \
-                 prio {} burst 100 {burst} {overhead}",
-                highest - index
-            );
+                "qdisc add dev {interface} root handle {major:x}: htb default 1\n\
+                 class add dev {interface} parent {major:x}: classid {major:x}:fffe htb rate {rate}bit burst {at_once} {burst} {overhead}"
+            ),
+            Scheduler::Prio => {
+                let map = vec![highest.to_string(); PRIORITIES].join(" ");
+                writeln!(
+                    out,
+                    "qdisc add dev {interface} root handle {major:x}: prio bands {count} priomap {map}"
+                )
+            }
+        };
+        for (index, queue) in self.queues.iter().enumerate() {
+            let Queue { class: number, frames, dscp, .. } = queue;
+            let class = root.class(index, count);
+            if scheduler == Scheduler::Htb {
+                let _ = writeln!(
+                    out,
+                    "class add dev {interface} parent {major:x}:fffe classid {major:x}:{class:x} htb rate 8kbit ceil {rate}bit \
+                     prio {} burst 100 {burst} {overhead}",
+                    highest - index
+                );
+            }
             let kind = if self.head_drop {
                 format!("pfifo_head_drop limit {frames}")
             } else {
                 // A train of datagrams that was sent in one call comes as one; a bucket that never waits cuts it into frames,
                 // so that the link carries them one by one.
-                format!("tbf rate 100gbit burst 1600 limit {}", frames * LONGEST)
+                format!("tbf rate {} burst {at_once} limit {}", scheduler.never_waits(), frames * longest)
             };
+            let leaf = root.leaf(class);
             let _ =
-                writeln!(out, "qdisc add dev {interface} parent 1:{class:x} handle {:x}: {kind}", class + 16);
+                writeln!(out, "qdisc add dev {interface} parent {major:x}:{class:x} handle {leaf:x}: {kind}");
             if *dscp != class::BEST_EFFORT {
                 let _ = writeln!(
                     out,
-                    "filter add dev {interface} parent 1: protocol ip prio {class} u32 match ip dsfield {:#04x} 0xfc flowid 1:{class:x}",
+                    "filter add dev {interface} parent {major:x}: protocol ip prio {number} u32 match ip dsfield {:#04x} 0xfc flowid {major:x}:{class:x}",
                     dscp << 2
                 );
             }

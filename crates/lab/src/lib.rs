@@ -14,6 +14,7 @@ mod ended;
 mod error;
 mod first_frame;
 pub mod gate;
+pub mod host;
 mod inside;
 mod lab;
 pub mod layout;

@@ -1,8 +1,9 @@
-//! The verbs `lab` and `gate` of the command `punctual` in a program of their own, for experiments that are built without it.
+//! The verbs `lab`, `gate` and `host` of the command `punctual` in a program of their own, for experiments that are built without it.
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use lab::command::{GateArguments, LabArguments, run_gate, run_lab};
+use lab::host::{HostArguments, run_host};
 
 /// Real test networks on this machine.
 #[derive(Parser)]
@@ -16,6 +17,7 @@ struct Arguments {
 enum Verb {
     Lab(LabArguments),
     Gate(GateArguments),
+    Host(HostArguments),
 }
 
 fn main() -> ExitCode {
@@ -23,5 +25,6 @@ fn main() -> ExitCode {
     ExitCode::from(match Arguments::parse().verb {
         Verb::Lab(arguments) => run_lab(&arguments, &mut out, &mut told),
         Verb::Gate(arguments) => run_gate(&arguments, &mut out, &mut told),
+        Verb::Host(arguments) => run_host(&arguments, &mut out, &mut told),
     })
 }

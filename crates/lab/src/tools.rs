@@ -58,6 +58,25 @@ pub(crate) fn check_rights_of(what: &str, why: &str) -> Result<(), Error> {
     ))
 }
 
+/// Whether everything is installed that is needed to look at the interfaces of a host, and to set them.
+///
+/// # Errors
+/// The names of the packages that are missing.
+pub(crate) fn check_programs_of_host() -> Result<(), Error> {
+    let folders = folders();
+    let there = |program: &str| folders.iter().any(|folder| folder.join(program).is_file());
+    let missing: Vec<&str> = ["ip", "ethtool"]
+        .into_iter()
+        .filter(|program| !there(program))
+        .map(|program| if program == "ip" { "iproute2" } else { program })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!("this needs packages that are not installed: {}", missing.join(", "));
+    Err(Error::new(what, format!("apt-get install --no-install-recommends {}", missing.join(" "))))
+}
+
 /// Whether everything is installed that labs need, or labs with gates.
 ///
 /// # Errors
@@ -89,22 +108,30 @@ fn missing(gates: bool, folders: &[PathBuf], headers: bool) -> Vec<&'static str>
     missing
 }
 
-/// Runs the programs of one lab.
+/// Runs programs, of one lab or of none.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
     /// The name of the lab.
-    lab: String,
+    lab: Option<String>,
 }
 
 impl Tools {
     pub(crate) fn new(lab: &str) -> Self {
-        Self { lab: lab.to_owned() }
+        Self { lab: Some(lab.to_owned()) }
+    }
+
+    /// Of no lab.
+    pub(crate) const fn of_host() -> Self {
+        Self { lab: None }
     }
 
     /// A program that is marked as one of the lab and does not hear the Ctrl-C of a terminal.
     pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env(MARK, &self.lab).stdin(Stdio::null());
+        command.stdin(Stdio::null());
+        if let Some(lab) = &self.lab {
+            command.env(MARK, lab);
+        }
         if let Ok(path) = std::env::join_paths(folders()) {
             command.env("PATH", path);
         }

@@ -17,9 +17,18 @@ const QUEUES: u8 = 1;
 /// one part of so many.
 const OTHER_FRAMES: u32 = 10;
 const OTHER_PART: u64 = 10;
-/// How many full frames a card takes from the queues before it has sent the one on the wire, if a file does not say: what `punctual host`
-/// lets it take.
-const RING_FRAMES: u32 = 2;
+/// What a card takes from several queues before it has sent the frame on the wire, if a file does not say: at least so many full frames, and
+/// what the link carries in so many microseconds, which it takes until more is handed to a card that has sent. `punctual host` lets it
+/// take no more.
+const RING_FRAMES: u32 = 3;
+const RING_MICROSECONDS: u64 = 100;
+
+/// Octets of frames, beside the one on the wire, that the card of a host with several queues takes from them if a network file does not say,
+/// on a link of `rate` bits per second that carries frames of so many octets.
+pub fn default_ring(rate: u64, largest_frame: u32) -> u32 {
+    let meanwhile = rate / 8 / (1_000_000 / RING_MICROSECONDS);
+    u32::try_from(meanwhile).unwrap_or(u32::MAX).max(largest_frame.saturating_mul(RING_FRAMES))
+}
 
 impl Network {
     pub(crate) fn add_host(
@@ -102,9 +111,7 @@ impl Host {
             rate: other.rate.unwrap_or((rate / OTHER_PART).max(1)),
         });
         // Of one queue it is of no matter what the card has taken already.
-        let taken = if self.queues > 1 { RING_FRAMES } else { 0 };
-        let ring = self.ring.filter(|_| self.queues > 1);
-        let ring = ring.unwrap_or(largest_frame.saturating_mul(taken));
+        let ring = if self.queues > 1 { self.ring.unwrap_or(default_ring(rate, largest_frame)) } else { 0 };
         Imperfections { beside, ring, ..Imperfections::default() }
     }
 }

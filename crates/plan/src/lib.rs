@@ -35,8 +35,10 @@ pub use certify::Certificates;
 pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
 pub use description::{End, Host, Link, Other, Switch};
+pub use hosts::default_ring;
 pub use network::{Asked, Network};
 pub use problem::Problem;
+pub use quantity::rate;
 pub use report::{
     EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,
 };

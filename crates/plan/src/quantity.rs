@@ -59,6 +59,14 @@ impl Rate {
     }
 }
 
+/// Bits per second of a text such as `100 Mb/s`.
+///
+/// # Errors
+/// It is no rate.
+pub fn rate(text: &str) -> Result<u64, String> {
+    Rate::parse(text).map(|rate| rate.0)
+}
+
 impl Loss {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let expected = "a loss such as \"0.1 %\": a number and % or ppm, at most all";
