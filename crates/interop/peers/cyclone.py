@@ -9,7 +9,7 @@ from cyclonedds.core import InstanceState, Listener
 from cyclonedds.domain import DomainParticipant
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import appendable, final, key, mutable
-from cyclonedds.idl.types import float64, int32, sequence, uint8
+from cyclonedds.idl.types import float32, float64, int32, sequence, uint8
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
@@ -98,7 +98,45 @@ class Report(IdlStruct, typename="Report"):
         return self.name
 
 
-KINDS = {"keyed": ShapeType, "keyless": Reading, "numbered": Track, "mutable": Report}
+@dataclass
+@appendable
+class Log(IdlStruct, typename="Log"):
+    id: int32
+    key("id")
+    number: int32
+    value: float64
+    payload: sequence[uint8]
+    more: int32
+
+    @classmethod
+    def make(cls, name, number, octets):
+        return cls(int(name), number, number + 0.25, octets, 7)
+
+    def line(self):
+        return describe(self.id, self.number, f"{self.value:.2f}", self.payload)
+
+    def label(self):
+        return self.id
+
+
+@dataclass
+@appendable
+class Clashing(IdlStruct, typename="Log"):
+    id: int32
+    key("id")
+    number: int32
+    value: float32
+    payload: sequence[uint8]
+
+
+KINDS = {
+    "keyed": ShapeType,
+    "keyless": Reading,
+    "numbered": Track,
+    "mutable": Report,
+    "grown": Log,
+    "clashing": Clashing,
+}
 
 
 def describe(name, number, value, octets):
@@ -117,6 +155,8 @@ ONE_AT_A_TIME = threading.Lock()
 SETTLING = 0.3
 # Cyclone's own number of DATA_REPRESENTATION, and that of XTypes 1.3, 7.6.3.1.1.
 POLICIES = {25: 23}
+# Cyclone's own number of TYPE_CONSISTENCY_ENFORCEMENT: it tells types that differ as QoS that does.
+TYPE_CONSISTENCY = 24
 
 
 class Events(Listener):
@@ -133,15 +173,20 @@ class Events(Listener):
             say(line)
 
     def on_offered_incompatible_qos(self, writer, status):
-        say(f"incompatible {POLICIES.get(status.last_policy_id, status.last_policy_id)}")
+        incompatible(status)
 
     def on_requested_incompatible_qos(self, reader, status):
-        say(f"incompatible {POLICIES.get(status.last_policy_id, status.last_policy_id)}")
+        incompatible(status)
 
     def on_data_available(self, reader):
         # While the reader is being made, the binding does not know it yet.
         if reader is not None:
             take(reader)
+
+
+def incompatible(status):
+    policy = status.last_policy_id
+    say(f"inconsistent {status.total_count}" if policy == TYPE_CONSISTENCY else f"incompatible {POLICIES.get(policy, policy)}")
 
 
 def take(reader):

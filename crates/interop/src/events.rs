@@ -1,8 +1,11 @@
 //! What the statuses of a writer or a reader are told as.
 use std::io::Write;
 
-use dds::status::{IncompatibleQos, Matched, SampleLost, SampleRejected};
-use dds::{DataReader, DataReaderListener, DataWriter, DataWriterListener, InstanceState, Sample, States};
+use dds::status::{IncompatibleQos, InconsistentTopic, Matched, SampleLost, SampleRejected};
+use dds::{
+    DataReader, DataReaderListener, DataWriter, DataWriterListener, InstanceState, Sample, States, Topic,
+    TopicListener,
+};
 
 use crate::kind::{Kind, adler32};
 
@@ -15,6 +18,12 @@ pub(crate) fn say(line: &str) {
 
 /// Listens to a writer or a reader.
 pub(crate) struct Events;
+
+impl TopicListener for Events {
+    fn on_inconsistent_topic(&self, _: &Topic, status: InconsistentTopic) {
+        say(&format!("inconsistent {}", status.total.count));
+    }
+}
 
 impl<K: Kind> DataWriterListener<K> for Events {
     fn on_publication_matched(&self, _: &DataWriter<K>, status: Matched) {

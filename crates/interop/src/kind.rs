@@ -55,6 +55,17 @@ pub(crate) struct Report {
     payload: Vec<u8>,
 }
 
+/// Of which others have other versions.
+#[derive(DdsType)]
+#[dds(appendable)]
+pub(crate) struct Log {
+    #[dds(key)]
+    id: i32,
+    number: i32,
+    value: f64,
+    payload: Vec<u8>,
+}
+
 fn value(number: i32) -> f64 {
     f64::from(number) + 0.25
 }
@@ -115,6 +126,20 @@ impl Kind for Report {
     fn contents(&self) -> (i32, String, &[u8]) {
         let value = self.value.map_or("none".to_owned(), |value| format!("{value:.2}"));
         (self.number, value, &self.payload)
+    }
+}
+
+impl Kind for Log {
+    fn new(key: &str, number: i32, octets: Vec<u8>) -> Option<Self> {
+        Some(Self { id: key.parse().ok()?, number, value: value(number), payload: octets })
+    }
+
+    fn key(&self) -> String {
+        self.id.to_string()
+    }
+
+    fn contents(&self) -> (i32, String, &[u8]) {
+        (self.number, format!("{:.2}", self.value), &self.payload)
     }
 }
 

@@ -13,7 +13,7 @@ use dds::qos::{
 use dds::{DataWriter, DomainParticipantFactory, Duration, NO_STATUS, QosKind, StatusMask};
 
 use events::{Events, say};
-use kind::{Kind, Reading, Report, ShapeType, Track};
+use kind::{Kind, Log, Reading, Report, ShapeType, Track};
 
 /// How long a writer waits: for room, and for acknowledgements.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,7 +27,10 @@ fn main() -> ExitCode {
             "keyless" => run::<Reading>(role, topic, terms),
             "numbered" => run::<Track>(role, topic, terms),
             "mutable" => run::<Report>(role, topic, terms),
-            other => Err(format!("{other} is no type: keyed, keyless, numbered, mutable").into()),
+            "grown" | "clashing" => run::<Log>(role, topic, terms),
+            other => {
+                Err(format!("{other} is no type: keyed, keyless, numbered, mutable, grown, clashing").into())
+            }
         },
         _ => Err("see crates/interop/peers/README.md for the arguments".into()),
     };
@@ -43,8 +46,15 @@ fn main() -> ExitCode {
 fn run<K: Kind>(role: &str, topic: &str, terms: &[&str]) -> Result<(), Box<dyn Error>> {
     let factory = DomainParticipantFactory::get_instance();
     let participant = factory.create_participant(0, QosKind::Default, None, NO_STATUS)?;
-    let topic = participant.create_topic::<K>(topic, K::TYPE_NAME, QosKind::Default, None, NO_STATUS)?;
     let events = Arc::new(Events);
+    let inconsistent = StatusMask::INCONSISTENT_TOPIC;
+    let topic = participant.create_topic::<K>(
+        topic,
+        K::TYPE_NAME,
+        QosKind::Default,
+        Some(Arc::clone(&events) as _),
+        inconsistent,
+    )?;
     let all = StatusMask(u32::MAX);
     if role == "pub" {
         let mut qos = DataWriterQos::default();

@@ -43,6 +43,8 @@ mod punctual_to_cyclone {
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr1_is_not_xcdr2 = encoding_refused { xcdr: 2 };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        other_type = types_refused { kind: Kind::Clashing };
         strangers_come_first = strangers_first { link: Link::Cable };
         others_claim_its_name = claims_to_its_name { link: Link::Cable };
         defaults = stream { xcdr: 0 };
@@ -79,6 +81,9 @@ mod cyclone_to_punctual {
         best_effort_is_not_reliable = reliability_refused;
         volatile_is_not_transient_local = durability_refused { transient_local: true };
         xcdr2_is_not_xcdr1 = encoding_refused;
+        later_version = stream { kind: Kind::Grown };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+        other_type = types_refused { kind: Kind::Clashing, xcdr: 2 };
         defaults = stream { xcdr: 0 };
         defaults_of_final_types = stream { kind: Kind::Keyless, xcdr: 0 };
         defaults_of_mutable_types = dispose { kind: Kind::Mutable, xcdr: 0 };

@@ -193,6 +193,11 @@ pub(crate) fn encoding_refused(stage: &Stage) {
     refused(stage, Terms { xcdr: 3 - stage.terms.xcdr, ..stage.terms }, "incompatible 23");
 }
 
+/// A member of the topic's type has another type on the other side.
+pub(crate) fn types_refused(stage: &Stage) {
+    refused(stage, stage.terms, "inconsistent 1");
+}
+
 fn refused(stage: &Stage, offered: Terms, event: &str) {
     let (mut writer, mut reader) = (stage.start_writer_with(offered), stage.start_reader());
     writer.expect(event);

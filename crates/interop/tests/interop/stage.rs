@@ -17,6 +17,10 @@ pub(crate) enum Kind {
     Numbered,
     /// `Report`: mutable, with a string for a key and an optional member.
     Mutable,
+    /// `Log`: appendable, with a number for a key; other vendors have a later version, with one member more.
+    Grown,
+    /// `Log`, with a member of another type at other vendors.
+    Clashing,
 }
 
 /// What both sides agree on.
@@ -45,6 +49,8 @@ impl Terms {
                 Kind::Keyless => "keyless",
                 Kind::Numbered => "numbered",
                 Kind::Mutable => "mutable",
+                Kind::Grown => "grown",
+                Kind::Clashing => "clashing",
             },
             ["default", "1", "2"][usize::from(self.xcdr)],
             if self.reliable { "reliable" } else { "best-effort" },
@@ -64,7 +70,7 @@ impl Terms {
     /// What instances are called: each string at another offset, so that what follows it is aligned differently.
     pub(crate) fn keys(self) -> [&'static str; 3] {
         match self.kind {
-            Kind::Numbered => ["1", "-2", "305419896"],
+            Kind::Numbered | Kind::Grown | Kind::Clashing => ["1", "-2", "305419896"],
             Kind::Keyed | Kind::Keyless | Kind::Mutable => ["RED", "GREEN", "ULTRAMARINE"],
         }
     }
@@ -74,7 +80,7 @@ impl Terms {
         let value = match self.kind {
             Kind::Keyed => format!("{}", 3 * number),
             Kind::Mutable if number % 2 == 1 => "none".to_owned(),
-            Kind::Keyless | Kind::Numbered | Kind::Mutable => format!("{number}.25"),
+            _ => format!("{number}.25"),
         };
         let octets = (0..size).map(|at| (at + number) % 251);
         format!("sample {key} {number} {value} {size} {}", adler32(octets))
