@@ -14,6 +14,8 @@ use xtypes::{
     describe, recover,
 };
 
+use crate::runner::Session;
+
 const TYPES: &str = "
     module fuzz {
         enum Gear { REVERSE = -1, NEUTRAL };
@@ -42,7 +44,7 @@ pub fn type_lookup(bytes: &[u8]) {
 }
 
 /// The same again and again, with one type of ours.
-pub(super) fn lookup_session() -> Box<dyn FnMut(&[u8])> {
+pub(super) fn lookup_session() -> Session {
     let own = idl::parse(TYPES).ok().and_then(|schema| {
         let (index, _) = schema.iter().next_back()?;
         describe(&schema, index).ok()

@@ -22,7 +22,7 @@ pub struct Order<'a> {
     pub plan: &'a EndpointPlan,
     /// The type of its topic.
     pub form: Form,
-    /// The type has a name that others do not use.
+    /// The type has a name that others do not use, and is announced by that alone.
     pub other_type: bool,
     /// Lives as long as the endpoint, if it is not a typed writer.
     pub token: &'a Arc<()>,

@@ -54,6 +54,8 @@ impl Run<'_> {
             lease_duration: self.config.lease,
             multicast_data: self.config.multicast_data,
             static_peers,
+            // Where types are not announced, their names are compared.
+            type_lookup: !plan.other_type,
             ..DiscoveryConfig::new(prefix, DOMAIN, self.random.next_u64())
         };
         let sharing = self.shares(id);
