@@ -1,7 +1,11 @@
 //! Types of Rust that IDL has nothing for: one error for each, with what to use instead.
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, PathArguments, Type};
 
+use crate::hash_map;
 use crate::member::bare;
+
+/// Of a tuple.
+const MOST_ELEMENTS: usize = 8;
 
 /// Refuses fields with such types, all of them at once.
 pub(crate) fn check(input: &DeriveInput) -> Result<(), Error> {
@@ -10,9 +14,11 @@ pub(crate) fn check(input: &DeriveInput) -> Result<(), Error> {
         Data::Enum(data) => data.variants.iter().map(|variant| &variant.fields).collect(),
         Data::Union(_) => Vec::new(),
     };
+    let allows_hash_map =
+        matches!(&input.data, Data::Struct(data) if matches!(data.fields, Fields::Named(_)));
     let mut errors: Option<Error> = None;
     for field in fields.into_iter().flatten() {
-        let Some((ty, advice)) = foreign(&field.ty) else { continue };
+        let Some((ty, advice)) = foreign_field(&field.ty, allows_hash_map) else { continue };
         let error = Error::new_spanned(ty, advice);
         match &mut errors {
             Some(errors) => errors.combine(error),
@@ -20,6 +26,14 @@ pub(crate) fn check(input: &DeriveInput) -> Result<(), Error> {
         }
     }
     errors.map_or(Ok(()), Err)
+}
+
+/// As [`foreign`], of a field that may be a `HashMap` itself.
+fn foreign_field(ty: &Type, allows_hash_map: bool) -> Option<(&Type, String)> {
+    match hash_map::parts(ty).filter(|_| allows_hash_map) {
+        Some((key, value)) => foreign(key).or_else(|| foreign(value)),
+        None => foreign(ty),
+    }
 }
 
 /// The first part of a type that no sample can have, and what to use instead.
@@ -35,9 +49,12 @@ fn foreign(ty: &Type) -> Option<(&Type, String)> {
             _ => "a sample owns its data: use the type itself in place of a reference".to_owned(),
         },
         Type::Slice(_) => "a sample owns its data: use Vec<…> in place of a slice".to_owned(),
-        Type::Tuple(_) => {
-            "IDL has no tuples: write a struct with named fields, and derive DdsType for it".to_owned()
+        Type::Tuple(tuple) if tuple.elems.is_empty() => "() says nothing: leave it out".to_owned(),
+        Type::Tuple(tuple) if tuple.elems.len() > MOST_ELEMENTS => {
+            "a tuple has eight elements at most: write a struct with named fields, and derive DdsType for it"
+                .to_owned()
         }
+        Type::Tuple(tuple) => return tuple.elems.iter().find_map(foreign),
         Type::Path(path) => {
             let last = path.path.segments.last()?;
             if let PathArguments::AngleBracketed(arguments) = &last.arguments {
@@ -59,7 +76,9 @@ fn foreign(ty: &Type) -> Option<(&Type, String)> {
 /// What to use in the place of a generic type of the standard library.
 fn collection(name: &str) -> Option<&'static str> {
     Some(match name {
-        "HashMap" => "a map of DDS has an order: use BTreeMap<…> in place of HashMap",
+        "HashMap" => {
+            "a HashMap can be the type of a field of a struct, and nothing inside of another: use BTreeMap<…> here"
+        }
         "HashSet" | "BTreeSet" | "BinaryHeap" => "IDL has no sets: use Vec<…>",
         "VecDeque" | "LinkedList" => "IDL has sequences alone: use Vec<…>",
         "Rc" | "Arc" | "Cow" | "Cell" | "RefCell" | "Mutex" | "RwLock" => {

@@ -7,6 +7,8 @@
 //! | `enum` without data | `enum` |
 //! | `enum` with `#[dds(discriminator = "…")]` | `union` |
 //! | `[T; N]`, `Vec<T>`, `BTreeMap<K, V>` | array, `sequence`, `map` |
+//! | `HashMap<K, V>` as the type of a field, with keys that have an order | `map` |
+//! | `(A, B)` to tuples of eight | `@final struct` with the members `_0`, `_1` and so on |
 //! | `String`, `WString`, `Char8`, `Char16` | `string`, `wstring`, `char`, `wchar` |
 //! | `BoundedVec`, `BoundedString`, `BoundedMap`, or `#[dds(bound = N)]` on a field | the same with a bound |
 //! | `Option<T>` as the type of a field | `@optional` |
@@ -78,6 +80,7 @@ mod attribute;
 mod bitmask;
 mod enumeration;
 mod foreign;
+mod hash_map;
 mod member;
 mod structure;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use quote::{ToTokens, quote};
 use syn::{Attribute, Error, Expr, GenericArgument, Ident, LitInt, PathArguments, Token, Type};
 
 use crate::attribute::{TypeAttributes, each, key, set, text};
+use crate::hash_map;
 
 /// The greatest member id (XTypes 1.3, 7.3.1.2.1.1).
 const MAX_MEMBER_ID: u32 = 0x0fff_ffff;
@@ -82,6 +83,8 @@ pub(crate) struct Member {
     bound: Option<Expr>,
     recursive: bool,
     octets: bool,
+    /// The field is a `HashMap`; `ty` is the map that it is on the wire.
+    pub(crate) hashed: bool,
 }
 
 impl Member {
@@ -102,6 +105,7 @@ impl Member {
         if attributes.key && inner.is_some() {
             return Err(Error::new_spanned(ty, "a key member cannot be optional"));
         }
+        let on_wire = hash_map::on_wire(ty);
         let name = attributes.name.clone().unwrap_or_else(|| default_name.to_owned());
         Ok(Self {
             id: ids.next(attributes, &name, &ident)?,
@@ -113,7 +117,8 @@ impl Member {
             bound: attributes.bound.clone(),
             octets: attributes.octets,
             recursive: attributes.recursive || mentions(ty.to_token_stream(), owner),
-            ty: inner.unwrap_or(ty).clone(),
+            hashed: on_wire.is_some(),
+            ty: on_wire.unwrap_or_else(|| inner.unwrap_or(ty).clone()),
             ident,
         })
     }
@@ -168,10 +173,11 @@ impl Member {
     /// Refuses a value beyond its bound; `value` is a reference to it.
     pub(crate) fn check(&self, cdr: &Tokens, value: &Tokens) -> Tokens {
         let name = &self.name;
+        let count = if self.hashed { quote!((#value).len()) } else { quote!(#cdr::Boundable::count(#value)) };
         self.bound.as_ref().map_or_else(Tokens::new, |bound| {
             quote! {
                 encoder
-                    .check_bound(#bound, #cdr::Boundable::count(#value))
+                    .check_bound(#bound, #count)
                     .map_err(|error| error.in_member(#name))?;
             }
         })
@@ -220,6 +226,8 @@ impl Member {
         let ty = &self.ty;
         if self.optional {
             quote!(::core::option::Option::None)
+        } else if self.hashed {
+            quote!(::core::default::Default::default())
         } else {
             quote!(<#ty as #cdr::CdrType>::initial())
         }

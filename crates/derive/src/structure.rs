@@ -4,6 +4,7 @@ use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Fields, FieldsUnnamed};
 
 use crate::attribute::{Extensibility, TypeAttributes};
+use crate::hash_map;
 use crate::member::{Member, MemberAttributes, MemberIds};
 
 const WORDS: [&str; 9] =
@@ -206,10 +207,12 @@ impl Structure {
                 }
             } else {
                 let check = member.check(cdr, &quote!(&self.#field));
-                quote! {
-                    #check
-                    encoder.member(&aggregate, #info, &self.#field)?;
-                }
+                let encode = if member.hashed {
+                    hash_map::encode(cdr, member)
+                } else {
+                    quote!(encoder.member(&aggregate, #info, &self.#field)?;)
+                };
+                quote!(#check #encode)
             }
         });
         quote!(#(#each)*)
@@ -238,7 +241,10 @@ impl Structure {
 
     fn decode_member(cdr: &Tokens, member: &Member) -> Tokens {
         let (field, info) = (&member.ident, member.info(cdr));
-        if member.optional {
+        if member.hashed {
+            let read = hash_map::decode(member, |target| quote!(decoder.member(&part, #info, #target)?;));
+            quote!({ #read })
+        } else if member.optional {
             quote!(decoder.optional(&part, #info, &mut self.#field)?;)
         } else {
             quote!(decoder.member(&part, #info, &mut self.#field)?;)
@@ -260,6 +266,10 @@ impl Structure {
         let seen = self.members.iter().map(|member| format_ident!("seen_{}", member.id)).collect::<Vec<_>>();
         let cases = self.members.iter().zip(&seen).map(|(member, seen)| {
             let (field, ty, id, info) = (&member.ident, &member.ty, member.id, member.info(cdr));
+            if member.hashed {
+                let read = hash_map::decode(member, |target| quote!(decoder.value(header, #info, #target)?;));
+                return quote!(#id => { #read #seen = true; });
+            }
             let target = if member.optional {
                 quote!(self.#field.get_or_insert_with(<#ty as #cdr::CdrType>::initial))
             } else {

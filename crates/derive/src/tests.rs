@@ -25,6 +25,7 @@ fn good_types_are_accepted() {
         "#[dds(bitmask)] struct Mask(u64);",
         "#[dds(bit_bound = 8)] enum E { A = -128, B = 127 }",
         "#[dds(discriminator = \"bool\", key)] enum U { #[dds(case = true)] A(u8), #[dds(default = false)] B }",
+        "struct A { a: (u8, (f32,)), b: std::collections::HashMap<u32, Vec<(u8, u8)>> }",
         "struct Tree { children: Vec<Tree>, other: Option<Box<Self>> }",
     ] {
         assert_eq!(error(source), None, "{source}");
@@ -44,14 +45,18 @@ fn types_that_idl_does_not_have() {
 #[test]
 fn types_of_rust_that_idl_does_not_have_are_told_once_each() {
     for (field, advice) in [
-        ("HashMap<u32, String>", "use BTreeMap<…> in place of HashMap"),
+        ("Vec<HashMap<u32, String>>", "use BTreeMap<…> here"),
+        ("Option<HashMap<u32, String>>", "use BTreeMap<…> here"),
+        ("HashMap<u32, usize>", "use u64 or u32"),
         ("std::collections::HashSet<u32>", "use Vec<…>"),
         ("usize", "use u64 or u32"),
         ("Option<Vec<isize>>", "use i64 or i32"),
         ("[u128; 4]", "use [u64; 2]"),
         ("std::time::SystemTime", "use i64 for nanoseconds since 1970"),
         ("std::time::Duration", "use i64 for nanoseconds"),
-        ("(u8, u8)", "write a struct with named fields"),
+        ("(u8, u8, u8, u8, u8, u8, u8, u8, u8)", "write a struct with named fields"),
+        ("(u8, (f32, usize))", "use u64 or u32"),
+        ("()", "leave it out"),
         ("&'static str", "use String in place of &str"),
         ("&'static [u8]", "use Vec<…> in place of a slice"),
         ("Arc<Pose>", "use the type inside"),
@@ -64,7 +69,7 @@ fn types_of_rust_that_idl_does_not_have_are_told_once_each() {
     }
     refused("struct A<'a> { a: &'a str }", "use String in place of &str");
     let input: DeriveInput =
-        syn::parse_str("struct A { a: usize, b: u8, c: (u8,) }").expect("the source is a type");
+        syn::parse_str("struct A { a: usize, b: u8, c: (isize,) }").expect("the source is a type");
     let errors = expand(&input, quote::quote!(::wire::cdr)).expect_err("two are foreign");
     assert_eq!(errors.into_iter().count(), 2);
     // Others may have such names.

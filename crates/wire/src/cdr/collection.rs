@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::description::describe;
+use super::entries::write_entries;
 use super::{CdrType, DecodeError, Decoder, Description, EncodeError, Encoder, LengthCode, Sink, SizeBound};
 
 /// An array; an array of arrays is one array of several dimensions.
@@ -88,13 +89,7 @@ impl<K: CdrType + Ord, V: CdrType> CdrType for BTreeMap<K, V> {
     }
 
     fn encode<S: Sink>(&self, encoder: &mut Encoder<S>) -> Result<(), EncodeError> {
-        let aggregate = encoder.begin_collection(K::PRIMITIVE && V::PRIMITIVE)?;
-        encoder.length(self.len())?;
-        for (key, value) in self {
-            key.encode(encoder)?;
-            value.encode(encoder)?;
-        }
-        encoder.end_collection(aggregate)
+        write_entries(encoder, self.len(), self.iter())
     }
 
     fn decode_into(&mut self, decoder: &mut Decoder<'_>) -> Result<(), DecodeError> {

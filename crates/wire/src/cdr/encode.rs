@@ -1,4 +1,5 @@
 //! From values to octets.
+use super::Written;
 use super::member::{
     EMHEADER_MUST_UNDERSTAND, FITS_SHORT_PARAMETER_ID, LONG_MUST_UNDERSTAND, LengthCode, MEMBER_ID_MASK,
     Member, PID_EXTENDED, PID_LIST_END, SHORT_MUST_UNDERSTAND,
@@ -165,14 +166,14 @@ impl<S: Sink> Encoder<S> {
 
     /// Writes a member.
     #[inline]
-    pub fn member<T: CdrType>(
+    pub fn member<T: Written>(
         &mut self,
         aggregate: &Aggregate,
         member: &Member,
         value: &T,
     ) -> Result<(), EncodeError> {
         match aggregate.form {
-            Form::Plain => value.encode(self),
+            Form::Plain => value.write(self),
             Form::Parameters => self.parameter(member, Some(value)),
             Form::Members => self.delimited_member(member, value),
         }
@@ -240,7 +241,7 @@ impl<S: Sink> Encoder<S> {
     }
 
     /// A member with a parameter header; without value if it is an absent optional one.
-    fn parameter<T: CdrType>(&mut self, member: &Member, value: Option<&T>) -> Result<(), EncodeError> {
+    fn parameter<T: Written>(&mut self, member: &Member, value: Option<&T>) -> Result<(), EncodeError> {
         self.align(4)?;
         let at = self.sink.position();
         let short = member.id <= FITS_SHORT_PARAMETER_ID;
@@ -249,7 +250,7 @@ impl<S: Sink> Encoder<S> {
         let outer = core::mem::replace(&mut self.origin, self.sink.position());
         let start = self.origin;
         if let Some(value) = value {
-            value.encode(self)?;
+            value.write(self)?;
         }
         self.origin = outer;
         let Ok(len) = u32::try_from(self.sink.position() - start) else {
@@ -280,15 +281,15 @@ impl<S: Sink> Encoder<S> {
     }
 
     /// A member with an EMHEADER.
-    fn delimited_member<T: CdrType>(&mut self, member: &Member, value: &T) -> Result<(), EncodeError> {
+    fn delimited_member<T: Written>(&mut self, member: &Member, value: &T) -> Result<(), EncodeError> {
         let flag = if member.must_understand { EMHEADER_MUST_UNDERSTAND } else { 0 };
         let code = T::LENGTH_CODE;
         self.u32(flag | (code as u32) << 28 | (member.id & MEMBER_ID_MASK))?;
         if code != LengthCode::NextInt {
-            return value.encode(self);
+            return value.write(self);
         }
         let at = self.reserve_length()?;
-        value.encode(self)?;
+        value.write(self)?;
         self.set_length(at)
     }
 }

@@ -3,6 +3,7 @@
 
 mod evolution;
 mod limits;
+mod native;
 
 use std::fmt::Debug;
 
