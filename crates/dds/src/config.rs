@@ -10,6 +10,17 @@ use wire::Duration;
 pub use peer::Peer;
 
 /// Everything about a participant that is not QoS. The default is right for a local network with multicast.
+///
+/// ```no_run
+/// use dds::config::{Config, Interfaces};
+/// use dds::prelude::*;
+///
+/// let mut config = Config::default();
+/// config.network.interfaces = Interfaces::Named(vec!["eth1".to_owned()]);
+/// config.shared_memory.enabled = false;
+/// let participant = Participant::builder(0).config(config).create()?;
+/// # Ok::<(), dds::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Config {
     /// Who it is, whom it finds and when it is given up.

@@ -9,6 +9,20 @@ use crate::lock::lock;
 use crate::node::watch::Watch;
 
 /// The QoS of a new entity.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(writer: &DataWriter<Reading>) -> Result<(), dds::Error> {
+/// use dds::QosKind;
+///
+/// let mut qos = writer.get_qos();
+/// qos.endpoint.transport_priority = 4;
+/// writer.set_qos(QosKind::Specific(qos))?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum QosKind<Q> {
     /// The default of its factory.

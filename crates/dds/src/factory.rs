@@ -19,6 +19,19 @@ use crate::node::{Limits, Node, Start};
 use crate::participant::{DomainParticipant, DomainParticipantListener, ParticipantEntity};
 
 /// Makes participants.
+///
+/// In the words of the standard; [`DomainParticipant::new`] and [`DomainParticipant::builder`] are shorter.
+///
+/// ```no_run
+/// use dds::{DomainParticipantFactory, NO_STATUS, QosKind};
+///
+/// let factory = DomainParticipantFactory::get_instance();
+/// let mut config = factory.get_default_config();
+/// config.discovery.domain_tag = "line 2".to_owned();
+/// let participant = factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS)?;
+/// factory.delete_participant(&participant)?;
+/// # Ok::<(), dds::Error>(())
+/// ```
 #[derive(Default)]
 pub struct DomainParticipantFactory {
     qos: Mutex<EntityFactory>,
@@ -112,7 +125,7 @@ impl DomainParticipantFactory {
         let settings = DiscoveryConfig { user_data: qos.user_data.clone(), ..settings };
         let node = Node::new(host, start, settings, addresses, limits)?;
         let entity = ParticipantEntity::new(node, domain_id, qos);
-        let participant = DomainParticipant::new(entity);
+        let participant = DomainParticipant::of_entity(entity);
         participant.set_listener(listener, mask);
         if lock(&self.qos).autoenable_created_entities {
             participant.enable()?;

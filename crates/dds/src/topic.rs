@@ -28,6 +28,19 @@ pub trait TopicListener: Send + Sync {
 
 /// A name that samples of one type are written and read under. Clones are the same topic; it lives until it is deleted, or until
 /// the last handle of its participant and of everything in it is gone.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// use dds::{NO_STATUS, QosKind};
+///
+/// let topic = participant.create_topic::<Reading>("Readings", "Reading", QosKind::Default, None, NO_STATUS)?;
+/// assert_eq!((topic.get_name(), topic.get_type_name()), ("Readings", "Reading"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Topic {
     entity: Arc<TopicEntity>,
@@ -82,6 +95,11 @@ impl TopicEntity {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// True if it has this name, and is of this type.
+    pub(crate) fn carries(&self, name: &str, type_name: &str, type_id: TypeId) -> bool {
+        self.name == name && self.type_name == type_name && self.type_id == Some(type_id)
     }
 
     pub(crate) fn qos(&self) -> TopicQos {

@@ -79,6 +79,12 @@ pub enum History {
     KeepAll,
 }
 
+impl Default for History {
+    fn default() -> Self {
+        Self::KeepLast(1)
+    }
+}
+
 /// RESOURCE_LIMITS; `None` is unlimited (DDS 1.4, 2.2.3.19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ResourceLimits {

@@ -5,6 +5,8 @@
 
 mod text;
 
+use core::ops::Add;
+
 pub use self::text::ParseDurationError;
 
 const NANOS: i64 = 1_000_000_000;
@@ -82,6 +84,32 @@ impl Duration {
     /// Sum, saturating at infinite.
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
+    }
+}
+
+/// Sum, saturating at infinite.
+impl Add for Duration {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+}
+
+/// What is longer than 2^63 - 2 nanoseconds (292 years) is infinite.
+impl From<core::time::Duration> for Duration {
+    fn from(span: core::time::Duration) -> Self {
+        i64::try_from(span.as_nanos()).map_or(Self::INFINITE, Self)
+    }
+}
+
+/// Infinite is the longest span that the other type has, [`core::time::Duration::MAX`]; what is below zero is zero.
+impl From<Duration> for core::time::Duration {
+    fn from(span: Duration) -> Self {
+        if span.is_infinite() {
+            return Self::MAX;
+        }
+        Self::from_nanos(u64::try_from(span.0).unwrap_or(0))
     }
 }
 
@@ -226,6 +254,20 @@ mod tests {
             assert_eq!(Timestamp::from_wire(secs, fraction), Some(stamp));
         }
         assert_eq!(Timestamp::from_nanos(i64::MAX).to_wire(), (u32::MAX, u32::MAX - 2));
+    }
+
+    #[test]
+    fn spans_of_the_standard_library_and_back() {
+        use core::time::Duration as Span;
+        for nanos in [0, 1, NANOS, i64::MAX - 1] {
+            let (ours, theirs) = (Duration::from_nanos(nanos), Span::from_nanos(nanos as u64));
+            assert_eq!((Duration::from(theirs), Span::from(ours)), (ours, theirs));
+        }
+        assert_eq!(Duration::from(Span::from_nanos(1 << 63)), Duration::INFINITE);
+        assert_eq!(Duration::from(Span::MAX), Duration::INFINITE);
+        assert_eq!(Span::from(Duration::INFINITE), Span::MAX);
+        assert_eq!(Span::from(Duration::from_nanos(-1)), Span::ZERO);
+        assert_eq!(Duration::INFINITE + Duration::from_nanos(1), Duration::INFINITE);
     }
 
     #[test]

@@ -5,6 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::node::watch::Watch;
 
 /// True as long as the application says so. Clones are the same condition.
+///
+/// ```
+/// use std::time::Duration;
+/// use dds::{GuardCondition, WaitSet};
+///
+/// let (stop, waits) = (GuardCondition::new(), WaitSet::new());
+/// waits.attach_condition(stop.clone().into())?;
+/// std::thread::spawn(move || stop.set_trigger_value(true));
+/// waits.wait(Duration::MAX)?;
+/// # Ok::<(), dds::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct GuardCondition {
     pub(super) state: Arc<State>,

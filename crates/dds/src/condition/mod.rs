@@ -10,4 +10,5 @@ pub use guard::GuardCondition;
 pub use query::QueryCondition;
 pub use read::ReadCondition;
 pub use status::StatusCondition;
+pub(crate) use waitset::Query;
 pub use waitset::{Condition, WaitSet};

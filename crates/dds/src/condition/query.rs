@@ -10,6 +10,19 @@ use crate::subscription::{RawDataReader, SampleType};
 
 /// True while its reader has samples in its states for which its query is true. The query is a function here, not a text; it is
 /// asked while the reader is locked, and must not use it.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(reader: &DataReader<Reading>) -> Result<(), dds::Error> {
+/// use dds::States;
+///
+/// let hot = reader.create_querycondition(States::NOT_READ, |reading| reading.celsius > 90.0);
+/// println!("{} of them are hot", reader.read_w_query(10, &hot)?.len());
+/// # Ok(())
+/// # }
+/// ```
 pub struct QueryCondition<T> {
     pub(super) read: ReadCondition,
     query: Arc<dyn Fn(&T) -> bool + Send + Sync>,

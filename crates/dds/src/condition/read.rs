@@ -6,6 +6,19 @@ use dcps::{Error, ReturnCode, States};
 use crate::subscription::RawDataReader;
 
 /// True while its reader has samples in its states.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(reader: &DataReader<Reading>) -> Result<(), dds::Error> {
+/// use dds::States;
+///
+/// let fresh = reader.create_readcondition(States::NOT_READ);
+/// println!("{} samples", reader.take_w_condition(10, &fresh)?.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ReadCondition {
     pub(super) reader: RawDataReader,

@@ -7,6 +7,23 @@ use crate::entity::StatusSource;
 
 /// True while a status that is enabled has changed since it was last read. An entity has one: clones, and what its
 /// `get_statuscondition` gives, share the enabled statuses.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(writer: &DataWriter<Reading>) -> Result<(), dds::Error> {
+/// use dds::{StatusMask, WaitSet};
+///
+/// let condition = writer.get_statuscondition();
+/// condition.set_enabled_statuses(StatusMask::PUBLICATION_MATCHED);
+/// let waits = WaitSet::new();
+/// waits.attach_condition(condition.into())?;
+/// waits.wait(Duration::from_secs(5))?;
+/// println!("{} readers", writer.get_publication_matched_status().current.count);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct StatusCondition {
     pub(super) entity: Arc<dyn StatusSource>,

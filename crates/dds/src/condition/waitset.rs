@@ -15,7 +15,7 @@ use crate::node::watch::{Waiter, Watch};
 use crate::subscription::SampleType;
 
 /// A condition of any kind.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Condition {
     /// A status of an entity has changed.
     Status(StatusCondition),
@@ -98,6 +98,25 @@ impl<T: SampleType + 'static> From<QueryCondition<T>> for Condition {
 }
 
 /// Waits until one of its conditions holds. Clones are the same WaitSet; one thread may wait at a time.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(one: &DataReader<Reading>, other: &DataReader<Reading>) -> Result<(), dds::Error> {
+/// use dds::{Condition, States, WaitSet};
+///
+/// let arrived: Condition = one.create_readcondition(States::NOT_READ).into();
+/// let matched: Condition = other.get_statuscondition().into();
+/// let waits = WaitSet::new();
+/// waits.attach_condition(arrived.clone())?;
+/// waits.attach_condition(matched)?;
+/// if waits.wait(Duration::from_secs(1))?.contains(&arrived) {
+///     one.samples().for_each(|reading| println!("{reading:?}"));
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct WaitSet {
     inner: Arc<Inner>,
@@ -167,7 +186,7 @@ impl WaitSet {
     ///
     /// # Errors
     /// `Timeout`; `PreconditionNotMet` if another thread waits, or the process was forked from that of the conditions' participant.
-    pub fn wait(&self, timeout: Duration) -> Result<Vec<Condition>, Error> {
+    pub fn wait(&self, timeout: impl Into<Duration>) -> Result<Vec<Condition>, Error> {
         let mut active = Vec::new();
         self.wait_into(&mut active, timeout)?;
         Ok(active)
@@ -177,7 +196,11 @@ impl WaitSet {
     ///
     /// # Errors
     /// As [`WaitSet::wait`].
-    pub fn wait_into(&self, active: &mut Vec<Condition>, timeout: Duration) -> Result<(), Error> {
+    pub fn wait_into(&self, active: &mut Vec<Condition>, timeout: impl Into<Duration>) -> Result<(), Error> {
+        self.wait_for_active(active, timeout.into())
+    }
+
+    fn wait_for_active(&self, active: &mut Vec<Condition>, timeout: Duration) -> Result<(), Error> {
         let Some(_waiting) = Waiting::begin(&self.inner.waiting) else {
             return Err(Error::new(
                 ReturnCode::PreconditionNotMet,

@@ -3,6 +3,7 @@
 //! Of two participants the one with the smaller nonce connects. Each gives the other a segment that only itself can write, its
 //! doorbell, and its chunks, which only itself can write either. Segment and chunks hold the nonce that their participant announced in
 //! discovery, and the kernel says whose process it is: a link is used when all are as they were announced. The connection lasts as long as the link; the kernel ends it with either process.
+use std::fmt;
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -74,6 +75,12 @@ pub struct Encounters<C: Connections> {
     conversations: Vec<Conversation<C::Connection>>,
     next_number: u32,
     door: Door,
+}
+
+impl<C: Connections> fmt::Debug for Encounters<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Encounters").finish_non_exhaustive()
+    }
 }
 
 impl<C: Connections> Encounters<C> {

@@ -1,6 +1,7 @@
 //! Who wants to know of an entity's statuses: one callback, and the WaitSets that its conditions are attached to.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 
 use dcps::status::StatusMask;
 
@@ -15,6 +16,12 @@ use crate::thread::this_thread;
 pub(crate) trait Waiter: Send + Sync {
     /// One of its conditions may have become true.
     fn wake(&self);
+
+    /// As [`Waiter::wake`], but what would run code of the application is given back, to be woken when nothing is locked.
+    fn wake_later(&self) -> Option<Waker> {
+        self.wake();
+        None
+    }
 }
 
 /// Called with no lock held.
@@ -159,7 +166,9 @@ impl Watch {
             return;
         }
         // Waking takes locks of the waiter alone.
-        lock(&self.waiters).iter().filter_map(Weak::upgrade).for_each(|waiter| waiter.wake());
+        let wake = |waiter: &Weak<dyn Waiter>| waiter.upgrade()?.wake_later();
+        let later: Vec<Waker> = lock(&self.waiters).iter().filter_map(wake).collect();
+        later.into_iter().for_each(Waker::wake);
     }
 
     /// Calls the callback for these statuses, whether they have changed or not.

@@ -225,13 +225,13 @@ impl DomainParticipant {
     /// `PreconditionNotMet` in a process that was forked from the participant's.
     pub fn wait_for_discovery(
         &self,
-        max_wait: Duration,
+        max_wait: impl Into<Duration>,
         is_enough: impl FnMut(&Self) -> bool,
     ) -> Result<bool, Error> {
         let mut is_enough = is_enough;
         let waits = WaitSet::new();
         waits.attach_condition(StatusCondition::new(Arc::new(Found(Arc::clone(self.node())))).into())?;
-        waits.wait_until_true(max_wait, || is_enough(self))
+        waits.wait_until_true(max_wait.into(), || is_enough(self))
     }
 }
 

@@ -10,6 +10,7 @@ use rtps::discovery::Mismatch;
 use wire::GuidPrefix;
 use wire::discovery::EndpointData;
 
+use super::implicit::Implicit;
 use super::listener::DomainParticipantListener;
 use crate::entity::{Children, Listening, StatusSource, refuse_inside};
 use crate::host::Host;
@@ -30,6 +31,7 @@ pub(crate) struct ParticipantEntity {
     pub(super) topics: Children<TopicEntity>,
     pub(super) publishers: Children<PublisherEntity>,
     pub(super) subscribers: Children<SubscriberEntity>,
+    pub(super) implicit: Mutex<Implicit>,
     /// That of the built-in topics, once it was asked for.
     builtin: Mutex<Option<Arc<SubscriberEntity>>>,
     pub(super) listening: Listening<dyn DomainParticipantListener>,
@@ -49,6 +51,7 @@ impl ParticipantEntity {
             topics: Children::default(),
             publishers: Children::default(),
             subscribers: Children::default(),
+            implicit: Mutex::default(),
             builtin: Mutex::default(),
             listening: Listening::default(),
             default_topic_qos: Mutex::default(),

@@ -1,6 +1,8 @@
 //! Domain participants (DDS 1.4, 2.2.2.2.1).
+mod builder;
 mod discovered;
 mod entity;
+mod implicit;
 mod listener;
 
 use std::any::TypeId;
@@ -23,24 +25,40 @@ use crate::topic::{Carries, Topic, TopicEntity, TopicListener};
 use crate::types::TypeOf;
 use xtypes::Described;
 
+pub use builder::ParticipantBuilder;
 pub use discovered::{DiscoveredParticipant, FoundType, IgnoredTopic, NotMatched};
 pub(crate) use entity::ParticipantEntity;
 pub use listener::DomainParticipantListener;
 
 /// A member of a domain. Clones are the same participant; it leaves the domain when it is deleted, or when the last handle of it and
 /// of everything in it is gone.
+///
+/// Writers and readers are made by [`DomainParticipant::writer`] and [`DomainParticipant::reader`], or, in the words of the standard, by a
+/// [`Publisher`] and a [`Subscriber`].
+///
+/// ```no_run
+/// use dds::prelude::*;
+///
+/// let participant = Participant::new(0)?;
+/// let name = |found: &dds::DiscoveredParticipant| found.data.entity_name.clone();
+/// participant.wait_for_discovery(Duration::from_secs(1), |known| !known.get_discovered_participants().is_empty())?;
+/// for found in participant.get_discovered_participants() {
+///     println!("{:?}", name(&found));
+/// }
+/// # Ok::<(), dds::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct DomainParticipant {
     entity: Arc<ParticipantEntity>,
 }
 
 impl DomainParticipant {
-    pub(crate) const fn new(entity: Arc<ParticipantEntity>) -> Self {
+    pub(crate) const fn of_entity(entity: Arc<ParticipantEntity>) -> Self {
         Self { entity }
     }
 
     pub(crate) fn of(entity: &Weak<ParticipantEntity>) -> Option<Self> {
-        entity.upgrade().map(Self::new)
+        entity.upgrade().map(Self::of_entity)
     }
 
     pub(crate) const fn entity(&self) -> &Arc<ParticipantEntity> {

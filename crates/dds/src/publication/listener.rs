@@ -32,6 +32,29 @@ macro_rules! callbacks {
 
 /// Called when a status of one writer changes. Callbacks run on a thread of the driver, or on the thread whose call caused
 /// them, with no lock held: they may write, take and create, but not delete their own entity.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(writer: &DataWriter<Reading>) -> Result<(), dds::Error> {
+/// use std::sync::Arc;
+///
+/// use dds::status::Matched;
+/// use dds::{DataWriterListener, StatusMask};
+///
+/// struct Print;
+///
+/// impl DataWriterListener<Reading> for Print {
+///     fn on_publication_matched(&self, _: &DataWriter<Reading>, status: Matched) {
+///         println!("{} readers", status.current.count);
+///     }
+/// }
+///
+/// writer.set_listener(Some(Arc::new(Print)), StatusMask::PUBLICATION_MATCHED);
+/// # Ok(())
+/// # }
+/// ```
 pub trait DataWriterListener<T>: Send + Sync {
     callbacks!(DataWriter<T>);
 }

@@ -1,4 +1,6 @@
 //! Publishers and DataWriters.
+mod builder;
+mod closures;
 mod entity;
 mod listener;
 mod loan;
@@ -6,6 +8,7 @@ mod publisher;
 mod raw;
 mod writer;
 
+pub use builder::WriterBuilder;
 pub use listener::{AnyDataWriterListener, DataWriterListener, PublisherListener};
 pub use loan::Loan;
 pub use publisher::Publisher;

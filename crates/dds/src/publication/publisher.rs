@@ -9,6 +9,7 @@ use dcps::{CdrTypeSupport, Error, ReturnCode, TypeSupport};
 use wire::Duration;
 use wire::cdr::DdsType;
 
+use super::builder::WriterBuilder;
 use super::entity::WriterEntity;
 use super::listener::{AnyDataWriterListener, DataWriterListener, PublisherListener, Typed};
 use super::raw::RawDataWriter;
@@ -24,6 +25,21 @@ use crate::topic::Topic;
 
 /// Makes writers that share PARTITION and GROUP_DATA. Clones are the same publisher; it lives until it is deleted, or until
 /// the last handle of its participant and of everything in it is gone.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// use dds::qos::PublisherQos;
+/// use dds::{NO_STATUS, QosKind};
+///
+/// let qos = PublisherQos { partition: vec!["hall 1".to_owned()], ..PublisherQos::default() };
+/// let publisher = participant.create_publisher(QosKind::Specific(qos), None, NO_STATUS)?;
+/// let writer = publisher.writer::<Reading>("Readings").create()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Publisher {
     entity: Arc<PublisherEntity>,
@@ -57,7 +73,7 @@ impl PublisherEntity {
         }))
     }
 
-    pub(super) fn qos(&self) -> PublisherQos {
+    pub(crate) fn qos(&self) -> PublisherQos {
         lock(&self.qos).clone()
     }
 
@@ -171,6 +187,12 @@ impl Publisher {
         let listener = listener.map(|listener| Arc::new(Typed(listener)) as Arc<dyn AnyDataWriterListener>);
         let types = Box::new(CdrTypeSupport::<T>::new());
         self.create_raw_datawriter(topic, types, qos, listener, mask).map(DataWriter::of)
+    }
+
+    /// Begins a writer of the topic of this name, which is made if the participant has none of that name and type yet. The QoS begins as
+    /// that which writers get by default.
+    pub fn writer<T: DdsType + Send + Sync + 'static>(&self, topic: impl Into<String>) -> WriterBuilder<T> {
+        WriterBuilder::of_publisher(self.clone(), topic.into())
     }
 
     /// Makes a writer of serialized samples.
@@ -315,9 +337,9 @@ impl Publisher {
     ///
     /// # Errors
     /// `Timeout`.
-    pub fn wait_for_acknowledgments(&self, max_wait: Duration) -> Result<(), Error> {
+    pub fn wait_for_acknowledgments(&self, max_wait: impl Into<Duration>) -> Result<(), Error> {
         self.participant.node().check_process("wait_for_acknowledgments")?;
-        let until = self.participant.node().host().now().monotonic.after(max_wait);
+        let until = self.participant.node().host().now().monotonic.after(max_wait.into());
         for writer in self.entity.writers.all() {
             let left = until.since(self.participant.node().host().now().monotonic);
             if let Some(cell) = writer.enabled() {

@@ -22,6 +22,20 @@ use crate::topic::Topic;
 use crate::transport::Transport;
 
 /// A writer of serialized samples. Clones are the same writer.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(writer: &dds::RawDataWriter, sample: &[u8]) -> Result<(), dds::Error> {
+/// use dds::WriteOptions;
+///
+/// let mut loan = writer.loan(sample.len())?;
+/// loan.copy_from_slice(sample);
+/// writer.write_loaned(loan, &WriteOptions::default())?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct RawDataWriter {
     entity: Arc<WriterEntity>,
@@ -140,9 +154,9 @@ impl RawDataWriter {
     ///
     /// # Errors
     /// `Timeout`, `NotEnabled`, `AlreadyDeleted`.
-    pub fn wait_for_acknowledgments(&self, max_wait: Duration) -> Result<(), Error> {
+    pub fn wait_for_acknowledgments(&self, max_wait: impl Into<Duration>) -> Result<(), Error> {
         let cell = self.entity.cell("wait_for_acknowledgments")?;
-        self.entity.node.wait_for_acknowledgments(cell, max_wait)
+        self.entity.node.wait_for_acknowledgments(cell, max_wait.into())
     }
 
     /// Says that the application lives, for LIVELINESS of the manual kinds.

@@ -7,16 +7,31 @@ use std::sync::Arc;
 use dcps::status::StatusMask;
 use dcps::writer::{InstanceOf, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
+use wire::SequenceNumber;
 use wire::cdr::{DdsType, ENCAPSULATION_SIZE, Encoding, Representation};
-use wire::{SequenceNumber, Timestamp};
 
 use super::listener::{AnyDataWriterListener, DataWriterListener, Typed};
 use super::raw::RawDataWriter;
 use crate::node::write::Encode;
 use crate::shared;
+use crate::wall_time::WallTime;
 
 /// A writer of samples of type `T`. Clones are the same writer. What does not depend on the type is said by [`RawDataWriter`], which
 /// it dereferences to.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// let writer = participant.writer::<Reading>("Readings").keep_last(10).create()?;
+/// writer.wait_for_readers(1, Duration::from_secs(5))?;
+/// writer.write(&Reading { sensor: 1, celsius: 21.5 })?;
+/// writer.dispose(&Reading { sensor: 1, ..Reading::default() })?;
+/// writer.wait_for_acknowledgments(Duration::from_secs(1))?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct DataWriter<T> {
     raw: RawDataWriter,
     of: PhantomData<fn(&T)>,
@@ -52,10 +67,10 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// As [`DataWriter::write`].
-    pub fn write_w_timestamp(&self, sample: &T, timestamp: Timestamp) -> Result<SequenceNumber, Error> {
+    pub fn write_w_timestamp(&self, sample: &T, timestamp: impl WallTime) -> Result<SequenceNumber, Error> {
         self.write_with(
             sample,
-            &WriteOptions { source_timestamp: Some(timestamp), ..WriteOptions::default() },
+            &WriteOptions { source_timestamp: Some(timestamp.to_timestamp()), ..WriteOptions::default() },
         )
     }
 
@@ -115,8 +130,8 @@ impl<T: DdsType> DataWriter<T> {
     ///
     /// # Errors
     /// As [`DataWriter::write`].
-    pub fn dispose_w_timestamp(&self, sample: &T, timestamp: Timestamp) -> Result<SequenceNumber, Error> {
-        self.raw.dispose_of(InstanceOf::Sample(&octets(sample, "dispose")?), Some(timestamp))
+    pub fn dispose_w_timestamp(&self, sample: &T, timestamp: impl WallTime) -> Result<SequenceNumber, Error> {
+        self.raw.dispose_of(InstanceOf::Sample(&octets(sample, "dispose")?), Some(timestamp.to_timestamp()))
     }
 
     /// Unregisters the instance of a sample: this writer has no more to say about it.
@@ -134,9 +149,12 @@ impl<T: DdsType> DataWriter<T> {
     pub fn unregister_instance_w_timestamp(
         &self,
         sample: &T,
-        timestamp: Timestamp,
+        timestamp: impl WallTime,
     ) -> Result<SequenceNumber, Error> {
-        self.raw.unregister_of(InstanceOf::Sample(&octets(sample, "unregister_instance")?), Some(timestamp))
+        self.raw.unregister_of(
+            InstanceOf::Sample(&octets(sample, "unregister_instance")?),
+            Some(timestamp.to_timestamp()),
+        )
     }
 }
 

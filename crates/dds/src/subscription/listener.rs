@@ -51,6 +51,32 @@ macro_rules! callbacks {
 
 /// Called when a status of one reader changes. Callbacks run on a thread of the driver, or on the thread whose call caused
 /// them, with no lock held: they may write, take and create, but not delete their own entity.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(reader: &DataReader<Reading>) -> Result<(), dds::Error> {
+/// use std::sync::Arc;
+///
+/// use dds::status::Matched;
+/// use dds::{DataReaderListener, StatusMask};
+///
+/// struct Print;
+///
+/// impl DataReaderListener<Reading> for Print {
+///     fn on_data_available(&self, reader: &DataReader<Reading>) {
+///         reader.samples().for_each(|reading| println!("{reading:?}"));
+///     }
+///     fn on_subscription_matched(&self, _: &DataReader<Reading>, status: Matched) {
+///         println!("{} writers", status.current.count);
+///     }
+/// }
+///
+/// reader.set_listener(Some(Arc::new(Print)), StatusMask::DATA_AVAILABLE | StatusMask::SUBSCRIPTION_MATCHED);
+/// # Ok(())
+/// # }
+/// ```
 pub trait DataReaderListener<T>: Send + Sync {
     callbacks!(DataReader<T>);
 }

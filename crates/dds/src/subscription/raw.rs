@@ -27,6 +27,23 @@ use crate::topic::Topic;
 use crate::transport::Transport;
 
 /// A reader of serialized samples. Clones are the same reader.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(reader: &dds::RawDataReader) -> Result<(), dds::Error> {
+/// use dds::serialized::Request;
+///
+/// let mut samples = Vec::new();
+/// reader.access_serialized(&Request::TAKE, &mut samples)?;
+/// for sample in &samples {
+///     println!("{:?} bytes", sample.payload.as_ref().map(|payload| payload.bytes().len()));
+/// }
+/// reader.recycle(samples);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct RawDataReader(Arc<Handle>);
 
@@ -226,7 +243,11 @@ impl RawDataReader {
     ///
     /// # Errors
     /// `Timeout`, also if no writer was matched in time; `NotEnabled`, `AlreadyDeleted`.
-    pub fn wait_for_historical_data(&self, max_wait: Duration) -> Result<(), Error> {
+    pub fn wait_for_historical_data(&self, max_wait: impl Into<Duration>) -> Result<(), Error> {
+        self.wait_for_history(max_wait.into())
+    }
+
+    fn wait_for_history(&self, max_wait: Duration) -> Result<(), Error> {
         let cell = self.0.entity.cell("wait_for_historical_data")?;
         // A built-in topic's data are there as soon as they are known.
         let is_volatile = self.get_qos().endpoint.durability < Durability::TransientLocal;

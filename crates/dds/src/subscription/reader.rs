@@ -20,6 +20,29 @@ use crate::shared::{copied, shared};
 ///
 /// The forms of read and take are those of the standard; an empty result is its NO_DATA. Octets that cannot be decoded, as of a writer
 /// that means another type by the same name, are left out and counted ([`DropReason::Malformed`](dcps::reader::DropReason)).
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// use dds::States;
+///
+/// let reader = participant.reader::<Reading>("Readings").reliable().keep_last(10).create()?;
+/// for reading in reader.wait_samples(Duration::from_secs(1)) {
+///     println!("{}: {}", reading.sensor, reading.celsius);
+/// }
+/// // The same in the words of the standard, with the ends of instances.
+/// for sample in reader.take(10, States::ANY)? {
+///     match (&sample.data, &sample.key) {
+///         (Some(reading), _) => println!("{}: {}", reading.sensor, reading.celsius),
+///         (None, Some(key)) => println!("{}: {:?}", key.sensor, sample.info.instance_state),
+///         (None, None) => {}
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct DataReader<T> {
     raw: RawDataReader,
     of: PhantomData<fn() -> T>,

@@ -56,6 +56,18 @@ impl<T: DdsType + 'static> SampleType for T {
 }
 
 /// Data and what is known about them.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(reader: &DataReader<Reading>) -> Result<(), dds::Error> {
+/// if let Some(sample) = reader.take_next_sample()? {
+///     println!("{:?}, written {:?}", sample.data, sample.info.source_timestamp.to_system_time());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample<T> {
     /// What is known about it.

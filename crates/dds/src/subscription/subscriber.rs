@@ -8,6 +8,7 @@ use dcps::status::StatusMask;
 use dcps::{CdrTypeSupport, Error, ReturnCode, States, TypeSupport};
 use wire::cdr::DdsType;
 
+use super::builder::ReaderBuilder;
 use super::entity::ReaderEntity;
 use super::listener::{AnyDataReaderListener, DataReaderListener, SubscriberListener, Typed};
 use super::raw::RawDataReader;
@@ -23,6 +24,21 @@ use crate::topic::Topic;
 
 /// Makes readers that share PARTITION and GROUP_DATA. Clones are the same subscriber; it lives until it is deleted, or until
 /// the last handle of its participant and of everything in it is gone.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # #[derive(DdsType, Clone, Debug, Default)]
+/// # struct Reading { #[dds(key)] sensor: u32, celsius: f64 }
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// use dds::qos::SubscriberQos;
+/// use dds::{NO_STATUS, QosKind};
+///
+/// let qos = SubscriberQos { partition: vec!["hall *".to_owned()], ..SubscriberQos::default() };
+/// let subscriber = participant.create_subscriber(QosKind::Specific(qos), None, NO_STATUS)?;
+/// let reader = subscriber.reader::<Reading>("Readings").reliable().create()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Subscriber {
     entity: Arc<SubscriberEntity>,
@@ -67,7 +83,7 @@ impl SubscriberEntity {
         }))
     }
 
-    pub(super) fn qos(&self) -> SubscriberQos {
+    pub(crate) fn qos(&self) -> SubscriberQos {
         lock(&self.qos).clone()
     }
 
@@ -225,6 +241,12 @@ impl Subscriber {
         let listener = listener.map(|listener| Arc::new(Typed(listener)) as Arc<dyn AnyDataReaderListener>);
         let types = Box::new(CdrTypeSupport::<T>::new());
         self.create_raw_datareader(topic, types, qos, listener, mask).map(DataReader::of)
+    }
+
+    /// Begins a reader of the topic of this name, which is made if the participant has none of that name and type yet. The QoS begins as
+    /// that which readers get by default.
+    pub fn reader<T: DdsType + Send + Sync + 'static>(&self, topic: impl Into<String>) -> ReaderBuilder<T> {
+        ReaderBuilder::of_subscriber(self.clone(), topic.into())
     }
 
     /// Makes a reader of serialized samples.

@@ -10,6 +10,7 @@ mod loft;
 
 mod access;
 mod bad_use;
+mod builders;
 mod builtin;
 mod changes;
 mod conditions;
@@ -26,5 +27,6 @@ mod presence;
 mod returning;
 mod round_trips;
 mod shared;
+mod streams;
 mod threads;
 mod types;

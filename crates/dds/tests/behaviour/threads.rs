@@ -17,7 +17,7 @@ use crate::loft::Loft;
 const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
 /// Runs a test on a thread of its own, which must end.
-fn must_end(test: impl FnOnce() + Send + 'static) {
+pub(crate) fn must_end(test: impl FnOnce() + Send + 'static) {
     let (tell, ended) = channel();
     let thread = thread::spawn(move || {
         test();
