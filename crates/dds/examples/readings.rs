@@ -1,4 +1,4 @@
-//! Two temperature sensors are written, and read by the same program: the example of the README.
+//! Two temperature sensors are written, and read by the same program, in the words of the standard.
 use dds::qos::Reliability;
 use dds::{DdsType, DomainParticipantFactory, Duration, NO_STATUS, QosKind, States, WaitSet};
 
