@@ -83,8 +83,7 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| format!("{text:?} is no rate; give samples per second, above 0 and at most 1000000"))
 }
 
-/// How long it looks for others that have the topic, to take over their type.
-const LOOK_FOR_TYPE: Duration = Duration::from_secs(2);
+const SLICE: Duration = Duration::from_millis(100);
 
 /// How samples are written, and the name of their type: what was asked for, or what the readers and writers of the topic tell.
 fn form(
@@ -102,10 +101,17 @@ fn form(
         endpoints.map(|data| (**data).clone()).collect()
     };
     progress(&format!("looking for the type of {:?}", arguments.topic));
-    let waits = arguments.timeout.min(LOOK_FOR_TYPE);
-    participant.wait_for_discovery(waits, |participant| {
-        stop.requested() || found(participant).iter().any(|data| data.type_information.is_some())
-    })?;
+    let start = std::time::Instant::now();
+    let passed = || Duration::from_nanos(i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX));
+    let tells = |participant: &DomainParticipant| {
+        found(participant).iter().any(|data| data.type_information.is_some())
+    };
+    // In slices, because Ctrl-C is no discovery.
+    while passed() < arguments.timeout && !stop.requested() {
+        if participant.wait_for_discovery(SLICE, tells)? {
+            break;
+        }
+    }
     let endpoints = found(participant);
     let told = types::told(participant, &endpoints)?;
     progress("");

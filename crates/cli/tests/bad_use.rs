@@ -49,7 +49,6 @@ fn options_and_values_that_do_not_exist() {
 
 #[test]
 fn types_and_samples_that_do_not_fit() {
-    wrong(&["pub", "Square", "x: 1"], "pub: which type? Give --type 'struct Name { … };'");
     wrong(
         &["pub", "Square", "x: 1", "--type", "Circle"],
         "no struct or union with the name Circle; there are: ShapeType, Reading,",

@@ -198,7 +198,7 @@ fn partition() {
 #[test]
 fn type_name() {
     let types = |written: &str, read: &str| {
-        let mut stage = Stage::new();
+        let mut stage = Stage::without_types();
         let _writer = stage.writer("Readings", written, PublisherQos::default(), DataWriterQos::default());
         let _reader = stage.reader("Readings", read, SubscriberQos::default(), DataReaderQos::default());
         stage.told(None)

@@ -27,10 +27,22 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
+        Self::with(true)
+    }
+
+    /// Participants that announce no types.
+    pub(crate) fn without_types() -> Self {
+        Self::with(false)
+    }
+
+    fn with(type_lookup: bool) -> Self {
         let mut desk = Desk::new();
         let mut named = |name: &str| {
             let name = Some(name.to_owned());
-            desk.participant_with(QosKind::Default, |settings| settings.entity_name = name)
+            desk.participant_with(QosKind::Default, |settings| {
+                settings.entity_name = name;
+                settings.type_lookup = type_lookup;
+            })
         };
         let (talker, listener, watcher) = (named("talker"), named("listener"), named("watcher"));
         Self { talker, listener, watcher, desk }

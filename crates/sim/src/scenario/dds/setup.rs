@@ -54,7 +54,7 @@ impl Run<'_> {
             lease_duration: self.config.lease,
             multicast_data: self.config.multicast_data,
             static_peers,
-            // Where types are not announced, their names are compared.
+            // Types of one kind and of two names part only those of whom one does not announce them.
             type_lookup: !plan.other_type,
             ..DiscoveryConfig::new(prefix, DOMAIN, self.random.next_u64())
         };
