@@ -45,9 +45,27 @@ fn what_is_not_supported_says_so() {
     );
     refused(writer(|qos| qos.endpoint.presentation.coherent_access = true), Unsupported, "PRESENTATION");
     refused(writer(|qos| qos.endpoint.presentation.ordered_access = true), Unsupported, "PRESENTATION");
-    assert_eq!(reader(|qos| qos.endpoint.type_consistency.allow_type_coercion = false), Ok(()));
     let xml = vec![DataRepresentation::XML];
     refused(writer(|qos| qos.endpoint.representation = xml), Unsupported, "DATA_REPRESENTATION");
+}
+
+#[test]
+fn type_consistency_is_what_the_reader_likes_and_stays_so() {
+    let changes: [fn(&mut wire::qos::TypeConsistency); 6] = [
+        |rules| rules.allow_type_coercion ^= true,
+        |rules| rules.ignore_sequence_bounds ^= true,
+        |rules| rules.ignore_string_bounds ^= true,
+        |rules| rules.ignore_member_names ^= true,
+        |rules| rules.prevent_type_widening ^= true,
+        |rules| rules.force_type_validation ^= true,
+    ];
+    let old = DataReaderQos::default();
+    for change in changes {
+        assert_eq!(reader(|qos| change(&mut qos.endpoint.type_consistency)), Ok(()));
+        let mut new = old.clone();
+        change(&mut new.endpoint.type_consistency);
+        refused(old.check_change(&new), ReturnCode::ImmutablePolicy, "TYPE_CONSISTENCY_ENFORCEMENT");
+    }
 }
 
 #[test]
