@@ -194,7 +194,7 @@ impl Strangers {
     }
 
     /// Takes bytes from what may be sent to a stranger, and says which way they go: to one of its locators at the address that its
-    /// packet came from, or to that very source. `None`: nothing may be sent there now.
+    /// packet came from, or to that very source. `None`: nothing may be sent there now, or a datagram of so many bytes is too large for that way.
     pub(super) fn spend(&mut self, network: &Network, key: Key, octets: u64) -> Option<Path> {
         let stranger = self.all.get_mut(key)?;
         let credit = stranger.credit.checked_sub(octets)?;
@@ -207,6 +207,9 @@ impl Strangers {
             })
         });
         let path = network.path(&at_source, own).or_else(|| network.path_to(key.1))?;
+        if octets > u64::from(path.max_datagram) {
+            return None;
+        }
         stranger.credit = credit;
         stranger.answered = true;
         Some(path)
