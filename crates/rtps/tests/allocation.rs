@@ -59,7 +59,7 @@ impl Link {
             count: Count::default(),
             transmit: Transmit::new(),
             datagram: Vec::with_capacity(70_000),
-            random: Random(1),
+            random: Random::new(1),
             loss: 0,
         };
         let writer = MatchedWriter { guid: writer_guid(), reliable: true, paths: vec![path_to(1, mtu)] };

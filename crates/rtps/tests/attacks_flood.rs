@@ -4,7 +4,8 @@ mod domain;
 use std::net::SocketAddr;
 
 use domain::{
-    Forged, Random, World, address, announced, config, matched, meta, prefix, rejected, user_writer, validate,
+    Forged, Random, World, address, announced, any_prefix, config, matched, meta, prefix, rejected,
+    user_writer, validate,
 };
 use rtps::discovery::{DiscoveryConfig, Event, Limits, Rejection};
 use rtps::transmit::Transmit;
@@ -18,14 +19,14 @@ static METER: alloc_meter::Meter = alloc_meter::Meter;
 fn a15_a_flood_of_participants_evicts_strangers_only() {
     let (mut world, writer, reader) = matched(EndpointQos::writer());
     let (w, r) = (world.nodes[0].guid(writer), world.nodes[1].guid(reader));
-    let mut random = Random(15);
+    let mut random = Random::new(15);
     let mut transmit = Transmit::new();
     let (_, usage) = alloc_meter::measure(|| {
         for number in 0..100_000u32 {
-            let mut record = announced(random.prefix(), 50);
-            record.user_data = vec![0; random.below(1_000) as usize];
+            let mut record = announced(any_prefix(&mut random), 50);
+            record.user_data = vec![0; random.below_u64(1_000) as usize];
             let bytes = Forged::from(record.prefix).announcement(&record).0;
-            let from = SocketAddr::new(address(random.below(100) as u8 + 100), 7410);
+            let from = SocketAddr::new(address(random.below_u64(100) as u8 + 100), 7410);
             let now = world.now;
             let node = &mut world.nodes[1];
             node.participant.handle_datagram(now, from, &bytes, &mut node.sink).unwrap();
@@ -54,10 +55,10 @@ fn a15_a_flood_of_participants_evicts_strangers_only() {
 #[test]
 fn a15_large_announcements_of_strangers_are_bounded_together() {
     let mut world = World::new(1);
-    let mut random = Random(17);
+    let mut random = Random::new(17);
     let (_, usage) = alloc_meter::measure(|| {
         for _ in 0..2_000 {
-            let mut record = announced(random.prefix(), 50);
+            let mut record = announced(any_prefix(&mut random), 50);
             record.user_data = vec![0; 60_000];
             let bytes = Forged::from(record.prefix).announcement(&record).0;
             let now = world.now;
@@ -73,12 +74,12 @@ fn a15_large_announcements_of_strangers_are_bounded_together() {
 #[test]
 fn a15_a_newcomer_is_found_during_a_flood() {
     let mut world = World::new(1);
-    let mut random = Random(16);
+    let mut random = Random::new(16);
     world.run_ms(5_000);
     world.add(config(2));
     for _ in 0..2_000 {
         for _ in 0..5 {
-            let record = announced(random.prefix(), 50);
+            let record = announced(any_prefix(&mut random), 50);
             let bytes = Forged::from(record.prefix).announcement(&record).0;
             world.hand(0, meta(50), &bytes);
             world.hand(1, meta(50), &bytes);
@@ -184,18 +185,18 @@ fn a15_events_that_nobody_takes_stop_the_input_not_the_growth_of_a_queue() {
 #[test]
 fn a20_garbage_makes_nothing_be_sent_or_kept() {
     let (mut world, writer, reader) = matched(EndpointQos::writer());
-    let mut random = Random(20);
+    let mut random = Random::new(20);
     let sent = world.sent.len();
     let held = world.nodes[1].participant.held_bytes();
     let valid = Forged::from(prefix(1)).announcement(&announced(prefix(1), 1)).0;
     let (_, usage) = alloc_meter::measure(|| {
         for _ in 0..100_000 {
             let mut bytes = valid.clone();
-            for _ in 0..random.below(8) + 1 {
-                let at = random.below(bytes.len() as u64) as usize;
-                bytes[at] = random.next() as u8;
+            for _ in 0..random.below_u64(8) + 1 {
+                let at = random.below_u64(bytes.len() as u64) as usize;
+                bytes[at] = random.bits() as u8;
             }
-            bytes.truncate(random.below(bytes.len() as u64 + 1) as usize);
+            bytes.truncate(random.below_u64(bytes.len() as u64 + 1) as usize);
             let now = world.now;
             let node = &mut world.nodes[1];
             let _ = node.participant.handle_datagram(now, meta(99), &bytes, &mut node.sink);

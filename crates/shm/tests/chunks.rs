@@ -66,13 +66,8 @@ fn what_a_forked_child_drops_stays_where_it_is() {
 fn pages_are_lent_to_one_at_a_time_and_come_back() {
     for seed in tiers::current().seeds("property.cases") {
         let (chunks, window) = both(64 * PAGE);
-        let mut state = seed.wrapping_mul(2_685_821_657_736_338_717) | 1;
-        let mut random = |bound: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            usize::try_from(state % bound as u64).unwrap()
-        };
+        let mut numbers = testkit::random::Random::new(seed);
+        let mut random = |bound: usize| numbers.below(bound);
         let mut held = Vec::new();
         let mut refused = 0;
         for step in 0..200_u32 {

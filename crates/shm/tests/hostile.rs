@@ -10,28 +10,12 @@ use shm::{
     Bell, Consumer, MAX_CAPACITY, MIN_CAPACITY, Nonsense, Producer, Refused, Segment, SegmentError, Window,
     join,
 };
+use testkit::random::Random;
 
 const NONCE: u64 = 0x1234_5678_9abc_def0;
 const MESSAGE: u64 = 1 << 32;
 const TO_BEGINNING: u64 = 2 << 32;
 const CONSUMED: usize = 64;
-
-struct Random(u64);
-
-impl Random {
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 fn joined(forged: &Forged) -> (Producer, Consumer) {
     let own = Segment::new(1, MIN_CAPACITY).unwrap();
@@ -46,25 +30,25 @@ fn send(producer: &mut Producer, len: usize) -> Result<(), Refused> {
 fn arbitrary_words_do_no_harm() {
     let (mut read, mut nonsense, mut refused, mut sent) = (0_u64, 0_u64, 0_u64, 0_u64);
     for seed in tiers::current().seeds("property.cases") {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let forged = Forged::new(NONCE, MIN_CAPACITY);
         let (mut producer, mut consumer) = joined(&forged);
         let mut buffer = vec![0; MIN_CAPACITY];
         for _ in 0..64 {
-            for _ in 0..random.below(6) {
-                let at = match random.below(4) {
+            for _ in 0..random.below_u64(6) {
+                let at = match random.below_u64(4) {
                     0 => CONSUMED,
-                    1 => random.below(((RING + MIN_CAPACITY) / 8) as u64) as usize * 8,
+                    1 => random.below_u64(((RING + MIN_CAPACITY) / 8) as u64) as usize * 8,
                     // Where heads are looked for first, and last.
-                    2 => RING + random.below(16) as usize * 64,
-                    _ => RING + MIN_CAPACITY - (1 + random.below(16) as usize) * 64,
+                    2 => RING + random.below_u64(16) as usize * 64,
+                    _ => RING + MIN_CAPACITY - (1 + random.below_u64(16) as usize) * 64,
                 };
-                let value = match random.below(6) {
-                    0 => random.next(),
-                    1 => MESSAGE | random.below(200),
-                    2 => MESSAGE | random.below(MIN_CAPACITY as u64 + 100),
-                    3 => TO_BEGINNING | random.below(2),
-                    4 => random.below(64) * 64,
+                let value = match random.below_u64(6) {
+                    0 => random.bits(),
+                    1 => MESSAGE | random.below_u64(200),
+                    2 => MESSAGE | random.below_u64(MIN_CAPACITY as u64 + 100),
+                    3 => TO_BEGINNING | random.below_u64(2),
+                    4 => random.below_u64(64) * 64,
                     _ => 0,
                 };
                 // Words that say what the segment is were looked at when it was opened.
@@ -84,7 +68,7 @@ fn arbitrary_words_do_no_harm() {
                     }
                 }
             }
-            match send(&mut producer, random.below(8_000) as usize) {
+            match send(&mut producer, random.below_u64(8_000) as usize) {
                 Ok(()) => sent += 1,
                 Err(Refused::Full) => {}
                 Err(Refused::Nonsense(_)) => refused += 1,

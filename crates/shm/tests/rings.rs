@@ -41,13 +41,8 @@ fn messages_of_all_lengths_arrive_in_order() {
     let mut times_full = 0;
     for seed in tiers::current().seeds("property.cases") {
         let [(mut producer, _), (_, mut consumer)] = ends();
-        let mut state = seed.wrapping_mul(2_685_821_657_736_338_717) | 1;
-        let mut random = |bound: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % bound
-        };
+        let mut numbers = testkit::random::Random::new(seed);
+        let mut random = |bound: u64| numbers.below_u64(bound);
         let mut expected = VecDeque::new();
         let (mut sent, mut buffer) = (0, vec![0; producer.largest()]);
         for _ in 0..300 {

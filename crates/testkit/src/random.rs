@@ -36,6 +36,16 @@ impl Random {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
+    /// A number in `0..limit`; 0 if `limit` is 0.
+    pub fn below_u64(&mut self, limit: u64) -> u64 {
+        self.bits() % limit.max(1)
+    }
+
+    /// True so many times of a hundred.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below_u64(100) < percent
+    }
+
     /// True once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0

@@ -50,7 +50,7 @@ fn reading_messages_allocates_nothing() {
     let (sum, cost) = measure(|| read(&bytes));
     assert!(sum > 10);
     assert_eq!(cost.count, 0);
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let mut changed = bytes.clone();
     for _ in 0..20_000 {
         changed.copy_from_slice(&bytes);
@@ -131,7 +131,7 @@ fn hostile_records_stay_within_the_budget() {
 
 #[test]
 fn mutated_records_stay_within_the_budget() {
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let mut records = vec![Vec::new(); 3];
     full_endpoint(EndpointRole::Writer).encode(&mut records[0]);
     full_endpoint(EndpointRole::Reader).encode(&mut records[1]);

@@ -1,23 +1,19 @@
-//! Numbers that look random, from a seed (SplitMix64).
+//! Random numbers and choices from a seed.
 
-pub(crate) struct Random(u64);
+pub(crate) struct Random(testkit::random::Random);
 
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Self(testkit::random::Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.0;
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ word >> 31
+        self.0.bits()
     }
 
     /// From 0 to `most`, without it.
     pub(crate) fn below(&mut self, most: usize) -> usize {
-        (self.next() % most.max(1) as u64) as usize
+        self.0.below_u64(most as u64) as usize
     }
 
     pub(crate) fn of<'t, T>(&mut self, list: &'t [T]) -> &'t T {

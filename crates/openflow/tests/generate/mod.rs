@@ -21,9 +21,9 @@ use openflow::switch::{
 };
 use openflow::words::{Age, BufferId, GroupId, MeterId, PortNo, QueueId, TableId};
 
-/// SplitMix64.
+/// What messages are made of.
 pub(crate) struct Random {
-    state: u64,
+    numbers: testkit::random::Random,
     /// True for messages of what Open vSwitch knows only.
     plain: bool,
 }
@@ -32,24 +32,21 @@ impl Random {
     /// Everything that OpenFlow 1.3 has.
     #[allow(dead_code, reason = "Open vSwitch is not asked about everything")]
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed, plain: false }
+        Self { numbers: testkit::random::Random::new(seed), plain: false }
     }
 
     /// What Open vSwitch knows of it.
     #[allow(dead_code, reason = "not every test asks Open vSwitch")]
     pub(crate) fn plain(seed: u64) -> Self {
-        Self { state: seed, plain: true }
+        Self { numbers: testkit::random::Random::new(seed), plain: true }
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.numbers.bits()
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.bits()) * limit as u128) >> 64) as usize
+        self.numbers.below(limit)
     }
 
     pub(crate) fn flag(&mut self) -> bool {

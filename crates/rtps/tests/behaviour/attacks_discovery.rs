@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::domain::{
-    Forged, Random, World, address, announced, config, data, matched, meta, network, prefix, probe_in,
-    rejected, sedp_writer, user_writer, validate,
+    Forged, Random, World, address, announced, any_prefix, config, data, matched, meta, network, prefix,
+    probe_in, rejected, sedp_writer, user_writer, validate,
 };
 use rtps::discovery::{DiscoveryConfig, Event, Limits, LossReason, Rejection};
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
@@ -19,42 +19,42 @@ use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator, SequenceNu
 fn a14_no_address_gets_more_octets_than_came_from_it() {
     let mut answered = 0;
     for seed in 0..200 {
-        let mut random = Random(seed);
-        let user_data = vec![7; random.below(600) as usize];
+        let mut random = Random::new(seed);
+        let user_data = vec![7; random.below_u64(600) as usize];
         let mut world = World::new(0);
         world.add(DiscoveryConfig { user_data, ..config(1) });
         let mut from_address: BTreeMap<IpAddr, u64> = BTreeMap::new();
-        for _ in 0..random.below(60) + 1 {
-            let victim = address(100 + random.below(4) as u8);
-            let third = address(200 + random.below(4) as u8);
-            let source = SocketAddr::new(victim, 1 + random.below(65_535) as u16);
-            let known = GuidPrefix([random.below(5) as u8 + 1; 12]);
-            let name = if random.below(2) == 0 { known } else { random.prefix() };
+        for _ in 0..random.below_u64(60) + 1 {
+            let victim = address(100 + random.below_u64(4) as u8);
+            let third = address(200 + random.below_u64(4) as u8);
+            let source = SocketAddr::new(victim, 1 + random.below_u64(65_535) as u16);
+            let known = GuidPrefix([random.below_u64(5) as u8 + 1; 12]);
+            let name = if random.below_u64(2) == 0 { known } else { any_prefix(&mut random) };
             let mut record = announced(name, 0);
             record.metatraffic_unicast = vec![
                 Locator::udp(SocketAddr::new(third, 53)),
-                Locator::udp(SocketAddr::new(victim, 1 + random.below(65_535) as u16)),
+                Locator::udp(SocketAddr::new(victim, 1 + random.below_u64(65_535) as u16)),
                 Locator::udp(SocketAddr::new(address(255), 7410)),
                 Locator::udp("127.0.0.1:7410".parse().unwrap()),
                 Locator::udp("239.1.2.3:7410".parse().unwrap()),
             ];
-            record.user_data = vec![1; random.below(900) as usize];
+            record.user_data = vec![1; random.below_u64(900) as usize];
             let mut forged = Forged::from(name);
-            if random.below(4) == 0 {
+            if random.below_u64(4) == 0 {
                 forged = forged.to(GuidPrefix([0; 12]));
             }
-            for _ in 0..random.below(3) + 1 {
+            for _ in 0..random.below_u64(3) + 1 {
                 forged = forged.announcement(&record);
             }
-            if random.below(3) == 0 {
+            if random.below_u64(3) == 0 {
                 forged = forged.heartbeat(EntityId::SEDP_PUBLICATIONS_WRITER, 5, 1);
             }
-            if random.below(3) == 0 {
+            if random.below_u64(3) == 0 {
                 // Probes of ours, whole ones and parts, many in one datagram.
                 forged = forged.to(prefix(1));
-                for count in 0..random.below(20) as i32 {
-                    let last = random.below(70) as i64;
-                    if random.below(2) == 0 {
+                for count in 0..random.below_u64(20) as i32 {
+                    let last = random.below_u64(70) as i64;
+                    if random.below_u64(2) == 0 {
                         forged = forged.gap(EntityId::PARTICIPANT_MESSAGE_WRITER, 1, 1 + last / 2);
                     }
                     forged = forged.heartbeat(EntityId::PARTICIPANT_MESSAGE_WRITER, last, count);
@@ -62,7 +62,7 @@ fn a14_no_address_gets_more_octets_than_came_from_it() {
             }
             *from_address.entry(victim).or_default() += forged.0.len() as u64;
             world.hand(0, source, &forged.0);
-            world.run_ms(random.below(50) as i64);
+            world.run_ms(random.below_u64(50) as i64);
         }
         world.run_ms(12_000);
         let mut to_address: BTreeMap<IpAddr, u64> = BTreeMap::new();
@@ -98,11 +98,11 @@ fn a14_a_stranger_is_answered_and_not_more() {
 #[test]
 fn a14_the_groups_hear_at_most_ten_announcements_per_second_whoever_asks() {
     let mut world = World::new(1);
-    let mut random = Random(14);
+    let mut random = Random::new(14);
     world.run_ms(5_000);
     let before = world.sent.len();
     for host in 0..2_000 {
-        let mut record = announced(random.prefix(), (host % 200) as u8 + 20);
+        let mut record = announced(any_prefix(&mut random), (host % 200) as u8 + 20);
         // Too little to be answered for.
         record.metatraffic_unicast.clear();
         record.default_unicast.clear();
@@ -199,14 +199,14 @@ fn a16_a_participant_that_takes_long_to_leave_is_asked_again() {
 #[test]
 fn r4_announcements_that_name_us_fill_nothing_and_newcomers_are_found() {
     let mut world = World::new(1);
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for _ in 0..3_000 {
-        let mut record = announced(random.prefix(), random.below(100) as u8 + 100);
+        let mut record = announced(any_prefix(&mut random), random.below_u64(100) as u8 + 100);
         record.lease_duration = Duration::INFINITE;
         let from = record.metatraffic_unicast[0].socket_addr().unwrap();
         world.hand(0, from, &Forged::from(record.prefix).to(prefix(1)).announcement(&record).0);
-        let mut guess = SequenceNumberSet::empty(SequenceNumber(1 + random.below(4) as i64));
-        (guess.base().0..=64).filter(|_| random.below(2) == 0).for_each(|number| {
+        let mut guess = SequenceNumberSet::empty(SequenceNumber(1 + random.below_u64(4) as i64));
+        (guess.base().0..=64).filter(|_| random.below_u64(2) == 0).for_each(|number| {
             guess.insert(SequenceNumber(number));
         });
         guess.insert(SequenceNumber(64));
@@ -342,11 +342,11 @@ fn highest_number(world: &World, name: GuidPrefix, at: IpAddr) -> i64 {
 #[test]
 fn r4_what_strangers_cause_makes_no_participant_skip_numbers() {
     let (mut world, ..) = matched(EndpointQos::writer());
-    let mut random = Random(41);
+    let mut random = Random::new(41);
     let before = highest_number(&world, prefix(2), address(2));
     for round in 0..3_000 {
         // Others, and one that claims the name of the second participant, from elsewhere.
-        let name = if round % 2 == 0 { random.prefix() } else { prefix(2) };
+        let name = if round % 2 == 0 { any_prefix(&mut random) } else { prefix(2) };
         let mut record = announced(name, 66);
         record.user_data = vec![round as u8; 200];
         world.hand(0, meta(66), &Forged::from(name).to(prefix(1)).announcement(&record).0);

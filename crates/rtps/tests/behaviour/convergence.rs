@@ -12,21 +12,21 @@ const TOPICS: [&str; 3] = ["A", "B", "C"];
 
 fn qos(random: &mut Random, writer: bool) -> EndpointQos {
     let mut qos = if writer { EndpointQos::writer() } else { EndpointQos::reader() };
-    if random.below(2) == 0 {
+    if random.below_u64(2) == 0 {
         qos.reliability = Reliability::RELIABLE;
     }
-    if random.below(4) == 0 {
+    if random.below_u64(4) == 0 {
         qos.durability = Durability::TransientLocal;
     }
-    if random.below(6) == 0 {
+    if random.below_u64(6) == 0 {
         qos.ownership = Ownership::Exclusive;
     }
-    if random.below(4) == 0 {
-        qos.deadline = Duration::from_millis(50 + random.below(100) as i64);
+    if random.below_u64(4) == 0 {
+        qos.deadline = Duration::from_millis(50 + random.below_u64(100) as i64);
     }
-    if random.below(3) == 0 {
+    if random.below_u64(3) == 0 {
         let names = ["", "a", "ab", "a*", "[ab]b"];
-        qos.partition = vec![names[random.below(5) as usize].into()];
+        qos.partition = vec![names[random.below_u64(5) as usize].into()];
     }
     qos
 }
@@ -120,25 +120,26 @@ fn check_events(world: &World, node: usize, seed: u64) {
 }
 
 fn run(seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut world = World::new(0);
     let mut next_host = 1;
     let mut endpoints: Vec<(usize, EntityId)> = Vec::new();
     for _ in 0..60 {
         let live: Vec<usize> = (0..world.nodes.len()).filter(|node| world.nodes[*node].up).collect();
         let now = world.now;
-        match random.below(12) {
+        match random.below_u64(12) {
             0 | 1 if live.len() < 5 => {
-                let loss = [0, 0, 20, 40][random.below(4) as usize];
+                let loss = [0, 0, 20, 40][random.below_u64(4) as usize];
                 world.loss = loss;
-                let static_peers = if random.below(3) == 0 { vec![crate::domain::meta(1)] } else { vec![] };
+                let static_peers =
+                    if random.below_u64(3) == 0 { vec![crate::domain::meta(1)] } else { vec![] };
                 world.add(DiscoveryConfig { static_peers, ..config(next_host) });
                 next_host += 1;
             }
             2 if live.len() > 2 => {
                 // Leaves in order, or crashes; its address is not used again.
-                let node = live[random.below(live.len() as u64) as usize];
-                if random.below(2) == 0 {
+                let node = live[random.below_u64(live.len() as u64) as usize];
+                if random.below_u64(2) == 0 {
                     world.nodes[node].participant.shutdown(now);
                     world.run_ms(1);
                 }
@@ -146,23 +147,23 @@ fn run(seed: u64) {
                 endpoints.retain(|(other, _)| *other != node);
             }
             3 if !live.is_empty() => {
-                let node = live[random.below(live.len() as u64) as usize];
+                let node = live[random.below_u64(live.len() as u64) as usize];
                 world.nodes[node].mute = !world.nodes[node].mute;
             }
             4 | 5 if !endpoints.is_empty() => {
-                let (node, id) = endpoints.swap_remove(random.below(endpoints.len() as u64) as usize);
+                let (node, id) = endpoints.swap_remove(random.below_u64(endpoints.len() as u64) as usize);
                 assert!(world.nodes[node].participant.delete(now, id));
             }
             6 if !endpoints.is_empty() => {
-                let (node, id) = endpoints[random.below(endpoints.len() as u64) as usize];
+                let (node, id) = endpoints[random.below_u64(endpoints.len() as u64) as usize];
                 let qos = qos(&mut random, id.is_writer());
                 world.nodes[node].participant.set_qos(now, id, qos).unwrap();
             }
-            7 => world.run_ms(random.below(12_000) as i64),
+            7 => world.run_ms(random.below_u64(12_000) as i64),
             _ if !live.is_empty() => {
-                let node = live[random.below(live.len() as u64) as usize];
-                let topic = TOPICS[random.below(3) as usize];
-                let writer = random.below(2) == 0;
+                let node = live[random.below_u64(live.len() as u64) as usize];
+                let topic = TOPICS[random.below_u64(3) as usize];
+                let writer = random.below_u64(2) == 0;
                 let qos = qos(&mut random, writer);
                 let id = match writer {
                     true => world.writer(node, topic, qos),
@@ -172,7 +173,7 @@ fn run(seed: u64) {
             }
             _ => {}
         }
-        world.run_ms(random.below(300) as i64);
+        world.run_ms(random.below_u64(300) as i64);
     }
     world.loss = 0;
     world.nodes.iter_mut().for_each(|node| node.mute = false);

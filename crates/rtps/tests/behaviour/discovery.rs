@@ -415,12 +415,12 @@ fn who_answers_announcements_by_announcements_is_answered_ever_less() {
 fn participants_that_move_at_the_same_time_reach_each_other() {
     for seed in 0..300 {
         let (mut world, _, _) = matched();
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         world.loss = [0, 0, 30][seed as usize % 3];
         let mut steps = Vec::new();
         for node in 0..2 {
-            let comes = random.below(200);
-            steps.extend([(comes, node, false), (comes + random.below(200), node, true)]);
+            let comes = random.below_u64(200);
+            steps.extend([(comes, node, false), (comes + random.below_u64(200), node, true)]);
         }
         steps.sort_unstable();
         let mut passed = 0;

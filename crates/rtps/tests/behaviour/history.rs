@@ -39,13 +39,14 @@ fn a_late_reader_has_its_history_when_all_of_it_has_come() {
         let mut pair = retaining(seed, 2);
         pair.receive_buffer = [None, Some(40_000)][seed as usize % 2];
         pair.mtu = 1_472;
-        let chance = pair.random.below(30);
+        let chance = pair.random.below_u64(30);
         pair.wire = Wire { loss: chance, duplicate: chance / 2, jitter: chance * 40, delay: 0 };
         pair.connect(0, true);
-        let (count, len) = (1 + pair.random.below(400) as usize, 1 + pair.random.below(4_000) as usize);
+        let (count, len) =
+            (1 + pair.random.below_u64(400) as usize, 1 + pair.random.below_u64(4_000) as usize);
         let goes_on = pair.random.chance(50);
         write(&mut pair, count.min((1 << 19) / len), len);
-        let head_start = pair.random.below(4) as i64;
+        let head_start = pair.random.below_u64(4) as i64;
         pair.run(Duration::from_millis(head_start));
         let last = pair.writer.last().0 as usize;
         pair.connect(1, true);

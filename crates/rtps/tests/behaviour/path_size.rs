@@ -107,9 +107,9 @@ fn heavy_loss_and_long_ways_are_not_taken_for_a_narrow_path() {
     for seed in 0..10 {
         let mut pair = narrow(seed, 1_472, 65_507, Some(200_000));
         pair.wire = Wire { loss: 20, jitter: 1_000, delay: 50_000, ..Wire::default() };
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         for _ in 0..100 {
-            while pair.write(&sample(1_000 + random.below(20_000) as usize)).is_err() {
+            while pair.write(&sample(1_000 + random.below_u64(20_000) as usize)).is_err() {
                 pair.run(Duration::from_millis(50));
             }
             pair.run(Duration::from_millis(10));

@@ -7,9 +7,9 @@ use wire::{Duration, SequenceNumber};
 
 /// A sample whose octets follow from its number; the first four are an encapsulation header.
 fn sample(number: u64, len: usize) -> Vec<u8> {
-    let mut random = Random(number);
+    let mut random = Random::new(number);
     let mut bytes = vec![0, 1, 0, 0];
-    bytes.extend((4..len).map(|_| random.number() as u8));
+    bytes.extend((4..len).map(|_| random.bits() as u8));
     bytes
 }
 
@@ -24,7 +24,7 @@ fn write_all(pair: &mut Pair, count: u64, len: impl Fn(u64) -> usize) {
             assert!(matches!(error, WriteError::Full { .. }), "{error}");
             pair.run(Duration::from_millis(1));
         }
-        let pause = pair.random.below(50) as i64;
+        let pause = pair.random.below_u64(50) as i64;
         pair.run(Duration::from_micros(pause));
     }
 }

@@ -16,9 +16,9 @@ fn retaining(seed: u64) -> Pair {
 
 fn write(pair: &mut Pair, count: u64, len: u64) {
     for _ in 0..count {
-        let len = 1 + pair.random.below(len) as usize;
+        let len = 1 + pair.random.below_u64(len) as usize;
         pair.write(&vec![0; len]).unwrap();
-        let pause = pair.random.below(2_000) as i64;
+        let pause = pair.random.below_u64(2_000) as i64;
         pair.run(Duration::from_micros(pause));
     }
 }
@@ -40,19 +40,19 @@ fn every_sample_comes_once_whichever_side_has_lost_the_other() {
         let mut pair = retaining(seed);
         pair.receive_buffer = [None, Some(40_000)][seed as usize % 2];
         pair.mtu = 1_472;
-        let len = [100, 4_000][pair.random.below(2) as usize];
-        let chance = pair.random.below(25);
+        let len = [100, 4_000][pair.random.below_u64(2) as usize];
+        let chance = pair.random.below_u64(25);
         let faults = Wire { loss: chance, duplicate: chance / 2, jitter: chance * 40, delay: 0 };
         pair.connect(0, true);
         for _ in 0..4 {
             pair.wire = faults;
-            let count = pair.random.below(40);
+            let count = pair.random.below_u64(40);
             write(&mut pair, count, len);
             let (of_reader, of_writer) =
-                [(true, true), (true, false), (false, true)][pair.random.below(3) as usize];
+                [(true, true), (true, false), (false, true)][pair.random.below_u64(3) as usize];
             part(&mut pair, of_reader, of_writer);
             pair.wire = Wire { loss: 100, ..faults };
-            let count = pair.random.below(20);
+            let count = pair.random.below_u64(20);
             write(&mut pair, count, len);
             pair.wire = faults;
             pair.connect(0, true);

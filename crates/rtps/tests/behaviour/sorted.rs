@@ -18,8 +18,8 @@ struct Both {
 impl Both {
     /// One change, with keys below `keys`; few of them take something out while it `grows`.
     fn change(&mut self, random: &mut Random, keys: u64, grows: bool) {
-        let (key, value) = (random.below(keys), random.below(1_000));
-        match random.below(10) {
+        let (key, value) = (random.below_u64(keys), random.below_u64(1_000));
+        match random.below_u64(10) {
             0 => assert_eq!(self.ours.pop_first(), self.theirs.pop_first()),
             1 => {
                 let theirs = *self.theirs.entry(key).or_insert(value);
@@ -44,7 +44,7 @@ impl Both {
 
     /// One look at each.
     fn look(&self, random: &mut Random, keys: u64) {
-        let (one, other) = (random.below(keys), random.below(keys));
+        let (one, other) = (random.below_u64(keys), random.below_u64(keys));
         let (low, high) = (one.min(other), one.max(other) + 1);
         assert_eq!(self.ours.get(&one), self.theirs.get(&one));
         assert_eq!(self.ours.contains_key(&one), self.theirs.contains_key(&one));
@@ -60,7 +60,7 @@ impl Both {
         );
         let bounds = [Bound::Unbounded, Bound::Included(low), Bound::Excluded(low)];
         let ends = [Bound::Unbounded, Bound::Included(high), Bound::Excluded(high)];
-        let range = (bounds[random.below(3) as usize], ends[random.below(3) as usize]);
+        let range = (bounds[random.below_u64(3) as usize], ends[random.below_u64(3) as usize]);
         assert!(self.ours.range(range).eq(self.theirs.range(range)), "{range:?}");
         assert!(self.our_set.range(range).eq(self.their_set.range(range)), "{range:?}");
     }
@@ -70,12 +70,12 @@ impl Both {
 fn they_are_like_those_of_the_standard_library() {
     for seed in tiers::current().seeds("property.cases") {
         println!("seed {seed}");
-        let mut random = Random(seed);
-        let keys = [8, 100, 3_000][random.below(3) as usize];
+        let mut random = Random::new(seed);
+        let keys = [8, 100, 3_000][random.below_u64(3) as usize];
         let mut both = Both::default();
         for _ in 0..6 {
-            let grows = random.below(2) == 0;
-            for _ in 0..random.below(keys * 2) {
+            let grows = random.below_u64(2) == 0;
+            for _ in 0..random.below_u64(keys * 2) {
                 both.change(&mut random, keys, grows);
             }
             both.look(&mut random, keys);

@@ -1,6 +1,6 @@
 //! Pairs must never get stuck, whatever happens to the path, to the history and to other readers.
 
-use crate::pair::{Pair, reader_guid, writer_guid};
+use crate::pair::{Pair, Random, reader_guid, writer_guid};
 use rtps::reader::ReaderConfig;
 use rtps::transmit::Transmit;
 use rtps::writer::WriterConfig;
@@ -81,7 +81,7 @@ fn what_waits_when_the_only_path_becomes_smaller_is_sent() {
 fn readers_on_unlike_paths_get_fragments_in_sizes_of_their_own() {
     for seed in 0..20 {
         let mut pair = retaining(2);
-        pair.random = crate::pair::Random(seed);
+        pair.random = Random::new(seed);
         pair.connect(0, true);
         pair.run(Duration::from_secs(1));
         pair.write(&sample(300_000)).unwrap();
@@ -102,7 +102,7 @@ fn a_sample_arrives_though_the_path_grows_while_it_is_under_way() {
     // In larger fragments than before, or even whole.
     for (seed, len) in (0..40).map(|seed| (seed, if seed % 2 == 0 { 200_000 } else { 12_000 })) {
         let mut pair = retaining(2);
-        pair.random = crate::pair::Random(seed);
+        pair.random = Random::new(seed);
         pair.connect(1, true);
         pair.write(&sample(len)).unwrap();
         pair.run(Duration::from_secs(1));

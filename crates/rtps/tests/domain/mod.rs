@@ -11,6 +11,7 @@ pub use bare::BareParticipant;
 use rtps::discovery::{DiscoveryConfig, Event, Rejection};
 use rtps::transmit::Transmit;
 use rtps::{Interface, Network};
+pub use testkit::random::Random;
 use wire::discovery::{BuiltinEndpointSet, EndpointData, ParticipantData};
 use wire::message::encode::{self, DataHeader};
 use wire::message::{AckNack, Gap, Heartbeat, Message, PayloadKind, Submessage};
@@ -453,28 +454,12 @@ pub fn probe_in(bytes: &[u8], prefix: GuidPrefix) -> Option<SequenceNumberSet> {
     })
 }
 
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub fn prefix(&mut self) -> GuidPrefix {
-        let mut octets = [0; 12];
-        octets[..8].copy_from_slice(&self.next().to_le_bytes());
-        octets[8..].copy_from_slice(&self.next().to_le_bytes()[..4]);
-        GuidPrefix(octets)
-    }
+/// Any prefix.
+pub fn any_prefix(random: &mut Random) -> GuidPrefix {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&random.bits().to_le_bytes());
+    bytes[8..].copy_from_slice(&random.bits().to_le_bytes()[..4]);
+    GuidPrefix(bytes)
 }
 
 /// A writer on the first participant, a reader on the second, matched.

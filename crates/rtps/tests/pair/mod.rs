@@ -10,31 +10,11 @@ use rtps::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink, Un
 use rtps::receiver::{Context, Route, ToReader, ToWriter, interpret};
 use rtps::transmit::Transmit;
 use rtps::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
+pub use testkit::random::Random;
 use wire::message::PayloadKind;
 use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp};
 
 pub type Payload = Arc<[u8]>;
-
-/// A small generator of random numbers: splitmix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.number() % limit
-    }
-
-    pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-}
 
 pub const WRITER: GuidPrefix = GuidPrefix([1; 12]);
 
@@ -118,7 +98,7 @@ impl Pair {
             now: Now::default(),
             writer: Writer::new(writer),
             readers: readers.iter().map(|config| (Reader::new(*config), Delivered::default())).collect(),
-            random: Random(seed),
+            random: Random::new(seed),
             wire: Wire::default(),
             mtu: Path::MAX_DATAGRAM,
             flight: BTreeMap::new(),
@@ -223,7 +203,7 @@ impl Pair {
                 if self.random.chance(self.wire.loss) || self.cut == Some(host) || swallowed {
                     continue;
                 }
-                let delay = 20 + self.wire.delay + self.random.below(self.wire.jitter + 1);
+                let delay = 20 + self.wire.delay + self.random.below_u64(self.wire.jitter + 1);
                 self.order += 1;
                 let at = self.now.monotonic.after(Duration::from_micros(delay as i64)).as_nanos();
                 self.flight.insert((at, self.order), (to.ip().octets()[3], bytes.clone()));

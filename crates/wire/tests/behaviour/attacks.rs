@@ -342,7 +342,7 @@ fn a21_floods_of_tiny_submessages_are_cut() {
 
 #[test]
 fn random_bytes_are_refused_or_read() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for _ in 0..50_000 {
         let bytes = random.octets(300);
         let mut headed = message(&bytes);

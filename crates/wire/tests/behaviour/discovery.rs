@@ -51,7 +51,7 @@ fn refused(pid: u16, reason: ParameterReason) -> DiscoveryError {
 
 #[test]
 fn random_endpoints_survive_the_wire() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for round in 0..2_000 {
         for role in ROLES {
             let mut data = random.endpoint(role);
@@ -67,7 +67,7 @@ fn random_endpoints_survive_the_wire() {
 #[test]
 fn exclusive_ownership_is_announced_with_its_strength() {
     for role in ROLES {
-        let mut data = Random(3).endpoint(role);
+        let mut data = Random::new(3).endpoint(role);
         let mut announced = |ownership, ownership_strength: i32| {
             (data.qos.ownership, data.qos.ownership_strength) = (ownership, ownership_strength);
             let mut parameter = pid::OWNERSHIP_STRENGTH.to_le_bytes().to_vec();
@@ -83,7 +83,7 @@ fn exclusive_ownership_is_announced_with_its_strength() {
 
 #[test]
 fn random_participants_survive_the_wire() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for round in 0..2_000 {
         let data = random.participant();
         let decoded = ParticipantData::decode(&bytes(|out| data.encode(out)));
@@ -94,7 +94,7 @@ fn random_participants_survive_the_wire() {
 
 #[test]
 fn participant_messages_survive_the_wire() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for kind in [ParticipantMessage::AUTOMATIC, ParticipantMessage::MANUAL, [0x80, 0, 0, 1]] {
         let message = ParticipantMessage { prefix: PREFIX, kind, data: random.octets(90) };
         assert_eq!(ParticipantMessage::decode(&bytes_unpadded(&message)), Ok(message));

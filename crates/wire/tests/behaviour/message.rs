@@ -112,7 +112,7 @@ fn everything_written_is_read_back() {
 
 #[test]
 fn random_submessages_survive_the_wire() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..5_000 {
         let (reader_id, writer_id) = (EntityId(random.array()), EntityId(random.array()));
         let positive = |random: &mut Random| SequenceNumber(1 + random.below((1 << 62) - 1) as i64);

@@ -122,7 +122,7 @@ fn torment(bytes: &[u8], seed: u64, read: fn(&[u8]) -> usize) {
         }
         changed[at] = good;
     }
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     for _ in 0..20_000 {
         let mut changed = bytes.to_vec();
         for _ in 0..1 + random.below(6) {

@@ -7,7 +7,7 @@ use wire::cdr::{
 
 /// Random numbers (splitmix64), and how large collections are made.
 pub(crate) struct Gen {
-    state: u64,
+    random: testkit::random::Random,
     /// Bounded things are filled to their bound, optional members are there: the largest values of a type.
     pub(crate) full: bool,
     depth: usize,
@@ -15,15 +15,11 @@ pub(crate) struct Gen {
 
 impl Gen {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self { state: seed, full: false, depth: 0 }
+        Self { random: testkit::random::Random::new(seed), full: false, depth: 0 }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut word = self.state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word ^ (word >> 31)
+        self.random.bits()
     }
 
     /// From 0 to `most`.

@@ -18,20 +18,20 @@ pub const PREFIX: GuidPrefix = GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 pub const READER: EntityId = EntityId([0, 0, 9, 0x07]);
 pub const WRITER: EntityId = EntityId([0, 0, 8, 0x02]);
 
-/// splitmix64: all seeds are good seeds.
-pub struct Random(pub u64);
+/// What messages are made of.
+pub struct Random(testkit::random::Random);
 
 impl Random {
+    pub const fn new(seed: u64) -> Self {
+        Self(testkit::random::Random::new(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.below_u64(bound)
     }
 
     pub fn coin(&mut self) -> bool {
