@@ -160,6 +160,7 @@ fn attack(network: &Network, target: usize) -> Attack {
         ties: Ties::Random,
         best_effort: BestEffort::Random,
         multiplexing: Multiplexing::Random,
+        changes: Vec::new(),
         seed: SEED,
     }
 }

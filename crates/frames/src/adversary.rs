@@ -9,16 +9,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::attack::{Attack, BestEffort, Message, Multiplexing, Pattern, Ties, Timing};
+use crate::attack::{Attack, BestEffort, Change, Message, Multiplexing, Pattern, Ties, Timing};
 use crate::engine::run;
 use crate::network::{Contract, Flow, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
 use crate::wire::SMALLEST_FRAME;
-
-/// The instant around which releases lie, so that shifts to earlier instants stay positive.
-const ORIGIN: u64 = LARGEST;
 
 /// How many runs are spent on each kind of attack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,12 +77,21 @@ pub struct Search<'a> {
     flow: usize,
     hop: usize,
     effort: Effort,
+    changes: &'a [Change],
 }
 
 impl<'a> Search<'a> {
+    /// The instant around which releases lie, so that shifts to earlier instants stay positive.
+    pub const ORIGIN: u64 = LARGEST;
+
     /// Attacks the frames of `flow` until the end of its `hop`; every run is compared with `bounds`.
     pub fn new(network: &'a Network, bounds: &'a Bounds, flow: usize, hop: usize, effort: Effort) -> Self {
-        Self { network, bounds, flow, hop, effort }
+        Self { network, bounds, flow, hop, effort, changes: &[] }
+    }
+
+    /// The same while flows change their levels.
+    pub fn changing(self, changes: &'a [Change]) -> Self {
+        Self { changes, ..self }
     }
 
     /// Searches with the seed's choices.
@@ -198,14 +204,15 @@ impl<'a> Search<'a> {
         }
         Attack {
             timings: vec![
-                Timing { pivot: ORIGIN, before: 0, pattern, message: Message::Heaviest };
+                Timing { pivot: Self::ORIGIN, before: 0, pattern, message: Message::Heaviest };
                 flows.len()
             ],
-            end: ORIGIN + span,
+            end: Self::ORIGIN + span,
             target: Some(self.flow),
             ties: Ties::Against,
             best_effort: BestEffort::Always,
             multiplexing: Multiplexing::Slowest,
+            changes: self.changes.to_vec(),
             seed: 0,
         }
     }

@@ -23,8 +23,23 @@ pub struct Attack {
     pub best_effort: BestEffort,
     /// How long switches take.
     pub multiplexing: Multiplexing,
+    /// When flows change their levels at ports: what comes from then on is queued at the new one, what is queued stays where it is.
+    pub changes: Vec<Change>,
     /// For choices that are random. If it is odd, switches pad small frames before they tag them.
     pub seed: u64,
+}
+
+/// A flow changes its level at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// When, in picoseconds; what comes at that very instant has the former level.
+    pub at: u64,
+    /// Index of the flow.
+    pub flow: usize,
+    /// Index of the hop in its tree.
+    pub hop: usize,
+    /// The level from then on.
+    pub level: u8,
 }
 
 /// When a flow releases its messages.

@@ -3,7 +3,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::attack::{Attack, BestEffort, Multiplexing, Release, Ties};
+use crate::attack::{Attack, BestEffort, Change, Multiplexing, Release, Ties};
 use crate::events::{Event, Events};
 use crate::network::{LEVELS, Network, Node};
 use crate::outcome::{Bounds, Delivery, Excess, Outcome};
@@ -23,10 +23,14 @@ pub fn run(network: &Network, attack: &Attack, bounds: &Bounds) -> Outcome {
             Kind::Release(flow) => engine.hand_over(event.at(), flow),
             Kind::Arrive(place) => engine.arrive(event.at(), place),
             Kind::Choose(port) => engine.choose(event.at(), port),
+            Kind::Change(index) => engine.change(index),
         }
     }
     engine.finish()
 }
+
+/// The class of what happens after everything else of its instant.
+const AFTER_ALL: u8 = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -37,8 +41,9 @@ struct Frame {
     /// Counts the frames of the flow.
     number: u64,
     released: u64,
-    /// When it came to the queue.
+    /// When it came to the queue, and the level of that.
     queued: u64,
+    level: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +54,8 @@ enum Kind {
     Arrive(usize),
     /// The port is free and takes the next frame.
     Choose(usize),
+    /// A flow changes its level.
+    Change(usize),
 }
 
 /// What a flow has still to release. Only its next frame is among the events: so there are few of them at any time.
@@ -100,8 +107,8 @@ struct Output {
     /// What the card has taken and not sent yet, and its octets: frames, or what nobody admitted.
     ring: VecDeque<(Option<usize>, u64)>,
     in_ring: u64,
-    /// Edge and octets of what is on the wire.
-    sending: Option<(usize, u64)>,
+    /// What is on the wire.
+    sending: Option<Frame>,
     /// True from the start of a frame, admitted or not, to its end.
     busy: bool,
     /// True if a choice is due at the present instant.
@@ -115,6 +122,8 @@ struct Output {
 struct Passage {
     flow: usize,
     hop: usize,
+    /// The level at which its frames are queued.
+    level: u8,
     latency: u64,
     bound: u64,
     message: u32,
@@ -161,6 +170,7 @@ impl<'a> Engine<'a> {
             Passage {
                 flow: edge.flow,
                 hop,
+                level: edge.level,
                 latency: 0,
                 bound: bounds.latency(edge.flow, hop).unwrap_or(u64::MAX),
                 message: 0,
@@ -190,7 +200,15 @@ impl<'a> Engine<'a> {
         }
     }
 
+    fn change(&mut self, index: usize) {
+        let Change { flow, hop, level, .. } = self.attack.changes[index];
+        self.passages[self.network.edge(flow, hop)].level = level;
+    }
+
     fn release(&mut self) {
+        for (index, change) in self.attack.changes.iter().enumerate() {
+            self.push(change.at, AFTER_ALL, Kind::Change(index));
+        }
         for (flow, source) in self.network.flows().iter().enumerate() {
             let releases = self.attack.releases(self.network, flow);
             if self.attack.target == Some(flow) {
@@ -238,6 +256,7 @@ impl<'a> Engine<'a> {
                 number: source.number,
                 released: release.at,
                 queued: 0,
+                level: 0,
             };
             source.number += 1;
             source.next = if index + 1 < release.count { (message, index + 1) } else { (message + 1, 0) };
@@ -289,7 +308,8 @@ impl<'a> Engine<'a> {
         let frame = &mut self.frames.all[place];
         let edge = &network.edges()[frame.edge];
         let port = &network.ports()[edge.port];
-        let level = usize::from(edge.level);
+        let passage = &mut self.passages[frame.edge];
+        let level = usize::from(passage.level);
         let output = &mut self.outputs[edge.port];
         let octets = frame.octets;
         let occupied = port.imperfections.occupied(octets);
@@ -300,7 +320,7 @@ impl<'a> Engine<'a> {
             self.frames.take(place);
             return;
         }
-        frame.queued = now;
+        (frame.queued, frame.level) = (now, passage.level);
         if port.imperfections.ring > 0 {
             self.fill_ring(edge.port);
         }
@@ -390,14 +410,14 @@ impl<'a> Engine<'a> {
         let output = &mut self.outputs[index];
         output.choosing = false;
         output.busy = false;
-        if let Some((edge, octets)) = output.sending.take() {
-            let level = usize::from(self.network.edges()[edge].level);
+        if let Some(frame) = output.sending.take() {
+            let (level, octets) = (usize::from(frame.level), frame.octets);
             let occupied = port.imperfections.occupied(octets);
             output.held[level] -= octets;
             output.held_by_all -= octets;
             output.occupied[level] -= occupied;
             output.occupied_by_all -= occupied;
-            self.passages[edge].held -= octets;
+            self.passages[frame.edge].held -= octets;
         }
         let taken = output.ring.pop_front();
         output.in_ring -= taken.map_or(0, |(_, octets)| octets);
@@ -411,7 +431,7 @@ impl<'a> Engine<'a> {
         let Some(place) = taken.and_then(|(place, _)| place).or_else(first) else { return };
         let frame = self.frames.take(place);
         output.busy = true;
-        output.sending = Some((frame.edge, frame.octets));
+        output.sending = Some(frame);
         let end = now + frame.octets * port.picoseconds_per_octet;
         raise(&mut self.passages[frame.edge].delay, end - frame.queued);
         self.feed_ring(index);

@@ -67,7 +67,6 @@ impl Flow {
         let spread = arrived.and_then(|arrived| arrived.checked_add(variation)).ok_or(number)?;
         // A switch may pad what is too small without its tag, and padding stays beside a tag.
         let padded = LEAST_BITS + u64::from(port.tag) * 8;
-        let grows = policed || frames.smallest < padded;
         // What a gate or a meter lets through may be frames of any size, whatever the flow's own.
         let bits = match enforcement {
             Enforcement::Gate(gate) => gate.lets_through(port.tag),
@@ -98,14 +97,13 @@ impl Flow {
                     spread
                 } else {
                     let frame = if policed {
-                        bits.min(u64::from(before.largest_frame) * 8)
+                        bits.min(u64::from(before.largest_frame.max(port.largest_frame)) * 8)
                     } else {
                         frames_before.largest.max(padded)
                     };
                     // Bits that are added behind the link take none of its time.
-                    let rate = if grows { padded_rate } else { before.rate };
-                    let frame = scale_up(frame, rate, before.rate).ok_or(number)?;
-                    serialised(spread, separation, bits, frame, rate, 0).ok_or(number)?
+                    let frame = scale_up(frame, padded_rate, before.rate).ok_or(number)?;
+                    serialised(spread, separation, bits, frame, padded_rate, 0).ok_or(number)?
                 };
                 Arrival::Messages { bits, separation, jitter }
             }

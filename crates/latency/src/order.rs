@@ -13,15 +13,15 @@
 //! The order is about frames that come from a step on: those that are queued stay where they are, and delay others there as before. So
 //! a state between holds what is computed for it if each step waits until the one before has settled: [`settling`] says for how long. A
 //! flow that moves up overtakes its own frames besides. Of one message that does no harm, since all of it is there no later than its last
-//! frame would have been. A flow of which two messages may be queued at once has to change between messages, when none of its frames
-//! is queued; nothing here knows when that is.
+//! frame would have been. A flow of which two messages may be queued at once has to keep its limit at the lower level though what it sends meanwhile comes at the
+//! higher one. That is looked at for moves down as well: undone, they are moves up.
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::bound::keeps;
 use crate::ledger::{FlowId, Move};
 use crate::port::{Arrival, Contender, Server};
-use crate::units::time_of;
+use crate::units::{bits_in, least_time_of, time_of};
 use crate::work::Work;
 
 /// Sorts moves into the order that leaves no flow with more flows at or above its level than before or after.
@@ -66,7 +66,9 @@ pub(crate) fn verified_order_counted(
         let next = left.iter().position(|step| {
             let mut then = now.clone();
             set(&mut then, flows, step);
+            let lower = if step.to > step.from { &now } else { &then };
             all_keep(server, &then, limits, work)
+                && left_behind_keep(server, flows, lower, limits, step, work)
         })?;
         let step = left.remove(next);
         set(&mut now, flows, &step);
@@ -81,20 +83,65 @@ pub fn settling(contender: &Contender, limit: u64, step: &Move) -> Option<u64> {
     if step.to < step.from {
         return Some(limit);
     }
-    let behind = match (contender.arrival, contender.ingress) {
-        // What the link takes for the message was taken off the jitter.
+    limit.checked_add(spread(contender)?)
+}
+
+/// Picoseconds from the first frame of a message, were it as early as it may be, to its last one.
+fn spread(contender: &Contender) -> Option<u64> {
+    match (contender.arrival, contender.ingress) {
+        // What the link takes for the message, less two frames, was taken off the jitter: see `serialised`.
         (Arrival::Messages { bits, jitter, .. }, Some(link)) => {
-            jitter.checked_add(time_of(bits, link.rate)?)?
+            let frames = least_time_of(contender.largest_frame, link.rate)?.checked_mul(2)?;
+            jitter.checked_add(time_of(bits, link.rate)?.saturating_sub(frames))
         }
-        (Arrival::Messages { jitter, .. }, None) => jitter,
-        (Arrival::Bucket { burst, rate }, _) => time_of(burst, rate)?,
-    };
-    limit.checked_add(behind)
+        (Arrival::Messages { jitter, .. }, None) => Some(jitter),
+        (Arrival::Bucket { burst, rate }, _) => time_of(burst, rate),
+    }
 }
 
 fn set(contenders: &mut [Contender], flows: &[FlowId], step: &Move) {
     for (contender, _) in contenders.iter_mut().zip(flows).filter(|(_, flow)| **flow == step.flow) {
         contender.level = step.to;
+    }
+}
+
+/// Whether frames that have stayed at the lower level of a step, where the flow is in `contenders`, keep its limit while others of the flow come
+/// at the higher level: whole messages, each no later than if none of its frames had taken longer than the limit.
+fn left_behind_keep(
+    server: &Server,
+    flows: &[FlowId],
+    contenders: &[Contender],
+    limits: &[u64],
+    step: &Move,
+    work: &Work,
+) -> bool {
+    let mut all = flows.iter().zip(contenders).zip(limits);
+    let Some(((_, flow), limit)) = all.find(|((flow, _), _)| **flow == step.flow) else { return true };
+    let Some(bits) = overtaking(flow, *limit) else { return false };
+    if bits == 0 {
+        return true;
+    }
+    let mut with = contenders.to_vec();
+    let arrival = Arrival::Messages { bits, separation: u64::MAX, jitter: 0 };
+    with.push(Contender { level: step.from.max(step.to), arrival, ingress: None, ..*flow });
+    keeps(server, &with, step.from.min(step.to), *limit, work)
+}
+
+/// The bits of a flow that may come behind a message of it before the limit of its last frame is over, and so overtake that if the flow
+/// moves up between.
+///
+/// Let a message spread from `b` on. Then its last frame has come at `b` and the spread, and is to be gone the limit later. The next
+/// messages begin at `b` and a separation, and another one. What comes by a link comes no faster than that.
+fn overtaking(flow: &Contender, limit: u64) -> Option<u64> {
+    match flow.arrival {
+        Arrival::Messages { bits, separation, .. } => {
+            let time = limit.checked_add(spread(flow)?)?.saturating_sub(separation);
+            let all = bits.checked_mul(time.div_ceil(separation.max(1)))?;
+            let Some(link) = flow.ingress.filter(|_| time > 0) else { return Some(all) };
+            let brought = bits_in(time.checked_add(link.variation)?, link.rate)?;
+            Some(all.min(brought.checked_add(flow.largest_frame)?))
+        }
+        Arrival::Bucket { rate, .. } => bits_in(limit, rate),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Small runs whose every instant can be worked out by hand: what the simulator does is what the model says.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two};
 use frames::{
-    Attack, BestEffort, Bounds, Effort, Flow, Hop, Imperfections, Message, Multiplexing, Network, Node,
-    Outcome, Pattern, Port, Search, Ties, Timing, run,
+    Attack, BestEffort, Bounds, Change, Effort, Flow, Hop, Imperfections, Message, Multiplexing, Network,
+    Node, Outcome, Pattern, Port, Search, Ties, Timing, run,
 };
 
 /// Each flow releases once, at its pivot.
@@ -20,6 +20,7 @@ fn once(network: &Network, pivots: &[u64], change: impl FnOnce(&mut Attack)) -> 
         ties: Ties::Against,
         best_effort: BestEffort::Never,
         multiplexing: Multiplexing::Slowest,
+        changes: Vec::new(),
         seed: 0,
     };
     change(&mut attack);
@@ -165,4 +166,38 @@ fn frames_take_cells_and_pools_are_for_all_levels() {
     assert_eq!(lost(Imperfections { pool: Some(301), ..plain }, u64::MAX), [0, 0, 0]);
     assert_eq!(lost(Imperfections { pool: Some(300), ..plain }, u64::MAX), [0, 0, 1]);
     assert_eq!(lost(Imperfections { pool: Some(399), ..cells }, u64::MAX), [0, 0, 1]);
+}
+
+/// Three frames wait when their flow moves up; what comes then is sent before them, and they stay in turn.
+#[test]
+fn what_is_queued_stays_where_it_is_when_a_flow_changes_its_level() {
+    let flow = gated(vec![100; 3], 1_000, 0, vec![Hop { port: 0, level: 1 }]);
+    let other = gated(vec![300], MILLISECOND, 0, vec![Hop { port: 0, level: 2 }]);
+    let port = Port {
+        from: 0,
+        to: 1,
+        picoseconds_per_octet: 10,
+        propagation: 0,
+        best_effort: 0,
+        buffer: u64::MAX,
+        tag: 0,
+        imperfections: Imperfections::default(),
+    };
+    let network = Network::new(vec![Node::Host; 2], vec![port], vec![flow, other]).unwrap();
+    let outcome = |at| {
+        once(&network, &[1_000, 1_000], |attack| {
+            attack.end = 2_500;
+            attack.target = Some(0);
+            attack.changes = vec![Change { at, flow: 0, hop: 0, level: 3 }];
+        })
+    };
+    // The other flow is sent first, then three frames, then, from 7,000 on, those of 2,000.
+    assert_eq!(
+        outcome(9_000).deliveries.iter().map(|message| message.last).collect::<Vec<_>>(),
+        [7_000, 10_000]
+    );
+    // What comes at 2,000 is above both: it waits for the frame on the wire, until 4,000, and is done at 7,000.
+    let early = outcome(1_500);
+    assert_eq!(early.deliveries.iter().map(|message| message.last).collect::<Vec<_>>(), [10_000, 7_000]);
+    assert_eq!(early.level_backlog[0][1..4], [300, 300, 300]);
 }

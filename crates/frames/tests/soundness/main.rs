@@ -11,3 +11,4 @@ mod mutants;
 mod networks;
 mod one_port;
 mod ratios;
+mod transitions;

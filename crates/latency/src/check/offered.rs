@@ -301,9 +301,8 @@ fn hop_of(
         _ => (weight.most, largest, above.largest.max(LEAST + grown)),
     };
     // What is added behind the link takes none of its time.
-    let padded = if policed || weight.smallest < LEAST + grown { grown } else { 0 };
     let rate = i128::from(before.rate.max(1));
-    let message = (bits * LEAST * SECOND).div_euclid((LEAST + padded) * rate);
+    let message = (bits * LEAST * SECOND).div_euclid((LEAST + grown) * rate);
     let [_, frames] = time(on_link, before.rate);
     // The link before sends one bit after the other: parts of two messages that come together are no longer than the spread.
     let in_turn = flow.bundle.is_none() && port.tag == before.tag && separation >= message;

@@ -113,6 +113,12 @@ impl Port {
         self.delays(&self.old).into_iter().zip(self.delays(&self.new)).map(|(a, b)| a.max(b)).collect()
     }
 
+    /// Whether the last message of a flow may be queued when its next one comes.
+    fn may_have_several(&self, flow: usize) -> bool {
+        let Arrival::Messages { separation, jitter, .. } = self.flows[flow].arrival else { return true };
+        self.limits()[flow] + jitter > separation
+    }
+
     fn keeps_limits(&self, steps: &[Move]) -> bool {
         let mut now = self.old.clone();
         let limits = self.limits();
@@ -152,7 +158,8 @@ fn bounds_hold_in_every_state_between() {
             }
             None => {
                 neither += 1;
-                assert!(!no_two_share(&moves), "seed {seed}");
+                let several = |step: &Move| port.may_have_several(step.flow as usize);
+                assert!(!no_two_share(&moves) || moves.iter().any(several), "seed {seed}");
             }
         }
     }
@@ -160,7 +167,7 @@ fn bounds_hold_in_every_state_between() {
         "safe by order {proved}, safe and verified {verified}, refused {neither}; above a bound if the lowest new level is \
          first: {broken_as_in_midas}"
     );
-    assert!(proved > 20 && verified > proved && neither > 0 && broken_as_in_midas > neither);
+    assert!(proved > 20 && verified > 20 && neither > 0 && broken_as_in_midas > 20);
 }
 
 /// Two flows share level 0 before and level 1 after. Whichever moves first is above the other for a time, and delays it
@@ -234,7 +241,7 @@ impl Slots {
 }
 
 /// Frames that are queued when a flow changes its level stay where they are: no frame is later than promised if steps wait until the one
-/// before has settled, and some are if they do not. Not judged are flows that move up while two of their messages may be queued.
+/// before has settled, and some are if they do not.
 #[test]
 fn no_frame_is_late_if_steps_wait_for_each_other() {
     const FRAME: u64 = 12_304;
@@ -263,8 +270,6 @@ fn no_frame_is_late_if_steps_wait_for_each_other() {
         let names: Vec<u64> = (0..port.flows.len() as u64).collect();
         let (limits, placed) = (port.limits(), port.placed(&port.old));
         let Some(steps) = verified_order(&SERVER, &names, &placed, &limits, &moves) else { continue };
-        let is_judged =
-            |flow: usize| port.new[flow] <= port.old[flow] || limits[flow] <= shapes[flow].1 * SLOT;
         for waits in [true, false].repeat(10) {
             let arrivals =
                 shapes.iter().map(|(frames, apart)| (*frames, *apart, random.range(0, 20))).collect();
@@ -277,7 +282,7 @@ fn no_frame_is_late_if_steps_wait_for_each_other() {
                 at += if waits { settles } else { 0 } + random.range(0, 3);
             }
             let delays = Slots { flows: arrivals, changes }.delays(&port.old, at + 60);
-            let late = (0..delays.len()).any(|flow| is_judged(flow) && delays[flow] * SLOT > limits[flow]);
+            let late = (0..delays.len()).any(|flow| delays[flow] * SLOT > limits[flow]);
             judged += u64::from(waits);
             late_without += u64::from(late && !waits);
             assert!(
