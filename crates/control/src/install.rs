@@ -5,7 +5,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Offer, Plan};
+use latency::ledger::{Move, Offer, Plan};
+use latency::order::settling;
+use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
@@ -66,8 +68,10 @@ impl ResourceManager {
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
     }
 
-    /// Others change their levels, one after the other, each stored before the next.
+    /// Others change their levels, one after the other, each stored before the next and settled: what is queued at the former level has
+    /// left, and with it what the former bounds rest on.
     fn moving(&self, plan: &Plan) -> Vec<Step> {
+        let settles = Task::Hold(self.settles(plan));
         let mut moved: BTreeMap<u64, Granted> = BTreeMap::new();
         let mut steps = Vec::new();
         for change in &plan.moves {
@@ -97,9 +101,23 @@ impl ResourceManager {
                 alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
             };
             steps.push(Step { tasks: put(&after, false), undo: put(&before, true) });
+            steps.push(Step { tasks: alloc::vec![settles.clone()], undo: alloc::vec![settles.clone()] });
             moved.insert(change.flow, after);
         }
         steps
+    }
+
+    /// How long frames that were queued before a move of the plan, or before it is undone, are still there.
+    fn settles(&self, plan: &Plan) -> Duration {
+        let settles = |step: &Move| {
+            let entry = self.ledger.entries(step.port).iter().find(|entry| entry.flow == step.flow)?;
+            let back = Move { from: step.to, to: step.from, ..*step };
+            let longest = settling(&entry.contender, entry.share, step)?;
+            Some(longest.max(settling(&entry.contender, entry.share, &back)?))
+        };
+        // What has no such time does not fit into it; nor would it have been admitted.
+        let longest = plan.moves.iter().map(|step| settles(step).unwrap_or(u64::MAX)).max().unwrap_or(0);
+        Duration::from_nanos(longest.div_ceil(NANOSECOND))
     }
 
     /// The verdicts of all pairs of a grant.

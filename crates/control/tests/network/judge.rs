@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use control::network::Network as Managed;
-use frames::{Bounds, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node, Policer, Port, Search};
-use latency::framing::Framing;
-use wire::admission::Verdict;
+use frames::wire::{Framing, Samples};
+use frames::{
+    Bounds, Change, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node, Policer, Port, Random, Search,
+};
+use wire::admission::{Socket, Verdict};
 
 use crate::world::{Trace, World, address, mac};
 use testkit::openflow_switch::Packet;
@@ -19,12 +21,31 @@ pub(crate) struct Case {
     pub(crate) trace: Trace,
 }
 
+/// What packets of a flow have at a link from an instant on, in nanoseconds after what is judged begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Moved {
+    pub(crate) at: u64,
+    pub(crate) flow: (Socket, Socket),
+    pub(crate) link: usize,
+    pub(crate) dscp: u8,
+}
+
 /// The level of control, above all others.
 const ABOVE: u8 = LEVELS - 1;
 
 /// Attacks every flow; an error if a frame is later than its verdict says, or if more of control waits at a port than the network file
 /// allows.
 pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), String> {
+    judge_while(world, cases, &[], seed)
+}
+
+/// The same while flows move.
+pub(crate) fn judge_while(
+    world: &mut World,
+    cases: &[Case],
+    moves: &[Moved],
+    seed: u64,
+) -> Result<(), String> {
     let discovery: Vec<_> = (0..world.network.hosts.len())
         .filter_map(|host| {
             let contract = world.discovery_of(host)?;
@@ -81,15 +102,15 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         }
         claims.latency.push(latency);
         // Pairs of a writer may have asked with different contracts, of which the flow was admitted with one.
-        let place = |socket: wire::admission::Socket| (socket.address, socket.port);
+        let place = |socket: Socket| (socket.address, socket.port);
         let (source, destination) = (place(case.verdict.source), place(case.verdict.destination));
         let granted = world.store.values().rev();
         let granted = granted.filter(|grant| (grant.source, grant.destination) == (source, destination));
         let contract = granted.map(|grant| grant.contract).next().expect("what is in force is stored");
-        let whole =
-            Framing::Rtps { datagram: contract.datagram }.frames(contract.largest_message, 0).unwrap();
-        let mut frames = vec![whole.largest / 8; usize::try_from(whole.count - 1).unwrap()];
-        frames.push((whole.bits - whole.largest * (whole.count - 1)) / 8);
+        let framing = Framing::Rtps { datagram: contract.datagram.into() };
+        let (least, most) = (contract.smallest_message.into(), contract.largest_message.into());
+        let mut messages = Samples { framing, least, most }.messages(0, 4, &mut Random::new(seed));
+        let frames = messages.remove(0);
         let first = world.network.switch_of(world.network.links[case.trace[0].0].to).unwrap();
         let gates = world.gates[first].iter().filter(|(key, _)| {
             key.flow.source.octets() == case.verdict.source.address
@@ -105,7 +126,7 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         Flow {
             tree,
             frames,
-            others: Vec::new(),
+            others: messages,
             contract: Contract::Gated {
                 separation: case.verdict.separation * NANOSECOND,
                 jitter: contract.jitter * NANOSECOND,
@@ -154,10 +175,19 @@ pub(crate) fn judge(world: &mut World, cases: &[Case], seed: u64) -> Result<(), 
         latency.resize(flow.tree.len(), None);
     }
     let network = Network::new(nodes, ports, flows).map_err(|error| error.to_string())?;
+    let change = |moved: &Moved| {
+        let place = |case: &Case| (case.verdict.source, case.verdict.destination) == moved.flow;
+        let flow = cases.iter().position(|case| place(case))?;
+        let hop = network.flows()[flow].tree.iter().position(|hop| hop.port == moved.link)?;
+        let at = Search::ORIGIN + moved.at * NANOSECOND;
+        Some(Change { at, flow, hop, level: levels[&moved.dscp] })
+    };
+    let changes: Vec<Change> = moves.iter().filter_map(change).collect();
     let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };
     for (flow, case) in cases.iter().enumerate() {
         for hop in network.deliveries(flow) {
-            let found = Search::new(&network, &claims, flow, hop, effort).worst(seed);
+            let search = Search::new(&network, &claims, flow, hop, effort).changing(&changes);
+            let found = search.worst(seed);
             if found.outcome.excess_count > 0 {
                 return Err(format!("a frame is late: {:?} {:?}", found.outcome.excesses, case.verdict));
             }

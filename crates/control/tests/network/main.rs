@@ -17,5 +17,6 @@ mod room;
 mod saboteur;
 mod scarce;
 mod seeds;
+mod transitions;
 mod trees;
 mod world;
