@@ -1,109 +1,149 @@
-//! Plausible mistakes of `latency`, one at a time in a copy of it: does a test see each of them?
+//! Plausible mistakes of `latency` and of `control`, one at a time in a copy of them: does a test see each of them?
+mod control;
 mod list;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use list::{MUTANTS, Mutant};
+use list::Mutant;
 
-/// What is copied beside `latency`, and what is asked in turn until something fails.
-const CRATES: [&str; 3] = ["latency", "frames", "tiers"];
-const JUDGES: [(&str, &[&str]); 2] = [
-    ("latency", &["test", "--quiet", "--offline", "--package", "punctual-latency"]),
-    ("frames", &["test", "--quiet", "--offline", "--package", "punctual-frames", "--test", "soundness"]),
+/// Tests that are asked.
+struct Judge {
+    name: &'static str,
+    /// Whose mistakes it is asked about.
+    of: &'static [&'static str],
+    arguments: &'static [&'static str],
+    tier: &'static str,
+}
+
+const fn judge(
+    name: &'static str,
+    of: &'static [&'static str],
+    arguments: &'static [&'static str],
+    tier: &'static str,
+) -> Judge {
+    Judge { name, of, arguments, tier }
+}
+
+const SOUNDNESS: &[&str] = &["--package", "punctual-frames", "--test", "soundness"];
+const PROMISES: &[&str] = &["--package", "punctual-plan", "--test", "promises"];
+const NETWORK: &[&str] = &["--package", "punctual-control", "--test", "network"];
+
+/// They are asked in turn until one fails: those that are quick first, then what takes minutes.
+const JUDGES: [Judge; 7] = [
+    judge("latency", &["latency"], &["--package", "punctual-latency"], "quick"),
+    judge("frames", &["latency"], SOUNDNESS, "quick"),
+    judge("promises", &["latency"], PROMISES, "quick"),
+    judge("control", &["control"], &["--package", "punctual-control"], "quick"),
+    judge("promises in ci", &["latency"], PROMISES, "ci"),
+    judge("frames in ci", &["latency"], SOUNDNESS, "ci"),
+    judge("control in ci", &["control"], NETWORK, "ci"),
 ];
+
+impl Judge {
+    fn passes(&self, copy: &Path) -> Result<bool, String> {
+        let arguments = [&["test", "--quiet", "--offline"], self.arguments].concat();
+        passes(copy, &arguments, self.tier)
+    }
+}
 
 /// Tries the mistakes whose names contain one of the texts, or all; true if each that was tried is seen.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool, String> {
     let copy = root.join("target/mutants");
     prepare(root, &copy)?;
-    for (_, arguments) in JUDGES {
-        if !passes(&copy, arguments)? {
-            return Err("the tests fail without any mistake".to_owned());
+    let chosen = |mutant: &&Mutant| {
+        names.is_empty() || names.iter().any(|name| mutant.name.contains(name.as_str()) || mutant.of == name)
+    };
+    let tried: Vec<&Mutant> = list::MUTANTS.iter().chain(control::MUTANTS).filter(chosen).collect();
+    for judge in JUDGES.iter().filter(|judge| judge.tier == "quick") {
+        if tried.iter().any(|mutant| judge.of.contains(&mutant.of)) && !judge.passes(&copy)? {
+            return Err(format!("the tests of {} fail without any mistake", judge.name));
         }
     }
-    let mut survived = Vec::new();
-    let tried = MUTANTS
-        .iter()
-        .filter(|mutant| names.is_empty() || names.iter().any(|name| mutant.name.contains(name.as_str())));
-    for mutant in tried {
+    let mut survived = 0;
+    for mutant in &tried {
         let start = Instant::now();
         let seen = seen_by(&copy, mutant)?;
-        println!("{:<28} {:<60} {:>4} s", seen.unwrap_or("SURVIVED"), mutant.name, start.elapsed().as_secs());
-        if seen.is_none() {
-            survived.push(mutant.name);
-        }
+        let Mutant { of, name, .. } = mutant;
+        println!("{:<15} {of:<8} {name:<65} {:>4} s", seen.unwrap_or("SURVIVED"), start.elapsed().as_secs());
+        survived += u64::from(seen.is_none());
     }
-    Ok(survived.is_empty())
+    println!("{} mistakes, {survived} of them not seen", tried.len());
+    Ok(survived == 0)
 }
 
-/// A workspace of the crates alone, as they are now.
+/// A workspace of the crates alone, as they are now. What is as it was is not written, so that it need not be built again.
 fn prepare(root: &Path, copy: &Path) -> Result<(), String> {
-    for name in CRATES {
-        let to = copy.join("crates").join(name);
-        if to.exists() {
-            fs::remove_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
-        }
-        copy_folder(&root.join("crates").join(name), &to)?;
-    }
+    copy_folder(&root.join("crates"), &copy.join("crates"))?;
     let manifest = read(&root.join("Cargo.toml"))?;
     let members = "members = [\"crates/*\", \"xtask\"]";
     if !manifest.contains(members) {
         return Err(format!("Cargo.toml does not say `{members}`"));
     }
-    write(&copy.join("Cargo.toml"), &manifest.replace(members, "members = [\"crates/*\"]"))?;
+    write(&copy.join("Cargo.toml"), manifest.replace(members, "members = [\"crates/*\"]").as_bytes())?;
     for file in ["Cargo.lock", "tiers.toml", "rust-toolchain.toml"] {
-        write(&copy.join(file), &read(&root.join(file))?)?;
+        write(&copy.join(file), read(&root.join(file))?.as_bytes())?;
     }
     Ok(())
 }
 
 /// Which judge sees the mistake.
 fn seen_by(copy: &Path, mutant: &Mutant) -> Result<Option<&'static str>, String> {
-    let file = copy.join("crates/latency/src").join(mutant.file);
+    let file = copy.join("crates").join(mutant.of).join("src").join(mutant.file);
     let right = read(&file)?;
     let times = right.matches(mutant.right).count();
     if times != 1 {
         return Err(format!("`{}` stands {times} times in {}: {}", mutant.right, mutant.file, mutant.name));
     }
-    write(&file, &right.replace(mutant.right, mutant.wrong))?;
-    let mut seen = None;
-    let builds = passes(copy, &["build", "--quiet", "--offline", "--package", "punctual-latency"]);
-    for (judge, arguments) in JUDGES {
-        if seen.is_none() && builds == Ok(true) && !passes(copy, arguments)? {
-            seen = Some(judge);
+    write(&file, right.replace(mutant.right, mutant.wrong).as_bytes())?;
+    let mut seen = Ok(None);
+    let package = format!("punctual-{}", mutant.of);
+    let builds = passes(copy, &["build", "--quiet", "--offline", "--package", &package], "quick");
+    for judge in JUDGES.iter().filter(|judge| judge.of.contains(&mutant.of)) {
+        if seen == Ok(None) && builds == Ok(true) {
+            seen = judge.passes(copy).map(|passes| (!passes).then_some(judge.name));
         }
     }
-    write(&file, &right)?;
+    write(&file, right.as_bytes())?;
     match builds? {
-        true => Ok(seen),
+        true => seen,
         false => Err(format!("the mistake does not compile: {}", mutant.name)),
     }
 }
 
-fn passes(copy: &Path, arguments: &[&str]) -> Result<bool, String> {
+fn passes(copy: &Path, arguments: &[&str], tier: &str) -> Result<bool, String> {
     let mut cargo = Command::new("cargo");
-    cargo
-        .current_dir(copy)
-        .args(arguments)
-        .env("RUSTFLAGS", "--cap-lints warn")
-        .env_remove("CARGO_TARGET_DIR");
+    cargo.current_dir(copy).args(arguments).env_remove("CARGO_TARGET_DIR").env("PUNCTUAL_TIER", tier);
+    // Warnings are of the mistake, and nobody steps through it.
+    cargo.env("RUSTFLAGS", "--cap-lints warn").env("CARGO_PROFILE_DEV_DEBUG", "0");
     let status = cargo.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.map(|status| status.success()).map_err(|error| format!("cargo: {error}"))
 }
 
+/// Makes a folder like another one.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
-    let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let target = to.join(entry.file_name());
+    let failed = |path: &Path, error| format!("{}: {error}", path.display());
+    let names = |folder: &Path| -> Result<BTreeSet<OsString>, String> {
+        let entries = fs::read_dir(folder).map_err(|error| failed(folder, error))?;
+        Ok(entries.flatten().map(|entry| entry.file_name()).collect())
+    };
+    fs::create_dir_all(to).map_err(|error| failed(to, error))?;
+    let wanted = names(from)?;
+    for name in names(to)?.difference(&wanted) {
+        let gone = to.join(name);
+        let removed = if gone.is_dir() { fs::remove_dir_all(&gone) } else { fs::remove_file(&gone) };
+        removed.map_err(|error| failed(&gone, error))?;
+    }
+    for name in wanted {
+        let (path, target) = (from.join(&name), to.join(&name));
         if path.is_dir() {
             copy_folder(&path, &target)?;
         } else {
-            fs::copy(&path, &target).map_err(|error| format!("{}: {error}", path.display()))?;
+            write(&target, &fs::read(&path).map_err(|error| failed(&path, error))?)?;
         }
     }
     Ok(())
@@ -113,8 +153,12 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+/// Writes a file unless it has these bytes already.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if fs::read(path).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -125,11 +169,11 @@ mod tests {
     #[test]
     fn every_mistake_applies_once() {
         let root = crate::tree::root();
-        for Mutant { name, file, right, wrong } in MUTANTS {
-            let text = read(&root.join("crates/latency/src").join(file)).unwrap();
+        for Mutant { name, of, file, right, wrong } in list::MUTANTS.iter().chain(control::MUTANTS) {
+            let text = read(&root.join("crates").join(of).join("src").join(file)).unwrap();
             assert_eq!(text.matches(right).count(), 1, "{name}: `{right}` in {file}");
             assert_ne!(right, wrong, "{name}");
         }
-        assert!(MUTANTS.len() >= 25);
+        assert!(list::MUTANTS.len() >= 38 && control::MUTANTS.len() >= 12);
     }
 }

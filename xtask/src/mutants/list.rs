@@ -1,17 +1,19 @@
-//! The mistakes. Each is a text that stands once in a file of `latency`, and what is wrong in its place.
+//! The mistakes of `latency`. Each is a text that stands once in a file, and what is wrong in its place.
 
 /// A mistake.
 pub(crate) struct Mutant {
     /// What is wrongly believed.
     pub(crate) name: &'static str,
-    /// The file in `crates/latency/src`.
+    /// Whose mistake it is: a crate.
+    pub(crate) of: &'static str,
+    /// The file in the crate's `src`.
     pub(crate) file: &'static str,
     pub(crate) right: &'static str,
     pub(crate) wrong: &'static str,
 }
 
 const fn mutant(name: &'static str, file: &'static str, right: &'static str, wrong: &'static str) -> Mutant {
-    Mutant { name, file, right, wrong }
+    Mutant { name, of: "latency", file, right, wrong }
 }
 
 pub(crate) const MUTANTS: &[Mutant] = &[
@@ -260,6 +262,24 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "order.rs",
         "return Some(limit);",
         "return Some(limit * 0);",
+    ),
+    mutant(
+        "a flow that moves up does not overtake itself",
+        "order.rs",
+        "if bits == 0 {",
+        "if bits < u64::MAX {",
+    ),
+    mutant(
+        "only moves up are undone by moves up",
+        "order.rs",
+        "let lower = if step.to > step.from { &now } else { &then };",
+        "if step.to < step.from { return all_keep(server, &then, limits, work); }\n            let lower = &now;",
+    ),
+    mutant(
+        "what stays behind is gone after the limit of its first frame",
+        "order.rs",
+        "limit.checked_add(spread(contender)?)\n}",
+        "Some(limit)\n}",
     ),
     mutant(
         "moves up come first",

@@ -1,0 +1,171 @@
+//! The mistakes of `control`: what the manager of a network may do too early, too late, too little, or not at all.
+use super::list::Mutant;
+
+const fn mutant(name: &'static str, file: &'static str, right: &'static str, wrong: &'static str) -> Mutant {
+    Mutant { name, of: "control", file, right, wrong }
+}
+
+pub(crate) const MUTANTS: &[Mutant] = &[
+    mutant(
+        "a step follows a move at once",
+        "install.rs",
+        "let settles = Task::Hold(self.settles(plan));",
+        "let settles = Task::Hold(Duration::ZERO);",
+    ),
+    mutant(
+        "moves are not undone",
+        "install.rs",
+        "steps.push(Step { tasks: install(to, false), undo: install(from, true) });",
+        "steps.push(Step { tasks: install(to, false), undo: Vec::new() });\n                    let _ = &from;",
+    ),
+    mutant(
+        "entries come before the contract of the gate",
+        "install.rs",
+        "            steps.extend(gate);\n            let mut all = Step::default();\n            for step in installs {\n                all.tasks.extend(step.tasks);\n                all.undo.extend(step.undo);\n            }\n            steps.push(all);\n",
+        "            let mut all = Step::default();\n            for step in installs {\n                all.tasks.extend(step.tasks);\n                all.undo.extend(step.undo);\n            }\n            steps.push(all);\n            steps.extend(gate);\n",
+    ),
+    mutant(
+        "the gate has the new contract before the switches have the new way",
+        "install.rs",
+        "            steps.extend(installs);\n            steps.extend(gate);\n",
+        "            steps.extend(gate);\n            steps.extend(installs);\n",
+    ),
+    mutant(
+        "a grant need not be stored before it is told",
+        "install.rs",
+        "tasks: alloc::vec![Task::Store { change: put, sure: false }],\n            undo",
+        "tasks: alloc::vec![Task::Store { change: put, sure: true }],\n            undo",
+    ),
+    mutant(
+        "frames of a flow are gone when its entries are",
+        "release.rs",
+        "Task::Hold(Duration::from_nanos(grant.longest()))",
+        "Task::Hold(Duration::ZERO)",
+    ),
+    mutant(
+        "a place is free when its release begins",
+        "release.rs",
+        "self.start(now, Kind::Release { number }, steps);",
+        "self.ledger.remove(number);\n        self.start(now, Kind::Release { number }, steps);",
+    ),
+    mutant(
+        "a place that has missed a release has forgotten the flow",
+        "release.rs",
+        "                if missed.is_empty() {\n                    self.gone(now, number);",
+        "                if missed.len() < usize::MAX {\n                    self.gone(now, number);",
+    ),
+    mutant(
+        "a step need not be confirmed before the next",
+        "operation.rs",
+        "            if !operation.waiting.is_empty() {\n                return;",
+        "            if operation.steps.is_empty() && !operation.waiting.is_empty() {\n                return;",
+    ),
+    mutant(
+        "steps are undone in the order in which they were done",
+        "operation.rs",
+        "core::mem::take(&mut operation.undo).into_iter().rev();",
+        "core::mem::take(&mut operation.undo).into_iter();",
+    ),
+    mutant(
+        "a change that is not answered in time has not happened",
+        "operation.rs",
+        "                // It may still happen.\n                if let Some(site) = site {",
+        "                // It may still happen.\n                if let Some(site) = site.filter(|_| false) {",
+    ),
+    mutant(
+        "what was told counts as what is there",
+        "operation.rs",
+        "Task::Install { switch, messages, sure: true } if !preparing => {",
+        "Task::Install { switch, messages, .. } if !preparing => {",
+    ),
+    mutant(
+        "entries that were read are as they should be",
+        "inspect.rs",
+        "if less.is_empty() && more.is_empty() {\n            return None;",
+        "if less.len() + more.len() < usize::MAX {\n            return None;",
+    ),
+    mutant(
+        "a contract that is there is the right one",
+        "inspect.rs",
+        "Some(found) if found.contract == *contract => continue,",
+        "Some(_) if true => continue,",
+    ),
+    mutant(
+        "contracts that nobody has set do no harm",
+        "inspect.rs",
+        "changes.push(GateChange::Remove(key));",
+        "let _ = key;",
+    ),
+    mutant(
+        "an older request takes the place of a later one",
+        "requests.rs",
+        "if request.serial < asked.request.serial {",
+        "if request.serial > asked.request.serial + 1_000_000 {",
+    ),
+    mutant(
+        "an answer is for the latest request",
+        "requests.rs",
+        "if asked.serial == asked.request.serial {",
+        "if asked.serial <= asked.request.serial {",
+    ),
+    mutant(
+        "those that are as important yield",
+        "displace.rs",
+        "held.filter(|grant| grant.contract.importance < importance)",
+        "held.filter(|grant| grant.contract.importance <= importance)",
+    ),
+    mutant(
+        "the most important of the less important yields",
+        "displace.rs",
+        "less.min_by_key(",
+        "less.max_by_key(",
+    ),
+    mutant(
+        "one place that is freed is enough",
+        "displace.rs",
+        "full.iter().filter(|scarce| !is_left(scarce))",
+        "full.iter().take(1).filter(|scarce| !is_left(scarce))",
+    ),
+    mutant(
+        "what others go for is for whoever comes",
+        "displace.rs",
+        "asked.displaces.at.clone_from(full);",
+        "let _ = full;",
+    ),
+    mutant(
+        "what was in vain is tried again at once",
+        "displace.rs",
+        "self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now)",
+        "self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now || true)",
+    ),
+    mutant(
+        "room goes to who comes first",
+        "room.rs",
+        "fits(&mut without) && !fits(&mut with)",
+        "fits(&mut without) && !fits(&mut with) && false",
+    ),
+    mutant(
+        "a flow that is restored has the lowest level",
+        "restore.rs",
+        "let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();",
+        "let levels: Vec<u8> = hops.iter().map(|hop| hop.level * 0).collect();",
+    ),
+    mutant(
+        "of two stored grants the earlier one is in force",
+        "restore.rs",
+        "grants.sort_by_key(|grant| Reverse(grant.number));",
+        "grants.sort_by_key(|grant| grant.number);",
+    ),
+    mutant(
+        "links of the new tree are opened first",
+        "links.rs",
+        "for (from, to) in [(&now_there, &closed), (&closed, &opened)] {",
+        "for (from, to) in [(&now_there, &opened), (&opened, &opened)] {\n            let _ = &closed;",
+    ),
+    mutant(
+        "flows stay on links that are down",
+        "links.rs",
+        "self.revoke(now, number, &reason);",
+        "let _ = (number, now, &reason);",
+    ),
+];
