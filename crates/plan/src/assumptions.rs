@@ -198,12 +198,12 @@ fn facts<'n>(network: &'n Network, port: usize, link: &'n str) -> Vec<(Fact, &'n
         facts.push(((SWITCH_TIME, text, false), &switch.name));
         let kind = &switch.kind;
         let (octets, of) = match kind.buffer {
-            Buffer::PerQueue(octets) => (octets, "each queue"),
-            Buffer::Shared(octets) if kind.pooled => (octets, "all ports together"),
-            Buffer::Shared(octets) => (octets, "each port"),
+            Buffer::PerQueue(octets) => (octets, "each queue of a switch has"),
+            Buffer::Shared(octets) if kind.pooled => (octets, "all ports of a switch together have"),
+            Buffer::Shared(octets) => (octets, "each port of a switch has"),
         };
         let text = format!(
-            "{of} of a switch has {octets} bytes for admitted flows, in cells of {}, of which nothing else takes",
+            "{of} {octets} bytes for admitted flows, in cells of {}, of which nothing else takes",
             kind.cell
         );
         facts.push(((BUFFER, text, false), &switch.name));

@@ -2,10 +2,11 @@
 use plan::{Problem, check_models, check_network};
 
 /// The examples that `plan` ships.
-const NETWORKS: [&str; 3] = [
+const NETWORKS: [&str; 4] = [
     include_str!("../../../plan/networks/table-two.toml"),
     include_str!("../../../plan/networks/table-two-meters.toml"),
     include_str!("../../../plan/networks/figure-four.toml"),
+    include_str!("../../../plan/networks/hosts.toml"),
 ];
 const MODELS: &str = include_str!("../../../plan/networks/switches.xml");
 
