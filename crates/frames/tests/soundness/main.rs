@@ -11,4 +11,5 @@ mod mutants;
 mod networks;
 mod one_port;
 mod ratios;
+mod tightness;
 mod transitions;

@@ -19,9 +19,14 @@ impl Ratios {
 
     /// Of all of them.
     pub(crate) fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// What this share of all of them does not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> f64 {
         let mut all: Vec<f64> = self.0.values().flatten().copied().collect();
         all.sort_by(f64::total_cmp);
-        all[all.len() / 2]
+        all[((all.len() - 1) as f64 * share) as usize]
     }
 
     /// Of all of them.
