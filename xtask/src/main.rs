@@ -40,8 +40,8 @@ Developer commands of Punctual.
   cargo xtask test           all tests, those that only compute beside those that wait, with their sum at the end
   cargo xtask test ARGS...   cargo test on the workspace with these arguments, with the sum at the end;
                              PUNCTUAL_TIER=quick|ci|long says how much is tried (tiers.toml)
-  cargo xtask mutants        mistakes of latency on purpose, each in a copy of it: which test sees it; takes most of an hour
-  cargo xtask mutants TEXT...  only those whose names contain one of the texts
+  cargo xtask mutants        mistakes of latency and control on purpose, each in a copy: which test sees it; takes an hour or two
+  cargo xtask mutants TEXT...  only those whose names contain one of the texts, or all of the crate of that name
 ";
 
 /// A check by its name.

@@ -51,13 +51,17 @@ impl Judge {
     }
 }
 
-/// Tries the mistakes whose names contain one of the texts, or all; true if each that was tried is seen.
+/// Tries the mistakes whose names contain one of the texts, those of the crates that are named, or all; true if each that was tried is seen.
 pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool, String> {
     let copy = root.join("target/mutants");
     prepare(root, &copy)?;
-    let chosen = |mutant: &&Mutant| {
-        names.is_empty() || names.iter().any(|name| mutant.name.contains(name.as_str()) || mutant.of == name)
+    // The name of a crate stands for all of its mistakes.
+    let is_crate = |name: &str| JUDGES.iter().any(|judge| judge.of.contains(&name));
+    let stands_for = |name: &String, mutant: &Mutant| match is_crate(name) {
+        true => mutant.of == name,
+        false => mutant.name.contains(name.as_str()),
     };
+    let chosen = |mutant: &&Mutant| names.is_empty() || names.iter().any(|name| stands_for(name, mutant));
     let tried: Vec<&Mutant> = list::MUTANTS.iter().chain(control::MUTANTS).filter(chosen).collect();
     for judge in JUDGES.iter().filter(|judge| judge.tier == "quick") {
         if tried.iter().any(|mutant| judge.of.contains(&mutant.of)) && !judge.passes(&copy)? {
