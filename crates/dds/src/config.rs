@@ -1,5 +1,7 @@
 //! How a participant uses the host: whom it looks for and how, interfaces, buffers, threads.
 mod peer;
+#[cfg(feature = "serde")]
+mod text;
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -22,6 +24,8 @@ pub use peer::Peer;
 /// # Ok::<(), dds::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
     /// Who it is, whom it finds and when it is given up.
     pub discovery: DiscoveryConfig,
@@ -39,6 +43,8 @@ pub struct Config {
 
 /// How a participant deals with resource managers, if some of its writers and readers have ASSURANCE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct AssuranceConfig {
     /// How long a verdict is waited for; then the pair counts as refused, until one comes. More than zero; default 3 s.
     pub patience: Duration,
@@ -49,6 +55,8 @@ pub struct AssuranceConfig {
 /// application. Until there is such a participant nothing of the system is taken; then five descriptors and two threads, and a descriptor
 /// for each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct SharedMemoryConfig {
     /// Default true.
     pub enabled: bool,
@@ -59,11 +67,14 @@ pub struct SharedMemoryConfig {
     pub loans: u32,
     /// How long a thread looks at the rings before it sleeps, 0 to 1 s: within that time it is not woken, which takes microseconds, but
     /// has its core for itself. An eighth of each ring is taken from the system at once then. Default 0.
+    #[cfg_attr(feature = "serde", serde(with = "text::span"))]
     pub spin: std::time::Duration,
 }
 
 /// Who a participant is, whom it finds and when it is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DiscoveryConfig {
     /// Decides the ports that it listens to. Default: the first free one.
     pub participant_id: ParticipantId,
@@ -85,6 +96,8 @@ pub struct DiscoveryConfig {
 
 /// The number of a participant on its host, which decides its ports (RTPS 2.5, 9.6.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ParticipantId {
     /// The lowest one whose ports are free; without one (120 for each host and domain, fewer in the highest domains) ports that the system
     /// chooses. Others then find it by multicast, or because it announces itself to them: no [`Peer`] without a port names it.
@@ -96,6 +109,8 @@ pub enum ParticipantId {
 
 /// Which interfaces and addresses a participant uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NetworkConfig {
     /// Default: all of them.
     pub interfaces: Interfaces,
@@ -116,11 +131,14 @@ pub struct NetworkConfig {
     /// How long the thread that reads the endpoints' socket looks at it before it sleeps, 0 to 1 s: within that time it is not woken,
     /// which takes microseconds, but has its core for itself. Not while there is shared memory that is looked at so
     /// ([`SharedMemoryConfig::spin`]). Default 0.
+    #[cfg_attr(feature = "serde", serde(with = "text::span"))]
     pub spin: std::time::Duration,
 }
 
 /// A choice among the host's interfaces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Interfaces {
     /// All that are up, and those that come up later.
     #[default]
@@ -135,6 +153,8 @@ pub enum Interfaces {
 
 /// Versions of the Internet Protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Family {
     /// IPv4.
     #[default]
@@ -148,6 +168,8 @@ pub enum Family {
 /// How much the sockets hold. Linux grants at most `net.core.rmem_max` and `net.core.wmem_max`, and more only with CAP_NET_ADMIN; the
 /// report says what was granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct BufferConfig {
     /// Octets to ask for as receive buffer of each socket, 4,096 to 2^30. Default 2 MiB.
     pub receive: u32,
@@ -157,6 +179,8 @@ pub struct BufferConfig {
 
 /// How the threads of a participant run.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ThreadConfig {
     /// Beginning of their names, as `top -H` shows them; at most 8 octets, default `dds`.
     pub name_prefix: String,

@@ -55,6 +55,12 @@
 //! - Times are [`Duration`], from which and into which [`std::time::Duration`] is converted; calls take either. [`WallTime`] does the same for
 //!   timestamps and [`std::time::SystemTime`].
 //!
+//! # QoS and configuration from files
+//!
+//! With the feature `serde` the QoS of all entities and [`Config`] can be read from files and written to them, in any format that `serde` has.
+//! Names are those of the fields with dashes (`keep-last`, `static-peers`), durations are texts (`"100 ms"`, `"infinite"`), and what is not said
+//! is the default of its kind of entity. An unknown name is an error. What values make sense is checked when the entity is made.
+//!
 //! Protocol and meaning are in the pure crates below; here they are joined with locks, and with a [`host`].
 #![forbid(unsafe_code)]
 #![deny(missing_debug_implementations)]

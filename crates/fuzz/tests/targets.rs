@@ -67,6 +67,11 @@ fn files_with_models_of_switches() {
 }
 
 #[test]
+fn files_with_settings_of_applications() {
+    withstands(&targets::SETTINGS_FILE, "fuzz.stateless_executions", 3);
+}
+
+#[test]
 fn samples_of_types_described_at_run_time() {
     withstands(&targets::DYNAMIC_SAMPLE, "fuzz.stateless_executions", 10);
     withstands(&targets::DYNAMIC_TEXT, "fuzz.stateless_executions", 5);

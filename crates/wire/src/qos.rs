@@ -2,13 +2,21 @@
 //!
 //! Defaults are the standard's. Durations of zero in DEADLINE, LIFESPAN and lease durations mean what the standard says;
 //! an absent parameter means the default of its kind of endpoint.
+#[cfg(feature = "serde")]
+mod said;
+
 use alloc::string::String;
 use alloc::vec::Vec;
+
+#[cfg(feature = "serde")]
+pub use said::SaidQos;
 
 use crate::time::Duration;
 
 /// DURABILITY kind, weakest first (DDS 1.4, 2.2.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Durability {
     /// Samples are for readers that are matched when they are written.
     #[default]
@@ -23,6 +31,8 @@ pub enum Durability {
 
 /// DURABILITY_SERVICE (DDS 1.4, 2.2.3.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DurabilityService {
     /// How long a disposed and unregistered instance is kept.
     pub cleanup_delay: Duration,
@@ -44,6 +54,8 @@ impl Default for DurabilityService {
 
 /// RELIABILITY kind, weakest first (DDS 1.4, 2.2.3.14).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ReliabilityKind {
     /// What is lost stays lost.
     #[default]
@@ -54,10 +66,13 @@ pub enum ReliabilityKind {
 
 /// RELIABILITY: kind and how long a full writer may block (DDS 1.4, 2.2.3.14).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub struct Reliability {
     /// Kind.
     pub kind: ReliabilityKind,
     /// Longest blocking time of a write; default 100 ms.
+    #[cfg_attr(feature = "serde", serde(default = "blocking_time"))]
     pub max_blocking_time: Duration,
 }
 
@@ -70,8 +85,16 @@ impl Reliability {
         Self { kind: ReliabilityKind::Reliable, max_blocking_time: Duration::from_millis(100) };
 }
 
+/// What a file means that does not say it.
+#[cfg(feature = "serde")]
+const fn blocking_time() -> Duration {
+    Reliability::RELIABLE.max_blocking_time
+}
+
 /// HISTORY (DDS 1.4, 2.2.3.18).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum History {
     /// The last samples of each instance; the depth is 1 or more.
     KeepLast(u32),
@@ -87,6 +110,8 @@ impl Default for History {
 
 /// RESOURCE_LIMITS; `None` is unlimited (DDS 1.4, 2.2.3.19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ResourceLimits {
     /// Most samples of all instances.
     pub max_samples: Option<u32>,
@@ -98,6 +123,8 @@ pub struct ResourceLimits {
 
 /// LIVELINESS kind, weakest first (DDS 1.4, 2.2.3.11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum LivelinessKind {
     /// The service asserts while the process lives.
     #[default]
@@ -110,6 +137,8 @@ pub enum LivelinessKind {
 
 /// LIVELINESS (DDS 1.4, 2.2.3.11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Liveliness {
     /// Kind.
     pub kind: LivelinessKind,
@@ -125,6 +154,8 @@ impl Default for Liveliness {
 
 /// OWNERSHIP kind (DDS 1.4, 2.2.3.9).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Ownership {
     /// Every writer may update an instance.
     #[default]
@@ -135,6 +166,8 @@ pub enum Ownership {
 
 /// DESTINATION_ORDER kind, weakest first (DDS 1.4, 2.2.3.17).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum DestinationOrder {
     /// By arrival.
     #[default]
@@ -145,6 +178,8 @@ pub enum DestinationOrder {
 
 /// PRESENTATION access scope, smallest first (DDS 1.4, 2.2.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum AccessScope {
     /// Each instance for itself.
     #[default]
@@ -157,6 +192,8 @@ pub enum AccessScope {
 
 /// PRESENTATION (DDS 1.4, 2.2.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Presentation {
     /// Access scope.
     pub access_scope: AccessScope,
@@ -181,6 +218,8 @@ impl DataRepresentation {
 
 /// TYPE_CONSISTENCY_ENFORCEMENT of a reader (XTypes 1.3, 7.6.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TypeConsistency {
     /// False: the types must be the same (DISALLOW_TYPE_COERCION).
     pub allow_type_coercion: bool,
@@ -212,6 +251,8 @@ impl Default for TypeConsistency {
 /// Every policy of an endpoint that its announcement carries. Fields that only one kind of endpoint has
 /// (`lifespan`, `ownership_strength` of a writer; `time_based_filter`, `type_consistency` of a reader) keep their default on the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub struct EndpointQos {
     /// DURABILITY.
     pub durability: Durability,

@@ -26,6 +26,8 @@ const LEAST_KEY: u32 = 20;
 /// ASSURANCE of a writer: its contract. A sample begins to leave `minimum_separation` after the one before has left, or later; what is
 /// written earlier waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub struct OfferedAssurance {
     /// Least time between two samples; above zero. A writer whose period is exactly this has no way to catch up: declare a little less.
     pub minimum_separation: Duration,
@@ -38,14 +40,17 @@ pub struct OfferedAssurance {
     /// others: what is small overtakes its own gate. `None`: anything. Smaller samples are refused by `write`.
     pub minimum_size: Option<u32>,
     /// Who yields if not all flows can be admitted: those with the smaller number. Default 0.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub importance: u8,
     /// How much later than the send call the host may hand the first frame to its port. Default zero.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub jitter: Duration,
     /// Most time from the first frame of a sample to its last one. `None`: zero for samples of one frame, 300 us for each segmented send
     /// call that a sample takes, and 600 us and 20 us for each frame where the host has no segmented send.
     pub emission: Option<Duration>,
     /// How much longer than that the network waits for the rest of a sample before its gate drops it. Such a sample is promised
     /// nothing, but what the host holds up now and then still arrives; other flows get a little less room. Default zero.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub slack: Duration,
 }
 
@@ -67,6 +72,8 @@ impl OfferedAssurance {
 
 /// ASSURANCE of a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub struct RequestedAssurance {
     /// Most time from the writer's call to the reception of a sample; above zero. A writer's LATENCY_BUDGET, as long as samples may wait
     /// in it for company, is subtracted from what the network is asked for.
@@ -74,6 +81,7 @@ pub struct RequestedAssurance {
     /// Most time between two samples that is acceptable; a writer that does not promise that is refused. `None`: it does not matter.
     pub maximum_separation: Option<Duration>,
     /// What happens with a writer that cannot be assured.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub when_refused: WhenRefused,
 }
 
@@ -86,6 +94,8 @@ impl RequestedAssurance {
 
 /// What happens with a pair of writer and reader that is refused, or not assured any more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum WhenRefused {
     /// The reader takes the samples without a bound.
     #[default]

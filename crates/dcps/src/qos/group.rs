@@ -9,6 +9,8 @@ use crate::error::Error;
 
 /// ENTITY_FACTORY (DDS 1.4, 2.2.3.20).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct EntityFactory {
     /// What it creates is enabled at once. A change counts for what is created afterwards. Default true.
     pub autoenable_created_entities: bool,
@@ -23,6 +25,8 @@ impl Default for EntityFactory {
 /// QoS of a Publisher or a Subscriber: the standard gives both the same policies and defaults. What is announced of it travels
 /// with each of its writers or readers; see [`GroupQos::apply`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct GroupQos {
     /// PRESENTATION; only the default is supported: access scope INSTANCE, neither coherent nor ordered.
     pub presentation: Presentation,

@@ -3,6 +3,8 @@ mod assurance;
 mod check;
 mod group;
 mod participant;
+#[cfg(feature = "serde")]
+mod said;
 mod topic;
 
 use wire::Duration;
@@ -16,6 +18,8 @@ pub use topic::TopicQos;
 
 /// WRITER_DATA_LIFECYCLE (DDS 1.4, 2.2.3.21).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct WriterDataLifecycle {
     /// Unregistering an instance disposes it too. Default true.
     pub autodispose_unregistered_instances: bool,
@@ -29,6 +33,8 @@ impl Default for WriterDataLifecycle {
 
 /// READER_DATA_LIFECYCLE (DDS 1.4, 2.2.3.22).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ReaderDataLifecycle {
     /// Samples of an instance without writers are kept for this long. Default infinite.
     pub autopurge_nowriter_samples_delay: Duration,
@@ -47,8 +53,11 @@ impl Default for ReaderDataLifecycle {
 
 /// QoS of a DataWriter.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DataWriterQos {
     /// What is announced.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "said::writer"))]
     pub endpoint: EndpointQos,
     /// What it promises about its samples, so that readers can be assured of their latency. Default nothing.
     pub assurance: Option<OfferedAssurance>,
@@ -75,8 +84,11 @@ impl Default for DataWriterQos {
 
 /// QoS of a DataReader.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DataReaderQos {
     /// What is announced.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "said::reader"))]
     pub endpoint: EndpointQos,
     /// The latency that it wants to be assured of. Default none.
     pub assurance: Option<RequestedAssurance>,

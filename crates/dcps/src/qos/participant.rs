@@ -7,6 +7,8 @@ use crate::error::Error;
 
 /// QoS of a DomainParticipant. All of it can be changed at any time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DomainParticipantQos {
     /// USER_DATA, announced with the participant; at most 32,768 octets. Default none.
     pub user_data: Vec<u8>,

@@ -7,6 +7,7 @@ mod files;
 mod messages;
 mod participant;
 mod reader_cache;
+mod settings;
 mod shared_memory;
 mod switches;
 mod types;
@@ -21,6 +22,7 @@ pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
+pub use settings::settings_file;
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
 
@@ -118,6 +120,17 @@ pub const SWITCH_MODELS: Target = Target {
     structure: Structure::Plain,
     seeds: files::models,
     session: || Box::new(switch_models),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// QoS and configuration of applications.
+pub const SETTINGS_FILE: Target = Target {
+    name: "settings_file",
+    structure: Structure::Plain,
+    seeds: settings::files,
+    session: || Box::new(settings_file),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -280,7 +293,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 19] = [
+pub const ALL: [Target; 20] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -289,6 +302,7 @@ pub const ALL: [Target; 19] = [
     READER_CACHE,
     NETWORK_FILE,
     SWITCH_MODELS,
+    SETTINGS_FILE,
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,
