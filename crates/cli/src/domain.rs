@@ -151,7 +151,20 @@ impl DomainOptions {
     /// # Errors
     /// As [`DomainOptions::config`]; [`Failure::Dds`] if there is no port or interface to use, with what to do.
     pub fn join(&self, name: &str) -> Result<DomainParticipant, Failure> {
+        self.join_with(name, |_| ())
+    }
+
+    /// Joins the domain as [`DomainOptions::join`] does, with what `adjust` changes.
+    ///
+    /// # Errors
+    /// As [`DomainOptions::join`].
+    pub fn join_with(
+        &self,
+        name: &str,
+        adjust: impl FnOnce(&mut Config),
+    ) -> Result<DomainParticipant, Failure> {
         let mut config = self.config()?;
+        adjust(&mut config);
         config.discovery.entity_name = Some(name.to_owned());
         let factory = DomainParticipantFactory::get_instance();
         Ok(factory.create_participant_with(self.domain, QosKind::Default, &config, None, NO_STATUS)?)

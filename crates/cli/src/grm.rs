@@ -100,7 +100,7 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
     let planned = plan::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
     let settings = settings(arguments, &planned)?;
-    let participant = arguments.domain.join("punctual grm")?;
+    let participant = arguments.domain.join_with("punctual grm", controller::announce_often)?;
     let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
     tracing::info!(
         "managing {} switches and {} hosts; switches connect at {}",

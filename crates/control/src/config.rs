@@ -52,7 +52,7 @@ impl Default for Config {
             most_operations: 32,
             most_addresses: 1_024,
             address_timeout: 300,
-            inspection: Duration::from_secs(1),
+            inspection: Duration::from_millis(250),
             most_retries: 64,
             retry_interval: Duration::from_millis(20),
         }

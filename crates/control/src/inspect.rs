@@ -16,7 +16,7 @@ use openflow::group::GroupCommand;
 use openflow::meter::MeterCommand;
 
 use crate::action::{GateChange, GateKey, SwitchContent};
-use crate::counted::Place;
+use crate::counted::{Place, Reading};
 use crate::entries;
 use crate::note::Note;
 use crate::operation::installs;
@@ -222,24 +222,24 @@ impl ResourceManager {
     }
 
     fn count_entries(&mut self, now: Duration, switch: usize, content: &SwitchContent) {
-        let flows = content
-            .flows
-            .iter()
-            .filter_map(|flow| Some((entries::flow_of(flow.cookie)?, flow.traffic.packets)));
-        let mut silent = Vec::new();
-        for (number, frames) in flows {
+        let Some(asked) = self.switches.get(switch).map(|state| state.inspection.began) else { return };
+        let mut missing = Vec::new();
+        for flow in &content.flows {
+            let Some(number) = entries::flow_of(flow.cookie) else { continue };
             let Some(grant) = self.grants.get(&number) else { continue };
-            let Some(first) = self.first_switch(&grant.hops) else { continue };
-            self.counted.read(now, number, Place::Entry(switch), frames);
-            let before = if switch == first { Place::Guard } else { Place::Entry(first) };
-            if self.counted.is_silent(number, before, Place::Entry(switch)) {
-                silent.push(number);
+            let age = Duration::new(flow.age.seconds.into(), 0);
+            let since = now.saturating_sub(age);
+            let reading = Reading { asked, answered: now, since, frames: flow.traffic.packets };
+            if grant.gate.is_none() && self.first_switch(&grant.hops) == Some(switch) {
+                self.counted.first(number, Place::Entry(switch), reading);
+            } else if let Some(frames) = self.counted.behind(number, switch, reading) {
+                missing.push((number, frames));
             }
         }
         let place = self.site_name(Site::Switch(switch));
-        for number in silent {
+        for (number, frames) in missing {
             if let Some(ends) = self.ends_of_grant(number) {
-                self.note(Note::Silent { ends, place: place.clone() });
+                self.note(Note::Missing { ends, place: place.clone(), frames });
             }
         }
         let of_meters = |grant: &Granted| Some((grant.meter?, grant.number));
@@ -257,6 +257,7 @@ impl ResourceManager {
             let (key, _) = grant.gate?;
             (self.first_switch(&grant.hops) == Some(switch)).then_some((key, grant.number))
         };
+        let Some(asked) = self.switches.get(switch).map(|state| state.gates_inspection.began) else { return };
         let grants: Vec<(GateKey, u64)> = self.grants.values().filter_map(gate).collect();
         let place = self.site_name(Site::Gates(switch));
         for (key, number) in grants {
@@ -264,7 +265,9 @@ impl ResourceManager {
             else {
                 continue;
             };
-            self.counted.read(now, number, Place::Guard, found.counters.frames);
+            let frames = found.counters.frames;
+            let reading = Reading { asked, answered: now, since: Duration::ZERO, frames };
+            self.counted.first(number, Place::Guard, reading);
             self.count_dropped(now, number, found.counters.dropped(), &place);
         }
     }

@@ -65,12 +65,14 @@ pub enum Note {
         /// Why.
         why: String,
     },
-    /// Frames of an admitted flow pass, and its entry at a switch counts none.
-    Silent {
+    /// Frames of an admitted flow have passed its gate, or its first switch, and the entry of a switch behind has not counted them.
+    Missing {
         /// The flow.
         ends: Box<Ends>,
         /// The switch.
         place: String,
+        /// How many, since it was told last.
+        frames: u64,
     },
     /// Frames of an admitted flow are dropped, because they are more than its contract says.
     Dropped {
@@ -120,12 +122,10 @@ impl fmt::Display for Note {
                 write!(f, "{site}: not as it is to be, or not to be read: {why}; it is tried again")
             }
             Self::NotReady { site, why } => write!(f, "{site}: cannot be used: {why}; it is tried again"),
-            Self::Silent { ends, place } => {
-                write!(
-                    f,
-                    "{place}: the entry of an admitted flow counts no frames, but they are sent: {ends}"
-                )
-            }
+            Self::Missing { ends, place, frames } => write!(
+                f,
+                "{place}: {frames} frames of an admitted flow have not come, though its gate or first switch let them pass: {ends}"
+            ),
             Self::Dropped { ends, place, frames } => write!(
                 f,
                 "{place}: {frames} frames dropped that were larger, or came earlier, than the contract says: {ends}"

@@ -32,6 +32,7 @@ pub use topology::network;
 
 use daemon::{Ended, Managed};
 use presence::Presence;
+pub use presence::announce_often;
 use store::{Store, StoreError};
 
 /// What a manager manages, and how.

@@ -14,6 +14,13 @@ const LISTEN: Duration = Duration::from_millis(500);
 /// How often it looks while it waits.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Lets a manager's participant say each second that it is there, and be missed after 4 s: another manager that stands by then has answered before the
+/// verdicts of the one that is gone end, which hold for 3 to 6 s more ([`control::config::Config::lease`]).
+pub fn announce_often(config: &mut dds::config::Config) {
+    config.discovery.announce_period = dds::Duration::from_secs(1);
+    config.discovery.lease_duration = dds::Duration::from_secs(4);
+}
+
 /// What this manager says of itself, and what it has seen of others.
 pub(crate) struct Presence<'p> {
     participant: &'p DomainParticipant,

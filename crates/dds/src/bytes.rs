@@ -1,5 +1,6 @@
 //! Octets that are shared, and used again when nobody holds them.
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rtps::Value;
@@ -13,12 +14,46 @@ pub struct Bytes(Octets);
 #[derive(Clone, Debug)]
 enum Octets {
     /// In memory of this process.
-    Own(Arc<Vec<u8>>),
+    Own(Arc<Buffer>),
     /// Where other processes of the host can copy them out.
     Shared(Chunk),
     /// Nowhere yet: a sample that readers of the same participant get as it is.
     Value(Arc<dyn Value>),
 }
+
+/// Memory of this process, and where the octets of the sample begin in it.
+#[derive(Default, Debug)]
+pub(crate) struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+}
+
+impl Buffer {
+    /// Sizes of samples that are placed: a datagram of loopback holds no more, and less is copied in no time.
+    const PLACED: RangeInclusive<usize> = 8 << 10..=64 << 10;
+    /// Where the octets begin in a page. The kernel copies them behind headers, to where a page begins: from the same offset that takes up to twice
+    /// as long on some processors, which take a load for one of what they have just stored there.
+    const PLACE: usize = PAGE / 2;
+
+    fn octets(&self) -> &[u8] {
+        self.memory.get(self.start..).unwrap_or_default()
+    }
+
+    /// Empties it, and chooses where the octets begin: for a sample as long as the one before, without growing.
+    fn begin(&mut self) {
+        let len = self.octets().len();
+        self.memory.clear();
+        self.start = 0;
+        if Self::PLACED.contains(&len) {
+            self.memory.reserve_exact(len.saturating_add(PAGE));
+            self.start = Self::PLACE.wrapping_sub(self.memory.as_ptr().addr()) % PAGE;
+            self.memory.resize(self.start, 0);
+        }
+    }
+}
+
+/// A page of memory, or a part of one: where loads and stores are told apart by lower bits of addresses.
+const PAGE: usize = 4 << 10;
 
 impl Bytes {
     /// The shared memory that they lie in, if they do.
@@ -33,7 +68,7 @@ impl Bytes {
 impl AsRef<[u8]> for Bytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Octets::Own(octets) => octets,
+            Octets::Own(buffer) => buffer.octets(),
             Octets::Shared(chunk) => chunk,
             Octets::Value(value) => value.bytes(),
         }
@@ -56,7 +91,7 @@ impl Default for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(octets: Vec<u8>) -> Self {
-        Self(Octets::Own(Arc::new(octets)))
+        Self(Octets::Own(Arc::new(Buffer { memory: octets, start: 0 })))
     }
 }
 
@@ -99,8 +134,8 @@ impl From<Arc<dyn Value>> for Bytes {
 /// Memory for a sample that is about to be written into it: exclusive until it is [`Bytes`].
 #[derive(Debug)]
 pub(crate) enum Memory {
-    /// Of this process; nobody else holds it.
-    Own(Arc<Vec<u8>>),
+    /// Of this process, and held by nothing else.
+    Own(Arc<Buffer>),
     /// Shared with other processes of the host.
     Shared(ChunkMut),
 }
@@ -108,14 +143,16 @@ pub(crate) enum Memory {
 impl Memory {
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
-            Self::Own(octets) => octets,
+            Self::Own(buffer) => buffer.octets(),
             Self::Shared(chunk) => chunk,
         }
     }
 
     pub(crate) fn octets_mut(&mut self) -> &mut [u8] {
         match self {
-            Self::Own(octets) => Arc::get_mut(octets).map(Vec::as_mut_slice).unwrap_or_default(),
+            Self::Own(buffer) => Arc::get_mut(buffer)
+                .and_then(|buffer| buffer.memory.get_mut(buffer.start..))
+                .unwrap_or_default(),
             Self::Shared(chunk) => chunk,
         }
     }
@@ -123,9 +160,9 @@ impl Memory {
     /// It is only so long.
     pub(crate) fn truncate(&mut self, len: usize) {
         match self {
-            Self::Own(octets) => {
-                if let Some(octets) = Arc::get_mut(octets) {
-                    octets.truncate(len);
+            Self::Own(buffer) => {
+                if let Some(buffer) = Arc::get_mut(buffer) {
+                    buffer.memory.truncate(buffer.start.saturating_add(len));
                 }
             }
             Self::Shared(chunk) => chunk.truncate(len),
@@ -136,7 +173,7 @@ impl Memory {
 /// Buffers of large samples that were written: they come back by themselves when the history and the socket have let go of them.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    lent: VecDeque<Arc<Vec<u8>>>,
+    lent: VecDeque<Arc<Buffer>>,
 }
 
 impl Pool {
@@ -146,41 +183,41 @@ impl Pool {
 
     /// Fills a buffer, one that nobody holds any more if there is one, and gives a handle of it.
     pub(crate) fn fill<E>(&mut self, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<Bytes, E> {
-        let mut octets = self.free();
-        if let Some(buffer) = Arc::get_mut(&mut octets) {
-            buffer.clear();
-            fill(buffer)?;
+        let mut free = self.free();
+        if let Some(buffer) = Arc::get_mut(&mut free) {
+            buffer.begin();
+            fill(&mut buffer.memory)?;
         }
-        Ok(self.freeze(Memory::Own(octets)))
+        Ok(self.freeze(Memory::Own(free)))
     }
 
     /// Memory of this process for `len` octets, which are whatever was there before.
     pub(crate) fn lend(&mut self, len: usize) -> Memory {
-        let mut octets = self.free();
-        if let Some(buffer) = Arc::get_mut(&mut octets) {
-            buffer.resize(len, 0);
+        let mut free = self.free();
+        if let Some(buffer) = Arc::get_mut(&mut free) {
+            buffer.memory.resize(buffer.start.saturating_add(len), 0);
         }
-        Memory::Own(octets)
+        Memory::Own(free)
     }
 
     /// It was written: gives a handle of it.
     pub(crate) fn freeze(&mut self, memory: Memory) -> Bytes {
         match memory {
-            Memory::Own(octets) => {
-                if octets.capacity() <= Self::LEN {
+            Memory::Own(buffer) => {
+                if buffer.memory.capacity() <= Self::LEN {
                     if self.lent.len() == Self::COUNT {
                         self.lent.pop_front();
                     }
-                    self.lent.push_back(Arc::clone(&octets));
+                    self.lent.push_back(Arc::clone(&buffer));
                 }
-                Bytes(Octets::Own(octets))
+                Bytes(Octets::Own(buffer))
             }
             Memory::Shared(chunk) => Bytes::from(chunk.freeze()),
         }
     }
 
-    /// A buffer that nobody else holds.
-    fn free(&mut self) -> Arc<Vec<u8>> {
+    /// A buffer that nothing else holds.
+    fn free(&mut self) -> Arc<Buffer> {
         // The oldest is the first to be free: readers acknowledge in order.
         let is_free = self.lent.front_mut().is_some_and(|oldest| Arc::get_mut(oldest).is_some());
         if is_free { self.lent.pop_front().unwrap_or_default() } else { Arc::default() }
@@ -210,6 +247,23 @@ mod tests {
         let third = filled(&mut pool, 3);
         assert_eq!((third.as_ref().as_ptr(), third.as_ref()), (address, &[3; 100][..]));
         assert_eq!(second.as_ref(), [2; 100]);
+    }
+
+    #[test]
+    fn octets_of_datagrams_begin_in_the_middle_of_a_page_once_the_buffer_is_used_again() {
+        let mut pool = Pool::default();
+        let filled = |pool: &mut Pool, octet| {
+            pool.fill(|buffer| {
+                buffer.resize(buffer.len() + 16_400, octet);
+                Ok::<(), ()>(())
+            })
+        };
+        drop(filled(&mut pool, 1));
+        drop(filled(&mut pool, 2));
+        let bytes = filled(&mut pool, 3).unwrap();
+        assert_eq!(bytes.as_ref().as_ptr().addr() % 4_096, 2_048);
+        assert_eq!(bytes.as_ref(), [3; 16_400]);
+        assert_eq!(Arc::strong_count(&pool.lent[0]), 2, "it is the same buffer");
     }
 
     #[test]
