@@ -12,6 +12,7 @@ mod grm;
 mod hex;
 mod log;
 mod ls;
+mod manual;
 mod measure;
 mod midas;
 mod output;
@@ -69,6 +70,10 @@ enum Command {
     Gate(lab::command::GateArguments),
     /// Gives assured flows queues of their own at an interface of this host.
     Host(lab::host::HostArguments),
+    /// Writes the manual pages of all commands into a folder.
+    Man(manual::ManArguments),
+    /// Prints a script for a shell, which completes commands and options.
+    Completions(manual::CompletionArguments),
 }
 
 /// What takes part in a domain, and ends cleanly on Ctrl-C.
@@ -101,6 +106,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
         Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
+        Command::Man(arguments) => return exit::code(manual::man(arguments)),
+        Command::Completions(arguments) => return exit::code(manual::completions(arguments)),
         Command::InDomain(command) => command,
     };
     let done = Stop::on_signals().and_then(|stop| match command {
