@@ -248,7 +248,7 @@ impl Bounds {
             .collect();
         // A term for each hop; what is seen of them is little more.
         plan.ledger.work().charge_each(views.len())?;
-        path_bound_with(flow, &views, &services)
+        path_bound_with(flow, flow, &views, &services, plan.ledger.work())
     }
 }
 
