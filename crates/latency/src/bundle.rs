@@ -99,7 +99,8 @@ impl Bundle {
 /// The flows as one flow; trees, policing and subscribers are those of the first, whose subscribers get the least limit
 /// of the others at the same hop. Separations between messages of the single flows are not promised any more.
 ///
-/// Limits, like bounds, are those of the flow whose messages take longest to be handed over: see [`spared`].
+/// Limits, like bounds, are those of the flow whose messages take longest to be handed over; of another one both are less by as much as
+/// its messages take less.
 /// `None` if there is no flow, one is a bundle itself or goes another way, or numbers do not fit.
 pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
     let first = flows.first()?;
@@ -140,10 +141,4 @@ pub fn bundle(flows: &[Flow], port: &Port) -> Option<Flow> {
     flow.maximum_separation = None;
     flow.bundle = Some(sum);
     Some(flow)
-}
-
-/// By how many picoseconds the bound of one of its flows, as it was before, is less than that of the bundle: as much as its host hands over
-/// its messages sooner.
-pub fn spared(bundle: &Flow, flow: &Flow) -> u64 {
-    bundle.emitting().saturating_sub(flow.emitting())
 }

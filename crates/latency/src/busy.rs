@@ -16,6 +16,8 @@ use crate::work::Work;
 pub const EFFORT: u32 = 50_000;
 /// How many flows a port may have for the test to be tried: what it costs grows with them, and what it gains does not.
 pub const MOST_FLOWS: usize = 1_000;
+/// The same for what emission adds, which is asked for each subscriber.
+const LATER_EFFORT: u32 = 2_000;
 /// How often an interval between two jumps is halved to follow the arrivals of higher levels.
 const HALVINGS: u32 = 7;
 
@@ -68,7 +70,7 @@ pub(crate) fn delay_of_later(
         return None;
     }
     let frame = least_frame(contenders, level)?;
-    let mut effort = EFFORT;
+    let mut effort = LATER_EFFORT;
     let mut search = || {
         let end = busy_period(server, contenders, level, &mut effort)?;
         if end <= later {
@@ -77,7 +79,7 @@ pub(crate) fn delay_of_later(
         search_from(server, contenders, level, frame, later..end, &mut effort)?.checked_add(later)
     };
     let delay = search();
-    work.charge(steps_of(contenders, effort))?;
+    work.charge(steps_of(contenders, effort + (EFFORT - LATER_EFFORT)))?;
     delay
 }
 

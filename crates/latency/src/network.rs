@@ -95,6 +95,15 @@ pub struct Hop {
     pub parent: Option<usize>,
 }
 
+/// How the messages of a flow are handed over to its publisher's port.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Emission {
+    /// How much later than the first frame of a message any frame of it may be handed over, in picoseconds.
+    pub longest: u64,
+    /// Bits by which a message and what may be late of another are more than what is left of the message behind its first frame.
+    pub first: u64,
+}
+
 /// A subscriber of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Subscriber {
@@ -279,15 +288,19 @@ impl Flow {
         if self.bundle.is_none() && single() { 0 } else { self.emission }
     }
 
-    /// Bits by which what the flow, or the bundle that it is part of, is taken for at the publisher's port is more than what is left of a
-    /// message of it behind its first frame.
-    pub(crate) fn gone_before(&self, whole: &Self, port: &Port) -> Option<u64> {
-        let frames = self.framing.frames(self.largest_message, port.tag)?;
-        let late = match whole.bundle.and_then(|bundle| bundle.apart) {
-            Some(_) => scale_down(frames.bits, self.spread()?, self.separation)?,
-            None => 0,
+    /// How its messages are handed over to the publisher's port, if it goes alone or as one of the flows in a bundle. Of a bundle what
+    /// holds for each of them.
+    pub fn emission(&self, whole: &Self, port: &Port) -> Emission {
+        let first = || {
+            let frames = self.framing.frames(self.largest_message, port.tag)?;
+            let late = match whole.bundle.and_then(|bundle| bundle.apart) {
+                Some(_) => scale_down(frames.bits, self.spread()?, self.separation)?,
+                None => 0,
+            };
+            frames.first.checked_add(late)
         };
-        frames.first.checked_add(late).filter(|_| self.bundle.is_none())
+        let first = if self.bundle.is_some() { None } else { first() };
+        Emission { longest: self.emitting(), first: first.unwrap_or(0) }
     }
 
     /// How far after the instant at which a message should begin any frame of it may be handed over, in picoseconds.

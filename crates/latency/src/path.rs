@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use crate::busy::delay_of_later;
 use crate::framing::{LEAST_FRAME, frame_bits};
 use crate::linear::{LeftOver, left_over};
-use crate::network::{Flow, Port};
+use crate::network::{Emission, Flow, Port};
 use crate::port::{Contender, Server};
 use crate::units::{least_time_of, time_of};
 use crate::work::Work;
@@ -75,19 +75,21 @@ pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
 /// The least of the sound bounds of a flow along hops from the publisher's port on: of `part`, which is one of the flows in it if it is a
 /// bundle, and otherwise the flow itself.
 pub fn path_bound(flow: &Flow, part: &Flow, hops: &[HopView<'_>]) -> Option<PathBound> {
-    path_bound_with(flow, part, hops, &left_overs(hops), &Work::unlimited())
+    let emission = part.emission(flow, hops.first()?.port);
+    path_bound_with(flow, emission, hops, &left_overs(hops), &Work::unlimited())
 }
 
-/// The same where it is known what the flow is left with at each hop, as [`left_over`] says; with its work counted.
+/// The same for what is handed over like that, where it is known what the flow is left with at each hop, as [`left_over`] says; with its
+/// work counted.
 pub fn path_bound_with(
     flow: &Flow,
-    part: &Flow,
+    emission: Emission,
     hops: &[HopView<'_>],
     services: &[Option<LeftOver>],
     work: &Work,
 ) -> Option<PathBound> {
-    let sum = sum_with(flow, part, hops, work).map(|latency| PathBound { latency, method: PathMethod::Sum });
-    let concatenation = concatenation_with(flow, part, hops, services)
+    let sum = sum_with(emission, hops, work).map(|latency| PathBound { latency, method: PathMethod::Sum });
+    let concatenation = concatenation_with(flow, emission, hops, services)
         .map(|latency| PathBound { latency, method: PathMethod::Concatenation });
     sum.into_iter().chain(concatenation).min_by_key(|bound| bound.latency)
 }
@@ -95,12 +97,12 @@ pub fn path_bound_with(
 /// The sum of the delays of the hops: a frame waits at each of them, and at the first one up to the emission after the first frame of its
 /// message.
 pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
-    sum_with(flow, flow, hops, &Work::unlimited())
+    sum_with(flow.emission(flow, hops.first()?.port), hops, &Work::unlimited())
 }
 
-fn sum_with(flow: &Flow, part: &Flow, hops: &[HopView<'_>], work: &Work) -> Option<u64> {
+fn sum_with(emission: Emission, hops: &[HopView<'_>], work: &Work) -> Option<u64> {
     let (first, later) = hops.split_first()?;
-    let sum = passage(hops.iter().map(|hop| hop.port))?.checked_add(entry(flow, part, first, work)?)?;
+    let sum = passage(hops.iter().map(|hop| hop.port))?.checked_add(entry(emission, first, work)?)?;
     later.iter().try_fold(sum, |sum, hop| sum.checked_add(hop.delay))
 }
 
@@ -110,16 +112,15 @@ fn sum_with(flow: &Flow, part: &Flow, hops: &[HopView<'_>], work: &Work) -> Opti
 /// Another frame comes up to the emission after the first one. If the link had nothing of its level or above to send between, the first
 /// one is not among what that frame waits for: had it come last, too, all would have kept the delay. Else the other one comes so long
 /// after the start of a busy period, which has an end.
-fn entry(flow: &Flow, part: &Flow, hop: &HopView<'_>, work: &Work) -> Option<u64> {
-    let emission = part.emitting();
-    let apart = hop.delay.checked_add(emission)?;
-    if emission == 0 {
+fn entry(emission: Emission, hop: &HopView<'_>, work: &Work) -> Option<u64> {
+    let apart = hop.delay.checked_add(emission.longest)?;
+    if emission.longest == 0 {
         return Some(apart);
     }
     let less = || {
         let level = hop.contenders.get(hop.index)?.level;
-        let first = least_time_of(part.gone_before(flow, hop.port)?, hop.port.rate)?;
-        let between = delay_of_later(&hop.server, hop.contenders, level, emission, work)?;
+        let first = least_time_of(emission.first, hop.port.rate)?;
+        let between = delay_of_later(&hop.server, hop.contenders, level, emission.longest, work)?;
         Some(hop.delay.max(apart.saturating_sub(first)).max(between.min(apart)))
     };
     Some(less().unwrap_or(apart))
@@ -131,7 +132,7 @@ fn entry(flow: &Flow, part: &Flow, hop: &HopView<'_>, work: &Work) -> Option<u64
 /// `None` if nothing is left at a hop, if links have headers of different length, if frames of the flow may be padded on their way, or if
 /// they may overtake each other on their way into a queue: then a frame may wait for those that came after it.
 pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
-    concatenation_with(flow, flow, hops, &left_overs(hops))
+    concatenation_with(flow, flow.emission(flow, hops.first()?.port), hops, &left_overs(hops))
 }
 
 fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
@@ -140,7 +141,7 @@ fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
 
 fn concatenation_with(
     flow: &Flow,
-    part: &Flow,
+    emission: Emission,
     hops: &[HopView<'_>],
     services: &[Option<LeftOver>],
 ) -> Option<u64> {
@@ -154,7 +155,7 @@ fn concatenation_with(
     }
     let frame = frames.largest;
     let services: Vec<LeftOver> = services.iter().copied().collect::<Option<_>>()?;
-    let mut latency = fixed_latency(part, hops.iter().map(|hop| hop.port))?;
+    let mut latency = passage(hops.iter().map(|hop| hop.port))?.checked_add(emission.longest)?;
     for (index, service) in services.iter().enumerate() {
         latency = latency.checked_add(service.latency)?;
         if index + 1 < services.len() {
