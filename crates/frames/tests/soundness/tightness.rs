@@ -158,6 +158,7 @@ fn bounds_are_near_to_what_a_long_search_finds() {
         println!("{}, all: median {median:.3}, p95 {most:.3}", kind.name());
         assert!(ratios.count() >= cases.len() * 9 / 10);
         // Where contracts allow nothing else the search reaches what the bounds say.
-        assert!(kind != Kind::Plain || median <= 1.05 && most <= 1.5, "{median} {most}");
+        let (middle, high) = if kind == Kind::Plain { (1.05, 1.5) } else { (1.10, f64::MAX) };
+        assert!(median <= middle && most <= high, "{kind:?}: {median} {most}");
     }
 }
