@@ -1,4 +1,4 @@
-//! Bounds from the send call to the last frame's reception: the sum over the hops, and concatenated left-over service.
+//! Bounds from the first frame at the publisher's port to the last frame's reception: the sum over the hops, and concatenated left-over service.
 use alloc::vec::Vec;
 
 use crate::busy::delay_of_later;
@@ -21,7 +21,7 @@ pub enum PathMethod {
 /// An end-to-end bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathBound {
-    /// From the send call to the reception of the last frame, in picoseconds.
+    /// From the moment when the host hands the first frame of a message to its port to the reception of the last frame, in picoseconds.
     pub latency: u64,
     /// How it was found.
     pub method: PathMethod,
