@@ -2,8 +2,8 @@
 use std::time::Duration;
 
 use frames::{
-    Attack, BestEffort, Bounds, Contract, Flow, Message, Multiplexing, Network, Node, Outcome, Pattern, Ties,
-    Timing, run,
+    Attack, BestEffort, Bounds, Contract, Flow, Message, Multiplexing, Network, Node, Outcome, Pattern,
+    Spacing, Ties, Timing, run,
 };
 use plan::Network as Planned;
 
@@ -152,6 +152,7 @@ fn attack(network: &Network, target: usize) -> Attack {
         before: 0,
         pattern: Pattern::Steady,
         message: Message::Heaviest,
+        spacing: Spacing::LATEST,
     };
     Attack {
         timings: (0..network.flows().len()).map(timing).collect(),

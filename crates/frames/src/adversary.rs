@@ -9,7 +9,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::attack::{Attack, BestEffort, Change, Message, Multiplexing, Pattern, Ties, Timing};
+use crate::attack::{
+    Attack, BestEffort, Change, Message, Multiplexing, Parts, Pattern, Spacing, Ties, Timing,
+};
 use crate::engine::run;
 use crate::network::{Contract, Flow, LARGEST, Network, Node, Port};
 use crate::outcome::{Bounds, Outcome};
@@ -204,7 +206,13 @@ impl<'a> Search<'a> {
         }
         Attack {
             timings: vec![
-                Timing { pivot: Self::ORIGIN, before: 0, pattern, message: Message::Heaviest };
+                Timing {
+                    pivot: Self::ORIGIN,
+                    before: 0,
+                    pattern,
+                    message: Message::Heaviest,
+                    spacing: Spacing::LATEST,
+                };
                 flows.len()
             ],
             end: Self::ORIGIN + span,
@@ -369,6 +377,10 @@ impl<'a> Search<'a> {
         let flow = random.index(flows.len());
         let source = &flows[flow];
         let ppo = self.network.ports()[source.tree[0].port].picoseconds_per_octet;
+        if emission(source) > 0 && random.once_in(5) {
+            attack.timings[flow].spacing = self.spacing(flow, random);
+            return;
+        }
         let timing = &mut attack.timings[flow];
         let distance = match random.below(if source.others.is_empty() { 16 } else { 18 }) {
             0..=2 => random.between(1, 2),
@@ -434,6 +446,26 @@ impl<'a> Search<'a> {
         attack.timings[flow].pivot = at.saturating_sub(self.fastest(flow, hop)).saturating_sub(later(flow));
     }
 
+    /// How the frames of a message follow each other: all that the contract allows, or so that they meet another message of somebody else.
+    fn spacing(&self, flow: usize, random: &mut Random) -> Spacing {
+        let flows = self.network.flows();
+        let most = emission(&flows[flow]);
+        if most == 0 {
+            return Spacing::LATEST;
+        }
+        let within = match random.below(4) {
+            0 => most,
+            1 => random.below(most),
+            _ => {
+                let other = &flows[random.index(flows.len())];
+                let ppo = self.network.ports()[other.tree[0].port].picoseconds_per_octet;
+                let next = other.separation().saturating_mul(random.between(1, 2));
+                next.saturating_sub(random.below(2) * other.octets() * ppo).saturating_add(random.below(3))
+            }
+        };
+        Spacing { within, parts: [Parts::FirstAlone, Parts::LastAlone, Parts::Apart][random.index(3)] }
+    }
+
     fn pattern(&self, flow: usize, random: &mut Random) -> Pattern {
         let flow = &self.network.flows()[flow];
         if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
@@ -490,9 +522,18 @@ impl<'a> Search<'a> {
             let pivot = attack.timings[flow].pivot + random.below(source.separation());
             let before = u32::try_from(random.below(3)).unwrap_or(0);
             let pattern = self.pattern(flow, random);
-            attack.timings[flow] = Timing { pivot, before, pattern, message: message(source, random) };
+            let (message, spacing) = (message(source, random), self.spacing(flow, random));
+            attack.timings[flow] = Timing { pivot, before, pattern, message, spacing };
         }
         attack
+    }
+}
+
+/// How long a flow may take to hand over a message, if that has several frames.
+fn emission(flow: &Flow) -> u64 {
+    match flow.contract {
+        Contract::Gated { emission, .. } if flow.frames.len() > 1 => emission,
+        _ => 0,
     }
 }
 

@@ -53,6 +53,33 @@ pub struct Timing {
     pub pattern: Pattern,
     /// Which messages it sends.
     pub message: Message,
+    /// How the frames of a message follow each other.
+    pub spacing: Spacing,
+}
+
+/// How a source that keeps its contract hands over the frames of a message. Steady ones come at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spacing {
+    /// The most time from the first frame to the last, in picoseconds; the emission of the contract if that is less.
+    pub within: u64,
+    /// When the others come.
+    pub parts: Parts,
+}
+
+impl Spacing {
+    /// All but the first as late as the contract allows.
+    pub const LATEST: Self = Self { within: u64::MAX, parts: Parts::FirstAlone };
+}
+
+/// Which frames of a message come together, if they do not come at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parts {
+    /// The first, and later all others.
+    FirstAlone,
+    /// All but the last, and that later.
+    LastAlone,
+    /// None: the distances are the same.
+    Apart,
 }
 
 /// Which of its messages a source sends, which keeps its contract.
@@ -139,8 +166,10 @@ pub enum Multiplexing {
 pub(crate) struct Release {
     /// When its first frame is handed over.
     pub(crate) at: u64,
-    /// When its other frames are.
+    /// When its last frame is.
     pub(crate) rest: u64,
+    /// When those between are.
+    pub(crate) parts: Parts,
     /// Octets of its only frame, if they are not those of the flow's.
     pub(crate) size: Option<u64>,
     /// Which message of the flow it is.
@@ -149,6 +178,20 @@ pub(crate) struct Release {
     pub(crate) first: usize,
     /// How many frames.
     pub(crate) count: usize,
+}
+
+impl Release {
+    /// When the frame with this index is handed over.
+    pub(crate) fn instant(&self, index: usize) -> u64 {
+        let last = self.count.saturating_sub(1);
+        match self.parts {
+            _ if index == 0 => self.at,
+            Parts::FirstAlone => self.rest,
+            Parts::LastAlone if index < last => self.at,
+            Parts::LastAlone => self.rest,
+            Parts::Apart => self.at + (self.rest - self.at) / last as u64 * index as u64,
+        }
+    }
 }
 
 impl Attack {
@@ -173,6 +216,8 @@ impl Attack {
 fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Release> {
     let Contract::Gated { separation, jitter, emission } = source.contract else { return Vec::new() };
     let pivot = timing.pivot;
+    // What has one frame is not handed over in parts.
+    let emission = if source.frames.len() > 1 { emission.min(timing.spacing.within) } else { 0 };
     let latest = jitter + if timing.pattern == Pattern::Steady { 0 } else { emission };
     let mut nominal = pivot.saturating_sub(latest).saturating_sub(u64::from(timing.before) * separation);
     let mut releases = Vec::new();
@@ -210,7 +255,8 @@ fn gated(source: &Flow, timing: Timing, end: u64, mut random: Random) -> Vec<Rel
             Message::Any => random.index(source.others.len() + 1),
         };
         let count = source.message(kind).len();
-        releases.push(Release { at, rest, size: None, kind, first: 0, count });
+        let parts = timing.spacing.parts;
+        releases.push(Release { at, rest, parts, size: None, kind, first: 0, count });
         frames += count;
         last = if count > 1 { rest } else { at };
         let pause = pattern_pause(timing.pattern, separation, &mut random);
@@ -252,7 +298,7 @@ fn greedy(
         if now > end || !bucket.take(now, octets) {
             break;
         }
-        releases.push(Release { at: now, rest: now, size: None, kind, first, count });
+        releases.push(together(now, None, kind, first, count));
         first = (first + count) % frames.len();
         sent += count;
     }
@@ -267,7 +313,7 @@ fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Rand
     let mut now = timing.pivot;
     if let Pattern::Held { before, opening, .. } = timing.pattern {
         let at = now.saturating_sub(before.max(opening * picoseconds_per_octet));
-        releases.push(Release { at, rest: at, size: Some(opening), kind: 0, first: 0, count: 1 });
+        releases.push(together(at, Some(opening), 0, 0, 1));
     }
     while now <= end && releases.len() < MOST_FRAMES {
         let first = releases.len() % source.frames.len();
@@ -283,10 +329,14 @@ fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Rand
             }
             _ => None,
         };
-        releases.push(Release { at: now, rest: now, size, kind: 0, first, count: 1 });
+        releases.push(together(now, size, 0, first, 1));
         now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_octet);
     }
     releases
+}
+
+fn together(at: u64, size: Option<u64>, kind: usize, first: usize, count: usize) -> Release {
+    Release { at, rest: at, parts: Parts::FirstAlone, size, kind, first, count }
 }
 
 /// The largest frames that fill what a guard lets through at once, and one of what is left.
@@ -323,14 +373,17 @@ mod tests {
         let contract = Contract::Gated { separation: 1000, jitter, emission };
         let source = Flow {
             tree: Vec::new(),
-            frames: vec![1, 1],
+            frames: vec![1, 1, 1],
             others: vec![vec![1]],
             contract,
             policer: None,
             babbles: false,
         };
         let message = if pattern == Pattern::Random { Message::Any } else { Message::Heaviest };
-        let timing = Timing { pivot: 10_000, before: 2, pattern, message };
+        let parts = [Parts::FirstAlone, Parts::LastAlone, Parts::Apart][seed as usize % 3];
+        let within = if seed.is_multiple_of(2) { u64::MAX } else { seed };
+        let spacing = Spacing { within, parts };
+        let timing = Timing { pivot: 10_000, before: 2, pattern, message, spacing };
         gated(&source, timing, 13_000, Random::new(seed))
     }
 
@@ -362,9 +415,11 @@ mod tests {
         releases.iter().all(|release| {
             let nominal = earliest.max(release.at.saturating_sub(jitter));
             earliest = nominal + 1000;
-            let ordered = last <= release.at && release.at <= release.rest;
-            last = if release.count == 1 { release.at } else { release.rest };
-            nominal <= release.at && ordered && release.rest - release.at <= emission
+            let frames: Vec<u64> = (0..release.count).map(|index| release.instant(index)).collect();
+            let (first, end) = (frames[0], frames[frames.len() - 1]);
+            let ordered = last <= first && frames.is_sorted();
+            last = end;
+            nominal <= first && ordered && first == release.at && end - first <= emission
         })
     }
 

@@ -237,7 +237,7 @@ impl<'a> Engine<'a> {
         let source = &self.sources[flow];
         let (message, index) = source.next;
         let release = source.releases.get(message as usize)?;
-        let at = if index == 0 { release.at } else { release.rest };
+        let at = release.instant(index);
         let class = self.arrival_class(at, flow, flow);
         Some(Event::new(at, class, source.first + source.number, Kind::Release(flow)))
     }

@@ -409,7 +409,7 @@ fn set_messages(flow: &mut Flow, samples: &Samples, tag: u64, shape: &Shape, ran
         let scaled = |time: u64| (time.saturating_mul(after) / before).max(1);
         if let Contract::Gated { separation, jitter, emission } = &mut flow.contract {
             (*separation, *jitter) = (scaled(*separation), scaled(*jitter) - 1);
-            *emission = if flow.frames.len() > 1 { scaled(*emission) - 1 } else { 0 };
+            *emission = scaled(*emission) - 1;
         }
     } else if samples.least < samples.most {
         flow.others = vec![samples.frames(samples.least, crate::wire::Extras::All, tag)];
@@ -439,7 +439,18 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
         _ => 0,
     };
     let longest = if random.once_in(3) { separation * 2 } else { separation / 2 };
-    let emission = if frames.len() > 1 && random.once_in(5) { random.below(longest) } else { 0 };
+    let emission = match frames.len() {
+        // Of no matter; as often as that of others, and without a draw.
+        1 if separation.is_multiple_of(5) => separation / 3,
+        1 => 0,
+        _ => {
+            if random.once_in(5) {
+                random.below(longest)
+            } else {
+                0
+            }
+        }
+    };
     let payload = |octets: u64| octets - 66;
     let most = frames.iter().copied().map(payload).sum();
     let least =

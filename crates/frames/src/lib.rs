@@ -32,7 +32,7 @@ mod random;
 pub mod wire;
 
 pub use adversary::{Effort, Found, Search, SearchError};
-pub use attack::{Attack, BestEffort, Change, Message, Multiplexing, Pattern, Ties, Timing};
+pub use attack::{Attack, BestEffort, Change, Message, Multiplexing, Parts, Pattern, Spacing, Ties, Timing};
 pub use clocks::Clocks;
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, Imperfections, LARGEST, LEVELS, Network, NetworkError, Node, Port};

@@ -27,11 +27,18 @@ impl Flow {
 
     fn first_contender(&self, ports: &[Port]) -> Result<(u64, Contender), FlowError> {
         let frames = self.frames(self.port(ports, 0)?).ok_or(FlowError::Framing { hop: 0 })?;
-        let spread = self.jitter.checked_add(self.emission).ok_or(FlowError::Number)?;
-        // By a publisher whose clock is fast.
-        let separation = shrunk(self.separation, self.drift(ports)).filter(|it| *it > 0);
-        let separation = separation.ok_or(FlowError::Number)?;
-        let arrival = Arrival::Messages { bits: frames.bits, separation, jitter: spread };
+        let spread = self.spread().ok_or(FlowError::Number)?;
+        let tag = self.port(ports, 0)?.tag;
+        let bucket = self.bundle.map_or(Some(None), |bundle| bundle.bucket(tag.into(), self.drift(ports)));
+        let arrival = match bucket.ok_or(FlowError::Number)? {
+            Some((burst, rate)) => Arrival::Bucket { burst, rate },
+            None => {
+                // By a publisher whose clock is fast.
+                let separation = shrunk(self.separation, self.drift(ports)).filter(|it| *it > 0);
+                let separation = separation.ok_or(FlowError::Number)?;
+                Arrival::Messages { bits: frames.bits, separation, jitter: spread }
+            }
+        };
         let (smallest_frame, largest_frame) = (frames.smallest, frames.largest);
         Ok((spread, Contender { level: 0, arrival, smallest_frame, largest_frame, ingress: None }))
     }
@@ -75,16 +82,25 @@ impl Flow {
         let bits = bits.ok_or(number)?;
         // The rate of the link in bits as they are behind it.
         let padded_rate = scale_up(before.rate, padded, LEAST_BITS).ok_or(number)?;
-        let arrival = match enforcement {
-            Enforcement::Meter(meter) => {
-                let (burst, rate) = meter.lets_through(port.tag, drift).ok_or(number)?;
-                // The bucket stands where the flow enters the first switch; it grows by what varies from there on.
+        // A bucket grows by what varies behind where it stands.
+        let grown = |(burst, rate): (u64, u64), input: u64| {
+            let burst = burst.checked_add(bits_in(spread.checked_sub(input)?, rate)?)?;
+            Some(Arrival::Bucket { burst, rate })
+        };
+        let bundled = self.bundle.map_or(Some(None), |bundle| bundle.bucket(bundle.added(port.tag), drift));
+        let bundled = bundled.ok_or(number)?;
+        let arrival = match (enforcement, bundled) {
+            (Enforcement::Meter(meter), _) => {
+                // Where the flow enters the first switch.
+                let bucket = meter.lets_through(port.tag, drift).ok_or(number)?;
                 let input = self.input_spread(first, first_share).ok_or(number)?;
-                let since = spread.checked_sub(input).ok_or(number)?;
-                let burst = bits_in(since, rate).and_then(|grown| burst.checked_add(grown)).ok_or(number)?;
-                Arrival::Bucket { burst, rate }
+                grown(bucket, input).ok_or(number)?
             }
-            Enforcement::Gate(_) | Enforcement::Trust => {
+            // At the publisher.
+            (Enforcement::Trust, Some(bucket)) => {
+                self.spread().and_then(|input| grown(bucket, input)).ok_or(number)?
+            }
+            (Enforcement::Gate(_) | Enforcement::Trust, _) => {
                 // The clock of the gate, or of the publisher, may be fast.
                 let separation = match enforcement {
                     Enforcement::Gate(gate) => gate.separation,

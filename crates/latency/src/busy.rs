@@ -5,6 +5,8 @@
 //! that was already on the wire, all of its level that came by `a`, and all of higher levels that came before its own
 //! transmission began. The delay is examined for every `a` in the longest busy period: the first message need not be
 //! the one that is delayed most. Between two jumps of the arrivals the delay is bounded from the ends of the interval.
+use core::ops::Range;
+
 use crate::curve::{Aggregate, each_interval};
 use crate::port::{Contender, Server, blocking, least_frame, stable_rate};
 use crate::units::{least_time_of, time_of};
@@ -14,6 +16,8 @@ use crate::work::Work;
 pub const EFFORT: u32 = 50_000;
 /// How many flows a port may have for the test to be tried: what it costs grows with them, and what it gains does not.
 pub const MOST_FLOWS: usize = 1_000;
+/// The same for what emission adds, which is asked for each subscriber.
+const LATER_EFFORT: u32 = 2_000;
 /// How often an interval between two jumps is halved to follow the arrivals of higher levels.
 const HALVINGS: u32 = 7;
 
@@ -53,6 +57,32 @@ pub(crate) fn delay_of_frame(
     delay
 }
 
+/// Most time from the arrival of a frame of `level` until one that came up to `later` after it has been sent, in picoseconds, if the
+/// link was not idle between: with the longest busy period it is over for both, and what comes so much after its start waits less.
+pub(crate) fn delay_of_later(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    later: u64,
+    work: &Work,
+) -> Option<u64> {
+    if contenders.len() > MOST_FLOWS {
+        return None;
+    }
+    let frame = least_frame(contenders, level)?;
+    let mut effort = LATER_EFFORT;
+    let mut search = || {
+        let end = busy_period(server, contenders, level, &mut effort)?;
+        if end <= later {
+            return Some(end);
+        }
+        search_from(server, contenders, level, frame, later..end, &mut effort)?.checked_add(later)
+    };
+    let delay = search();
+    work.charge(steps_of(contenders, effort + (EFFORT - LATER_EFFORT)))?;
+    delay
+}
+
 /// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
 pub(crate) fn steps_of(contenders: &[Contender], effort_left: u32) -> u64 {
     let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
@@ -68,6 +98,19 @@ fn search_delay(
     frame: u64,
     effort: &mut u32,
 ) -> Option<u64> {
+    let end = busy_period(server, contenders, level, effort)?;
+    search_from(server, contenders, level, frame, 0..end, effort)
+}
+
+/// The same for frames that come so long after the start of a busy period.
+fn search_from(
+    server: &Server,
+    contenders: &[Contender],
+    level: u8,
+    frame: u64,
+    after: Range<u64>,
+    effort: &mut u32,
+) -> Option<u64> {
     stable_rate(server, contenders, level)?;
     let frame_time = time_of(frame, server.rate)?;
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
@@ -75,8 +118,7 @@ fn search_delay(
     let higher = Aggregate::new(server.rate, higher, server.control, false)?;
     let own = contenders.iter().filter(|flow| flow.level == level);
     let own = Aggregate::new(server.rate, own, server.beside, true)?;
-    let end = busy_period(server, contenders, level, effort)?;
-    let jumps = own.jumps(end, effort)?;
+    let jumps = own.jumps(after.end, effort)?;
     let mut search = Search {
         own: &own,
         higher: &higher,
@@ -86,8 +128,11 @@ fn search_delay(
         effort,
     };
     let mut from = 0;
-    each_interval(&own, &jumps, end, |start, end| {
-        from = search.examine(start, end, from, HALVINGS)?;
+    each_interval(&own, &jumps, after.end, |start, end| {
+        let start = start.max(after.start);
+        if start < end {
+            from = search.examine(start, end, from, HALVINGS)?;
+        }
         Some(())
     })?;
     search.worst.checked_add(frame_time)

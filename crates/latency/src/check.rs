@@ -119,7 +119,7 @@ pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
     offered::check(flow, ports, &certificate.shares, &certificate.enforcement, &claimed)
         .map_err(|hop| Fault::Offered { hop })?;
     for (index, subscriber) in flow.subscribers.iter().enumerate() {
-        let mut sum = u128::from(flow.emission);
+        let mut sum = u128::from(offered::emitting(flow).ok_or(Fault::Shape)?);
         for hop in flow.way_to(subscriber.hop) {
             let port = flow.tree.get(hop).and_then(|hop| ports.get(hop.port)).ok_or(Fault::Shape)?;
             let share = certificate.shares.get(hop).ok_or(Fault::Shape)?;

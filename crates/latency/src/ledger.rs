@@ -429,7 +429,7 @@ impl Ledger {
                 let delay = level_bound(&port.server(), contenders, level)?.delay;
                 views.push(HopView { port, server: port.server(), contenders, index, delay });
             }
-            bounds.push(path_bound(&admitted.flow, &views)?);
+            bounds.push(path_bound(&admitted.flow, &admitted.flow, &views)?);
         }
         Some(bounds)
     }

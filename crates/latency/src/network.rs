@@ -2,10 +2,10 @@
 use alloc::vec::Vec;
 
 use crate::bundle::Bundle;
-use crate::framing::{Frames, Framing, LEAST_FRAME, frame_bits};
+use crate::framing::{Frames, Framing};
 use crate::policing::{Counts, MILLION};
 use crate::port::{Control, Server};
-use crate::units::bits_in;
+use crate::units::{bits_in, scale_down};
 
 /// An egress port with its link: of a switch, or of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +95,15 @@ pub struct Hop {
     pub parent: Option<usize>,
 }
 
+/// How the messages of a flow are handed over to its publisher's port.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Emission {
+    /// How much later than the first frame of a message any frame of it may be handed over, in picoseconds.
+    pub longest: u64,
+    /// Bits by which a message and what may be late of another are more than what is left of the message behind its first frame.
+    pub first: u64,
+}
+
 /// A subscriber of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Subscriber {
@@ -121,7 +130,9 @@ pub struct Flow {
     pub maximum_separation: Option<u64>,
     /// How much later than it should the host hands over the first frame of a message, in picoseconds.
     pub jitter: u64,
-    /// Most time from the first frame of a message handed over to the last, in picoseconds.
+    /// Most time from the moment when the host hands the first frame of a message to its port to the moment when it hands over the
+    /// last one, in picoseconds; the frames come in their order. It matters to messages of several frames only: [`Self::emitting`].
+    /// Of a bundle the longest of its flows that matters.
     pub emission: u64,
     /// What holds it to that.
     pub policing: Policing,
@@ -271,14 +282,38 @@ impl Flow {
         self.framing.range(self.smallest_message, self.largest_message, port.tag)
     }
 
+    /// How much later than the first frame of a message any frame of it may be handed over, in picoseconds: 0 if no message has a second one.
+    pub fn emitting(&self) -> u64 {
+        let single = || self.framing.frames(self.largest_message, 0).is_some_and(|frames| frames.count == 1);
+        if self.bundle.is_none() && single() { 0 } else { self.emission }
+    }
+
+    /// How its messages are handed over to the publisher's port, if it goes alone or as one of the flows in a bundle. Of a bundle what
+    /// holds for each of them.
+    pub fn emission(&self, whole: &Self, port: &Port) -> Emission {
+        let first = || {
+            let frames = self.framing.frames(self.largest_message, port.tag)?;
+            let late = match whole.bundle.and_then(|bundle| bundle.apart) {
+                Some(_) => scale_down(frames.bits, self.spread()?, self.separation)?,
+                None => 0,
+            };
+            frames.first.checked_add(late)
+        };
+        let first = if self.bundle.is_some() { None } else { first() };
+        Emission { longest: self.emitting(), first: first.unwrap_or(0) }
+    }
+
+    /// How far after the instant at which a message should begin any frame of it may be handed over, in picoseconds.
+    pub(crate) fn spread(&self) -> Option<u64> {
+        self.jitter.checked_add(self.emitting())
+    }
+
     /// The bits of the heaviest message on the link of a port, if switches pad frames that are too small without their tags.
     pub(crate) fn padded_bits(&self, port: &Port) -> Option<u64> {
-        let Some(bundle) = &self.bundle else {
-            return Some(self.framing.padded(self.largest_message, port.tag, port.tag)?.bits);
-        };
-        let (frames, padding) = (bundle.frames(port.tag)?, u64::from(port.tag) * 8);
-        let grows = frames.smallest < frame_bits(LEAST_FRAME + u64::from(port.tag));
-        frames.bits.checked_add(if grows { frames.count.checked_mul(padding)? } else { 0 })
+        match &self.bundle {
+            None => Some(self.framing.padded(self.largest_message, port.tag, port.tag)?.bits),
+            Some(bundle) => bundle.padded_bits(port.tag),
+        }
     }
 
     /// By how much clocks run apart where it begins, in parts of a million.
@@ -293,9 +328,10 @@ impl Flow {
     /// For each hop, what is left to the hops up to it and behind it: the least of the limits of the subscribers behind it,
     /// each less what is fixed on its way, in picoseconds.
     pub(crate) fn budgets(&self, ports: &[Port]) -> Vec<u64> {
+        let emitting = self.emitting();
         let mut fixed: Vec<u64> = Vec::with_capacity(self.tree.len());
         for hop in &self.tree {
-            let before = hop.parent.and_then(|parent| fixed.get(parent)).copied().unwrap_or(self.emission);
+            let before = hop.parent.and_then(|parent| fixed.get(parent)).copied().unwrap_or(emitting);
             let port =
                 ports.get(hop.port).map_or(0, |port| port.propagation.saturating_add(port.most_multiplexing));
             fixed.push(before.saturating_add(port));

@@ -1,11 +1,13 @@
-//! Bounds from the send call to the last frame's reception: the sum over the hops, and concatenated left-over service.
+//! Bounds from the first frame at the publisher's port to the last frame's reception: the sum over the hops, and concatenated left-over service.
 use alloc::vec::Vec;
 
+use crate::busy::delay_of_later;
 use crate::framing::{LEAST_FRAME, frame_bits};
 use crate::linear::{LeftOver, left_over};
-use crate::network::{Flow, Port};
+use crate::network::{Emission, Flow, Port};
 use crate::port::{Contender, Server};
 use crate::units::{least_time_of, time_of};
+use crate::work::Work;
 
 /// How an end-to-end bound was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +21,7 @@ pub enum PathMethod {
 /// An end-to-end bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathBound {
-    /// From the send call to the reception of the last frame, in picoseconds.
+    /// From the moment when the host hands the first frame of a message to its port to the reception of the last frame, in picoseconds.
     pub latency: u64,
     /// How it was found.
     pub method: PathMethod,
@@ -40,11 +42,17 @@ pub struct HopView<'v> {
     pub delay: u64,
 }
 
-/// What the way adds besides the hops' delays: emission, propagation and multiplexing at their longest, in picoseconds.
+/// What the way adds besides the hops' delays: emission of what has several frames, propagation and multiplexing at their longest, in
+/// picoseconds.
 pub fn fixed_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
-    ports.into_iter().try_fold(flow.emission, |sum, port| {
-        sum.checked_add(port.propagation)?.checked_add(port.most_multiplexing)
-    })
+    passage(ports)?.checked_add(flow.emitting())
+}
+
+/// Propagation and multiplexing at their longest, in picoseconds.
+fn passage<'v>(ports: impl Iterator<Item = &'v Port>) -> Option<u64> {
+    ports
+        .into_iter()
+        .try_fold(0_u64, |sum, port| sum.checked_add(port.propagation)?.checked_add(port.most_multiplexing))
 }
 
 /// The least latency of any message along the way, in picoseconds: the first instant at which it can be whole.
@@ -64,27 +72,58 @@ pub fn least_latency<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port>) -> 
     Some(sum)
 }
 
-/// The least of the sound bounds of a flow along hops from the publisher's port on.
-pub fn path_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<PathBound> {
-    path_bound_with(flow, hops, &left_overs(hops))
+/// The least of the sound bounds of a flow along hops from the publisher's port on: of `part`, which is one of the flows in it if it is a
+/// bundle, and otherwise the flow itself.
+pub fn path_bound(flow: &Flow, part: &Flow, hops: &[HopView<'_>]) -> Option<PathBound> {
+    let emission = part.emission(flow, hops.first()?.port);
+    path_bound_with(flow, emission, hops, &left_overs(hops), &Work::unlimited())
 }
 
-/// The same where it is known what the flow is left with at each hop, as [`left_over`] says.
+/// The same for what is handed over like that, where it is known what the flow is left with at each hop, as [`left_over`] says; with its
+/// work counted.
 pub fn path_bound_with(
     flow: &Flow,
+    emission: Emission,
     hops: &[HopView<'_>],
     services: &[Option<LeftOver>],
+    work: &Work,
 ) -> Option<PathBound> {
-    let sum = sum_bound(flow, hops).map(|latency| PathBound { latency, method: PathMethod::Sum });
-    let concatenation = concatenation_with(flow, hops, services)
+    let sum = sum_with(emission, hops, work).map(|latency| PathBound { latency, method: PathMethod::Sum });
+    let concatenation = concatenation_with(flow, emission, hops, services)
         .map(|latency| PathBound { latency, method: PathMethod::Concatenation });
     sum.into_iter().chain(concatenation).min_by_key(|bound| bound.latency)
 }
 
-/// The sum of the delays of the hops: a frame waits at each of them.
+/// The sum of the delays of the hops: a frame waits at each of them, and at the first one up to the emission after the first frame of its
+/// message.
 pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
-    let fixed = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
-    hops.iter().try_fold(fixed, |sum, hop| sum.checked_add(hop.delay))
+    sum_with(flow.emission(flow, hops.first()?.port), hops, &Work::unlimited())
+}
+
+fn sum_with(emission: Emission, hops: &[HopView<'_>], work: &Work) -> Option<u64> {
+    let (first, later) = hops.split_first()?;
+    let sum = passage(hops.iter().map(|hop| hop.port))?.checked_add(entry(emission, first, work)?)?;
+    later.iter().try_fold(sum, |sum, hop| sum.checked_add(hop.delay))
+}
+
+/// Most time from the moment when the first frame of a message is handed to the publisher's port to the moment when any frame of it has been
+/// sent there, in picoseconds.
+///
+/// Another frame comes up to the emission after the first one. If the link had nothing of its level or above to send between, the first
+/// one is not among what that frame waits for: had it come last, too, all would have kept the delay. Else the other one comes so long
+/// after the start of a busy period, which has an end.
+fn entry(emission: Emission, hop: &HopView<'_>, work: &Work) -> Option<u64> {
+    let apart = hop.delay.checked_add(emission.longest)?;
+    if emission.longest == 0 {
+        return Some(apart);
+    }
+    let less = || {
+        let level = hop.contenders.get(hop.index)?.level;
+        let first = least_time_of(emission.first, hop.port.rate)?;
+        let between = delay_of_later(&hop.server, hop.contenders, level, emission.longest, work)?;
+        Some(hop.delay.max(apart.saturating_sub(first)).max(between.min(apart)))
+    };
+    Some(less().unwrap_or(apart))
 }
 
 /// Latencies of left-over services, a frame for each store-and-forward hop between, and the flow's burst at the least
@@ -93,14 +132,19 @@ pub fn sum_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
 /// `None` if nothing is left at a hop, if links have headers of different length, if frames of the flow may be padded on their way, or if
 /// they may overtake each other on their way into a queue: then a frame may wait for those that came after it.
 pub fn concatenation_bound(flow: &Flow, hops: &[HopView<'_>]) -> Option<u64> {
-    concatenation_with(flow, hops, &left_overs(hops))
+    concatenation_with(flow, flow.emission(flow, hops.first()?.port), hops, &left_overs(hops))
 }
 
 fn left_overs(hops: &[HopView<'_>]) -> Vec<Option<LeftOver>> {
     hops.iter().map(|hop| left_over(&hop.server, hop.contenders, hop.index)).collect()
 }
 
-fn concatenation_with(flow: &Flow, hops: &[HopView<'_>], services: &[Option<LeftOver>]) -> Option<u64> {
+fn concatenation_with(
+    flow: &Flow,
+    emission: Emission,
+    hops: &[HopView<'_>],
+    services: &[Option<LeftOver>],
+) -> Option<u64> {
     let first = hops.first()?;
     let overtakes = |hop: &HopView<'_>| hop.port.variation() > 0 && !hop.port.keeps_order;
     let frames = flow.frames(first.port)?;
@@ -111,7 +155,7 @@ fn concatenation_with(flow: &Flow, hops: &[HopView<'_>], services: &[Option<Left
     }
     let frame = frames.largest;
     let services: Vec<LeftOver> = services.iter().copied().collect::<Option<_>>()?;
-    let mut latency = fixed_latency(flow, hops.iter().map(|hop| hop.port))?;
+    let mut latency = passage(hops.iter().map(|hop| hop.port))?.checked_add(emission.longest)?;
     for (index, service) in services.iter().enumerate() {
         latency = latency.checked_add(service.latency)?;
         if index + 1 < services.len() {

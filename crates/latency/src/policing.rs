@@ -79,6 +79,14 @@ impl Counts {
         }
     }
 
+    /// The octets that are counted of each frame besides header and payload.
+    fn around(self, tag: u32) -> u64 {
+        match self {
+            Self::Wire => FRAME_AROUND + u64::from(tag),
+            Self::Frame => u64::from(tag),
+        }
+    }
+
     /// The most bits that frames of which `bits` were counted where they enter the first switch occupy a link on which they have `tag`
     /// octets more than untagged ones; rounded up.
     ///
@@ -194,14 +202,23 @@ impl Flow {
         let drift = port.imperfections.drift;
         // All of it by its own clock.
         let separation = shrunk(self.separation, drift)?;
-        let rate = rate_of(counted, separation)?.checked_next_multiple_of(rate_step)?;
-        let spread = stretched(self.input_spread(port, share)?, drift)?;
-        let jitter = match self.bundle {
-            Some(_) => spread,
-            None => serialised(spread, separation, counted, frames.largest, port.rate, drift)?,
+        let spread = self.input_spread(port, share)?;
+        let apart = self.bundle.and_then(|bundle| bundle.apart);
+        let (late, rate, jitter) = match apart {
+            // What is late at the publisher is known in bits.
+            Some(apart) => {
+                let (late, rate) = apart.around(counts.around(port.tag), drift)?;
+                (stretched(late, drift)?, rate, stretched(spread.checked_sub(self.spread()?)?, drift)?)
+            }
+            None => {
+                let (rate, spread) = (rate_of(counted, separation)?, stretched(spread, drift)?);
+                let in_turn = || serialised(spread, separation, counted, frames.largest, port.rate, drift);
+                (0, rate, if self.bundle.is_some() { spread } else { in_turn()? })
+            }
         };
+        let rate = rate.checked_next_multiple_of(rate_step)?;
         let slack = stretched(self.slack, drift)?;
-        let burst = counted.checked_add(bits_in(jitter.checked_add(slack)?, rate)?)?;
+        let burst = counted.checked_add(late)?.checked_add(bits_in(jitter.checked_add(slack)?, rate)?)?;
         let burst = counts.filled(burst, rate)?;
         Some(Meter { burst: burst.checked_next_multiple_of(burst_step)?, rate, counts })
     }
@@ -210,7 +227,7 @@ impl Flow {
     /// could have come.
     pub(crate) fn input_spread(&self, port: &Port, share: u64) -> Option<u64> {
         let grown = share.checked_sub(least_time_of(self.frames(port)?.smallest, port.rate)?)?;
-        self.jitter.checked_add(self.emission)?.checked_add(grown)
+        self.spread()?.checked_add(grown)
     }
 }
 

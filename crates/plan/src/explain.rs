@@ -24,7 +24,8 @@ pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<St
         let way = flow.way_to(subscriber.hop);
         let host = plan.flows.get(usize::try_from(id).ok()?)?.0.subscribers.get(index)?;
         let _ = writeln!(out, "\nto {}", plan.network.nodes.get(*host)?.name);
-        term(&mut out, 1, "the host hands over all frames of a message", flow.emission);
+        let emission = flow.emitting();
+        term(&mut out, 1, "the host hands over all frames of a message", emission);
         for (view, hop) in views.iter().zip(&way) {
             let port = flow.tree.get(*hop)?.port;
             let level = view.contenders.get(view.index)?.level;
@@ -39,6 +40,16 @@ pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<St
             term(&mut out, 2, "from reception to the queue, at most", view.port.most_multiplexing);
         }
         let sum = sum_bound(flow, &views)?;
+        let hops = views.iter().try_fold(emission, |sum, view| {
+            sum.checked_add(view.delay)?
+                .checked_add(view.port.propagation)?
+                .checked_add(view.port.most_multiplexing)
+        });
+        let less = hops?.checked_sub(sum)?;
+        if less > 0 {
+            let less = format!("-{}", microseconds(less));
+            let _ = writeln!(out, "  {:<52}{less:>14}", "its first frame has gone before the last one waits");
+        }
         term(&mut out, 1, "= sum over the hops", sum);
         let concatenation = concatenation_bound(flow, &views);
         match concatenation {

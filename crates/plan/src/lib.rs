@@ -40,7 +40,7 @@ pub use network::{Asked, Network};
 pub use problem::Problem;
 pub use quantity::rate;
 pub use report::{
-    EnforcementReport, FlowReport, HopReport, LevelReport, PortReport, Report, SubscriberReport,
+    EnforcementReport, FlowReport, HopReport, LevelReport, MemberReport, PortReport, Report, SubscriberReport,
 };
 pub use run::{ADMITTED, Arguments, REFUSED, VIOLATED, WRONG, check_output, run};
 pub use simulate::{Found, Simulation};

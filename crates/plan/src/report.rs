@@ -6,7 +6,7 @@ use latency::bound::{LevelBound, Method, level_bound_counted};
 use latency::ledger::FlowId;
 use latency::levels::{SMALL_PORT, fewest_counted};
 use latency::linear::{LeftOver, Services};
-use latency::network::Buffer;
+use latency::network::{Buffer, Emission, Flow, Subscriber};
 use latency::path::{HopView, PathBound, PathMethod, path_bound_with};
 use latency::policing::{Counts, Enforcement};
 use latency::port::Contender;
@@ -56,6 +56,9 @@ pub struct FlowReport {
     pub offered_separation_ps: Option<u64>,
     /// Its subscribers.
     pub subscribers: Vec<SubscriberReport>,
+    /// The flows in it, if it is a bundle.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberReport>,
     /// Its way, or the links of its tree.
     pub hops: Vec<HopReport>,
     /// What holds it to its contract at the first switch.
@@ -81,6 +84,15 @@ pub struct SubscriberReport {
     /// How the bound was found: `sum` over the hops, or `concatenation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'static str>,
+}
+
+/// A flow in a bundle.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct MemberReport {
+    /// Its name.
+    pub name: String,
+    /// Its subscribers.
+    pub subscribers: Vec<SubscriberReport>,
 }
 
 /// A hop of an admitted flow.
@@ -235,7 +247,20 @@ impl Bounds {
         way.into_iter().map(view).collect()
     }
 
+    /// The bound of a flow; of a bundle that of all flows in it.
     pub(crate) fn path(&self, plan: &Plan<'_>, id: FlowId, subscriber: usize) -> Option<PathBound> {
+        let members = &plan.flows.get(usize::try_from(id).ok()?)?.0.members;
+        self.path_of(plan, id, subscriber, members.iter().map(|(_, member)| member))
+    }
+
+    /// The bound of those flows in a bundle; without any that of the flow.
+    pub(crate) fn path_of<'f>(
+        &self,
+        plan: &Plan<'_>,
+        id: FlowId,
+        subscriber: usize,
+        members: impl Iterator<Item = &'f Flow>,
+    ) -> Option<PathBound> {
         let flow = &plan.ledger.flow(id)?.flow;
         let views = self.views(plan, id, subscriber)?;
         let ports = flow.way_to(flow.subscribers.get(subscriber)?.hop);
@@ -248,7 +273,14 @@ impl Bounds {
             .collect();
         // A term for each hop; what is seen of them is little more.
         plan.ledger.work().charge_each(views.len())?;
-        path_bound_with(flow, &views, &services)
+        let port = views.first()?.port;
+        // What is handed over for as long as by the slowest of them, with as small a first frame as any.
+        let all = members.map(|member| member.emission(flow, port)).reduce(|one, other| Emission {
+            longest: one.longest.max(other.longest),
+            first: one.first.min(other.first),
+        });
+        let emission = all.unwrap_or_else(|| flow.emission(flow, port));
+        path_bound_with(flow, emission, &views, &services, plan.ledger.work())
     }
 }
 
@@ -277,20 +309,29 @@ impl Report {
 fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &Verdict) -> FlowReport {
     let node = |node: usize| plan.network.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
     let admitted = plan.ledger.flow(id);
-    let subscribers = asked.subscribers.iter().zip(&asked.flow.subscribers).enumerate();
-    let subscribers = subscribers.map(|(index, (host, subscriber))| {
-        let bound = admitted.and_then(|_| bounds.path(plan, id, index));
-        SubscriberReport {
-            host: node(*host),
-            limit_ps: subscriber.limit,
-            bound_ps: bound.map(|bound| bound.latency),
-            margin_ps: bound.and_then(|bound| subscriber.limit.checked_sub(bound.latency)),
-            method: bound.map(|bound| match bound.method {
-                PathMethod::Sum => "sum",
-                PathMethod::Concatenation => "concatenation",
-            }),
-        }
-    });
+    let reported = |flow: &Flow, bound: &dyn Fn(usize) -> Option<PathBound>| -> Vec<SubscriberReport> {
+        let subscribers = asked.subscribers.iter().zip(&flow.subscribers).enumerate();
+        let subscriber = |(index, (host, subscriber)): (usize, (&usize, &Subscriber))| {
+            let bound = admitted.and_then(|_| bound(index));
+            SubscriberReport {
+                host: node(*host),
+                limit_ps: subscriber.limit,
+                bound_ps: bound.map(|bound| bound.latency),
+                margin_ps: bound.and_then(|bound| subscriber.limit.checked_sub(bound.latency)),
+                method: bound.map(|bound| match bound.method {
+                    PathMethod::Sum => "sum",
+                    PathMethod::Concatenation => "concatenation",
+                }),
+            }
+        };
+        subscribers.map(subscriber).collect()
+    };
+    let subscribers = reported(&asked.flow, &|index| bounds.path(plan, id, index));
+    let member = |(name, member): &(String, Flow)| {
+        let bound = |index: usize| bounds.path_of(plan, id, index, std::iter::once(member));
+        MemberReport { name: name.clone(), subscribers: reported(member, &bound) }
+    };
+    let members = asked.members.iter().map(member).collect();
     let hop = |(hop, share): (&latency::network::Hop, &u64)| {
         let entry = plan.entry(hop.port, id)?;
         let level = entry.contender.level;
@@ -328,7 +369,8 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         reason,
         offered_latency_ps: offer.and_then(|offer| offer.latency),
         offered_separation_ps: offer.and_then(|offer| offer.separation),
-        subscribers: subscribers.collect(),
+        subscribers,
+        members,
         hops: hops.unwrap_or_default(),
         enforcement,
         assumptions: Vec::new(),

@@ -225,7 +225,9 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
             let mut claimed = vec![None; flow.tree.len()];
             for (index, subscriber) in admitted.flow.subscribers.iter().enumerate() {
                 if let Some(claim) = claimed.get_mut(subscriber.hop) {
-                    *claim = bounds.path(plan, id, index).map(|bound| bound.latency);
+                    let part = asked.members.iter().any(|(other, _)| other == name).then_some(member);
+                    let bound = bounds.path_of(plan, id, index, part.into_iter());
+                    *claim = bound.map(|bound| bound.latency);
                 }
             }
             let bound = |hop: &Hop| bounds.level(hop.port, hop.level).map(|bound| bound.delay);

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 
 use crate::assumptions::Assumption;
 use crate::quantity::microseconds;
-use crate::report::{EnforcementReport, FlowReport, PortReport, Report};
+use crate::report::{EnforcementReport, FlowReport, PortReport, Report, SubscriberReport};
 
 /// How many names a line shows.
 const NAMES: usize = 6;
@@ -56,20 +56,27 @@ impl Assumption {
 fn flow(out: &mut String, flow: &FlowReport) {
     let verdict = if flow.admitted { "admitted" } else { "REFUSED" };
     let _ = writeln!(out, "  {verdict}  {}", flow.name);
-    for subscriber in &flow.subscribers {
-        let limit = microseconds(subscriber.limit_ps);
-        let _ = match (subscriber.bound_ps, subscriber.margin_ps) {
-            (Some(bound), Some(margin)) => writeln!(
-                out,
-                "    {} to {}: bound {} of {limit}, margin {}, by {}",
-                flow.publisher,
-                subscriber.host,
-                microseconds(bound),
-                microseconds(margin),
-                subscriber.method.unwrap_or("nothing")
-            ),
-            _ => writeln!(out, "    {} to {}: limit {limit}", flow.publisher, subscriber.host),
-        };
+    let each = |out: &mut String, from: &str, subscribers: &[SubscriberReport]| {
+        for subscriber in subscribers {
+            let limit = microseconds(subscriber.limit_ps);
+            let _ = match (subscriber.bound_ps, subscriber.margin_ps) {
+                (Some(bound), Some(margin)) => writeln!(
+                    out,
+                    "    {from} to {}: bound {} of {limit}, margin {}, by {}",
+                    subscriber.host,
+                    microseconds(bound),
+                    microseconds(margin),
+                    subscriber.method.unwrap_or("nothing")
+                ),
+                _ => writeln!(out, "    {from} to {}: limit {limit}", subscriber.host),
+            };
+        }
+    };
+    if flow.members.is_empty() {
+        each(out, &flow.publisher, &flow.subscribers);
+    }
+    for member in &flow.members {
+        each(out, &format!("of it \"{}\"", member.name), &member.subscribers);
     }
     for hop in &flow.hops {
         let bound = hop.bound_ps.map_or("none".to_owned(), microseconds);

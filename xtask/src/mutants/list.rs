@@ -145,9 +145,51 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "emission is no spread",
-        "arrivals.rs",
-        "let spread = self.jitter.checked_add(self.emission).ok_or(FlowError::Number)?;",
-        "let spread = self.jitter;",
+        "network.rs",
+        "self.jitter.checked_add(self.emitting())",
+        "Some(self.jitter)",
+    ),
+    mutant(
+        "the largest sample has as many frames as the smallest",
+        "network.rs",
+        "let single = || self.framing.frames(self.largest_message, 0)",
+        "let single = || self.framing.frames(self.smallest_message, 0)",
+    ),
+    mutant(
+        "what comes later than the first frame of a message finds the link idle",
+        "path.rs",
+        ".max(between.min(apart))",
+        ".max(between * 0)",
+    ),
+    mutant(
+        "the first frame of a message comes with the busy period of the last",
+        "busy.rs",
+        "later..end, &mut effort)?.checked_add(later)",
+        "later..end, &mut effort)?.checked_add(later / 2)",
+    ),
+    mutant(
+        "a whole message has gone before its last frame comes",
+        "network.rs",
+        "frames.first.checked_add(late)",
+        "frames.bits.checked_add(late)",
+    ),
+    mutant(
+        "a bundle is handed over as fast as the fastest flow in it",
+        "bundle.rs",
+        "let emission = flows.iter().map(Flow::emitting).max()?;",
+        "let emission = flows.iter().map(Flow::emitting).min()?;",
+    ),
+    mutant(
+        "a meter of a bundle has no room for what is late",
+        "policing.rs",
+        "counted.checked_add(late)?",
+        "counted.checked_add(late * 0)?",
+    ),
+    mutant(
+        "no tags in the rate of a bundle",
+        "bundle.rs",
+        "self.rate.checked_add(self.rate_each.checked_mul(octets)?)?",
+        "self.rate.checked_add(self.rate_each * octets * 0)?",
     ),
     mutant(
         "every message begins with its largest frame",
@@ -294,10 +336,10 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "let below = if self.queues > u8::MAX - 1 {",
     ),
     mutant(
-        "the messages of a bundle in one separation are rounded down",
+        "late messages of a bundle do not meet the next ones",
         "bundle.rs",
-        "separation.checked_add(own.checked_sub(1)?)?.checked_div(*own)?",
-        "separation.checked_div(*own)?",
+        "late: self.late.checked_add(scale_up(bits, late, separation)?)?,",
+        "late: self.late,",
     ),
     mutant(
         "links are awake",

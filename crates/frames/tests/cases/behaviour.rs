@@ -2,7 +2,7 @@
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two};
 use frames::{
     Attack, BestEffort, Bounds, Change, Effort, Flow, Hop, Imperfections, Message, Multiplexing, Network,
-    Node, Outcome, Pattern, Port, Search, Ties, Timing, run,
+    Node, Outcome, Pattern, Port, Search, Spacing, Ties, Timing, run,
 };
 
 /// Each flow releases once, at its pivot.
@@ -12,6 +12,7 @@ fn once(network: &Network, pivots: &[u64], change: impl FnOnce(&mut Attack)) -> 
         before: 0,
         pattern: Pattern::Steady,
         message: Message::Heaviest,
+        spacing: Spacing::LATEST,
     };
     let mut attack = Attack {
         timings: pivots.iter().map(timing).collect(),

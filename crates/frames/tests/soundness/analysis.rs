@@ -213,7 +213,8 @@ impl Model {
         let delays = self.delays(&at_ports)?;
         let mut paths = Vec::new();
         for index in 0..self.flows.len() {
-            let hops = (0..self.flows[index].tree.len()).map(|hop| self.path(&at_ports, &delays, index, hop));
+            let part = &self.flows[index];
+            let hops = (0..part.tree.len()).map(|hop| self.path(&at_ports, &delays, index, part, hop));
             paths.push(hops.collect::<Option<_>>()?);
         }
         let enforcements =
@@ -233,6 +234,7 @@ impl Model {
         at_ports: &[Vec<(usize, usize, Contender)>],
         delays: &[Vec<LevelBound>],
         index: usize,
+        part: &latency::network::Flow,
         hop: usize,
     ) -> Option<PathBound> {
         let flow = &self.flows[index];
@@ -256,7 +258,19 @@ impl Model {
                 }
             })
             .collect();
-        path_bound(flow, &views)
+        path_bound(flow, part, &views)
+    }
+
+    /// The bound of one of the flows in the bundle that is the first flow.
+    pub(crate) fn bound_of_part(
+        &self,
+        shares: &[Vec<u64>],
+        part: &latency::network::Flow,
+        hop: usize,
+    ) -> Option<u64> {
+        let at_ports = self.contenders(shares)?;
+        let delays = self.delays(&at_ports)?;
+        Some(self.path(&at_ports, &delays, 0, part, hop)?.latency)
     }
 }
 

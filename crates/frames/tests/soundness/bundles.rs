@@ -33,7 +33,8 @@ fn random_network(seed: u64) -> (Network, usize) {
     let parts = random.index(3) + 2;
     let (load, own, count) = (random.between(300, 900), random.between(1, 3), random.between(1, 3));
     let count = parts + usize::try_from(count).unwrap();
-    let flow = |index: usize| {
+    let mut emissions = Random::new(seed ^ 5);
+    let mut flow = |index: usize| {
         let way = if index < parts { [0, 2, 3] } else { [1, 2, 3 + random.index(2)] };
         let level = if index < parts { own } else { random.between(1, 3) };
         let mut frames = vec![1538; random.index(4)];
@@ -42,10 +43,11 @@ fn random_network(seed: u64) -> (Network, usize) {
         let separation = octets * GIGABIT * count as u64 * 1000 / load * random.between(100, 300) / 100;
         let jitter = random.below(2) * random.below(separation);
         let tree = way.map(|port| Hop { port, level: u8::try_from(level).unwrap() }).to_vec();
-        let contract = Contract::Gated { separation, jitter, emission: 0 };
+        let emission = emissions.below(2) * emissions.below(separation / 2);
+        let contract = Contract::Gated { separation, jitter, emission };
         Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
     };
-    let flows = (0..count).map(flow).collect();
+    let flows = (0..count).map(&mut flow).collect();
     (Network::new(nodes.concat(), ports, flows).unwrap(), parts)
 }
 
@@ -59,10 +61,11 @@ fn no_part_of_a_bundle_is_above_its_bound() {
         let mut model = single.clone();
         model.flows = [vec![bundle(members, &single.ports[0]).unwrap()], others.to_vec()].concat();
         model.levels.drain(1..parts);
-        let Some(analysis) = model.shares().and_then(|shares| model.analyse(&shares)) else { continue };
-        let paths = |flow: usize| {
-            let paths = &analysis.paths[(flow + 1).saturating_sub(parts)];
-            paths.iter().map(|path| Some(path.latency)).collect()
+        let Some(shares) = model.shares() else { continue };
+        let Some(analysis) = model.analyse(&shares) else { continue };
+        let paths = |flow: usize| match members.get(flow) {
+            Some(part) => (0..3).map(|hop| model.bound_of_part(&shares, part, hop)).collect(),
+            None => analysis.paths[flow + 1 - parts].iter().map(|path| Some(path.latency)).collect(),
         };
         let bounds = Bounds { latency: (0..network.flows().len()).map(paths).collect() };
         let target = Random::new(!seed).index(network.flows().len());

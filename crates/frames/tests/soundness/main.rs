@@ -5,6 +5,7 @@ mod analysis;
 mod babblers;
 mod bundles;
 mod clocks;
+mod emission;
 mod exhaustive;
 mod ledger;
 mod mutants;

@@ -17,10 +17,11 @@ enum Kind {
     Jitter,
     Emission,
     Bundle,
+    EmissionAndBundle,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Plain, Self::Jitter, Self::Emission, Self::Bundle];
+    const ALL: [Self; 5] = [Self::Plain, Self::Jitter, Self::Emission, Self::Bundle, Self::EmissionAndBundle];
 
     const fn name(self) -> &'static str {
         match self {
@@ -28,7 +29,16 @@ impl Kind {
             Self::Jitter => "with jitter",
             Self::Emission => "with emission",
             Self::Bundle => "with a bundle",
+            Self::EmissionAndBundle => "with emission and a bundle",
         }
+    }
+
+    const fn bundles(self) -> bool {
+        matches!(self, Self::Bundle | Self::EmissionAndBundle)
+    }
+
+    const fn emits(self) -> bool {
+        matches!(self, Self::Emission | Self::EmissionAndBundle)
     }
 }
 
@@ -64,7 +74,7 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
     let load = random.between(300, 850);
     let mut flows = Vec::new();
     for number in 0..count {
-        let is_part = kind == Kind::Bundle && number == 1;
+        let is_part = kind.bundles() && number == 1;
         let (first, last) = match number {
             0 => (0, switches - 1),
             _ if is_part => (0, switches - 1),
@@ -87,7 +97,7 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
         let octets: u64 = frames.iter().sum();
         let separation = octets * GIGABIT * count * 1_000 / load * random.between(60, 250) / 100;
         let jitter = if kind == Kind::Jitter { random.below(separation / 2) } else { 0 };
-        let emission = if kind == Kind::Emission { random.below(separation / 2) } else { 0 };
+        let emission = if kind.emits() { random.below(separation / 2) } else { 0 };
         let contract = Contract::Gated { separation, jitter, emission };
         flows.push(Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false });
     }
@@ -98,13 +108,19 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
 fn found(seed: u64, hops: usize, kind: Kind) -> Option<(u64, u64)> {
     let network = line(seed, hops, kind);
     let mut model = Model::new(&network, &vec![Policing::Trusted; network.flows().len()]);
-    if kind == Kind::Bundle {
+    let mut part = None;
+    if kind.bundles() {
         let parts: Vec<_> = model.flows.drain(..2).collect();
-        model.flows.insert(0, bundle(&parts, &model.ports[0]).unwrap());
+        let together = bundle(&parts, &model.ports[0]).unwrap();
+        part = Some(parts[0].clone());
+        model.flows.insert(0, together);
         model.levels.remove(1);
     }
-    let analysis = model.analyse(&model.shares()?)?;
-    let bound = analysis.paths[0].last()?.latency;
+    let shares = model.shares()?;
+    let bound = match &part {
+        Some(part) => model.bound_of_part(&shares, part, hops - 1)?,
+        None => model.analyse(&shares)?.paths[0].last()?.latency,
+    };
     let mut bounds = frames::Bounds { latency: vec![Vec::new(); network.flows().len()] };
     bounds.latency[0] = vec![None; hops - 1];
     bounds.latency[0].push(Some(bound));
@@ -142,6 +158,7 @@ fn bounds_are_near_to_what_a_long_search_finds() {
         println!("{}, all: median {median:.3}, p95 {most:.3}", kind.name());
         assert!(ratios.count() >= cases.len() * 9 / 10);
         // Where contracts allow nothing else the search reaches what the bounds say.
-        assert!(kind != Kind::Plain || median <= 1.05 && most <= 1.5, "{median} {most}");
+        let (middle, high) = if kind == Kind::Plain { (1.05, 1.5) } else { (1.10, f64::MAX) };
+        assert!(median <= middle && most <= high, "{kind:?}: {median} {most}");
     }
 }

@@ -129,6 +129,23 @@ fn weight(flow: &Flow, tag: u32, grown: i128) -> Option<Weight> {
     Some(weight)
 }
 
+/// How much later than the first frame of a message another one may be handed over: not at all where there is no other one.
+pub(super) fn emitting(flow: &Flow) -> Option<u64> {
+    let several = flow.bundle.is_some() || weight(flow, 0, 0)?.count > 1;
+    Some(if several { flow.emission } else { 0 })
+}
+
+/// What the publisher sends as a bundle of flows that are not in step, where their frames have so many octets more than header and payload:
+/// bits of a message of each, bits besides because messages are late, and bits per second, by a clock that is slow.
+fn flood(flow: &Flow, octets: i128, drift: i128) -> Option<[i128; 3]> {
+    let bundle = flow.bundle.as_ref()?;
+    let apart = bundle.apart?;
+    let once = i128::from(bundle.bits) + i128::from(bundle.count) * 8 * (octets - AROUND);
+    let [late, rate] = [(apart.late, apart.late_each), (apart.rate, apart.rate_each)]
+        .map(|(bare, each)| by_another_clock(i128::from(bare) + i128::from(each) * octets, drift)[1]);
+    Some([once, late, rate])
+}
+
 /// Picoseconds of bits at a rate, rounded down and up.
 fn time(bits: i128, rate: u64) -> [i128; 2] {
     let (work, rate) = (bits * SECOND, i128::from(rate.max(1)));
@@ -239,16 +256,18 @@ fn hop_of(
         Enforcement::Gate(gate) if parent.is_some() => fast(gate.separation),
         _ => fast(flow.separation),
     };
+    let handed = i128::from(flow.jitter) + i128::from(emitting(flow)?);
+    let tag = i128::from(port.tag);
     let Some(parent) = parent else {
-        let spread = i128::from(flow.jitter) + i128::from(flow.emission);
+        let bucket = flood(flow, AROUND + tag, drift).map(|[once, late, rate]| [once + late, rate]);
         return Some(Hop {
             parent: None,
             weight,
-            spread,
+            spread: handed,
             largest: weight.largest,
             smallest: weight.smallest,
-            messages: Some([weight.most, separation, spread]),
-            bucket: None,
+            messages: bucket.is_none().then_some([weight.most, separation, handed]),
+            bucket,
         });
     };
     let (above, before) = (hops.get(parent)?, ports.get(flow.tree.get(parent)?.port)?);
@@ -293,6 +312,11 @@ fn hop_of(
         let burst = up((burst + filled) * wire, counted) + up(rate * since.max(0), SECOND);
         return Some(Hop { largest: burst.min(carried), bucket: Some([burst, rate]), ..hop });
     }
+    let small = i128::from(flow.bundle.as_ref().map_or(0, |bundle| bundle.smallest)) < LEAST + grown;
+    if let Some([once, late, rate]) = flood(flow, AROUND + tag + if small { tag } else { 0 }, drift) {
+        let burst = once + late + up(rate * (spread - handed), SECOND);
+        return Some(Hop { bucket: Some([burst, rate]), ..hop });
+    }
     let (bits, largest, on_link) = match enforcement {
         Enforcement::Gate(gate) => {
             let bits = up(i128::from(gate.octets) * 8 * (LEAST + grown), LEAST);
@@ -312,6 +336,7 @@ fn hop_of(
 
 /// Whether all that keeps the contract passes the gate or the meter, if no frame takes longer than the share at the host's port.
 fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &Enforcement) -> bool {
+    let Some(emitting) = emitting(flow).map(i128::from) else { return false };
     let drift = i128::from(port.imperfections.drift);
     // By the clock of the gate or meter.
     let short = |time: i128| by_another_clock(time, drift)[0];
@@ -324,7 +349,7 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
         Enforcement::Trust => true,
         Enforcement::Gate(gate) => {
             let window = i128::from(gate.window);
-            let last = i128::from(flow.emission) + share - fastest(weight.first);
+            let last = emitting + share - fastest(weight.first);
             // Behind the first frame of the heaviest message there is time for the rest of it.
             let late = share - fastest(weight.most) + slowest(weight.largest - weight.first);
             let early = long(jitter + late);
@@ -341,11 +366,18 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
                 Counts::Wire => weight.most,
                 Counts::Frame => weight.most - weight.count * AROUND * 8,
             };
-            let spread = long(jitter + i128::from(flow.emission) + share - fastest(weight.smallest));
+            let waits = share - fastest(weight.smallest);
+            let spread = long(jitter + emitting + waits);
             let in_turn = flow.bundle.is_none() && separation >= long(slowest(counted));
             let together = (spread + long(slowest(2 * weight.largest)) - short(fastest(counted))).max(0);
             let early = if in_turn { spread.min(together) } else { spread };
-            let burst = counted + up(rate * early, SECOND);
+            let around = if meter.counts == Counts::Wire { AROUND } else { 0 };
+            let (burst, enough) = match flood(flow, around + i128::from(port.tag), drift) {
+                Some([once, late, fast]) => {
+                    (once + long(late) + up(rate * long(waits), SECOND), rate >= fast)
+                }
+                None => (counted + up(rate * early, SECOND), rate * separation >= counted * SECOND),
+            };
             let needed = match meter.counts {
                 Counts::Wire => burst,
                 Counts::Frame => {
@@ -353,7 +385,7 @@ fn passes(flow: &Flow, port: &Port, share: i128, weight: Weight, enforcement: &E
                     up(burst + filling, (rate * MILLISECOND).div_euclid(SECOND).max(1)) * filling
                 }
             };
-            rate * separation >= counted * SECOND && i128::from(meter.burst) >= needed
+            enough && i128::from(meter.burst) >= needed
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Certificates pass the exact checker, and changed ones do not.
 
-use crate::networks::{random_network, table_two};
+use crate::networks::{flow, host, random_network, switch, table_two};
 use crate::random::Random;
 use latency::backlog::backlog_from;
+use latency::bundle::bundle;
 use latency::certificate::Certificate;
 use latency::check::{Fault, check};
 use latency::framing::Framing;
 use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Imperfections, Policing};
-use latency::policing::{Counts, Enforcement};
+use latency::policing::{Counts, Enforcement, Meter};
 use latency::port::{Arrival, Control};
 use latency::split::Split;
 use latency::units::MICROSECOND;
@@ -198,6 +199,70 @@ fn other_changes_are_found() {
         }
     };
     assert!(matches!(fault(&more), Fault::Delay { hop: 1, .. } | Fault::Pause { hop: 1, .. }));
+}
+
+/// What a bundle offers is derived again: with tags and padding, clocks that run apart, and any guard.
+#[test]
+fn bundles_are_checked() {
+    for (seed, counts) in (0..60).zip([None, Some(Counts::Wire), Some(Counts::Frame)].into_iter().cycle()) {
+        let mut random = Random(seed);
+        let policing = counts.map_or(Policing::Trusted, |counts| Policing::Meter {
+            rate_step: 1,
+            burst_step: 1,
+            counts,
+        });
+        let mut ports = [host(), switch(), switch()];
+        for port in &mut ports {
+            port.tag = [0, 4, 30][random.range(0, 2) as usize];
+            port.largest_frame = 1_538 + port.tag;
+        }
+        ports[0].imperfections.drift = random.range(0, 300) as u32;
+        let mut part = || Flow {
+            policing,
+            jitter: random.range(0, 2_000) * MICROSECOND,
+            emission: random.range(0, 2_000) * MICROSECOND,
+            ..flow(
+                random.range(1, 4_000) as u32,
+                random.range(5_000, 9_000) * MICROSECOND,
+                40_000 * MICROSECOND,
+                &[0, 1, 2],
+            )
+        };
+        let all = bundle(&[part(), part(), part()], &ports[0]).unwrap();
+        let mut ledger = Ledger::new(ports.to_vec(), Split::Load);
+        ledger.admit(1, &all).unwrap();
+        let good = ledger.certificate(1).unwrap();
+        assert_eq!(check(&good, ledger.ports()), Ok(()), "seed {seed}");
+        for hop in 0..3 {
+            let Arrival::Bucket { burst, rate } = good.ports[hop].contenders[0].arrival else {
+                panic!("seed {seed}: they are not in step");
+            };
+            let messages = Arrival::Messages { bits: burst, separation: 5_000 * MICROSECOND, jitter: burst };
+            let less = [
+                Arrival::Bucket { burst: burst - burst / 50, rate },
+                Arrival::Bucket { burst, rate: rate - rate / 50 },
+                messages,
+            ];
+            for arrival in less {
+                let mut worse = good.clone();
+                worse.ports[hop].contenders[0].arrival = arrival;
+                let fault = check(&worse, ledger.ports()).unwrap_err();
+                assert!(
+                    matches!(fault, Fault::Offered { .. } | Fault::Delay { .. } | Fault::Pause { .. }),
+                    "seed {seed}, hop {hop}: {fault:?}"
+                );
+            }
+        }
+        if let Enforcement::Meter(meter) = good.enforcement {
+            for (burst, rate) in
+                [(meter.burst - meter.burst / 50, meter.rate), (meter.burst, meter.rate - meter.rate / 50)]
+            {
+                let mut worse = good.clone();
+                worse.enforcement = Enforcement::Meter(Meter { burst, rate, ..meter });
+                assert_eq!(check(&worse, ledger.ports()), Err(Fault::Offered { hop: 0 }), "seed {seed}");
+            }
+        }
+    }
 }
 
 /// Numbers that would overflow are refused before anything is computed from them.

@@ -5,6 +5,7 @@ use crate::random::Random;
 use latency::bundle::bundle;
 use latency::ledger::{Ledger, Reason};
 use latency::network::{Flow, FlowError, Policing, Port, Subscriber};
+use latency::path::fixed_latency;
 use latency::port::Arrival;
 use latency::routes::Topology;
 use latency::split::Split;
@@ -104,8 +105,7 @@ fn gates_and_meters_run_out() {
     ledger.admit(4, &small(0)).unwrap();
 }
 
-/// Three writers of 1,000, 300 and 300 octets, every 2, 2 and 3 ms: in 2 ms one message of each, in 3 ms two of the
-/// first two.
+/// Three writers of 1,000, 300 and 300 octets, every 2, 2 and 3 ms: a message of each at once, and 6.704 Mb/s.
 #[test]
 fn a_bundle_has_the_messages_of_all() {
     let ports = [host(), switch(), switch()];
@@ -116,18 +116,23 @@ fn a_bundle_has_the_messages_of_all() {
     let flows = [one(1_000, 2), one(300, 2), one(300, 3)];
     let all = bundle(&flows, &ports[0]).unwrap();
     let bits = (1_066 + 366 + 366) * 8;
-    let first = all.contenders(&ports, &[]).unwrap()[0];
-    assert_eq!(
-        first.arrival,
-        Arrival::Messages { bits, separation: 2 * MILLISECOND, jitter: 0 },
-        "5.752 Mb/s and not 7.152"
-    );
+    let offered = |flow: &Flow, shares: &[u64]| *flow.contenders(&ports, shares).unwrap().last().unwrap();
+    let first = offered(&all, &[]);
+    // What is around frames is counted apart, each flow's rate rounded up.
+    let (burst, rate) = (bits, 4_264_000 + 1_464_000 + 976_000 + 8);
+    assert_eq!(first.arrival, Arrival::Bucket { burst, rate });
     assert_eq!((first.smallest_frame, first.largest_frame), (366 * 8, 1_066 * 8));
-    // Behind a link the whole variation counts: messages of different writers need not follow each other.
+    // Behind a link all that varies counts.
     let shares = [100 * MICROSECOND, 200 * MICROSECOND];
-    let second = all.contenders(&ports, &shares).unwrap()[1];
-    let jitter = 100 * MICROSECOND - 366 * 8_000;
-    assert_eq!(second.arrival, Arrival::Messages { bits, separation: 2 * MILLISECOND, jitter });
+    let varies = 100 * MICROSECOND - 366 * 8_000;
+    let grown = (varies * rate).div_ceil(1_000 * MILLISECOND);
+    assert_eq!(offered(&all, &shares[..1]).arrival, Arrival::Bucket { burst: burst + grown, rate });
+    // In step they are as one: messages of different writers need not follow each other.
+    let same = bundle(&flows[..2], &ports[0]).unwrap();
+    let bits = (1_066 + 366) * 8;
+    let messages = |jitter| Arrival::Messages { bits, separation: 2 * MILLISECOND, jitter };
+    assert_eq!(offered(&same, &[]).arrival, messages(0));
+    assert_eq!(offered(&same, &shares[..1]).arrival, messages(varies));
     let gated = Flow { policing: Policing::Gate { tick: 1 }, ..all.clone() };
     assert_eq!(gated.check(&ports), Err(FlowError::Bundle));
     let mut ledger = Ledger::new(ports.to_vec(), Split::Load);
@@ -139,6 +144,51 @@ fn a_bundle_has_the_messages_of_all() {
         "one way only"
     );
     assert_eq!(bundle(&[], &ports[0]), None);
+}
+
+/// What a host takes to hand over a message counts for messages of several frames, and for each flow of a bundle its own.
+#[test]
+fn emission_is_of_what_has_several_frames() {
+    let ports = [host(), switch()];
+    let one = |octets, emission: u64| Flow {
+        policing: Policing::Trusted,
+        emission: emission * MICROSECOND,
+        ..flow(octets, 10 * MILLISECOND, 5 * MILLISECOND, &[0, 1])
+    };
+    let jitter = |flow: &Flow| match flow.contenders(&ports, &[]).unwrap()[0].arrival {
+        Arrival::Messages { jitter, .. } => jitter,
+        Arrival::Bucket { .. } => panic!("one flow has messages"),
+    };
+    let (single, several) = (one(1_000, 700), one(3_000, 300));
+    assert_eq!([&single, &several].map(jitter), [0, 300 * MICROSECOND]);
+    assert_eq!([&single, &several].map(Flow::emitting), [0, 300 * MICROSECOND]);
+    let fixed = |flow: &Flow| fixed_latency(flow, ports.iter()).unwrap();
+    assert_eq!(fixed(&several) - fixed(&single), 300 * MICROSECOND);
+    // A datagram too small for two frames, and one octet more.
+    assert_eq!([one(1_472, 9), one(1_473, 9)].map(|flow| flow.emitting()), [0, 9 * MICROSECOND]);
+
+    let all = bundle(&[single.clone(), several.clone()], &ports[0]).unwrap();
+    assert_eq!(all.emitting(), 300 * MICROSECOND);
+    assert_eq!(all.subscribers[0].limit, 5 * MILLISECOND, "that of the other has 300 us more");
+    // 3 % of the larger message may come with the next one of it.
+    let bits = |flow: &Flow| flow.frames(&ports[0]).unwrap().bits;
+    let late = bits(&several).div_ceil(33);
+    match all.contenders(&ports, &[]).unwrap()[0].arrival {
+        Arrival::Bucket { burst, .. } => {
+            let both = bits(&single) + bits(&several);
+            assert!((both + late - 20..both + late).contains(&burst), "{burst}");
+        }
+        Arrival::Messages { .. } => panic!("they are not late by as much"),
+    }
+    let singles = bundle(&[single.clone(), one(200, 800)], &ports[0]).unwrap();
+    assert_eq!((singles.emitting(), jitter(&singles)), (0, 0));
+    // Limits are less as much as the bound.
+    let quick = Flow {
+        subscribers: vec![Subscriber { hop: 1, limit: 4 * MILLISECOND, maximum_separation: None }],
+        ..single
+    };
+    let all = bundle(&[several, quick], &ports[0]).unwrap();
+    assert_eq!(all.subscribers[0].limit, 4 * MILLISECOND + 300 * MICROSECOND);
 }
 
 /// Figure 1 of the MIDAS paper: the publisher promises a message at least every 15 ms. A accepts 20 ms, B only 14, and

@@ -44,7 +44,7 @@ fn table_two_by_token_buckets_end_to_end() {
     assert!(concatenation > t2.subscribers[0].limit);
     // The plain sum pays for the message at each hop.
     assert!(sum_bound(&t2, &hops).unwrap() > concatenation + 700 * MICROSECOND);
-    assert_eq!(path_bound(&t2, &hops).unwrap().method, PathMethod::Concatenation);
+    assert_eq!(path_bound(&t2, &t2, &hops).unwrap().method, PathMethod::Concatenation);
     let ingress = |link| Some(Ingress { link, rate: GIGABIT, variation: 0 });
     let shaped = [
         Contender { ingress: ingress(0), ..at_switch[0] },

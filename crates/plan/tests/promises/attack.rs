@@ -6,7 +6,9 @@ use crate::draw::Draw;
 use crate::drawn::Drawn;
 use crate::guards::Rule;
 use crate::run::{Below, Crossing, Message, Node, Seen, Ties, Weather, run};
-use crate::schedule::{Babble, Choice, Contract, Habit, Intent, babbling, conforming, control, filling};
+use crate::schedule::{
+    Babble, Choice, Contract, Habit, Intent, Pace, babbling, conforming, control, filling,
+};
 
 /// Around which everything is handed over, so that some of it can be earlier.
 const ORIGIN: u64 = 1 << 50;
@@ -125,6 +127,7 @@ impl<'a> Attacker<'a> {
             before: 0,
             habit: Habit::Crowded,
             choice: Choice::Always(0),
+            pace: Pace::LATE,
             pauses: Vec::new(),
             swaps: Vec::new(),
             seed: 0,
@@ -164,7 +167,26 @@ impl<'a> Attacker<'a> {
             2 => Choice::Then(draw.place(count), draw.place(count)),
             _ => Choice::Any,
         };
+        intent.pace = self.pace(stream, draw);
         intent.seed = draw.bits();
+    }
+
+    /// The frames of a sample as the contract allows them, or so that the last one meets the next sample of somebody else.
+    fn pace(&self, stream: usize, draw: &mut Draw) -> Pace {
+        let emission = self.contracts[stream].emission;
+        let takes = match draw.below(4) {
+            0 => emission,
+            1 => draw.magnitude(1, emission.max(1)),
+            _ => {
+                let other = draw.place(self.contracts.len());
+                let less = if draw.one_in(2) { self.ahead(other, 0, draw) } else { 0 };
+                self.contracts[other].separation.saturating_sub(less) + draw.below(3)
+            }
+        };
+        let count = self.messages[stream][0].len();
+        let some = draw.place(count);
+        let with_first = draw.of(&[0, 0, count.saturating_sub(2), some]);
+        Pace { takes, with_first, even: draw.one_in(3) }
     }
 
     fn turn(&self, weather: &mut Weather, draw: &mut Draw) {
@@ -307,7 +329,8 @@ impl<'a> Attacker<'a> {
     fn change(&self, target: &Target, choices: &mut Choices, seen: &Seen, draw: &mut Draw) {
         let stream = draw.place(self.planned.claims.len());
         let count = self.messages[stream].len();
-        match draw.below(12) {
+        match draw.below(13) {
+            12 => choices.intents[stream].pace = self.pace(stream, draw),
             0 | 1 => {
                 if stream != target.stream {
                     self.meet(target, choices, seen, stream, draw);

@@ -95,7 +95,11 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
             delays.push(number(hop, "share_ps").min(bound));
         }
         let bound = |hop: &Hop| {
-            let subscribers = report["subscribers"].as_array().unwrap();
+            // What is promised to a flow in a bundle is its own.
+            let member = report["members"].as_array().map_or(report, |members| {
+                members.iter().find(|member| member["name"] == format!("f{flow}")).unwrap()
+            });
+            let subscribers = member["subscribers"].as_array().unwrap();
             let to = drawn.node_name(ports[hop.port].to);
             let here = subscribers.iter().find(|subscriber| subscriber["host"] == *to)?;
             let (bound, limit) = (number(here, "bound_ps"), number(here, "limit_ps"));

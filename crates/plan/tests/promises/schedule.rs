@@ -9,7 +9,7 @@ use crate::run::{Message, Port};
 const MOST_FRAMES: usize = 400;
 
 /// What a publisher has promised. Samples are `separation` apart, but for that each may be handed over `jitter` late; all frames of one are
-/// handed over within `emission`.
+/// handed over within `emission`, in their order, and before those of the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contract {
     pub(crate) separation: u64,
@@ -52,6 +52,36 @@ pub(crate) enum Choice {
     Any,
 }
 
+/// How the frames of a sample follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pace {
+    /// The time from the first to the last, if the contract allows so much.
+    pub(crate) takes: u64,
+    /// How many come with the first one, and at equal distances from it those behind; or all with the last one.
+    pub(crate) with_first: usize,
+    pub(crate) even: bool,
+}
+
+impl Pace {
+    /// The first, and then all others as late as they may be.
+    pub(crate) const LATE: Self = Self { takes: u64::MAX, with_first: 0, even: false };
+
+    /// When the frame comes.
+    fn at(&self, index: usize, count: usize, first: u64, last: u64) -> u64 {
+        if index + 1 >= count {
+            return if count > 1 { last } else { first };
+        }
+        match index.checked_sub(self.with_first) {
+            None | Some(0) => first,
+            Some(behind) if self.even => {
+                let steps = (count - 1).saturating_sub(self.with_first).max(1);
+                first + (last - first) / steps as u64 * behind.min(steps) as u64
+            }
+            Some(_) => last,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Intent {
     /// The instant at which most comes.
@@ -59,6 +89,7 @@ pub(crate) struct Intent {
     pub(crate) before: u64,
     pub(crate) habit: Habit,
     pub(crate) choice: Choice,
+    pub(crate) pace: Pace,
     /// Pauses that are longer than they have to be, by the number of the message.
     pub(crate) pauses: Vec<(usize, u64)>,
     /// Messages that are other ones, by their number.
@@ -77,6 +108,8 @@ pub(crate) fn conforming(
     let Contract { separation, jitter, emission } = *contract;
     let mut draw = Draw::new(intent.seed);
     let instant = intent.instant;
+    let several = messages.iter().any(|frames| frames.len() > 1);
+    let emission = if several { emission.min(intent.pace.takes) } else { 0 };
     let early = jitter + if intent.habit == Habit::Regular { 0 } else { emission };
     let mut due = instant.saturating_sub(early).saturating_sub(intent.before * separation);
     let (mut all, mut frames, mut last) = (Vec::new(), 0, 0);
@@ -108,16 +141,13 @@ pub(crate) fn conforming(
             Choice::Any => draw.place(messages.len()),
         });
         let datagrams = &messages[kind];
-        // Frames between the first and the last may come at any time.
-        let spread = intent.habit == Habit::Loose && draw.one_in(2);
-        let count = datagrams.len() as u64;
-        let at = |index: u64| match index {
-            0 => first,
-            _ if spread => first + (rest - first) * index / (count - 1),
-            _ => rest,
+        let count = datagrams.len();
+        let on_link = |(index, datagram): (usize, &u64)| {
+            (intent.pace.at(index, count, first, rest), on_wire(*datagram, tag))
         };
-        let on_link = |(index, datagram): (u64, &u64)| (at(index), on_wire(*datagram, tag));
-        all.push(Message { frames: (0..).zip(datagrams).map(on_link).collect() });
+        all.push(Message {
+            frames: datagrams.iter().enumerate().map(|(at, it)| on_link((at, it))).collect(),
+        });
         last = if count > 1 { rest } else { first };
         frames += datagrams.len();
         let pause = intent.pauses.iter().find(|(at, _)| *at == number).map_or(0, |(_, pause)| *pause);
@@ -250,6 +280,11 @@ mod tests {
                 before: draw.below(4),
                 habit: draw.of(&[Habit::Crowded, Habit::Regular, Habit::Loose]),
                 choice: draw.of(&[Choice::Always(0), Choice::Then(1, 0), Choice::Any]),
+                pace: Pace {
+                    takes: draw.of(&[u64::MAX, 0, 150]),
+                    with_first: draw.place(4),
+                    even: draw.one_in(2),
+                },
                 pauses: vec![(2, 77)],
                 swaps: vec![(3, 1)],
                 seed,
