@@ -452,6 +452,28 @@ fn participants_that_move_at_the_same_time_reach_each_other() {
 }
 
 #[test]
+fn where_a_participant_is_heard_it_is_soon_asked_again() {
+    let mut world = World::new(1);
+    let mut them = validate(&mut world, 9);
+    (them.metatraffic_unicast, them.default_unicast) =
+        (vec![Locator::udp(meta(10))], vec![Locator::udp(data(10))]);
+    // It announces that it has moved, and for half a minute nothing gets through.
+    for _ in 0..20 {
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&them).0);
+    }
+    world.run_ms(35_000);
+    let probes = |world: &World| world.sent.iter().filter(|(_, datagram)| datagram.to == meta(10)).count();
+    let before = probes(&world);
+    world.run_ms(5_000);
+    assert_eq!(probes(&world), before);
+    for _ in 0..20 {
+        world.hand(0, meta(10), &Forged::from(prefix(9)).to(prefix(1)).announcement(&them).0);
+        world.run_ms(100);
+    }
+    assert!((1..=2).contains(&(probes(&world) - before)), "{}", probes(&world) - before);
+}
+
+#[test]
 fn other_domains_and_tags_are_not_seen() {
     let mut world = World::new(1);
     let tagged = DiscoveryConfig { domain_tag: "blue".into(), ..config(2) };
