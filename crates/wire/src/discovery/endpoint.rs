@@ -126,6 +126,7 @@ impl EndpointData {
         let extension = Extension {
             shared_memory: None,
             sending_ports: None,
+            endpoints: None,
             receive_buffer: self.receive_buffer,
             offered: self.offered_assurance,
             requested: self.requested_assurance,

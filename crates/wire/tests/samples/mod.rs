@@ -1,7 +1,9 @@
 //! Records and messages that several tests use: seeded random ones, and ones with everything in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 use wire::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, SharedMemory};
+use wire::discovery::{
+    BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData, SharedMemory,
+};
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind, encode};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::{
@@ -217,6 +219,12 @@ impl Random {
                 user: random.next() as u32,
             }),
             sending_ports: [self.next() as u16, self.next() as u16],
+            endpoints: self.option(|random| {
+                [(); 2].map(|()| EndpointsSummary {
+                    last: SequenceNumber((random.next() >> 1) as i64),
+                    digest: random.array(),
+                })
+            }),
         }
     }
 }
