@@ -181,11 +181,13 @@ impl Node {
         let routes = self.routes();
         if let Some(cell) = routes.readers.get(&reader) {
             let mut state = cell.lock();
-            match goes_on {
-                true => state.rtps.lose_writer(writer),
-                false => state.rtps.unmatch_writer(writer),
-            };
-            state.cache.unmatch_publication(now, writer);
+            if goes_on {
+                state.rtps.lose_writer(writer);
+                state.cache.lose_publication(now, writer);
+            } else {
+                state.rtps.unmatch_writer(writer);
+                state.cache.unmatch_publication(now, writer);
+            }
             drop(state);
             work.touch_reader(cell);
         }
