@@ -256,10 +256,10 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    /// Forgets a participant. If it was silent for too long it may be only that we do not hear it, while it knows us on: it comes
+    /// Forgets a participant. Unless it has left, it may be only that we do not hear it, while it knows us on: it comes
     /// back with what it has, and what it missed is then repeated to it. So goodbyes of endpoints are kept for it.
     pub(super) fn unmatch_participant(&mut self, now: Now, prefix: GuidPrefix, reason: LossReason) {
-        if reason == LossReason::LeaseExpired {
+        if reason != LossReason::Left {
             self.keep_goodbyes_until = now.monotonic.after(ESTRANGED);
         }
         for pair in &mut self.pairs {
