@@ -15,6 +15,7 @@ use super::probe::PROBE_LEN;
 use super::recent::Key;
 use super::rejection::Rejection;
 use crate::network::{Network, canonical};
+use crate::path::Path;
 use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
 
@@ -254,7 +255,7 @@ impl Announcer {
             if let Some(path) =
                 around.ledger.get(participant).and_then(|known| known.metatraffic_path(network))
             {
-                self.compose(now, config, Some(participant), &self.told, out);
+                self.tell(now, config, participant, path, out);
                 out.add_path(path);
                 return true;
             }
@@ -292,8 +293,7 @@ impl Announcer {
             };
             self.round = Round::Participants(Some(prefix));
             if let Some(path) = participant.metatraffic_path(network) {
-                let payload = if self.farewell.is_empty() { &self.told } else { &self.payload };
-                self.compose(now, config, Some(prefix), payload, out);
+                self.tell(now, config, prefix, path, out);
                 out.add_path(path);
                 return true;
             }
@@ -357,6 +357,24 @@ impl Announcer {
             return true;
         }
         false
+    }
+
+    /// Tells a validated participant of us, and what our endpoints amount to unless that makes the datagram too long for its path.
+    fn tell<P: AsRef<[u8]>>(
+        &self,
+        now: Now,
+        config: &DiscoveryConfig,
+        participant: GuidPrefix,
+        path: Path,
+        out: &mut Transmit<P>,
+    ) {
+        if self.farewell.is_empty() {
+            self.compose(now, config, Some(participant), &self.told, out);
+            if out.len() <= path.max_datagram as usize {
+                return;
+            }
+        }
+        self.compose(now, config, Some(participant), &self.payload, out);
     }
 
     fn start_round(&mut self, now: Instant, config: &DiscoveryConfig) {

@@ -146,6 +146,28 @@ fn the_padding_of_an_announcement_fits_the_smallest_path() {
     }
 }
 
+/// What endpoints amount to is left out of announcements where the path has no room for it; nothing longer than the path may be sent.
+#[test]
+fn announcements_to_those_who_know_us_fit_the_path() {
+    let mut found = [0; 2];
+    for max_datagram in (300..560).step_by(4) {
+        let mut world = World::new(2);
+        for host in 0..2 {
+            let mut network = network(host + 1);
+            network.interfaces[0].max_datagram = max_datagram;
+            let (now, locators) = (world.now, |at: SocketAddr| vec![Locator::udp(at)]);
+            let participant = &mut world.nodes[usize::from(host)].participant;
+            participant.set_network(now, network, locators(meta(host + 1)), locators(data(host + 1)));
+        }
+        world.run_ms(5_000);
+        assert!(world.knows(0, 1) && world.knows(1, 0));
+        let to_it = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(2));
+        let longest = to_it.map(|(_, datagram)| datagram.bytes.len()).max().unwrap();
+        found[usize::from(longest + 64 > max_datagram as usize)] += 1;
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
+}
+
 #[test]
 fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     let mut world = World::new(2);
