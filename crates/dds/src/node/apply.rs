@@ -68,6 +68,9 @@ impl Node {
                 self.match_writer(now, *reader, writer, matched, work);
             }
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
+                if let Some(cell) = self.routes().writers.get(writer) {
+                    cell.limits.matched(reader.guid, reader.largest_sample);
+                }
                 self.match_reader(now, *writer, MatchedReader::found(reader, paths, *direct, *local), work);
             }
             Event::WriterUnmatched { reader, writer, may_return } => {
@@ -128,6 +131,7 @@ impl Node {
 
     pub(super) fn unmatch_reader(&self, now: Now, writer: EntityId, reader: Guid, work: &mut Work) {
         if let Some(cell) = self.routes().writers.get(&writer) {
+            cell.limits.unmatched(reader);
             let mut state = cell.lock();
             state.machine.unmatch_subscription(now, reader);
             // What only that reader had not acknowledged makes room.

@@ -16,6 +16,7 @@ pub(super) struct Extension {
     pub(super) shared_memory: Option<SharedMemory>,
     pub(super) sending_ports: Option<[u16; 2]>,
     pub(super) endpoints: Option<[EndpointsSummary; 2]>,
+    pub(super) largest_sample: Option<u32>,
 }
 
 const MAGIC: [u8; 4] = *b"PNCT";
@@ -28,6 +29,7 @@ const TAG_REQUESTED: u8 = 3;
 const TAG_SHARED_MEMORY: u8 = 4;
 const TAG_SENDING_PORTS: u8 = 5;
 const TAG_ENDPOINTS: u8 = 6;
+const TAG_LARGEST_SAMPLE: u8 = 7;
 const OFFERED_LEN: u8 = 59;
 const REQUESTED_LEN: u8 = 17;
 const SHARED_MEMORY_LEN: u8 = 28;
@@ -63,6 +65,10 @@ impl Extension {
             out.extend_from_slice(&v4.to_le_bytes());
             out.extend_from_slice(&v6.to_le_bytes());
         }
+        if let Some(octets) = self.largest_sample {
+            out.extend_from_slice(&[TAG_LARGEST_SAMPLE, 4]);
+            out.extend_from_slice(&octets.to_le_bytes());
+        }
         if let Some(endpoints) = &self.endpoints {
             out.extend_from_slice(&[TAG_ENDPOINTS, ENDPOINTS_LEN]);
             for summary in endpoints {
@@ -94,6 +100,10 @@ impl Extension {
                     let read =
                         |[a, b, c, d]: [u8; 4]| [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
                     extension.sending_ports = ports.map(read).or(extension.sending_ports);
+                }
+                TAG_LARGEST_SAMPLE => {
+                    let octets: Option<[u8; 4]> = value.try_into().ok();
+                    extension.largest_sample = octets.map(u32::from_le_bytes).or(extension.largest_sample);
                 }
                 TAG_ENDPOINTS => extension.endpoints = endpoints(value).or(extension.endpoints),
                 _ => {}
@@ -233,6 +243,7 @@ mod tests {
             shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
             sending_ports: Some([7_411, 7_412]),
             endpoints: None,
+            largest_sample: None,
         };
         assert_eq!(Extension::decode(&encoded(&whole)), whole);
         let wrong = [

@@ -167,6 +167,7 @@ impl Random {
         data.entity_name = self.option(|random| random.text(30));
         data.group = self.option(|random| EntityId(random.array()));
         data.receive_buffer = self.option(|random| random.next() as u32);
+        data.largest_sample = self.option(|random| random.next() as u32);
         match role {
             EndpointRole::Writer => data.offered_assurance = self.option(Self::offered),
             EndpointRole::Reader => {
@@ -283,6 +284,7 @@ pub fn full_endpoint(role: EndpointRole) -> EndpointData {
     data.entity_name = Some("camera".into());
     data.group = Some(EntityId([0, 0, 1, 0x08]));
     data.receive_buffer = Some(1 << 20);
+    data.largest_sample = Some(1 << 26);
     data
 }
 
