@@ -31,9 +31,10 @@ pub(super) fn findings(scene: &Scene) -> Vec<Finding> {
                 compare_typed(writer, reader, &types::verdict(&verdict)).err().unwrap_or_default();
             let matched = mismatches.is_empty();
             let keys = keys(writer, reader).filter(|_| matched);
+            let size = size(writer, reader).filter(|_| matched);
             let types = types::pair(writer, reader, &verdict, scene.topic.is_some()).filter(|_| matched);
             let mismatches = mismatches.iter().map(|mismatch| (true, told(mismatch)));
-            let notes = keys.into_iter().chain(types).map(|note| (false, note));
+            let notes = keys.into_iter().chain(size).chain(types).map(|note| (false, note));
             for (problem, (what, todo)) in mismatches.chain(notes) {
                 let both =
                     || format!("{} and {}", scene.people.endpoint(writer), scene.people.endpoint(reader));
@@ -150,6 +151,16 @@ pub(super) fn told(mismatch: &Mismatch) -> (String, String) {
             )
         }
     }
+}
+
+/// A writer whose samples may be larger than a reader can take: it passes these over, and the writer does not hear of it.
+fn size(writer: &EndpointData, reader: &EndpointData) -> Option<(String, String)> {
+    let (size, limit) = writer.max_serialized_size.zip(reader.largest_sample)?;
+    (size > limit).then(|| {
+        let what =
+            format!("samples of the writer have up to {size} bytes, and the reader takes {limit} at most");
+        (what, "Raise byte_limit of the reader, or write smaller samples.".to_owned())
+    })
 }
 
 /// A topic with a key is another one than without. The standard's table does not say so, and such pairs match here; a keyless reader

@@ -312,3 +312,22 @@ fn the_same_mistake_of_many_pairs_is_told_once() {
         )
     );
 }
+
+#[test]
+fn samples_that_a_reader_cannot_take() {
+    let ends = |size, limit| {
+        let writer = foreign(EntityKind::WriterWithKey, |_| {});
+        let reader = foreign(EntityKind::ReaderWithKey, |_| {});
+        let writer = EndpointData { max_serialized_size: size, ..EndpointData::clone(&writer) };
+        let reader = EndpointData { largest_sample: limit, ..EndpointData::clone(&reader) };
+        told(&foreign_scene(vec![Arc::new(writer), Arc::new(reader)]))
+    };
+    for (size, limit) in [(None, Some(1_000)), (Some(1_000), None), (Some(1_000), Some(1_000))] {
+        assert_eq!(ends(size, limit), "");
+    }
+    let said = ends(Some(1_001), Some(1_000));
+    assert!(
+        said.contains("up to 1001 bytes, and the reader takes 1000 at most\n  Raise byte_limit"),
+        "{said}"
+    );
+}

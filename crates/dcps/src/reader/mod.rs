@@ -38,7 +38,7 @@ use crate::{InstanceHandle, SampleInfo, SampleState, States};
 use bounds::Bounds;
 use cache::{Cache, Instance};
 use shares::Shares;
-use writers::Publication;
+use writers::{Publication, RefusedOfLost};
 
 pub use access::{Request, Sample, Which};
 pub use bounds::{Bound, Measurement};
@@ -57,6 +57,7 @@ pub struct DataReader<T> {
     owner: Option<InstanceOwner>,
     /// Sorted by guid.
     publications: Vec<Publication>,
+    refused_of_lost: RefusedOfLost,
     cache: Cache,
     /// Instances by the hash of their key in XCDR version 1, where it is another one than in version 2.
     xcdr1: SortedMap<KeyHash, Slot>,
@@ -93,6 +94,7 @@ impl<T: TypeSupport> DataReader<T> {
             types,
             owner: None,
             publications: Vec::new(),
+            refused_of_lost: RefusedOfLost::default(),
             cache: Cache::new(limits.bytes, by_source),
             xcdr1: SortedMap::new(),
             aliases: SortedMap::new(),

@@ -1,4 +1,6 @@
 //! Matched writers: liveliness, registration and ownership (DDS 1.4, 2.2.3.9, 2.2.3.11, 2.2.3.23).
+use alloc::collections::VecDeque;
+
 use wire::cdr::{KeyHash, Representation};
 use wire::{Duration, Guid, Now, SequenceNumber, Timestamp};
 
@@ -32,6 +34,28 @@ pub(super) struct Publication {
     refused: SequenceNumber,
 }
 
+/// Which samples of writers that were lost with their participants were refused last: they may come back and offer these again.
+#[derive(Debug, Default)]
+pub(super) struct RefusedOfLost(VecDeque<(Guid, SequenceNumber)>);
+
+impl RefusedOfLost {
+    /// Most writers that are remembered, at 24 bytes each; those that were lost first make room.
+    const MOST: usize = 1_024;
+
+    fn remember(&mut self, writer: Guid, number: SequenceNumber) {
+        if self.0.len() >= Self::MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((writer, number));
+    }
+
+    /// The sample of a writer, which is forgotten here.
+    fn take(&mut self, writer: Guid) -> Option<SequenceNumber> {
+        let index = self.0.iter().position(|(lost, _)| *lost == writer)?;
+        self.0.remove(index).map(|(_, number)| number)
+    }
+}
+
 impl<T: TypeSupport> DataReader<T> {
     /// Matches a writer, or gives a matched one new QoS.
     pub fn match_publication(&mut self, matched: MatchedPublication) {
@@ -42,8 +66,8 @@ impl<T: TypeSupport> DataReader<T> {
                 }
             }
             Err(index) => {
-                self.publications
-                    .insert(index, Publication { matched, alive: true, refused: SequenceNumber::ZERO });
+                let refused = self.refused_of_lost.take(matched.guid).unwrap_or(SequenceNumber::ZERO);
+                self.publications.insert(index, Publication { matched, alive: true, refused });
                 self.matched.up(matched.guid.into());
                 self.liveliness_changed.alive.up();
                 self.liveliness_changed.last_publication = Some(matched.guid.into());
@@ -52,8 +76,21 @@ impl<T: TypeSupport> DataReader<T> {
         }
     }
 
-    /// A writer is gone: it has nothing registered any more. False if it was not matched.
+    /// A writer is lost with its participant, which may come back: as [`DataReader::unmatch_publication`], but a sample of it that
+    /// was refused counts only once if it is refused again. False if it was not matched.
+    pub fn lose_publication(&mut self, now: Now, writer: Guid) -> bool {
+        let Ok(index) = self.position(writer) else { return false };
+        let refused = self.publications.get(index).map_or(SequenceNumber::ZERO, |lost| lost.refused);
+        self.unmatch_publication(now, writer);
+        if refused > SequenceNumber::ZERO {
+            self.refused_of_lost.remember(writer, refused);
+        }
+        true
+    }
+
+    /// A writer is gone for good: it has nothing registered any more. False if it was not matched.
     pub fn unmatch_publication(&mut self, now: Now, writer: Guid) -> bool {
+        self.refused_of_lost.take(writer);
         let Ok(index) = self.position(writer) else { return false };
         self.catch_up(now);
         let publication = self.publications.remove(index);

@@ -216,3 +216,27 @@ fn untouched_limits_hold_some_images() {
     assert!(desk.reader.held_bytes() < 4_096);
     desk.wait(Duration::from_secs(1));
 }
+
+#[test]
+fn a_sample_that_was_refused_before_its_writer_was_lost_is_rejected_once() {
+    for (is_lost, rejected) in [(true, 1), (false, 2)] {
+        let mut desk = Desk::new(|qos| {
+            qos.endpoint.resource_limits.max_samples = Some(1);
+            qos.endpoint.resource_limits.max_samples_per_instance = Some(1);
+        });
+        desk.write(1, 7, 1);
+        assert_eq!((desk.write(1, 7, 2), desk.write(1, 7, 2)), (Accept::Full, Accept::Full));
+        match is_lost {
+            true => assert!(desk.reader.lose_publication(desk.now, writer(1))),
+            false => assert!(desk.reader.unmatch_publication(desk.now, writer(1))),
+        }
+        desk.connect(1, |_| {});
+        assert_eq!(desk.write(1, 7, 2), Accept::Full);
+        assert_eq!(desk.reader.sample_rejected().total.count, rejected);
+        // Another one is another one.
+        desk.take();
+        assert_eq!((desk.write(1, 7, 2), desk.write(1, 7, 3)), (Accept::Taken, Accept::Full));
+        assert_eq!(desk.reader.sample_rejected().total.count, rejected + 1);
+        assert!(!desk.reader.lose_publication(desk.now, writer(9)));
+    }
+}

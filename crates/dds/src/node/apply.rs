@@ -68,6 +68,9 @@ impl Node {
                 self.match_writer(now, *reader, writer, matched, work);
             }
             Event::ReaderMatched { writer, reader, paths, direct, local } => {
+                if let Some(cell) = self.routes().writers.get(writer) {
+                    cell.limits.matched(reader.guid, reader.largest_sample);
+                }
                 self.match_reader(now, *writer, MatchedReader::found(reader, paths, *direct, *local), work);
             }
             Event::WriterUnmatched { reader, writer, may_return } => {
@@ -128,6 +131,7 @@ impl Node {
 
     pub(super) fn unmatch_reader(&self, now: Now, writer: EntityId, reader: Guid, work: &mut Work) {
         if let Some(cell) = self.routes().writers.get(&writer) {
+            cell.limits.unmatched(reader);
             let mut state = cell.lock();
             state.machine.unmatch_subscription(now, reader);
             // What only that reader had not acknowledged makes room.
@@ -181,11 +185,13 @@ impl Node {
         let routes = self.routes();
         if let Some(cell) = routes.readers.get(&reader) {
             let mut state = cell.lock();
-            match goes_on {
-                true => state.rtps.lose_writer(writer),
-                false => state.rtps.unmatch_writer(writer),
-            };
-            state.cache.unmatch_publication(now, writer);
+            if goes_on {
+                state.rtps.lose_writer(writer);
+                state.cache.lose_publication(now, writer);
+            } else {
+                state.rtps.unmatch_writer(writer);
+                state.cache.unmatch_publication(now, writer);
+            }
             drop(state);
             work.touch_reader(cell);
         }

@@ -112,14 +112,15 @@ impl Node {
         subject: Subject,
         work: &mut Work,
     ) -> Result<(), Error> {
-        let DataReaderQos { endpoint: qos, assurance, .. } = {
+        let (DataReaderQos { endpoint: qos, assurance, .. }, largest) = {
             let mut state = cell.lock();
             state.cache.set_instance_owner(instance_owner(&subject.topic_name));
-            state.cache.qos().clone()
+            (state.cache.qos().clone(), state.rtps.config().largest_sample())
         };
         let receive_buffer = self.receive_buffer.load(Ordering::Relaxed);
         let data = EndpointData {
             receive_buffer: (receive_buffer > 0).then_some(receive_buffer),
+            largest_sample: u32::try_from(largest).ok(),
             requested_assurance: assurance.map(|wanted| wanted.announced()),
             ..self.data(cell.guid, subject, qos)
         };

@@ -8,6 +8,7 @@ pub(crate) mod builtin;
 mod endpoints;
 mod held;
 mod lanes;
+mod limits;
 mod log;
 mod paths;
 pub(crate) mod reader;

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use dcps::writer::{InstanceOf, WriteError, WriteOptions};
 use dcps::{Error, InstanceHandle, ReturnCode};
-use rtps::Value;
 use rtps::writer::Body;
+use rtps::{Payload as _, Value};
 use wire::cdr::Representation;
 use wire::qos::LivelinessKind;
 use wire::{Duration, Instant, Now, SequenceNumber, Timestamp};
@@ -42,7 +42,7 @@ impl Node {
         sample: &impl Encode,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
-        let (mut over, mut sends) = (None, false);
+        let (mut over, mut sends, mut large) = (None, false, 0);
         let written = self.change(cell, |state, now| {
             let WriterState { machine, scratch, key, pool, .. } = state;
             let representation = machine.representation();
@@ -62,6 +62,7 @@ impl Node {
                 let WriterState { machine, scratch, key, .. } = state;
                 return machine.write_keyed(now, key, Body::Copy(scratch), options);
             }
+            large = size;
             let bytes = match self.host().lend(size) {
                 Some(chunk) => {
                     let mut memory = Memory::Shared(chunk);
@@ -75,6 +76,9 @@ impl Node {
         });
         if let Some(Over { rings: Some(link), .. }) = over {
             self.host().ring(link);
+        }
+        if large > 0 && written.is_ok() {
+            cell.limits.written(cell.guid, large);
         }
         // Also if the sample was refused: others may have left something meanwhile.
         if sends {
@@ -90,7 +94,10 @@ impl Node {
         sample: &Bytes,
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
-        self.change(cell, |state, now| state.machine.write(now, Body::Shared(sample.clone()), options))
+        let written =
+            self.change(cell, |state, now| state.machine.write(now, Body::Shared(sample.clone()), options))?;
+        cell.limits.written(cell.guid, sample.size());
+        Ok(written)
     }
 
     /// Writes a sample that readers of this participant get as it is; `None` if there are none, so that it is better written otherwise.
@@ -115,8 +122,9 @@ impl Node {
             octets.clear();
             key(octets)?;
             machine.write_keyed(now, octets, Body::Kept(bytes.clone()), options)
-        });
-        written.map(Some)
+        })?;
+        cell.limits.written(cell.guid, bytes.size());
+        Ok(Some(written))
     }
 
     /// Memory for a serialized sample of `len` octets.
@@ -143,7 +151,10 @@ impl Node {
         options: &WriteOptions,
     ) -> Result<SequenceNumber, Error> {
         let bytes = cell.lock().pool.freeze(memory);
-        self.change(cell, |state, now| state.machine.write(now, Body::Kept(bytes.clone()), options))
+        let written =
+            self.change(cell, |state, now| state.machine.write(now, Body::Kept(bytes.clone()), options))?;
+        cell.limits.written(cell.guid, bytes.size());
+        Ok(written)
     }
 
     /// Disposes or unregisters an instance.

@@ -13,6 +13,7 @@ use rtps::{Path, Payload, Transmit, Value};
 use wire::admission::OfferedAssurance;
 use wire::{Guid, Instant, Now, SequenceNumber};
 
+use super::limits::Limits;
 use super::timers::Alarm;
 use super::token::Token;
 use super::watch::Watch;
@@ -80,6 +81,8 @@ pub(crate) struct WriterCell {
     pub(crate) offered: Mutex<Option<OfferedAssurance>>,
     /// When others were last told that its participant lives, because of a write of this one (LIVELINESS by participant).
     pub(crate) asserted: AtomicU64,
+    /// What its readers can take.
+    pub(super) limits: Limits,
     /// TRANSPORT_PRIORITY.
     priority: AtomicI32,
     state: Mutex<WriterState>,
@@ -117,6 +120,7 @@ impl WriterCell {
             alarm: Alarm::new(),
             watch,
             asserted: AtomicU64::new(0),
+            limits: Limits::default(),
             priority: AtomicI32::new(machine.qos().endpoint.transport_priority),
             state: Mutex::new(WriterState {
                 machine,

@@ -12,13 +12,13 @@ use crate::namespace::alone;
 
 #[derive(DdsType, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Note {
-    number: u64,
-    octets: Vec<u8>,
+    pub(crate) number: u64,
+    pub(crate) octets: Vec<u8>,
 }
 
 pub(crate) struct End {
     pub(crate) participant: DomainParticipant,
-    writer: DataWriter<Note>,
+    pub(crate) writer: DataWriter<Note>,
     reader: DataReader<Note>,
 }
 

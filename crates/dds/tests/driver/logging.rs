@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use dds::config::Config;
-use dds::qos::{DataWriterQos, Reliability};
+use dds::qos::{DataReaderQos, DataWriterQos, Reliability};
 use dds::{DomainParticipantFactory, NO_STATUS, QosKind};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -89,6 +89,26 @@ fn what_happens_is_logged_with_its_cause() {
             publisher.create_datawriter::<Note>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
         lines.expect(&["WARN", "not matched", "topic=\"B\"", "RELIABILITY"]);
         drop(lesser);
+        // Larger than a reader that is matched can take: told once, at the writer.
+        let subscriber = one.participant.create_subscriber(QosKind::Default, None, NO_STATUS).unwrap();
+        let mut qos = DataReaderQos { byte_limit: 30_000, ..DataReaderQos::default() };
+        qos.endpoint.reliability = Reliability::RELIABLE;
+        let topic = one.participant.lookup_topicdescription("B").unwrap();
+        let small =
+            subscriber.create_datareader::<Note>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
+        let begun = Instant::now();
+        while other.writer.get_publication_matched_status().current.count < 2 {
+            assert!(begun.elapsed() < PATIENCE, "they never met");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        for _ in 0..3 {
+            other.writer.write(&Note { number: 1, octets: vec![1; 40_000] }).unwrap();
+        }
+        let words = ["WARN", "that a reader cannot take", "size=400"];
+        lines.expect(&words);
+        let all = lines.0.lock().unwrap().clone();
+        assert_eq!(all.iter().filter(|line| words.iter().all(|word| line.contains(word))).count(), 1);
+        drop(small);
         let factory = DomainParticipantFactory::get_instance();
         factory.delete_participant(&other.participant).unwrap();
         lines.expect(&["INFO", "unmatched"]);

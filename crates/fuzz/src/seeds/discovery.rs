@@ -1,10 +1,12 @@
 //! Announcements with everything in them that an announcement can have.
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, ParticipantMessage};
+use wire::discovery::{
+    BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData, ParticipantMessage,
+};
 use wire::qos::{
     AccessScope, DataRepresentation, DestinationOrder, Durability, EndpointQos, History, LivelinessKind,
     Ownership,
 };
-use wire::{Duration, EntityId, Guid, Locator, ProtocolVersion, VendorId};
+use wire::{Duration, EntityId, Guid, Locator, ProtocolVersion, SequenceNumber, VendorId};
 
 use super::{PREFIX, READER, WRITER};
 
@@ -34,6 +36,8 @@ pub(super) fn participant() -> Vec<u8> {
     data.entity_name = Some("name".to_owned());
     data.user_data = vec![1, 2, 3, 4, 5];
     data.expects_inline_qos = true;
+    let summary = EndpointsSummary { last: SequenceNumber(2), digest: [9; 16] };
+    data.endpoints = Some([summary; 2]);
     encoded(|out| data.encode(out))
 }
 

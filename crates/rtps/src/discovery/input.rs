@@ -215,12 +215,12 @@ impl<P: Payload> Discovery<P> {
         }
     }
 
-    fn announced(&mut self, now: Now, context: &Context, record: ParticipantData, octets: u64) {
+    fn announced(&mut self, now: Now, context: &Context, mut record: ParticipantData, octets: u64) {
         let (id, tag) = (self.config.domain_id, &self.config.domain_tag);
         if record.domain_id.is_some_and(|other| other != id) || record.domain_tag != *tag {
             return self.rejections.add(Rejection::OtherDomain);
         }
-        let prefix = record.prefix;
+        let (prefix, summary) = (record.prefix, record.endpoints.take());
         let (standing, evicted) = self.ledger.announced(
             now.monotonic,
             context.from,
@@ -241,6 +241,7 @@ impl<P: Payload> Discovery<P> {
         }
         if self.follow(now, standing) {
             self.asserted(now.monotonic, prefix, LivelinessKind::Automatic);
+            self.sedp.announced(now, prefix, summary);
         }
     }
 
@@ -284,6 +285,7 @@ impl<P: Payload> Discovery<P> {
             Received::Endpoint(data, octets) => {
                 let id = data.guid.entity_id;
                 if id.is_vendor() || id.is_builtin() {
+                    self.sedp.refused(data.guid);
                     return self.rejections.add(Rejection::EndpointKind);
                 }
                 let limits = self.config.limits;
@@ -291,13 +293,14 @@ impl<P: Payload> Discovery<P> {
                 if self.farewells.remove(data.guid) {
                     self.part_from(now, data.guid);
                 }
-                let (prefix, has_flow) = (data.guid.prefix, data.offered_assurance.is_some());
+                let (guid, has_flow) = (data.guid, data.offered_assurance.is_some());
                 let (endpoints, mut around) = self.split(now.monotonic);
                 if let Err(reason) = endpoints.put_remote(*data, octets, &limits, &mut around) {
                     self.rejections.add(reason);
+                    self.sedp.refused(guid);
                 }
                 if has_flow {
-                    self.tell_sources(prefix);
+                    self.tell_sources(guid.prefix);
                 }
             }
             Received::Gone(guid) if guid.entity_id.is_writer() && self.endpoints.is_read(guid) => {

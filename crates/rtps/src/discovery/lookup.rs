@@ -149,7 +149,7 @@ impl<P: Payload> Lookup<P> {
             let Some(path) = path else { return };
             reader.match_writer(now, matched_writer(writer, path));
         }
-        let mut collector = Collector { topic, received };
+        let mut collector = Collector { topic, received, readings: None };
         route::to_reader(now, &context.source, reader, submessage, &mut collector);
     }
 

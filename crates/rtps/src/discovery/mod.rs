@@ -23,6 +23,7 @@ mod numbers;
 mod participants;
 mod partition;
 mod probe;
+mod readings;
 mod recent;
 mod rejection;
 mod remote;
@@ -318,6 +319,9 @@ impl<P: Payload> Discovery<P> {
                 || self.poll_probe(now, out))
         {
             return true;
+        }
+        if is_running && self.announcer.next_timeout() <= now.monotonic {
+            self.announcer.summarise(self.sedp.summary());
         }
         let mut around = Around {
             config: &self.config,

@@ -117,6 +117,7 @@ impl Ledger {
                 } else {
                     Standing::Known
                 };
+                known.is_heard_from(now, from.ip());
                 known.refresh(now);
                 self.schedule(prefix);
                 return (standing, None);

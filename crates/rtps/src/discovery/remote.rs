@@ -167,6 +167,13 @@ impl RemoteParticipant {
         }
     }
 
+    /// It announces itself from there: if that address has not answered yet, its next probe does not wait for long.
+    pub(super) fn is_heard_from(&mut self, now: Instant, ip: IpAddr) {
+        for (_, _, at) in self.wanted.iter_mut().filter(|(address, ..)| address.ip() == ip) {
+            *at = (*at).min(now.after(REACH_AGAIN));
+        }
+    }
+
     /// True if it was reached at an IP address that it announces.
     fn is_reached(&self) -> bool {
         self.announced().any(|address| self.is_reached_at(address.ip()))

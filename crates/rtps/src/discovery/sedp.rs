@@ -3,13 +3,15 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData};
+use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData};
+use wire::md5::md5;
 use wire::message::{Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::config::DiscoveryConfig;
 use super::events::LossReason;
+use super::readings::{Doubt, Readings, digest_of};
 use super::rejection::Rejection;
 use crate::Payload;
 use crate::path::Path;
@@ -123,8 +125,11 @@ struct Pair<P> {
 #[derive(Debug)]
 pub(super) struct Sedp<P> {
     pairs: [Pair<P>; 2],
-    /// The newest change of each local endpoint.
-    announced: SortedMap<EntityId, SequenceNumber>,
+    /// The newest change of each local endpoint, and the digest of its record.
+    announced: SortedMap<EntityId, (SequenceNumber, [u8; 16])>,
+    /// What that amounts to, at these last changes.
+    summary: Option<[EndpointsSummary; 2]>,
+    readings: Readings,
     /// Goodbyes of endpoints, kept until everybody has them, and longer if somebody was lost.
     goodbyes: VecDeque<(Topic, SequenceNumber)>,
     keep_goodbyes_until: Instant,
@@ -152,6 +157,8 @@ impl<P: Payload> Sedp<P> {
         Self {
             pairs: Topic::ALL.map(pair),
             announced: SortedMap::new(),
+            summary: None,
+            readings: Readings::default(),
             goodbyes: VecDeque::new(),
             keep_goodbyes_until: Instant::START,
             scratch: Vec::new(),
@@ -196,6 +203,52 @@ impl<P: Payload> Sedp<P> {
         Some(Heartbeat { reader_id: pair.topic.reader_id(), ..pair.writer.heartbeat(next, false) })
     }
 
+    /// What our endpoints amount to: those of the publications, and of the subscriptions.
+    pub(super) fn summary(&mut self) -> [EndpointsSummary; 2] {
+        let last =
+            [0, 1].map(|index| self.pairs.get(index).map_or(SequenceNumber::ZERO, |pair| pair.writer.last()));
+        match self.summary {
+            Some(known) if known.map(|summary| summary.last) == last => known,
+            _ => {
+                let [publications, subscriptions] = last;
+                let digest = |writers: bool| {
+                    let all = self.announced.iter().filter(|(id, _)| id.is_writer() == writers);
+                    digest_of(all.map(|(_, (_, digest))| digest))
+                };
+                let summary = [
+                    EndpointsSummary { last: publications, digest: digest(true) },
+                    EndpointsSummary { last: subscriptions, digest: digest(false) },
+                ];
+                *self.summary.insert(summary)
+            }
+        }
+    }
+
+    /// A participant that is known announces itself, and what its endpoints amount to unless it is of another maker.
+    pub(super) fn announced(&mut self, now: Now, prefix: GuidPrefix, summary: Option<[EndpointsSummary; 2]>) {
+        for (index, pair) in self.pairs.iter_mut().enumerate() {
+            let writer = Guid::new(prefix, pair.topic.writer_id());
+            let Some(next) = pair.reader.next_expected(writer) else { continue };
+            let summary = summary.and_then(|all| all.get(index).copied());
+            match self.readings.announced(now.monotonic, writer, next, summary) {
+                Doubt::None => {}
+                Doubt::Behind => pair.reader.ask(now, writer),
+                Doubt::Unconfirmed => pair.reader.verify(now, writer),
+                Doubt::ReadAgain => {
+                    self.readings.begin(now.monotonic, writer, next);
+                    pair.reader.begin_anew(now, writer, None);
+                }
+                Doubt::GoOn(next) => pair.reader.begin_anew(now, writer, Some(next)),
+            }
+        }
+    }
+
+    /// There was no room for an endpoint.
+    pub(super) fn refused(&mut self, endpoint: Guid) {
+        let writer = Topic::of_endpoint(endpoint.entity_id).writer_id();
+        self.readings.note_gone(Guid::new(endpoint.prefix, writer), endpoint);
+    }
+
     /// Asks the writers of a participant what they have, where it is known to be.
     pub(super) fn ask(&mut self, now: Now, prefix: GuidPrefix) {
         for pair in &mut self.pairs {
@@ -203,15 +256,17 @@ impl<P: Payload> Sedp<P> {
         }
     }
 
-    /// Forgets a participant. If it was silent for too long it may be only that we do not hear it, while it knows us on: it comes
+    /// Forgets a participant. Unless it has left, it may be only that we do not hear it, while it knows us on: it comes
     /// back with what it has, and what it missed is then repeated to it. So goodbyes of endpoints are kept for it.
     pub(super) fn unmatch_participant(&mut self, now: Now, prefix: GuidPrefix, reason: LossReason) {
-        if reason == LossReason::LeaseExpired {
+        if reason != LossReason::Left {
             self.keep_goodbyes_until = now.monotonic.after(ESTRANGED);
         }
         for pair in &mut self.pairs {
+            let writer = Guid::new(prefix, pair.topic.writer_id());
             pair.writer.unmatch_reader(now, Guid::new(prefix, pair.topic.reader_id()));
-            pair.reader.unmatch_writer(Guid::new(prefix, pair.topic.writer_id()));
+            pair.reader.unmatch_writer(writer);
+            self.readings.forget(writer);
         }
         self.forget_goodbyes(now);
     }
@@ -223,8 +278,9 @@ impl<P: Payload> Sedp<P> {
         let id = data.guid.entity_id;
         let topic = Topic::of_endpoint(id);
         let change = change(now, PayloadKind::Data, None);
+        self.summary = None;
         let number = write(&mut self.pairs, topic, now, &change, &self.scratch)?;
-        if let Some(before) = self.announced.insert(id, number) {
+        if let Some((before, _)) = self.announced.insert(id, (number, md5(&self.scratch))) {
             remove(&mut self.pairs, topic, before);
         }
         Ok(())
@@ -234,7 +290,8 @@ impl<P: Payload> Sedp<P> {
     pub(super) fn dispose(&mut self, now: Now, data: &EndpointData) {
         let id = data.guid.entity_id;
         let topic = Topic::of_endpoint(id);
-        if let Some(before) = self.announced.remove(&id) {
+        self.summary = None;
+        if let Some((before, _)) = self.announced.remove(&id) {
             remove(&mut self.pairs, topic, before);
         }
         self.scratch.clear();
@@ -263,8 +320,19 @@ impl<P: Payload> Sedp<P> {
         received: &mut Vec<Received>,
     ) {
         let Some(pair) = self.pairs.iter_mut().find(|pair| pair.topic == topic) else { return };
-        let mut collector = Collector { topic, received };
+        let writer = Guid::new(context.source.prefix, topic.writer_id());
+        let before = pair.reader.next_expected(writer);
+        let mut collector = Collector { topic, received, readings: Some(&mut self.readings) };
         route::to_reader(now, &context.source, &mut pair.reader, submessage, &mut collector);
+        let after = pair.reader.next_expected(writer);
+        let mut gone = Vec::new();
+        if let Some(next) = after.filter(|next| before.is_some_and(|before| *next < before)) {
+            gone = self.readings.roll_back(writer, next);
+        }
+        if self.readings.is_again(writer) && pair.reader.has_history(writer) {
+            gone.extend(self.readings.finish(writer));
+        }
+        received.extend(gone.into_iter().map(Received::Gone));
     }
 
     pub(super) fn for_writer(&mut self, now: Now, context: &Context, topic: Topic, submessage: &ToWriter) {
@@ -350,11 +418,22 @@ fn remove<P: Payload>(pairs: &mut [Pair<P>; 2], topic: Topic, number: SequenceNu
 pub(super) struct Collector<'a> {
     pub(super) topic: Topic,
     pub(super) received: &'a mut Vec<Received>,
+    /// What is to be remembered of records of endpoints.
+    pub(super) readings: Option<&'a mut Readings>,
 }
 
 impl Sink for Collector<'_> {
     fn deliver(&mut self, sample: &mut Sample<'_>) -> Accept {
-        self.received.push(read(self.topic, sample).unwrap_or_else(Received::Bad));
+        let received = read(self.topic, sample).unwrap_or_else(Received::Bad);
+        let (writer, number) = (sample.writer, sample.sequence_number);
+        match (&mut self.readings, &received) {
+            (Some(readings), Received::Endpoint(data, _)) => {
+                readings.note(writer, number, data.guid, sample.payload.bytes());
+            }
+            (Some(readings), Received::Gone(guid)) => readings.note_gone(writer, *guid),
+            _ => {}
+        }
+        self.received.push(received);
         Accept::Taken
     }
 

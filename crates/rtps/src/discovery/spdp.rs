@@ -2,7 +2,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use wire::discovery::ParticipantData;
+use wire::discovery::{EndpointsSummary, ParticipantData};
 use wire::message::encode::{self, DataHeader};
 use wire::message::{Data, Header, Heartbeat, PayloadKind};
 use wire::parameter::{InlineQos, StatusInfo};
@@ -15,6 +15,7 @@ use super::probe::PROBE_LEN;
 use super::recent::Key;
 use super::rejection::Rejection;
 use crate::network::{Network, canonical};
+use crate::path::Path;
 use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
 
@@ -101,7 +102,11 @@ pub(super) struct Around<'a, Invitation> {
 #[derive(Debug)]
 pub(super) struct Announcer {
     payload: Vec<u8>,
-    /// The same with padding.
+    /// The same with what our endpoints amount to, for those who know us.
+    told: Vec<u8>,
+    /// What it is made of.
+    data: ParticipantData,
+    /// The same as `payload` with padding.
     padded: Vec<u8>,
     /// What others need to answer, and nothing else.
     lean: Vec<u8>,
@@ -127,6 +132,8 @@ impl Announcer {
     pub(super) fn new(data: &ParticipantData, config: &DiscoveryConfig, network: &Network) -> Self {
         let mut new = Self {
             payload: Vec::new(),
+            told: Vec::new(),
+            data: data.clone(),
             padded: Vec::new(),
             lean: Vec::new(),
             farewell: Vec::new(),
@@ -151,9 +158,21 @@ impl Announcer {
         self.round = Round::Groups;
     }
 
+    /// What our endpoints amount to now.
+    pub(super) fn summarise(&mut self, endpoints: [EndpointsSummary; 2]) {
+        if self.data.endpoints != Some(endpoints) {
+            self.data.endpoints = Some(endpoints);
+            self.told.clear();
+            self.data.encode(&mut self.told);
+        }
+    }
+
     fn say(&mut self, data: &ParticipantData, network: &Network) {
         self.payload.clear();
         data.encode(&mut self.payload);
+        self.told.clear();
+        self.data = ParticipantData { endpoints: self.data.endpoints, ..data.clone() };
+        self.data.encode(&mut self.told);
         let limits = network.interfaces.iter().map(|interface| interface.max_datagram as usize);
         let room =
             limits.fold(WITH_PADDING, usize::min).saturating_sub(IPV6_LONGER + AROUND + self.payload.len());
@@ -236,7 +255,7 @@ impl Announcer {
             if let Some(path) =
                 around.ledger.get(participant).and_then(|known| known.metatraffic_path(network))
             {
-                self.compose(now, config, Some(participant), &self.payload, out);
+                self.tell(now, config, participant, path, out);
                 out.add_path(path);
                 return true;
             }
@@ -274,7 +293,7 @@ impl Announcer {
             };
             self.round = Round::Participants(Some(prefix));
             if let Some(path) = participant.metatraffic_path(network) {
-                self.compose(now, config, Some(prefix), &self.payload, out);
+                self.tell(now, config, prefix, path, out);
                 out.add_path(path);
                 return true;
             }
@@ -338,6 +357,24 @@ impl Announcer {
             return true;
         }
         false
+    }
+
+    /// Tells a validated participant of us, and what our endpoints amount to unless that makes the datagram too long for its path.
+    fn tell<P: AsRef<[u8]>>(
+        &self,
+        now: Now,
+        config: &DiscoveryConfig,
+        participant: GuidPrefix,
+        path: Path,
+        out: &mut Transmit<P>,
+    ) {
+        if self.farewell.is_empty() {
+            self.compose(now, config, Some(participant), &self.told, out);
+            if out.len() <= path.max_datagram as usize {
+                return;
+            }
+        }
+        self.compose(now, config, Some(participant), &self.payload, out);
     }
 
     fn start_round(&mut self, now: Instant, config: &DiscoveryConfig) {

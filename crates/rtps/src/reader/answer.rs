@@ -81,7 +81,7 @@ fn answer<P: Payload>(
     if asks_nothing && proxy.heard {
         // The writer may ask again because it was answered.
         let said = Some((set.base(), fragments.map(|(number, missing)| (number, missing.base()))));
-        let is_news = proxy.said != said;
+        let is_news = core::mem::take(&mut proxy.is_awaited) || proxy.said != said;
         let at = proxy.repeats.earliest(now, is_news);
         if at > now {
             proxy.asked_for_fragments = proxy.asked_for_fragments.or(asked_for);

@@ -61,6 +61,26 @@ impl Reader {
         }
     }
 
+    /// Asks a reliable writer for a HEARTBEAT, as [`Reader::ask`]: if it says twice that the writer has not got so far as this reader
+    /// believes, the reader goes on where the writer is.
+    pub(crate) fn verify(&mut self, now: Now, writer: Guid) {
+        let index = self.position(writer).ok();
+        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
+            proxy.verify(now.monotonic);
+        }
+    }
+
+    /// Forgets what was read of a matched writer and reads on at `place`; without one everything that the writer holds.
+    pub(crate) fn begin_anew(&mut self, now: Now, writer: Guid, place: Option<SequenceNumber>) {
+        let index = self.position(writer).ok();
+        if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
+            let paths = proxy.path.into_iter().collect();
+            let writer = MatchedWriter { guid: writer, reliable: proxy.reliable, paths };
+            let new = WriterProxy::new(writer, proxy.reliable, now.monotonic, place);
+            core::mem::replace(proxy, new).release(&mut self.store);
+        }
+    }
+
     /// Forgets a writer for good, and what waits from it; false if it was not matched. See also [`Reader::lose_writer`].
     pub fn unmatch_writer(&mut self, writer: Guid) -> bool {
         self.gone.take(writer);

@@ -78,6 +78,8 @@ pub(super) struct WriterProxy {
     /// The last answer that asked for nothing, and when the same may leave again.
     pub(super) said: Option<(SequenceNumber, Option<(SequenceNumber, FragmentNumber)>)>,
     pub(super) repeats: Spacing,
+    /// The writer has said what it holds, and that it sends none of that before it is answered.
+    pub(super) is_awaited: bool,
 }
 
 impl WriterProxy {
@@ -118,6 +120,7 @@ impl WriterProxy {
             fruitless: 0,
             said: None,
             repeats: Spacing::default(),
+            is_awaited: false,
         }
     }
 

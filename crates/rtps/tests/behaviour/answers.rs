@@ -208,3 +208,50 @@ fn an_answer_that_got_lost_is_repeated_when_the_writer_asks_again() {
         now.monotonic = now.monotonic.after(Duration::from_millis(wait));
     }
 }
+
+/// A writer that has matched a reader anew says what it holds, and that it has sent nothing of it. The reader may have answered the same often,
+/// when the writer had matched it before and nothing came through.
+#[test]
+fn a_writer_that_waits_for_an_answer_before_it_sends_is_answered_at_once() {
+    let (mut now, mut reader, mut delivered) = reader();
+    let mut transmit: Transmit<Payload> = Transmit::new();
+    let mut count = 0;
+    let mut ask = |reader: &mut Reader, now: Now, is_ours: bool, lasts: &[i64]| {
+        let mut bytes = message(writer_guid().prefix, |out| {
+            for (index, last) in lasts.iter().enumerate() {
+                count += 1;
+                let heartbeat = Heartbeat {
+                    reader_id: reader_guid(0).entity_id,
+                    writer_id: writer_guid().entity_id,
+                    first: SequenceNumber(1),
+                    last: SequenceNumber(*last),
+                    count,
+                    is_final: index + 1 < lasts.len(),
+                    liveliness: false,
+                };
+                encode::heartbeat(out, &heartbeat);
+            }
+        });
+        if !is_ours {
+            bytes[6..8].copy_from_slice(&[1, 0x10]);
+        }
+        let mut route = ToTheReader { now, reader: &mut *reader, delivered: &mut delivered };
+        interpret(reader_guid(0).prefix, "10.0.0.1:7411".parse().unwrap(), &bytes, &mut route).unwrap();
+        let mut answers = 0;
+        while reader.poll_transmit(now, &mut transmit) {
+            answers += 1;
+        }
+        answers
+    };
+    now.monotonic = now.monotonic.after(Duration::from_secs(5));
+    for is_ours in [true, false] {
+        // It says again and again that it has nothing.
+        for _ in 0..200 {
+            ask(&mut reader, now, is_ours, &[0]);
+            now.monotonic = now.monotonic.after(Duration::from_millis(5));
+        }
+        let answers = (0..4).map(|_| ask(&mut reader, now, is_ours, &[3, 0])).sum::<u32>();
+        assert_eq!(answers > 0, is_ours);
+        now.monotonic = now.monotonic.after(Duration::from_secs(5));
+    }
+}

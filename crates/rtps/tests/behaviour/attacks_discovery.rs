@@ -9,8 +9,8 @@ use crate::domain::{
 };
 use rtps::discovery::{DiscoveryConfig, Event, Limits, LossReason, Rejection};
 use wire::discovery::{EndpointData, ParticipantData, ParticipantMessage};
-use wire::message::PayloadKind;
 use wire::message::encode;
+use wire::message::{Message, PayloadKind, Submessage};
 use wire::parameter::StatusInfo;
 use wire::qos::{EndpointQos, Liveliness, LivelinessKind};
 use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Locator, SequenceNumber, SequenceNumberSet};
@@ -242,6 +242,42 @@ fn r4_a_silent_participant_makes_room_for_one_that_has_answered() {
     assert!(knows(&world, 11) && knows(&world, 12) && knows(&world, 13));
     world.introduce(0, meta(16), &endless(16));
     assert!(knows(&world, 11) && !knows(&world, 12) && knows(&world, 13) && knows(&world, 16));
+}
+
+/// Who made room may know us on: what was deleted meanwhile is told to it when it comes back.
+#[test]
+fn who_made_room_is_told_of_endpoints_that_are_gone() {
+    let limits = Limits { participants: 1, ..Limits::default() };
+    let mut world = World::new(0);
+    world.add(DiscoveryConfig { limits, ..config(1) });
+    let writer = world.writer(0, "T", EndpointQos::writer());
+    let endless =
+        |host| ParticipantData { lease_duration: Duration::INFINITE, ..announced(prefix(host), host) };
+    world.introduce(0, meta(11), &endless(11));
+    world.run_ms(31_000);
+    world.introduce(0, meta(12), &endless(12));
+    let (now, lost) = (world.now, world.nodes[0].drain());
+    let made_room =
+        |event: &Event| matches!(event, Event::ParticipantLost { reason: LossReason::MadeRoom, .. });
+    assert!(lost.iter().any(made_room));
+    assert!(world.nodes[0].participant.delete(now, writer));
+    world.run_ms(31_000);
+    let before = world.sent.len();
+    world.introduce(0, meta(11), &endless(11));
+    world.run_ms(100);
+    let of_writers = |submessage| match submessage {
+        Ok(Submessage::Heartbeat(heartbeat)) if heartbeat.writer_id == EntityId::SEDP_PUBLICATIONS_WRITER => {
+            Some((heartbeat.first.0, heartbeat.last.0))
+        }
+        _ => None,
+    };
+    let to_it = world.sent[before..].iter().filter(|(_, datagram)| datagram.to == meta(11));
+    let told: Vec<_> = to_it
+        .flat_map(|(_, datagram)| {
+            Message::parse(&datagram.bytes).unwrap().submessages().filter_map(of_writers).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(told.contains(&(2, 2)), "{told:?}");
 }
 
 #[test]

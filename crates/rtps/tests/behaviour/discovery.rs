@@ -146,6 +146,28 @@ fn the_padding_of_an_announcement_fits_the_smallest_path() {
     }
 }
 
+/// What endpoints amount to is left out of announcements where the path has no room for it; nothing longer than the path may be sent.
+#[test]
+fn announcements_to_those_who_know_us_fit_the_path() {
+    let mut found = [0; 2];
+    for max_datagram in (300..560).step_by(4) {
+        let mut world = World::new(2);
+        for host in 0..2 {
+            let mut network = network(host + 1);
+            network.interfaces[0].max_datagram = max_datagram;
+            let (now, locators) = (world.now, |at: SocketAddr| vec![Locator::udp(at)]);
+            let participant = &mut world.nodes[usize::from(host)].participant;
+            participant.set_network(now, network, locators(meta(host + 1)), locators(data(host + 1)));
+        }
+        world.run_ms(5_000);
+        assert!(world.knows(0, 1) && world.knows(1, 0));
+        let to_it = world.sent.iter().filter(|(_, datagram)| datagram.to == meta(2));
+        let longest = to_it.map(|(_, datagram)| datagram.bytes.len()).max().unwrap();
+        found[usize::from(longest + 64 > max_datagram as usize)] += 1;
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
+}
+
 #[test]
 fn endpoints_that_come_later_match_at_once_and_leave_at_once() {
     let mut world = World::new(2);
@@ -449,6 +471,28 @@ fn participants_that_move_at_the_same_time_reach_each_other() {
         let lost = |event: &Event| matches!(event, Event::ParticipantLost { .. });
         assert!(!world.nodes.iter().any(|node| node.events.iter().any(lost)), "seed {seed}");
     }
+}
+
+#[test]
+fn where_a_participant_is_heard_it_is_soon_asked_again() {
+    let mut world = World::new(1);
+    let mut them = validate(&mut world, 9);
+    (them.metatraffic_unicast, them.default_unicast) =
+        (vec![Locator::udp(meta(10))], vec![Locator::udp(data(10))]);
+    // It announces that it has moved, and for half a minute nothing gets through.
+    for _ in 0..20 {
+        world.hand(0, meta(9), &Forged::from(prefix(9)).to(prefix(1)).announcement(&them).0);
+    }
+    world.run_ms(35_000);
+    let probes = |world: &World| world.sent.iter().filter(|(_, datagram)| datagram.to == meta(10)).count();
+    let before = probes(&world);
+    world.run_ms(5_000);
+    assert_eq!(probes(&world), before);
+    for _ in 0..20 {
+        world.hand(0, meta(10), &Forged::from(prefix(9)).to(prefix(1)).announcement(&them).0);
+        world.run_ms(100);
+    }
+    assert!((1..=2).contains(&(probes(&world) - before)), "{}", probes(&world) - before);
 }
 
 #[test]

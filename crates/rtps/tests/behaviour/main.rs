@@ -9,6 +9,7 @@ mod pair;
 mod answers;
 mod attacks;
 mod attacks_discovery;
+mod attacks_spoofed;
 mod captured;
 mod convergence;
 mod discovery;

@@ -390,6 +390,13 @@ impl Forged {
         self
     }
 
+    /// A reader has everything before `base`.
+    pub fn acknack(mut self, reader_id: EntityId, writer_id: EntityId, base: i64, count: i32) -> Self {
+        let set = SequenceNumberSet::empty(SequenceNumber(base));
+        encode::acknack(&mut self.0, &AckNack { reader_id, writer_id, set, count, is_final: true });
+        self
+    }
+
     /// Numbers from `first` on and below `base` are irrelevant.
     pub fn gap(mut self, writer_id: EntityId, first: i64, base: i64) -> Self {
         let list = SequenceNumberSet::empty(SequenceNumber(base));

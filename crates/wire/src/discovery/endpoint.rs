@@ -69,6 +69,8 @@ pub struct EndpointData {
     pub group: Option<EntityId>,
     /// Octets that the reader can take in at once; a parameter of ours, see docs/wire.md.
     pub receive_buffer: Option<u32>,
+    /// Bytes of the largest serialized sample that the reader can take; a parameter of ours.
+    pub largest_sample: Option<u32>,
     /// What the writer promises about its messages; a parameter of ours.
     pub offered_assurance: Option<OfferedAssurance>,
     /// What the reader asks for; a parameter of ours.
@@ -92,6 +94,7 @@ impl EndpointData {
             entity_name: None,
             group: None,
             receive_buffer: None,
+            largest_sample: None,
             offered_assurance: None,
             requested_assurance: None,
         }
@@ -126,6 +129,8 @@ impl EndpointData {
         let extension = Extension {
             shared_memory: None,
             sending_ports: None,
+            endpoints: None,
+            largest_sample: self.largest_sample,
             receive_buffer: self.receive_buffer,
             offered: self.offered_assurance,
             requested: self.requested_assurance,
@@ -167,6 +172,7 @@ impl EndpointData {
                 pid::PUNCTUAL => {
                     let extension = Extension::decode(parameter.value);
                     data.receive_buffer = extension.receive_buffer;
+                    data.largest_sample = extension.largest_sample;
                     data.offered_assurance = extension.offered;
                     data.requested_assurance = extension.requested;
                 }

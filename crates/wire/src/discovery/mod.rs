@@ -22,7 +22,7 @@ mod participant_message;
 mod punctual;
 
 pub use endpoint::{EndpointData, EndpointRole};
-pub use participant::{BuiltinEndpointSet, ParticipantData, SharedMemory};
+pub use participant::{BuiltinEndpointSet, EndpointsSummary, ParticipantData, SharedMemory};
 pub use participant_message::ParticipantMessage;
 
 /// The most locators that are kept of one list.

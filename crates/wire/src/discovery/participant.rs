@@ -8,6 +8,7 @@ use super::{DiscoveryError, add_locator, begin, key, list, name, put_locators, r
 use crate::guid::{EntityId, Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::parameter::{pid, skip_unknown, value};
+use crate::sequence_number::SequenceNumber;
 use crate::time::Duration;
 use crate::vendor::{ProtocolVersion, VendorId};
 
@@ -72,6 +73,15 @@ pub struct SharedMemory {
     pub user: u32,
 }
 
+/// What a participant has announced of its writers, or of its readers: who holds something else was told what the participant did not say.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct EndpointsSummary {
+    /// The last change of the SEDP writer; 0 if it has written none.
+    pub last: SequenceNumber,
+    /// MD5 of the MD5 digests of the serialized announcements in force, in the order of entity ids.
+    pub digest: [u8; 16],
+}
+
 /// The announcement of a participant, SPDPdiscoveredParticipantData (RTPS 2.5, 8.5.3.2, 9.6.2.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParticipantData {
@@ -109,6 +119,8 @@ pub struct ParticipantData {
     pub shared_memory: Option<SharedMemory>,
     /// Ports that it sends from besides those of its locators, for IPv4 and for IPv6; 0 for none. Only Punctual announces that.
     pub sending_ports: [u16; 2],
+    /// What its writers and its readers amount to; only Punctual announces that, and to participants that it has validated.
+    pub endpoints: Option<[EndpointsSummary; 2]>,
 }
 
 impl ParticipantData {
@@ -135,6 +147,7 @@ impl ParticipantData {
             user_data: Vec::new(),
             shared_memory: None,
             sending_ports: [0; 2],
+            endpoints: None,
         }
     }
 
@@ -177,9 +190,9 @@ impl ParticipantData {
             list.with(pid::USER_DATA, |out| value::put_octets(out, &self.user_data));
         }
         let sending_ports = Some(self.sending_ports).filter(|ports| *ports != [0; 2]);
-        if self.shared_memory.is_some() || sending_ports.is_some() {
-            let extension =
-                Extension { shared_memory: self.shared_memory, sending_ports, ..Extension::default() };
+        let (shared_memory, endpoints) = (self.shared_memory, self.endpoints);
+        if shared_memory.is_some() || sending_ports.is_some() || endpoints.is_some() {
+            let extension = Extension { shared_memory, sending_ports, endpoints, ..Extension::default() };
             list.with(pid::PUNCTUAL, |out| extension.encode(out));
         }
         if let Some(content) = padding.checked_sub(HEADER) {
@@ -230,6 +243,7 @@ impl ParticipantData {
                     let extension = Extension::decode(parameter.value);
                     data.shared_memory = extension.shared_memory.or(data.shared_memory);
                     data.sending_ports = extension.sending_ports.unwrap_or(data.sending_ports);
+                    data.endpoints = extension.endpoints.or(data.endpoints);
                 }
                 unknown => skip_unknown(unknown)?,
             }

@@ -1,9 +1,10 @@
 //! Our own parameter of announcements, see `docs/wire.md`.
 use alloc::vec::Vec;
 
-use super::SharedMemory;
+use super::{EndpointsSummary, SharedMemory};
 use crate::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
 use crate::cursor::{Cursor, Endianness};
+use crate::sequence_number::SequenceNumber;
 
 /// Our vendor parameter (docs/wire.md): magic word, version, then (tag, length, value) triples. It is recognised by the magic
 /// word alone. A parameter of another make or version, and a triple that is not as expected, count as absent.
@@ -14,6 +15,8 @@ pub(super) struct Extension {
     pub(super) requested: Option<RequestedAssurance>,
     pub(super) shared_memory: Option<SharedMemory>,
     pub(super) sending_ports: Option<[u16; 2]>,
+    pub(super) endpoints: Option<[EndpointsSummary; 2]>,
+    pub(super) largest_sample: Option<u32>,
 }
 
 const MAGIC: [u8; 4] = *b"PNCT";
@@ -25,9 +28,12 @@ const TAG_OFFERED: u8 = 2;
 const TAG_REQUESTED: u8 = 3;
 const TAG_SHARED_MEMORY: u8 = 4;
 const TAG_SENDING_PORTS: u8 = 5;
+const TAG_ENDPOINTS: u8 = 6;
+const TAG_LARGEST_SAMPLE: u8 = 7;
 const OFFERED_LEN: u8 = 59;
 const REQUESTED_LEN: u8 = 17;
 const SHARED_MEMORY_LEN: u8 = 28;
+const ENDPOINTS_LEN: u8 = 48;
 
 impl Extension {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -59,6 +65,17 @@ impl Extension {
             out.extend_from_slice(&v4.to_le_bytes());
             out.extend_from_slice(&v6.to_le_bytes());
         }
+        if let Some(octets) = self.largest_sample {
+            out.extend_from_slice(&[TAG_LARGEST_SAMPLE, 4]);
+            out.extend_from_slice(&octets.to_le_bytes());
+        }
+        if let Some(endpoints) = &self.endpoints {
+            out.extend_from_slice(&[TAG_ENDPOINTS, ENDPOINTS_LEN]);
+            for summary in endpoints {
+                out.extend_from_slice(&summary.last.0.to_le_bytes());
+                out.extend_from_slice(&summary.digest);
+            }
+        }
     }
 
     pub(super) fn decode(value: &[u8]) -> Self {
@@ -84,6 +101,11 @@ impl Extension {
                         |[a, b, c, d]: [u8; 4]| [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
                     extension.sending_ports = ports.map(read).or(extension.sending_ports);
                 }
+                TAG_LARGEST_SAMPLE => {
+                    let octets: Option<[u8; 4]> = value.try_into().ok();
+                    extension.largest_sample = octets.map(u32::from_le_bytes).or(extension.largest_sample);
+                }
+                TAG_ENDPOINTS => extension.endpoints = endpoints(value).or(extension.endpoints),
                 _ => {}
             }
         }
@@ -164,6 +186,19 @@ fn shared_memory(value: &[u8]) -> Option<SharedMemory> {
     })
 }
 
+/// `None` unless it has the length of this version and numbers that a writer can have.
+fn endpoints(value: &[u8]) -> Option<[EndpointsSummary; 2]> {
+    if value.len() != usize::from(ENDPOINTS_LEN) {
+        return None;
+    }
+    let mut fields = Cursor::new(value, Endianness::Little);
+    let mut summary = || {
+        let last = SequenceNumber(i64::from_le_bytes(fields.array()?));
+        Some(EndpointsSummary { last, digest: fields.array()? }).filter(|_| last >= SequenceNumber::ZERO)
+    };
+    Some([summary()?, summary()?])
+}
+
 fn triple<'a>(fields: &mut Cursor<'a>) -> Option<(u8, &'a [u8])> {
     let tag = fields.u8().filter(|tag| *tag != TAG_END)?;
     let len = fields.u8()?;
@@ -207,6 +242,8 @@ mod tests {
             requested: Some(requested),
             shared_memory: Some(SharedMemory { host: 1 << 63, network_namespace: 2, nonce: 3, user: 4 }),
             sending_ports: Some([7_411, 7_412]),
+            endpoints: None,
+            largest_sample: None,
         };
         assert_eq!(Extension::decode(&encoded(&whole)), whole);
         let wrong = [
@@ -247,6 +284,20 @@ mod tests {
         assert_eq!(Extension::decode(&octets), whole);
         octets.pop();
         assert_eq!(Extension::decode(&octets).sending_ports, None);
+    }
+
+    #[test]
+    fn what_endpoints_amount_to_survives_and_numbers_below_zero_are_absent() {
+        let summary = |last, byte| EndpointsSummary { last: SequenceNumber(last), digest: [byte; 16] };
+        let whole =
+            Extension { endpoints: Some([summary(0, 1), summary(i64::MAX, 2)]), ..Extension::default() };
+        let mut octets = Vec::new();
+        whole.encode(&mut octets);
+        assert_eq!(octets[5..7], [6, 48]);
+        assert_eq!(Extension::decode(&octets), whole);
+        assert_eq!(Extension::decode(&octets[..octets.len() - 1]).endpoints, None);
+        octets[14] = 0x80;
+        assert_eq!(Extension::decode(&octets).endpoints, None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Records and messages that several tests use: seeded random ones, and ones with everything in them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code, unreachable_pub)]
 use wire::admission::{Contract, OfferedAssurance, RequestedAssurance, Socket};
-use wire::discovery::{BuiltinEndpointSet, EndpointData, EndpointRole, ParticipantData, SharedMemory};
+use wire::discovery::{
+    BuiltinEndpointSet, EndpointData, EndpointRole, EndpointsSummary, ParticipantData, SharedMemory,
+};
 use wire::message::{AckNack, Gap, Header, Heartbeat, HeartbeatFrag, NackFrag, PayloadKind, encode};
 use wire::parameter::{InlineQos, StatusInfo};
 use wire::qos::{
@@ -165,6 +167,7 @@ impl Random {
         data.entity_name = self.option(|random| random.text(30));
         data.group = self.option(|random| EntityId(random.array()));
         data.receive_buffer = self.option(|random| random.next() as u32);
+        data.largest_sample = self.option(|random| random.next() as u32);
         match role {
             EndpointRole::Writer => data.offered_assurance = self.option(Self::offered),
             EndpointRole::Reader => {
@@ -217,6 +220,12 @@ impl Random {
                 user: random.next() as u32,
             }),
             sending_ports: [self.next() as u16, self.next() as u16],
+            endpoints: self.option(|random| {
+                [(); 2].map(|()| EndpointsSummary {
+                    last: SequenceNumber((random.next() >> 1) as i64),
+                    digest: random.array(),
+                })
+            }),
         }
     }
 }
@@ -275,6 +284,7 @@ pub fn full_endpoint(role: EndpointRole) -> EndpointData {
     data.entity_name = Some("camera".into());
     data.group = Some(EntityId([0, 0, 1, 0x08]));
     data.receive_buffer = Some(1 << 20);
+    data.largest_sample = Some(1 << 26);
     data
 }
 

@@ -44,6 +44,8 @@ impl WriterProxy {
         if self.history_until.is_none() && (directed || !is_ours) {
             self.history_until = Some(heartbeat.last);
         }
+        // Punctual's writer names the end of its history, and then what it has sent of it: so to a reader that it has just matched.
+        self.is_awaited = is_ours && directed && heartbeat.last < self.last && !heartbeat.is_final;
         self.last = heartbeat.last;
         self.confirm_unusable(heartbeat.last, store, sink);
         let (next, end) = (self.order.next(), heartbeat.last.next());

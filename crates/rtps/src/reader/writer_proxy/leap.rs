@@ -17,6 +17,8 @@ pub(in crate::reader) enum Leap {
     Gap(SequenceNumber),
     /// By an earlier match, and the writer has not said yet that it has got so far.
     Resumed(Doubt),
+    /// By changes in turn, and the writer is asked whether it has got so far.
+    Verified(Doubt),
 }
 
 /// Whether a writer that is found again has said that it has not got to where it had been.
@@ -36,19 +38,29 @@ impl WriterProxy {
         match self.leap {
             // That may have been forged; what was given up is not given twice.
             Leap::Skipped(from) | Leap::Gap(from) => from,
-            Leap::None | Leap::Resumed(_) => self.order.next(),
+            Leap::None | Leap::Resumed(_) | Leap::Verified(_) => self.order.next(),
         }
     }
 
     /// It acknowledges nothing: what came before this match may be of another writer.
     pub(in crate::reader) const fn is_resumed(&self) -> bool {
-        matches!(self.leap, Leap::Resumed(_))
+        matches!(self.leap, Leap::Resumed(_) | Leap::Verified(_))
+    }
+
+    /// A HEARTBEAT is asked for, and compared with where the writer has got to by what came from it.
+    pub(in crate::reader) fn verify(&mut self, now: Instant) {
+        if self.leap == Leap::None {
+            self.leap = Leap::Verified(Doubt::None);
+        }
+        self.ask(now);
     }
 
     /// A HEARTBEAT was asked for.
     pub(in crate::reader) const fn asked_in_doubt(&mut self) {
-        if let Leap::Resumed(Doubt::Raised) = self.leap {
-            self.leap = Leap::Resumed(Doubt::Asked);
+        match self.leap {
+            Leap::Resumed(Doubt::Raised) => self.leap = Leap::Resumed(Doubt::Asked),
+            Leap::Verified(Doubt::Raised) => self.leap = Leap::Verified(Doubt::Asked),
+            _ => {}
         }
     }
 
@@ -63,19 +75,24 @@ impl WriterProxy {
         is_ours: bool,
         store: &mut Store,
     ) -> bool {
-        let Leap::Resumed(doubt) = self.leap else { return false };
+        let (doubt, is_resumed) = match self.leap {
+            Leap::Resumed(doubt) => (doubt, true),
+            Leap::Verified(doubt) => (doubt, false),
+            _ => return false,
+        };
         let end = heartbeat.last.next();
-        if is_ours || end >= self.order.next() {
+        if (is_ours && is_resumed) || end >= self.order.next() {
             self.leap = Leap::None;
             return false;
         }
         if doubt == Doubt::Asked {
             self.leap = Leap::None;
-            self.restart(heartbeat.first.min(end), store);
+            // The same writer repeats nothing: what it has not written came from elsewhere.
+            self.restart(if is_resumed { heartbeat.first.min(end) } else { end }, store);
             return false;
         }
         store.counters.implausible += 1;
-        self.leap = Leap::Resumed(Doubt::Raised);
+        self.leap = if is_resumed { Leap::Resumed(Doubt::Raised) } else { Leap::Verified(Doubt::Raised) };
         self.answer_at = now;
         true
     }

@@ -7,6 +7,7 @@ use wire::message::PayloadKind;
 use wire::message::encode::{self, DataHeader};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Locator, SequenceNumber};
 
+use super::judge::Clocks as _;
 use super::run::{Control, DOMAIN, Run};
 use crate::coverage::Situation;
 use crate::faults::Fault;
@@ -65,15 +66,17 @@ impl Run<'_> {
         self.world.coverage.hit(situation);
         self.count(node);
         let of_node = self.endpoints.iter().filter(|(_, endpoint)| endpoint.node == node);
+        let crashes = matches!(situation, Situation::Crash);
         for guid in of_node.map(|(guid, _)| *guid).collect::<Vec<_>>() {
-            self.forget(guid);
+            self.forget(guid, !crashes);
         }
         true
     }
 
-    /// From now on nothing is required of an endpoint.
-    fn forget(&mut self, guid: Guid) {
-        self.judge.forget(guid);
+    /// From now on nothing is required of an endpoint, which is deleted now or has crashed.
+    fn forget(&mut self, guid: Guid, is_deleted: bool) {
+        let deleted = is_deleted.then(|| self.latest());
+        self.judge.forget(guid, deleted);
         self.publishers.remove(&guid);
         if let Some(endpoint) = self.endpoints.remove(&guid) {
             self.released.push((guid, Arc::downgrade(&endpoint.token)));
@@ -152,7 +155,7 @@ impl Run<'_> {
             return self.world.schedule(at, Control::Return(guid));
         }
         self.world.coverage.hit(Situation::Replacement);
-        self.forget(guid);
+        self.forget(guid, true);
         let deleted = self.act(node, |node, _| node.delete(index));
         if let Some(Err(error)) = deleted {
             self.world.fail(Invariant::NoPanic, format!("{guid} cannot be deleted: {error}"));

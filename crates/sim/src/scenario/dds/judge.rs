@@ -30,6 +30,8 @@ pub(super) struct Judge {
 pub(super) struct WriterRecord {
     pub(super) plan: EndpointPlan,
     pub(super) lives: bool,
+    /// No clock showed a later time when it was deleted: it unregistered then what it had written, or disposed of it.
+    pub(super) deleted: Option<Timestamp>,
     /// It has changed its partition: who is matched with it again gets its history again.
     pub(super) moved: bool,
     /// Its changes; the first has number 1.
@@ -127,7 +129,10 @@ impl Judge {
     pub(super) fn add(&mut self, guid: Guid, plan: EndpointPlan) {
         if plan.is_writer {
             let (changes, periods) = (Vec::new(), BTreeMap::new());
-            self.writers.insert(guid, WriterRecord { plan, lives: true, moved: false, changes, periods });
+            self.writers.insert(
+                guid,
+                WriterRecord { plan, lives: true, deleted: None, moved: false, changes, periods },
+            );
         } else {
             let at_once = plan.reads.eager;
             self.readers.insert(
@@ -145,10 +150,10 @@ impl Judge {
         }
     }
 
-    /// A writer or reader is gone: nothing is required of it any more.
-    pub(super) fn forget(&mut self, guid: Guid) {
+    /// A writer or reader is gone: nothing is required of it any more. `deleted` is the latest time that a clock shows, unless it has crashed.
+    pub(super) fn forget(&mut self, guid: Guid, deleted: Option<Timestamp>) {
         if let Some(writer) = self.writers.get_mut(&guid) {
-            writer.lives = false;
+            (writer.lives, writer.deleted) = (false, deleted);
         }
         self.readers.remove(&guid);
         for ((writer, reader), stream) in &mut self.streams {
@@ -448,10 +453,15 @@ impl Judge {
     /// Whether a change of an instance with a later source timestamp may have come before this one.
     pub(super) fn is_older(&self, reader: Guid, writer: Guid, number: i64, change: &Written) -> bool {
         self.ever_accepted(reader).any(|(other, record)| {
-            record.after(0, change.instance).any(|(later, by)| {
-                let is_first = other != writer || later < number;
-                is_first && (by.source, other, later) >= (change.source, writer, number)
-            })
+            let wrote = || record.last_of(change.instance).is_some();
+            let by_deletion = record.deleted.is_some_and(|at| at >= change.source) && wrote();
+            let by_change = || {
+                record.after(0, change.instance).any(|(later, by)| {
+                    let is_first = other != writer || later < number;
+                    is_first && (by.source, other, later) >= (change.source, writer, number)
+                })
+            };
+            by_deletion || by_change()
         })
     }
 
@@ -492,4 +502,41 @@ fn check_data(source: &WriterRecord, taken: &Taken, instance: u32, octets: &[u8]
         return Err((Invariant::Lifespan, what));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::EntityId;
+
+    use super::*;
+    use crate::random::Random;
+    use crate::scenario::dds::Config;
+
+    #[test]
+    fn a_writer_that_is_deleted_unregisters_later_than_others_have_written() {
+        let guid = |number| Guid { entity_id: EntityId([0, 0, number, 2]), ..Guid::default() };
+        let (reader, writer, other) = (guid(1), guid(2), guid(3));
+        let config = Config::draw(&mut Random::new(1));
+        let plan = config.participants.iter().flat_map(|participant| &participant.endpoints).next().unwrap();
+        let (mut judge, mut coverage) = (Judge::default(), Coverage::new());
+        judge.add(reader, EndpointPlan { is_writer: false, ..plan.clone() });
+        let at = |millis: i64| Timestamp::from_nanos(millis * 1_000_000);
+        for (name, instance) in [(writer, 1), (other, 1)] {
+            judge.add(name, EndpointPlan { is_writer: true, ..plan.clone() });
+            let begins = Seen::Acceptance { writer: name, reader, begins: true };
+            judge.observe(Instant::START, &begins, &mut coverage).unwrap();
+            let asked = Asked { writer: name, number: 1, kind: Kind::Data, instance, source: at(0) };
+            judge.observe(Instant::START, &Seen::Asks(asked), &mut coverage).unwrap();
+        }
+        let change = Written { kind: Kind::Data, instance: 1, source: at(5), at: Instant::START };
+        let is_older = |judge: &Judge, change| judge.is_older(reader, writer, 2, change);
+        assert!(!is_older(&judge, &change));
+        judge.forget(other, None);
+        assert!(!is_older(&judge, &change));
+        judge.forget(other, Some(at(4)));
+        assert!(!is_older(&judge, &change));
+        judge.forget(other, Some(at(5)));
+        assert!(is_older(&judge, &change));
+        assert!(!is_older(&judge, &Written { instance: 2, ..change }));
+    }
 }
