@@ -10,6 +10,7 @@ mod exit;
 pub mod explain;
 mod grm;
 mod hex;
+mod idl;
 mod log;
 mod ls;
 mod measure;
@@ -59,6 +60,8 @@ pub struct Arguments {
 enum Command {
     #[command(flatten)]
     InDomain(InDomain),
+    /// Writes the types of an IDL file in Rust.
+    Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
@@ -96,6 +99,7 @@ enum InDomain {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
+        Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
