@@ -18,6 +18,8 @@ mod midas;
 mod output;
 mod publish;
 mod qos;
+mod record;
+mod replay;
 mod span;
 mod stop;
 mod types;
@@ -85,6 +87,10 @@ enum InDomain {
     Ls(ls::Arguments),
     /// Watches a domain, and says what is wrong and what to do.
     Why(Box<why::Arguments>),
+    /// Writes the samples of topics into a file.
+    Record(record::Arguments),
+    /// Writes the samples of a recording again.
+    Replay(replay::Arguments),
     /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
     Grm(Box<grm::Arguments>),
     /// Measures round trips to whoever runs `pong`.
@@ -112,6 +118,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Echo(arguments) => echo::run(arguments, &stop),
         InDomain::Ls(arguments) => ls::run(arguments, &stop),
         InDomain::Why(arguments) => why::run(arguments, &stop),
+        InDomain::Record(arguments) => record::run(arguments, &stop),
+        InDomain::Replay(arguments) => replay::run(arguments, &stop),
         InDomain::Grm(arguments) => grm::run(arguments, &stop),
         InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
         InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),
