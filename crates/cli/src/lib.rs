@@ -10,6 +10,7 @@ mod exit;
 pub mod explain;
 mod grm;
 mod hex;
+mod idl;
 mod log;
 mod ls;
 mod manual;
@@ -18,6 +19,8 @@ mod midas;
 mod output;
 mod publish;
 mod qos;
+mod record;
+mod replay;
 mod span;
 mod stop;
 mod types;
@@ -60,6 +63,8 @@ pub struct Arguments {
 enum Command {
     #[command(flatten)]
     InDomain(InDomain),
+    /// Writes the types of an IDL file in Rust.
+    Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
     Plan(plan::Arguments),
     /// Runs the experiment of the MIDAS paper: three topics through one switch, without and with a manager.
@@ -87,6 +92,10 @@ enum InDomain {
     Ls(ls::Arguments),
     /// Watches a domain, and says what is wrong and what to do.
     Why(Box<why::Arguments>),
+    /// Writes the samples of topics into a file.
+    Record(record::Arguments),
+    /// Writes the samples of a recording again.
+    Replay(replay::Arguments),
     /// Manages a network: answers requests for assured flows, and sets switches up so that the answers hold.
     Grm(Box<grm::Arguments>),
     /// Measures round trips to whoever runs `pong`.
@@ -101,6 +110,7 @@ enum InDomain {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
+        Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
@@ -115,6 +125,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Echo(arguments) => echo::run(arguments, &stop),
         InDomain::Ls(arguments) => ls::run(arguments, &stop),
         InDomain::Why(arguments) => why::run(arguments, &stop),
+        InDomain::Record(arguments) => record::run(arguments, &stop),
+        InDomain::Replay(arguments) => replay::run(arguments, &stop),
         InDomain::Grm(arguments) => grm::run(arguments, &stop),
         InDomain::Ping(arguments) => measure::ping::run(arguments, &stop),
         InDomain::Pong(arguments) => measure::pong::run(arguments, &stop),

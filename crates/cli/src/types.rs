@@ -1,5 +1,5 @@
 //! Which type a topic has: described by the user, or known here.
-mod source;
+pub(crate) mod source;
 
 use std::sync::Arc;
 

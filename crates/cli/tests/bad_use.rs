@@ -57,7 +57,9 @@ fn types_and_samples_that_do_not_fit() {
         &["pub", "Square", "x: 1", "--type", "struct A { lung x; };"],
         "--type: line 1, column 12: the type lung is not known",
     );
-    wrong(&["pub", "Square", "x: 1", "--idl", "/nowhere.idl"], "--idl /nowhere.idl: No such file");
+    wrong(&["idl", "/nowhere.idl"], "/nowhere.idl: No such file");
+    wrong(&["idl", "/nowhere.idl", "--crate", "a b"], "--crate a b: give a path, as crate::middleware");
+    wrong(&["pub", "Square", "x: 1", "--idl", "/nowhere.idl"], "/nowhere.idl: No such file");
     wrong(
         &["pub", "Square", "x: red", "--type", "ShapeType"],
         "sample \"x: red\": line 1, column 7: member x: expected a number from -2147483648 to 2147483647, found \"red\"",

@@ -19,10 +19,21 @@ pub(crate) struct TypeAttributes {
     extensibility_is_said: bool,
     pub(crate) name: String,
     pub(crate) bit_bound: Option<(u32, Span)>,
+    /// It is an integer whose bits have meanings: a bitmask or a bitset.
     pub(crate) bitmask: bool,
+    /// It is a bitset, for which there is no description.
+    pub(crate) bitset: bool,
     pub(crate) discriminator: Option<Type>,
     pub(crate) discriminator_key: bool,
+    /// The discriminator is an octet, not a number.
+    pub(crate) octets: bool,
     pub(crate) hash_ids: bool,
+    /// It is no type of topics.
+    nested: bool,
+    /// The structure that it extends.
+    pub(crate) base: Option<Type>,
+    /// Flags of a bitmask that have names, with their positions.
+    pub(crate) flags: Vec<(String, LitInt)>,
     /// The path of the module `cdr`.
     pub(crate) cdr: Tokens,
 }
@@ -32,12 +43,17 @@ impl TypeAttributes {
         let mut found = Self {
             extensibility: Extensibility::Appendable,
             extensibility_is_said: false,
-            name: input.ident.to_string(),
+            name: plain_name(&input.ident),
             bit_bound: None,
             bitmask: false,
+            bitset: false,
             discriminator: None,
             discriminator_key: false,
+            octets: false,
             hash_ids: false,
+            nested: false,
+            base: None,
+            flags: Vec::new(),
             cdr,
         };
         let mut extensibility = None;
@@ -51,7 +67,12 @@ impl TypeAttributes {
                 "appendable" => set_extensibility(Extensibility::Appendable),
                 "mutable" => set_extensibility(Extensibility::Mutable),
                 "bitmask" => set(&mut found.bitmask),
+                "bitset" => {
+                    found.bitmask = true;
+                    set(&mut found.bitset)
+                }
                 "key" => set(&mut found.discriminator_key),
+                "octet" => set(&mut found.octets),
                 "name" => text(&meta).map(|name| found.name = name.value()),
                 "bit_bound" => {
                     let bound: LitInt = meta.value()?.parse()?;
@@ -67,20 +88,30 @@ impl TypeAttributes {
                     "sequential" => Ok(()),
                     _ => Err(meta.error("autoid is \"hash\" or \"sequential\"")),
                 },
+                "nested" => set(&mut found.nested),
+                "base" => {
+                    found.base = Some(text(&meta)?.parse()?);
+                    Ok(())
+                }
+                "flag" => meta.parse_nested_meta(|flag| {
+                    found.flags.push((key(&flag), flag.value()?.parse()?));
+                    Ok(())
+                }),
                 "crate" => {
                     let path: Path = text(&meta)?.parse()?;
                     found.cdr = quote!(#path::cdr);
                     Ok(())
                 }
                 _ => Err(meta.error(
-                    "expected final, appendable, mutable, name, autoid, bit_bound, bitmask, discriminator, key or crate",
+                    "expected final, appendable, mutable, name, autoid, nested, base, bit_bound, bitmask, bitset, flag, discriminator, octet, key or crate",
                 )),
             }
         })?;
         found.extensibility_is_said = extensibility.is_some();
         found.extensibility = extensibility.unwrap_or(found.extensibility);
-        if found.discriminator_key && found.discriminator.is_none() {
-            return Err(Error::new_spanned(&input.ident, "key is an attribute of fields and of unions"));
+        if (found.discriminator_key || found.octets) && found.discriminator.is_none() {
+            let wrong = "key and octet are attributes of fields and of unions";
+            return Err(Error::new_spanned(&input.ident, wrong));
         }
         Ok(found)
     }
@@ -92,7 +123,7 @@ impl TypeAttributes {
 
     /// The constant that describes the type: of an enumeration or bitmask, which is final unless something else is said, `is_number`.
     pub(crate) fn description(&self, ident: &Ident, is_number: bool, body: &Tokens) -> Tokens {
-        let (cdr, name, hash_ids) = (&self.cdr, &self.name, self.hash_ids);
+        let (cdr, name, hash_ids, nested) = (&self.cdr, &self.name, self.hash_ids, self.nested);
         let extensibility = if is_number && !self.extensibility_is_said {
             self.expression(Extensibility::Final)
         } else {
@@ -109,6 +140,7 @@ impl TypeAttributes {
                 name: #name,
                 extensibility: #extensibility,
                 hash_ids: #hash_ids,
+                nested: #nested,
                 body: #cdr::description::Body::#body,
             });
         }
@@ -122,6 +154,12 @@ impl TypeAttributes {
             Extensibility::Mutable => quote!(#cdr::Extensibility::Mutable),
         }
     }
+}
+
+/// A name as IDL would have it.
+pub(crate) fn plain_name(ident: &Ident) -> String {
+    let name = ident.to_string();
+    name.strip_prefix("r#").map(ToOwned::to_owned).unwrap_or(name)
 }
 
 /// Calls `parse` for each item in the `dds` attributes.

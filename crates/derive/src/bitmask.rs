@@ -1,4 +1,4 @@
-//! Bitmasks: a structure around an unsigned number.
+//! Bitmasks and bitsets: a structure around an unsigned number.
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{DeriveInput, Error, FieldsUnnamed, Type};
@@ -37,7 +37,17 @@ pub(crate) fn expand(
     let known = proc_macro2::Literal::u64_unsuffixed(known);
     let (cdr, ident, ty) = (&attributes.cdr, &input.ident, &field.ty);
     let inner = quote!(<#ty as #cdr::CdrType>);
-    let description = attributes.description(ident, true, &quote!(Bitmask { bit_bound: #bit_bound as u8 }));
+    let mut flags = Vec::new();
+    for (name, position) in &attributes.flags {
+        let at = position.base10_parse::<u8>()?;
+        if u32::from(at) >= bit_bound {
+            return Err(Error::new_spanned(position, format!("flag {name} is beyond the {bit_bound} bits")));
+        }
+        flags.push(quote!((#name, #at)));
+    }
+    let body = quote!(Bitmask { bit_bound: #bit_bound as u8, flags: &[#(#flags),*] });
+    let description =
+        if attributes.bitset { Tokens::new() } else { attributes.description(ident, true, &body) };
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {

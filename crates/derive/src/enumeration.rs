@@ -3,7 +3,7 @@ use proc_macro2::{Literal, TokenStream as Tokens};
 use quote::quote;
 use syn::{DataEnum, DeriveInput, Error, Expr, ExprLit, ExprUnary, Fields, Lit, UnOp};
 
-use crate::attribute::TypeAttributes;
+use crate::attribute::{TypeAttributes, plain_name};
 use crate::member::MemberAttributes;
 
 pub(crate) fn expand(
@@ -40,7 +40,7 @@ pub(crate) fn expand(
         if found.default && default.replace((&variant.ident, next)).is_some() {
             return Err(Error::new_spanned(variant, "an enumeration has one default literal"));
         }
-        names.push(found.name.unwrap_or_else(|| variant.ident.to_string()));
+        names.push(found.name.unwrap_or_else(|| plain_name(&variant.ident)));
         literals.push(&variant.ident);
         values.push(Literal::i64_unsuffixed(next));
         next += 1;

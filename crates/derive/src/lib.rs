@@ -3,7 +3,7 @@
 //! | Rust | IDL |
 //! |---|---|
 //! | `struct` with named fields | `struct` |
-//! | `struct` with one unnamed field | `typedef`; with `#[dds(bitmask)]` a `bitmask` |
+//! | `struct` with one unnamed field | `typedef`; with `#[dds(bitmask)]` a `bitmask`, with `#[dds(bitset)]` a `bitset` |
 //! | `enum` without data | `enum` |
 //! | `enum` with `#[dds(discriminator = "…")]` | `union` |
 //! | `[T; N]`, `Vec<T>`, `BTreeMap<K, V>` | array, `sequence`, `map` |
@@ -15,12 +15,15 @@
 //! | `Box<T>` | `@external` |
 //!
 //! Attributes of a type: `final`, `appendable` (the default, as in XTypes), `mutable`, `name = "…"`,
-//! `autoid = "hash"`, `bit_bound = N`, `bitmask`, `discriminator = "type"`, `key` (of a union: its discriminator is a
-//! key), and `crate = "path"` for a crate that re-exports the module `cdr` under another path than `::wire`.
+//! `autoid = "hash"`, `nested`, `bit_bound = N`, `bitmask`, `flag(NAME = position)` (repeated, of a bitmask), `bitset` (no type object says that one), `discriminator = "type"`, `key`
+//! and `octet` (of a union: its discriminator is a key, is an octet), `base = "type"` (of a structure that extends another one: it begins with all fields of that,
+//! with the same ids), and `crate = "path"` for a crate that re-exports the module `cdr` under another path than `::wire`.
 //!
 //! Attributes of a field: `key`, `id = N`, `hashid`, `hashid = "…"`, `name = "…"`, `must_understand`, `optional`
-//! (implied by `Option`), `bound = N`, `recursive`, `octet` (its `u8` are octets of IDL, not `uint8`). Of a literal:
-//! `default`, `name = "…"`. Of a case: `case = label` (repeated for more labels), `default`, `default = label`, `id = N`, `name = "…"`.
+//! (implied by `Option`), `bound = N`, `recursive`, `octet` (its `u8` are octets of IDL, not `uint8`; also of a `typedef`),
+//! `try_construct = "discard"`, `"use_default"` or `"trim"` (what is announced of a value that does not fit; this side always discards it). Of a literal:
+//! `default`, `name = "…"`. Of a case: `case = label` (repeated for more labels), `default`, `default = label`, `id = N`, `name = "…"`,
+//! `no_value` (the union has no member then, and the one field of the case is the label).
 //!
 //! The constant `DESCRIPTION` says all that of the type, so that a participant can announce it: other participants then compare names and
 //! ids of members, literals and cases with those of their own type. An enumeration or bitmask is final if nothing else is said.

@@ -12,6 +12,15 @@ use crate::hash_map;
 /// The greatest member id (XTypes 1.3, 7.3.1.2.1.1).
 const MAX_MEMBER_ID: u32 = 0x0fff_ffff;
 
+/// What a receiver does with a value that does not fit, by its name in `wire::schema::TryConstruct`.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum TryConstruct {
+    #[default]
+    Discard,
+    UseDefault,
+    Trim,
+}
+
 /// The attributes of a field or case.
 #[derive(Default)]
 pub(crate) struct MemberAttributes {
@@ -24,8 +33,10 @@ pub(crate) struct MemberAttributes {
     pub(crate) bound: Option<Expr>,
     pub(crate) recursive: bool,
     pub(crate) octets: bool,
+    pub(crate) try_construct: TryConstruct,
     pub(crate) labels: Vec<Expr>,
     pub(crate) default: bool,
+    pub(crate) no_value: bool,
     pub(crate) default_label: Option<Expr>,
 }
 
@@ -44,6 +55,7 @@ impl MemberAttributes {
                 "optional" => set(&mut found.optional),
                 "recursive" => set(&mut found.recursive),
                 "octet" => set(&mut found.octets),
+                "no_value" => set(&mut found.no_value),
                 "id" => {
                     let id: LitInt = meta.value()?.parse()?;
                     found.id = Some((id.base10_parse()?, id.span()));
@@ -52,6 +64,19 @@ impl MemberAttributes {
                 "hashid" => {
                     let of = if meta.input.peek(Token![=]) { Some(text(&meta)?.value()) } else { None };
                     found.hash_id = Some(of);
+                    Ok(())
+                }
+                "try_construct" => {
+                    found.try_construct = match text(&meta)?.value().as_str() {
+                        "discard" => TryConstruct::Discard,
+                        "use_default" => TryConstruct::UseDefault,
+                        "trim" => TryConstruct::Trim,
+                        _ => {
+                            return Err(
+                                meta.error("try_construct is \"discard\", \"use_default\" or \"trim\"")
+                            );
+                        }
+                    };
                     Ok(())
                 }
                 "name" => text(&meta).map(|name| found.name = Some(name.value())),
@@ -83,6 +108,7 @@ pub(crate) struct Member {
     bound: Option<Expr>,
     recursive: bool,
     octets: bool,
+    try_construct: TryConstruct,
     /// The field is a `HashMap`; `ty` is the map that it is on the wire.
     pub(crate) hashed: bool,
 }
@@ -116,6 +142,7 @@ impl Member {
             must_understand: attributes.must_understand || attributes.key,
             bound: attributes.bound.clone(),
             octets: attributes.octets,
+            try_construct: attributes.try_construct,
             recursive: attributes.recursive || mentions(ty.to_token_stream(), owner),
             hashed: on_wire.is_some(),
             ty: on_wire.unwrap_or_else(|| inner.unwrap_or(ty).clone()),
@@ -136,6 +163,11 @@ impl Member {
     /// Name, id and type, as descriptions have them.
     fn described_value(&self, cdr: &Tokens) -> Tokens {
         let Self { name, id, ty, octets, .. } = self;
+        let try_construct = match self.try_construct {
+            TryConstruct::Discard => quote!(Discard),
+            TryConstruct::UseDefault => quote!(UseDefault),
+            TryConstruct::Trim => quote!(Trim),
+        };
         let bound = match &self.bound {
             Some(bound) => quote!(::core::option::Option::Some((#bound) as u32)),
             None => quote!(::core::option::Option::None),
@@ -147,6 +179,7 @@ impl Member {
                 ty: #cdr::description::describe::<#ty>,
                 bound: #bound,
                 octets: #octets,
+                try_construct: #cdr::description::TryConstruct::#try_construct,
             }
         }
     }
@@ -298,11 +331,25 @@ fn is_collection(ty: &Type) -> bool {
     path.path.segments.last().is_some_and(|last| last.ident == "Vec" || last.ident == "BTreeMap")
 }
 
-/// True if the tokens of a type name the type `owner`.
+/// True if the tokens of a type name the type `owner`; one of the same name in another module is another one.
 fn mentions(tokens: Tokens, owner: &Ident) -> bool {
+    let mut is_in_path = false;
     tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == *owner || ident == "Self",
-        TokenTree::Group(group) => mentions(group.stream(), owner),
-        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+        TokenTree::Ident(ident) => {
+            let is_other = core::mem::replace(&mut is_in_path, ident != "self");
+            (ident == *owner && !is_other) || ident == "Self"
+        }
+        TokenTree::Group(group) => {
+            is_in_path = false;
+            mentions(group.stream(), owner)
+        }
+        TokenTree::Punct(punct) => {
+            is_in_path &= punct.as_char() == ':';
+            false
+        }
+        TokenTree::Literal(_) => {
+            is_in_path = false;
+            false
+        }
     })
 }

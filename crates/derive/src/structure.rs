@@ -3,12 +3,22 @@ use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Error, Fields, FieldsUnnamed};
 
-use crate::attribute::{Extensibility, TypeAttributes};
+use crate::attribute::{Extensibility, TypeAttributes, plain_name};
 use crate::hash_map;
 use crate::member::{Member, MemberAttributes, MemberIds};
 
-const WORDS: [&str; 9] =
-    ["key", "id", "hashid", "name", "must_understand", "optional", "bound", "recursive", "octet"];
+const WORDS: [&str; 10] = [
+    "key",
+    "id",
+    "hashid",
+    "name",
+    "must_understand",
+    "optional",
+    "bound",
+    "recursive",
+    "octet",
+    "try_construct",
+];
 
 pub(crate) fn expand(
     input: &DeriveInput,
@@ -32,7 +42,12 @@ pub(crate) fn expand(
     };
     let (name, has_key) = (&attributes.name, structure.has_key());
     let described = members.iter().map(|member| member.described(cdr));
-    let description = attributes.description(ident, false, &quote!(Struct(&[#(#described),*])));
+    let base = match &attributes.base {
+        Some(base) => quote!(::core::option::Option::Some(#cdr::description::describe::<#base>)),
+        None => quote!(::core::option::Option::None),
+    };
+    let body = quote!(Struct { base: #base, members: &[#(#described),*] });
+    let description = attributes.description(ident, false, &body);
     let to_key = structure.decode_to_key(cdr, attributes.extensibility, &extensibility);
     Ok(quote! {
         #[automatically_derived]
@@ -89,21 +104,24 @@ pub(crate) fn expand_alias(
     let (Some(field), 1) = (fields.unnamed.first(), fields.unnamed.len()) else {
         return Err(Error::new_spanned(&input.ident, "a structure of DDS has named fields"));
     };
-    MemberAttributes::parse(&field.attrs, &[])?;
+    let octets = MemberAttributes::parse(&field.attrs, &["octet"])?.octets;
     let (cdr, ident, ty) = (&attributes.cdr, &input.ident, &field.ty);
     let inner = quote!(<#ty as #cdr::CdrType>);
-    let description =
-        attributes.description(ident, false, &quote!(Alias(#cdr::description::describe::<#ty>)));
+    let body = quote!(Alias { of: #cdr::description::describe::<#ty>, octets: #octets });
+    let description = attributes.description(ident, false, &body);
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
             #description
             const PRIMITIVE: bool = #inner::PRIMITIVE;
+            const FLAT_PRIMITIVE: bool = #inner::FLAT_PRIMITIVE;
             const LENGTH_CODE: #cdr::LengthCode = #inner::LENGTH_CODE;
             const SIZE_XCDR1: #cdr::SizeBound = #inner::SIZE_XCDR1;
             const SIZE_XCDR2: #cdr::SizeBound = #inner::SIZE_XCDR2;
             const KEY_SIZE_XCDR1: #cdr::SizeBound = #inner::KEY_SIZE_XCDR1;
             const KEY_SIZE_XCDR2: #cdr::SizeBound = #inner::KEY_SIZE_XCDR2;
+            const ELEMENT_SIZE_XCDR2: #cdr::SizeBound = #inner::ELEMENT_SIZE_XCDR2;
+            const ELEMENT_KEY_SIZE_XCDR2: #cdr::SizeBound = #inner::ELEMENT_KEY_SIZE_XCDR2;
 
             fn initial() -> Self {
                 Self(#inner::initial())
@@ -122,6 +140,22 @@ pub(crate) fn expand_alias(
             ) -> ::core::result::Result<(), #cdr::DecodeError> {
                 #inner::decode_into(&mut self.0, decoder)
             }
+
+            fn encode_flat<S: #cdr::Sink>(
+                items: &[Self],
+                encoder: &mut #cdr::Encoder<S>,
+            ) -> ::core::result::Result<(), #cdr::EncodeError> {
+                items.iter().try_for_each(|item| #inner::encode_flat(::core::slice::from_ref(&item.0), encoder))
+            }
+
+            fn decode_flat(
+                items: &mut [Self],
+                decoder: &mut #cdr::Decoder<'_>,
+            ) -> ::core::result::Result<(), #cdr::DecodeError> {
+                items
+                    .iter_mut()
+                    .try_for_each(|item| #inner::decode_flat(::core::slice::from_mut(&mut item.0), decoder))
+            }
         }
     })
 }
@@ -137,9 +171,8 @@ impl Structure {
         for field in fields {
             let Some(ident) = field.ident.clone() else { continue };
             let attributes = MemberAttributes::parse(&field.attrs, &WORDS)?;
-            let name = ident.to_string();
-            let name = name.strip_prefix("r#").unwrap_or(&name);
-            members.push(Member::new(ident, &field.ty, &attributes, name, &input.ident, &mut ids)?);
+            let name = plain_name(&ident);
+            members.push(Member::new(ident, &field.ty, &attributes, &name, &input.ident, &mut ids)?);
         }
         Ok(Self { members })
     }

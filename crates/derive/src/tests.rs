@@ -26,6 +26,10 @@ fn good_types_are_accepted() {
         "#[dds(bit_bound = 8)] enum E { A = -128, B = 127 }",
         "#[dds(discriminator = \"bool\", key)] enum U { #[dds(case = true)] A(u8), #[dds(default = false)] B }",
         "struct A { a: (u8, (f32,)), b: std::collections::HashMap<u32, Vec<(u8, u8)>> }",
+        "#[dds(base = \"super::A\", nested)] struct B { #[dds(try_construct = \"trim\")] a: u8 }",
+        "#[dds(bitmask, bit_bound = 3, flag(ON = 0), flag(type = 2))] struct Mask(u8);",
+        "struct Octets(#[dds(octet)] Vec<u8>);",
+        "#[dds(discriminator = \"u8\")] enum U { #[dds(case = 1)] A(u8), #[dds(default = 2, no_value)] Other(u8) }",
         "struct Tree { children: Vec<Tree>, other: Option<Box<Self>> }",
     ] {
         assert_eq!(error(source), None, "{source}");
@@ -80,7 +84,7 @@ fn types_of_rust_that_idl_does_not_have_are_told_once_each() {
 fn attributes_of_types() {
     refused("#[dds(fast)] struct A;", "expected final, appendable");
     refused("#[dds(final, mutable)] struct A;", "one extensibility");
-    refused("#[dds(key)] struct A { a: u8 }", "key is an attribute of fields and of unions");
+    refused("#[dds(key)] struct A { a: u8 }", "attributes of fields and of unions");
     refused("#[dds(autoid = \"random\")] struct A;", "\"hash\" or \"sequential\"");
     refused("#[dds(bitmask)] struct A(i32);", "u8, u16, u32 or u64");
     refused("#[dds(bitmask, bit_bound = 9)] struct A(u8);", "1..=8");

@@ -5,12 +5,23 @@ use proc_macro2::{Literal, TokenStream as Tokens};
 use quote::{format_ident, quote};
 use syn::{DataEnum, DeriveInput, Error, Expr, Fields, Ident, Type, Variant};
 
-use crate::attribute::TypeAttributes;
+use crate::attribute::{TypeAttributes, plain_name};
 use crate::enumeration::integer;
 use crate::member::{Member, MemberAttributes, MemberIds, bare};
 
-const WORDS: [&str; 9] =
-    ["case", "default", "id", "hashid", "name", "must_understand", "bound", "recursive", "octet"];
+const WORDS: [&str; 11] = [
+    "case",
+    "default",
+    "id",
+    "hashid",
+    "name",
+    "must_understand",
+    "bound",
+    "recursive",
+    "octet",
+    "try_construct",
+    "no_value",
+];
 
 pub(crate) fn expand(
     input: &DeriveInput,
@@ -62,9 +73,11 @@ pub(crate) fn expand(
         let labels: Vec<Tokens> = case.labels.iter().map(|label| number(discriminator, label)).collect();
         case.member.as_ref().map(|member| member.described_case(cdr, &labels, case.default))
     });
+    let octets = attributes.octets;
     let body = quote! {
         Union {
             discriminator: #cdr::description::describe::<#discriminator>,
+            octets: #octets,
             key: #has_key,
             cases: &[#(#described),*],
         }
@@ -126,14 +139,20 @@ pub(crate) fn expand(
     })
 }
 
-/// A label as an integer.
+/// A label as an integer: of what is made by the name of the discriminator's type, as `Kind(3)`, what is inside.
 fn number(discriminator: &Type, label: &Expr) -> Tokens {
-    let is_character = match bare(discriminator) {
-        Type::Path(path) => {
-            path.path.segments.last().is_some_and(|last| last.ident == "Char8" || last.ident == "Char16")
-        }
-        _ => false,
+    let last = match bare(discriminator) {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),
+        _ => String::new(),
     };
+    if let Expr::Call(call) = label
+        && let (Expr::Path(made), Some(inner), 1) = (&*call.func, call.args.first(), call.args.len())
+        && let Some(name) = made.path.segments.last().map(|last| last.ident.to_string())
+        && (name == last || name == "Char8" || name == "Char16")
+    {
+        return number(discriminator, inner);
+    }
+    let is_character = (last == "Char8" || last == "Char16") && !matches!(label, Expr::Lit(_));
     if is_character { quote!((#label).0 as i64) } else { quote!((#label) as i64) }
 }
 
@@ -157,7 +176,17 @@ fn parse(input: &DeriveInput, attributes: &TypeAttributes, data: &DataEnum) -> R
         if found.labels.is_empty() && !found.default {
             return Err(Error::new_spanned(variant, "a case needs #[dds(case = …)] or #[dds(default)]"));
         }
-        let member = value(variant, &found, &input.ident, &mut ids)?;
+        let member = if found.no_value {
+            if !matches!(&variant.fields, Fields::Unnamed(fields) if fields.unnamed.len() == 1) {
+                return Err(Error::new_spanned(
+                    variant,
+                    "a case with no_value has the label as its one field",
+                ));
+            }
+            None
+        } else {
+            value(variant, &found, &input.ident, &mut ids)?
+        };
         parsed.push((variant, found, member));
     }
     if let Some((variant, ..)) = parsed.iter().filter(|(_, found, _)| found.default).nth(1) {
@@ -180,7 +209,7 @@ fn parse(input: &DeriveInput, attributes: &TypeAttributes, data: &DataEnum) -> R
                 }
             };
             let default = found.default;
-            let keeps_label = variant.fields.len() == 2;
+            let keeps_label = found.no_value || variant.fields.len() == 2;
             Ok(Case {
                 variant: variant.ident.clone(),
                 member,
@@ -199,7 +228,7 @@ fn value(
     owner: &Ident,
     ids: &mut MemberIds,
 ) -> Result<Option<Member>, Error> {
-    let name = variant.ident.to_string();
+    let name = plain_name(&variant.ident);
     match &variant.fields {
         Fields::Unit => Ok(None),
         Fields::Unnamed(fields) if matches!(fields.unnamed.len(), 1 | 2) => {
@@ -225,7 +254,9 @@ impl Case {
 
     fn initial(&self, cdr: &Tokens) -> Tokens {
         let (variant, written) = (&self.variant, &self.written);
-        let Some(member) = &self.member else { return quote!(Self::#variant) };
+        let Some(member) = &self.member else {
+            return if self.keeps_label { quote!(Self::#variant(#written)) } else { quote!(Self::#variant) };
+        };
         let initial = member.initial(cdr);
         if self.keeps_label {
             quote!(Self::#variant(#written, #initial))
@@ -240,6 +271,7 @@ impl Case {
         match &self.member {
             Some(_) if self.keeps_label => quote!(Self::#variant(label, _) => *label),
             Some(_) => quote!(Self::#variant(_) => #written),
+            None if self.keeps_label => quote!(Self::#variant(label) => *label),
             None => quote!(Self::#variant => #written),
         }
     }
@@ -262,10 +294,16 @@ impl Case {
 
     fn encode(&self, cdr: &Tokens, key_is_label: bool, all: &[&Expr]) -> Tokens {
         let variant = &self.variant;
-        let Some(member) = &self.member else { return quote!(Self::#variant => {}) };
+        let check_label = self.check_label(cdr, all);
+        let Some(member) = &self.member else {
+            return if self.keeps_label {
+                quote!(Self::#variant(_) => { #check_label })
+            } else {
+                quote!(Self::#variant => {})
+            };
+        };
         let (info, check) = (member.info(cdr), member.check(cdr, &quote!(value)));
         let label = if self.keeps_label { quote!(_,) } else { Tokens::new() };
-        let check_label = self.check_label(cdr, all);
         let encode = quote! {
             #check
             encoder.member(&aggregate, #info, value)?;
@@ -282,7 +320,13 @@ impl Case {
 
     fn decode(&self, cdr: &Tokens, key_is_label: bool) -> Tokens {
         let (variant, initial) = (&self.variant, self.initial(cdr));
-        let Some(member) = &self.member else { return quote!(*self = #initial;) };
+        let Some(member) = &self.member else {
+            return if self.keeps_label {
+                quote!(*self = Self::#variant(discriminator);)
+            } else {
+                quote!(*self = #initial;)
+            };
+        };
         let info = member.info(cdr);
         let (label, keep) = if self.keeps_label {
             (quote!(label,), quote!(*label = discriminator;))

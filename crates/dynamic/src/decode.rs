@@ -122,6 +122,7 @@ pub(crate) fn value<'a>(
             Some(Definition::Union(of)) => union(context, of, decoder),
             Some(Definition::Enumeration(of)) => primitive(signed(of.bits), decoder),
             Some(Definition::Bitmask(of)) => primitive(unsigned(of.bits), decoder),
+            Some(Definition::Bitset(of)) => primitive(unsigned(of.bits), decoder),
             Some(Definition::Alias(of)) => value(context, &of.plain, decoder),
             None => Ok(Value::Absent),
         },

@@ -138,6 +138,7 @@ pub(crate) fn value<S: Sink>(
             }
             (Some(Definition::Enumeration(of)), _) => primitive(signed(of.bits), value, encoder),
             (Some(Definition::Bitmask(of)), _) => primitive(unsigned(of.bits), value, encoder),
+            (Some(Definition::Bitset(of)), _) => primitive(unsigned(of.bits), value, encoder),
             _ => Err(misfit(encoder)),
         },
         _ => Err(misfit(encoder)),

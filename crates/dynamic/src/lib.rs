@@ -7,12 +7,14 @@
 
 extern crate alloc;
 
+mod bitset;
 mod codec;
 mod decode;
 mod encode;
 pub mod idl;
 mod print;
 mod read;
+pub mod rust;
 mod support;
 mod value;
 
@@ -21,5 +23,6 @@ pub use read::TextError;
 pub use support::DynamicTypeSupport;
 pub use value::{Sample, Value};
 pub use wire::schema::{
-    Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, TypeIndex, Union,
+    Bitfield, Bitmask, Bitset, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type,
+    TypeIndex, Union,
 };

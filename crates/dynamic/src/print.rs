@@ -3,6 +3,7 @@ use core::fmt;
 
 use alloc::string::{String, ToString};
 
+use crate::bitset;
 use crate::decode::label;
 use crate::encode::from_label;
 use crate::value::Value;
@@ -61,6 +62,16 @@ pub(crate) fn value(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, valu
                 }
                 let set = of.flags.iter().filter(|(_, position)| bits >> position & 1 == 1);
                 list_in(f, ['[', ']'], set, |f, (name, _)| quoted(f, name))
+            }
+            (Some(Definition::Bitset(of)), Value::Unsigned(bits)) => {
+                let known = of.fields.iter().fold(0, |known, field| known | field.mask());
+                if bits & !known != 0 {
+                    return write!(f, "{bits}");
+                }
+                list_in(f, ['{', '}'], of.fields.iter(), |f, field| {
+                    write!(f, "\"{}\": ", field.name)?;
+                    plain(f, &bitset::get(field, *bits))
+                })
             }
             _ => f.write_str("null"),
         },

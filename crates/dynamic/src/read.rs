@@ -9,11 +9,12 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use self::cursor::Cursor;
+use crate::bitset;
 use crate::decode::label;
 use crate::encode::{signed, unsigned};
 use crate::value::{Value, initial};
 use wire::schema::{
-    Definition, Enumeration, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, length,
+    Bitset, Definition, Enumeration, Primitive, Schema, Struct, Type, TypeIndex, Union, is_octets, length,
 };
 
 /// Why a text is no value of a type.
@@ -138,10 +139,43 @@ impl Reader<'_> {
                     })?;
                     Ok(Value::Unsigned(bits))
                 }
+                Some(Definition::Bitset(of)) => {
+                    if cursor.peek() != Some('{') {
+                        return primitive(cursor, unsigned(of.bits));
+                    }
+                    self.bitset(cursor, of)
+                }
                 Some(Definition::Alias(of)) => self.value(cursor, &of.plain, depth + 1),
                 None => Err(cursor.error("the type is not known".to_string())),
             },
         }
+    }
+
+    /// `{a: 1, b: true}`; what is not said is 0.
+    fn bitset(&self, cursor: &mut Cursor<'_>, of: &Bitset) -> Result<Value> {
+        cursor.expect('{', &format!("{{field: value, …}} of {}", of.name))?;
+        let mut bits = 0;
+        while !cursor.ends_with('}')? {
+            let name = cursor.text()?;
+            let Some(field) = of.fields.iter().find(|field| field.name == name) else {
+                let names: Vec<&str> = of.fields.iter().map(|field| field.name.as_str()).collect();
+                return Err(cursor.error(format!(
+                    "{} has no field {name:?}; it has {}",
+                    of.name,
+                    names.join(", ")
+                )));
+            };
+            cursor.expect(':', &format!("a colon after {name}"))?;
+            let value = primitive(cursor, field.ty)?;
+            let Some(with) = bitset::set(field, bits, &value) else {
+                return Err(
+                    cursor.error(format!("{name} has {} bits, which are too few for this", field.width))
+                );
+            };
+            bits = with;
+            cursor.separator('}')?;
+        }
+        Ok(Value::Unsigned(bits))
     }
 
     /// The members of a structure up to `end`, or up to the end of the text.

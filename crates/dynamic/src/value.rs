@@ -143,7 +143,7 @@ pub(crate) fn initial(schema: &Schema, ty: &Type) -> Value {
                 Value::Union(label, case.map(|case| Box::new(initial(schema, &case.ty))))
             }
             Some(Definition::Enumeration(enumeration)) => Value::Signed(enumeration.default),
-            Some(Definition::Bitmask(_)) => Value::Unsigned(0),
+            Some(Definition::Bitmask(_) | Definition::Bitset(_)) => Value::Unsigned(0),
             Some(Definition::Alias(alias)) => initial(schema, &alias.plain),
             None => Value::Absent,
         },

@@ -93,6 +93,11 @@ fn questions_about_types_and_answers() {
 }
 
 #[test]
+fn recordings() {
+    withstands(&targets::RECORDING_FILE, "fuzz.stateless_executions", 5);
+}
+
+#[test]
 fn messages_of_openflow() {
     withstands(&targets::OPENFLOW_MESSAGE, "fuzz.stateless_executions", 10);
 }

@@ -39,6 +39,8 @@ pub struct Described {
 pub enum DescribeError {
     /// The type of this name contains itself.
     Recursive(String),
+    /// The type of this name is a bitset, or has one in it.
+    Bitset(String),
     /// Types are in each other more than 64 deep.
     TooDeep,
     /// A label, a value or a count exceeds what type objects can say.
@@ -106,6 +108,7 @@ impl Describer<'_> {
             Definition::Union(of) => self.union(of, depth)?,
             Definition::Enumeration(of) => enumeration(of)?,
             Definition::Bitmask(of) => bitmask(of),
+            Definition::Bitset(of) => return Err(DescribeError::Bitset(of.name.clone())),
             Definition::Alias(of) => self.alias(of, depth)?,
         };
         let minimal = strip::object(&complete, &mut |part| self.minimal(part))?;
@@ -340,6 +343,7 @@ impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recursive(name) => write!(f, "{name} contains itself"),
+            Self::Bitset(name) => write!(f, "{name} is a bitset"),
             Self::TooDeep => write!(f, "types are in each other more than {MAX_DEPTH} deep"),
             Self::OutOfRange => write!(f, "a label or value exceeds 32 bits"),
             Self::Unknown => write!(f, "the type is not described"),

@@ -8,47 +8,70 @@ use dynamic::{Schema, idl::Parsed};
 use crate::exit::Failure;
 
 /// A text, and where it is from.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// What the user calls it.
-    pub(super) place: String,
+    pub(crate) place: String,
     text: String,
-    /// Where files are looked for that it includes; `None` for a text of the command line: here.
-    folder: Option<PathBuf>,
+    /// Where files are looked for that it includes, one after the other; of a text of the command line: here.
+    folders: Vec<PathBuf>,
     included: BTreeMap<String, String>,
 }
 
 impl Source {
-    pub(super) fn text(place: &str, text: &str) -> Self {
-        Self { place: place.to_owned(), text: text.to_owned(), folder: None, included: BTreeMap::new() }
+    pub(crate) fn text(place: &str, text: &str) -> Self {
+        Self {
+            place: place.to_owned(),
+            text: text.to_owned(),
+            folders: vec![PathBuf::new()],
+            included: BTreeMap::new(),
+        }
     }
 
-    pub(super) fn file(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn file(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Usage(format!("--idl {}: {error}", path.display())))?;
-        let folder = path.parent().map(Path::to_path_buf);
-        Ok(Self { place: path.display().to_string(), text, folder, included: BTreeMap::new() })
+            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        let folders = path.parent().map(Path::to_path_buf).into_iter().collect();
+        Ok(Self { place: path.display().to_string(), text, folders, included: BTreeMap::new() })
+    }
+
+    /// Files are looked for in these folders, too.
+    pub(crate) fn looking_in(mut self, folders: &[PathBuf]) -> Self {
+        self.folders.extend_from_slice(folders);
+        self
     }
 
     /// Its types; what it says that is passed over is told on standard error.
-    pub(super) fn schema(&mut self) -> Result<Schema, Failure> {
-        let (folder, included) = (self.folder.clone().unwrap_or_default(), &mut self.included);
+    pub(crate) fn schema(&mut self) -> Result<Schema, Failure> {
+        self.parsed().map(|parsed| parsed.schema)
+    }
+
+    /// All that it declares; what it says that is passed over is told on standard error.
+    pub(crate) fn parsed(&mut self) -> Result<Parsed, Failure> {
+        let (folders, included) = (&self.folders, &mut self.included);
         let mut include = |name: &str| {
-            let path = folder.join(name);
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            included.insert(name.to_owned(), text.clone());
-            Ok(text)
+            let mut tried: Result<String, String> = Err("there is no folder to look in".to_owned());
+            for path in folders.iter().map(|folder| folder.join(name)) {
+                match std::fs::read_to_string(&path) {
+                    Ok(text) => {
+                        included.insert(name.to_owned(), text.clone());
+                        return Ok(text);
+                    }
+                    // The first place is the one that is meant most often.
+                    Err(error) => tried = tried.or_else(|_| Err(format!("{}: {error}", path.display()))),
+                }
+            }
+            tried
         };
         let parsed = idl::parse_with(&self.text, &mut include);
-        let Parsed { schema, warnings } = parsed.map_err(|error| Failure::Usage(self.shown(&error)))?;
-        for warning in &warnings {
+        let parsed = parsed.map_err(|error| Failure::Usage(self.shown(&error)))?;
+        for warning in &parsed.warnings {
             eprintln!("punctual: warning: {}", self.shown(warning));
         }
-        Ok(schema)
+        Ok(parsed)
     }
 
     /// What is wrong, with its line and a mark under its place.
-    fn shown(&self, error: &IdlError) -> String {
+    pub(crate) fn shown(&self, error: &IdlError) -> String {
         let text = if error.file.is_empty() { Some(&self.text) } else { self.included.get(&error.file) };
         let line = text.and_then(|text| text.lines().nth((error.line as usize).saturating_sub(1)));
         let Some(line) = line.filter(|line| !line.trim().is_empty() && line.len() <= LONGEST) else {

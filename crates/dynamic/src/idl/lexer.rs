@@ -10,16 +10,20 @@ use super::{IdlError, Include, MAX_TEXT};
 
 /// Most files that belong to a text, itself too: they are read inside of one another.
 const MAX_FILES: u16 = 64;
+/// Most bytes of a name: type objects have no room for longer ones (XTypes 1.3, annex B).
+const MAX_NAME: usize = 255;
 /// Most conditions inside of one another.
 const MAX_CONDITIONS: usize = 32;
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Token {
     /// A name or keyword.
     Word(String),
     /// An integer.
     Number(i128),
-    /// A string, or a number with a fraction: only annotations that are passed over have these.
+    /// A number with a fraction or an exponent.
+    Fraction(f64),
+    /// A string.
     Text(String),
     /// A character in single quotes.
     Letter(char),
@@ -217,15 +221,28 @@ impl Lexer<'_> {
             }
             '"' => self.string()?,
             '\'' => self.letter()?,
+            // Wide texts and characters are marked, and are the same here.
+            'L' if self.rest.peek() == Some(&'"') => {
+                self.next();
+                self.string()?
+            }
+            'L' if self.rest.peek() == Some(&'\'') => {
+                self.next();
+                self.letter()?
+            }
             '0'..='9' => self.number(first)?,
+            '.' if self.rest.peek().is_some_and(char::is_ascii_digit) => self.number(first)?,
             'a'..='z' | 'A'..='Z' | '_' => {
                 let word =
                     self.while_in(&first.to_string(), |next| next.is_ascii_alphanumeric() || next == '_');
+                if word.len() > MAX_NAME {
+                    return Err(format!("a name has at most {MAX_NAME} bytes"));
+                }
                 // A leading underscore only keeps a name from being a keyword.
                 Token::Word(word.strip_prefix('_').map_or(word.clone(), ToString::to_string))
             }
             '{' | '}' | '(' | ')' | '<' | '>' | '[' | ']' | ';' | ':' | ',' | '=' | '@' | '-' | '+' | '*'
-            | '/' | '|' => Token::Sign(first),
+            | '/' | '|' | '&' | '^' | '~' | '%' => Token::Sign(first),
             other => return Err(format!("the character {other:?} has no meaning here")),
         };
         Ok(Read::Token(token))
@@ -300,7 +317,7 @@ impl Lexer<'_> {
         while let Some(next) = self.next() {
             match next {
                 '"' => return Ok(Token::Text(text)),
-                '\\' => text.extend(self.next()),
+                '\\' => text.push(self.escaped()?),
                 '\n' => break,
                 other => text.push(other),
             }
@@ -309,26 +326,66 @@ impl Lexer<'_> {
     }
 
     fn letter(&mut self) -> Result<Token, String> {
-        let found = self.next().filter(|letter| !matches!(letter, '\\' | '\'' | '\n'));
+        let found = match self.next() {
+            Some('\\') => Some(self.escaped()?),
+            other => other.filter(|letter| !matches!(letter, '\'' | '\n')),
+        };
         match (found, self.next()) {
             (Some(letter), Some('\'')) => Ok(Token::Letter(letter)),
             _ => Err("one character belongs between the quotes, as 'x'".to_string()),
         }
     }
 
-    fn number(&mut self, first: char) -> Result<Token, String> {
-        let text = self.while_in(&first.to_string(), |next| next.is_ascii_alphanumeric() || next == '.');
-        if text.contains('.') {
-            return Ok(Token::Text(text));
+    /// What follows a backslash.
+    fn escaped(&mut self) -> Result<char, String> {
+        let wrong = || "the character after \\ has no meaning there".to_string();
+        let first = self.next().ok_or_else(wrong)?;
+        let (radix, most) = match first {
+            'n' => return Ok('\n'),
+            't' => return Ok('\t'),
+            'r' => return Ok('\r'),
+            'a' => return Ok('\x07'),
+            'b' => return Ok('\x08'),
+            'v' => return Ok('\x0b'),
+            'f' => return Ok('\x0c'),
+            '\\' | '\'' | '"' | '?' => return Ok(first),
+            '0'..='7' => (8, 2),
+            'x' => (16, 2),
+            'u' => (16, 4),
+            _ => return Err(wrong()),
+        };
+        let mut value = first.to_digit(8).unwrap_or(0);
+        for _ in 0..most {
+            let Some(digit) = self.rest.peek().and_then(|next| next.to_digit(radix)) else { break };
+            value = value * radix + digit;
+            self.next();
         }
+        char::from_u32(value).ok_or_else(wrong)
+    }
+
+    fn number(&mut self, first: char) -> Result<Token, String> {
+        let is_part = |next: char| next.is_ascii_alphanumeric() || next == '.';
+        let mut text = self.while_in(&first.to_string(), is_part);
+        let wrong = |text: &str| format!("{text} is no number; write it as 42, 0x2a or 052");
         let lower = text.to_ascii_lowercase();
-        let parsed = if let Some(digits) = lower.strip_prefix("0x") {
-            i128::from_str_radix(digits, 16)
-        } else if lower.len() > 1 && lower.starts_with('0') {
+        if let Some(digits) = lower.strip_prefix("0x") {
+            return i128::from_str_radix(digits, 16).map(Token::Number).map_err(|_| wrong(&text));
+        }
+        if lower.ends_with('e') && self.rest.peek().is_some_and(|next| matches!(next, '+' | '-')) {
+            text.extend(self.next());
+            text = self.while_in(&text, is_part);
+        }
+        if text.contains(['.', 'e', 'E']) {
+            let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
+            return value
+                .map(Token::Fraction)
+                .ok_or_else(|| format!("{text} is no number; write it as 4.2 or 42e-1"));
+        }
+        let parsed = if lower.len() > 1 && lower.starts_with('0') {
             i128::from_str_radix(&lower, 8)
         } else {
             lower.parse()
         };
-        parsed.map(Token::Number).map_err(|_| format!("{text} is no number; write it as 42, 0x2a or 052"))
+        parsed.map(Token::Number).map_err(|_| wrong(&text))
     }
 }

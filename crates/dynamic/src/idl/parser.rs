@@ -1,6 +1,8 @@
 //! From tokens to types.
 mod annotation;
+mod bitset;
 mod composite;
+mod expression;
 mod keylist;
 mod types;
 
@@ -11,15 +13,18 @@ use alloc::vec::Vec;
 
 use self::annotation::Annotations;
 pub(super) use self::annotation::meaning;
+pub(crate) use self::composite::hash_id;
 use super::lexer::{self, Placed, Token};
 use super::scope::{Meaning, Names};
-use super::{IdlError, Include, Parsed};
-use wire::schema::{Schema, Type};
+use super::{Declared, IdlError, Include, Item, Parsed};
+use wire::schema::Schema;
 
 /// How deep modules, collections and the like may be nested.
 const MAX_NESTING: usize = 32;
 /// Most values that the initial value of a type may have: arrays in structures in arrays multiply.
 const MAX_VALUES: usize = 1 << 20;
+/// Most members that structures inherit, all together: a large one can be extended many times.
+const MAX_INHERITED: usize = 1 << 16;
 /// Most types of a text.
 const MAX_TYPES: usize = 4096;
 /// Most warnings: who writes a thousand annotations that are not known has read the first hundred.
@@ -35,6 +40,14 @@ pub(super) struct Parser {
     warnings: Vec<IdlError>,
     /// Annotations that the text describes.
     described: BTreeSet<String>,
+    /// What was declared so far.
+    items: Vec<Item>,
+    /// Members that structures have inherited.
+    inherited: usize,
+    /// Angle brackets are around what is read.
+    in_brackets: bool,
+    /// Bits of the unsigned constant that is read.
+    width: Option<u32>,
 }
 
 type Result<T> = core::result::Result<T, IdlError>;
@@ -49,6 +62,10 @@ pub(super) fn parse(text: &str, include: Include<'_>) -> Result<Parsed> {
         files,
         warnings,
         described: BTreeSet::new(),
+        items: Vec::new(),
+        inherited: 0,
+        in_brackets: false,
+        width: None,
     };
     while *parser.peek() != Token::End {
         parser.definition()?;
@@ -59,9 +76,9 @@ pub(super) fn parse(text: &str, include: Include<'_>) -> Result<Parsed> {
     if parser.schema.iter().next().is_none() {
         return Err(parser.error("there is no type in the text; write struct Name { long member; };"));
     }
-    let Parser { schema, mut warnings, .. } = parser;
+    let Parser { schema, mut warnings, items, .. } = parser;
     warnings.truncate(MAX_WARNINGS);
-    Ok(Parsed { schema, warnings })
+    Ok(Parsed { schema, items, warnings })
 }
 
 impl Parser {
@@ -77,18 +94,19 @@ impl Parser {
             return self.key_list(&of, &keys);
         }
         let annotations = self.annotations()?;
-        let keyword = self.word("struct, union, enum, bitmask, typedef, const or module")?;
+        let keyword = self.word("struct, union, enum, bitmask, bitset, typedef, const or module")?;
         match keyword.as_str() {
             "module" => self.module(&annotations)?,
             "struct" => self.structure(&annotations)?,
             "union" => self.union(&annotations)?,
             "enum" => self.enumeration(&annotations)?,
             "bitmask" => self.bitmask(&annotations)?,
+            "bitset" => self.bitset(&annotations)?,
             "typedef" => self.typedef(&annotations)?,
             "const" => self.constant(&annotations)?,
             other => {
                 return Err(self.error_before(format!(
-                    "{other:?} begins nothing that is read here; struct, union, enum, bitmask, typedef, const and module do"
+                    "{other:?} begins nothing that is read here; struct, union, enum, bitmask, bitset, typedef, const and module do"
                 )));
             }
         }
@@ -111,123 +129,25 @@ impl Parser {
         self.sign('}')
     }
 
-    fn constant(&mut self, annotations: &Annotations) -> Result<()> {
-        annotations.allow(&[])?;
-        // Other constants than integers mean nothing to types.
-        let place = self.at;
-        let is_integer =
-            self.type_spec(0).is_ok_and(|ty| matches!(self.schema.plain(&ty), Type::Primitive(_)));
-        if !is_integer {
-            self.at = place;
-            while !matches!(self.peek(), Token::Sign(';') | Token::End) {
-                self.advance();
-            }
-            return Ok(());
-        }
-        let name = self.name("a constant")?;
-        self.sign('=')?;
-        if let (Token::Text(_), _) = (self.peek(), ()) {
-            self.advance();
-            return Ok(());
-        }
-        let value = self.integer(0)?;
-        self.define(&name, Meaning::Constant(value))
-    }
-
-    /// Gives a name of this module a meaning.
-    fn define(&mut self, name: &str, meaning: Meaning) -> Result<()> {
+    /// Gives a name of this module, at the token `at`, a meaning.
+    fn define_at(&mut self, name: &str, meaning: Meaning, at: usize) -> Result<()> {
         let qualified = self.names.qualified(name);
         if self.names.define(&qualified, meaning) {
             return Ok(());
         }
-        Err(self.error_before(format!("{qualified} is described twice; give one of them another name")))
+        Err(self.error_at(at, format!("{qualified} is described twice; give one of them another name")))
     }
 
-    /// An integer, or sums, products and the like of such.
-    fn integer(&mut self, depth: usize) -> Result<i64> {
-        let mut value = self.product(depth)?;
-        loop {
-            let combined = match self.peek() {
-                Token::Sign('+') => {
-                    self.advance();
-                    value.checked_add(self.product(depth)?)
-                }
-                Token::Sign('-') => {
-                    self.advance();
-                    value.checked_sub(self.product(depth)?)
-                }
-                Token::Sign('|') => {
-                    self.advance();
-                    Some(value | self.product(depth)?)
-                }
-                Token::Sign('<') if self.peek_at(1) == &Token::Sign('<') => {
-                    self.advance();
-                    self.advance();
-                    let by = self.product(depth)?;
-                    u32::try_from(by).ok().filter(|by| *by < 63).and_then(|by| value.checked_mul(1 << by))
-                }
-                _ => return Ok(value),
-            };
-            value = combined.ok_or_else(|| self.error_before("the number is too large for 64 bits"))?;
-        }
+    /// Notes what was declared by the name at the token `at`.
+    fn declare(&mut self, what: Declared, at: usize) {
+        let place = self.error_at(at, "");
+        self.items.push(Item { what, place });
     }
 
-    fn product(&mut self, depth: usize) -> Result<i64> {
-        let mut value = self.factor(depth)?;
-        loop {
-            let combined = match self.peek() {
-                Token::Sign('*') => {
-                    self.advance();
-                    value.checked_mul(self.factor(depth)?)
-                }
-                Token::Sign('/') => {
-                    self.advance();
-                    value.checked_div(self.factor(depth)?)
-                }
-                _ => return Ok(value),
-            };
-            value =
-                combined.ok_or_else(|| self.error_before("the number is too large, or divided by zero"))?;
-        }
-    }
-
-    fn factor(&mut self, depth: usize) -> Result<i64> {
-        if depth > MAX_NESTING {
-            return Err(self.error("the expression is nested too deeply"));
-        }
-        match self.peek().clone() {
-            Token::Sign('-') => {
-                self.advance();
-                let value = self.factor(depth + 1)?;
-                value.checked_neg().ok_or_else(|| self.error_before("the number is too large for 64 bits"))
-            }
-            Token::Sign('(') => {
-                self.advance();
-                let value = self.integer(depth + 1)?;
-                self.sign(')')?;
-                Ok(value)
-            }
-            Token::Number(number) => {
-                self.advance();
-                // Octal and hexadecimal masks of 64 bits are written without sign.
-                i64::try_from(number)
-                    .or_else(|_| u64::try_from(number).map(u64::cast_signed))
-                    .map_err(|_| self.error_before("the number is too large for 64 bits"))
-            }
-            Token::Letter(letter) => {
-                self.advance();
-                Ok(i64::from(u32::from(letter)))
-            }
-            Token::Word(_) | Token::Sign(':') => {
-                let name = self.scoped_name()?;
-                match self.names.resolve(&name) {
-                    Some(Meaning::Constant(value)) => Ok(*value),
-                    _ if name == "TRUE" => Ok(1),
-                    _ if name == "FALSE" => Ok(0),
-                    _ => Err(self.error_before(format!("{name} is no constant that is known here"))),
-                }
-            }
-            _ => Err(self.expected("a number")),
+    /// Remarks what begins at the next token.
+    fn warn(&mut self, message: &str) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(self.error(message));
         }
     }
 
@@ -306,6 +226,7 @@ impl Parser {
         let found = match self.peek() {
             Token::Word(word) => format!("{word:?}"),
             Token::Number(number) => number.to_string(),
+            Token::Fraction(number) => number.to_string(),
             Token::Text(text) => format!("{text:?}"),
             Token::Letter(letter) => format!("{letter:?}"),
             Token::Sign(sign) => format!("{sign:?}"),

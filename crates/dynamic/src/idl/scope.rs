@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use wire::schema::{Type, TypeIndex};
 
+use super::ConstantValue;
+
 /// What a name means.
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
@@ -14,7 +16,7 @@ pub(super) enum Meaning {
     /// A structure or union that is declared or being described: only sequences and optional members can have it.
     Open(TypeIndex),
     /// A constant, or a literal of an enumeration.
-    Constant(i64),
+    Constant(ConstantValue),
 }
 
 /// All names, with their modules, and the module that is being read.

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod annotations;
+mod generated;
+mod numbers;
 
 use std::sync::Arc;
 
@@ -82,9 +84,12 @@ fn mistakes_in_idl_are_told_with_their_place() {
         ),
         (
             "interface A { };",
-            "line 1, column 1: \"interface\" begins nothing that is read here; struct, union, enum, bitmask, typedef, const and module do",
+            "line 1, column 1: \"interface\" begins nothing that is read here; struct, union, enum, bitmask, bitset, typedef, const and module do",
         ),
-        ("struct A { long double x; };", "line 1, column 17: long double is not read; use double"),
+        (
+            "struct A { long double x; };",
+            "line 1, column 17: long double is not read: Rust has no floating-point number of 128 bits; use double",
+        ),
         ("struct A { long x[0]; };", "line 1, column 19: the size of an array is a number above 0"),
         (
             "struct A { octet x[1000000]; }; struct B { A a[1000000]; };",

@@ -1,7 +1,7 @@
 //! Types that are described at run time: IDL, samples as octets, samples as text.
 use std::sync::Arc;
 
-use dynamic::{Definition, DynamicTypeSupport, Sample, Schema, TypeIndex, idl};
+use dynamic::{Definition, DynamicTypeSupport, Sample, Schema, TypeIndex, idl, rust};
 use wire::cdr::{Encoding, Representation};
 use wire::cursor::Endianness;
 
@@ -64,14 +64,46 @@ pub(super) fn texts() -> impl FnMut(&[u8]) {
     }
 }
 
-/// Reads any text as IDL.
+/// Reads any text as IDL, and writes it in Rust.
 pub fn idl_text(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(schema) = idl::parse(&text) {
-        for (index, definition) in schema.iter() {
-            assert!(schema.get(index).map(Definition::name) == Some(definition.name()));
+    let Ok(parsed) = idl::parse_with(&text, &mut |_| Err(String::from("no file"))) else { return };
+    let schema = &parsed.schema;
+    for (index, definition) in schema.iter() {
+        assert!(schema.get(index).map(Definition::name) == Some(definition.name()));
+    }
+    match rust::write(&parsed, "::dds") {
+        Ok(written) => assert!(is_balanced(&written), "what is written ends what it begins: {written}"),
+        Err(error) => assert!(!error.message.is_empty() && error.line > 0, "an error says what and where"),
+    }
+}
+
+/// True if brackets of Rust text, outside of texts, are closed in their order.
+fn is_balanced(text: &str) -> bool {
+    let (mut open, mut letters) = (Vec::new(), text.chars());
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => loop {
+                match letters.next() {
+                    Some('"') => break,
+                    Some('\\') => drop(letters.next()),
+                    Some(_) => {}
+                    None => return false,
+                }
+            },
+            '{' | '(' | '[' => open.push(letter),
+            '}' | ')' | ']'
+                if !matches!(
+                    (open.pop(), letter),
+                    (Some('{'), '}') | (Some('('), ')') | (Some('['), ']')
+                ) =>
+            {
+                return false;
+            }
+            _ => {}
         }
     }
+    open.is_empty()
 }
 
 /// A sample in every type's encoding, and its text.
@@ -115,6 +147,8 @@ pub(super) fn idl_seeds() -> Vec<Vec<u8>> {
         TYPES,
         "struct Reading { @key uint32 sensor; double celsius; };",
         "module a { const long N = (1 << 2) + 3; struct Later; typedef sequence<Later, N> Laters; struct Later { Laters more[2]; }; };",
+        "bitset B { bitfield<1> x; }; module m { bitset S : ::B { bitfield<3> a; bitfield<2>; bitfield<5, short> b, c; }; const double X = -1.5e3 * (2 + 1) / 4; };",
+        "const string A = \"a\\n\" \"b\"; const octet M = ~0x0f & 0xff; const wchar W = L'\\x41'; struct type { long self; @external string<3> u8[2][3]; @optional map<long, sequence<octet, 4>> match; }; @autoid(HASH) struct D : type { @try_construct(TRIM) @id(3) string<M> s; };",
         "union U switch (char) { case 'a': case 'b': long x; default: string<5> y; }; enum E { A = 3, B };",
     ]
     .map(|text| text.as_bytes().to_vec())

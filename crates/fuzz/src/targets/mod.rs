@@ -7,6 +7,7 @@ mod files;
 mod messages;
 mod participant;
 mod reader_cache;
+mod recordings;
 mod settings;
 mod shared_memory;
 mod switches;
@@ -22,6 +23,7 @@ pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
+pub use recordings::recording_file;
 pub use settings::settings_file;
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
@@ -109,6 +111,17 @@ pub const NETWORK_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: files::networks,
     session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// Recordings, for `punctual replay`.
+pub const RECORDING_FILE: Target = Target {
+    name: "recording_file",
+    structure: Structure::Plain,
+    seeds: recordings::seeds,
+    session: || Box::new(recording_file),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -306,6 +319,7 @@ pub const ALL: [Target; 20] = [
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,
+    RECORDING_FILE,
     OPENFLOW_MESSAGE,
     OPENFLOW_STREAM,
     ADMISSION_SAMPLE,

@@ -57,6 +57,7 @@ pub use config::{ConfigError, DiscoveryConfig, Limits};
 pub use events::{Event, LossReason};
 pub use ignored::Ignore;
 pub use matching::{Mismatch, PolicyId, compare, compare_typed};
+pub use partition::matches;
 pub use rejection::Rejection;
 pub use remote::RemoteParticipant;
 pub use types::{NamesAlone, TypeVerdict, Types};

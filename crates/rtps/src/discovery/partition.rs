@@ -29,10 +29,10 @@ fn is_pattern(name: &str) -> bool {
 /// Longest bracket expression in characters; a longer one is read as an ordinary `[`, so that no pattern is read over and over.
 const MAX_CLASS: usize = 64;
 
-/// `*` is any run of characters, `?` one character, `[a-z]` and `[!a-z]` one of or none of a set, `\` takes the next
+/// True if a name is one that the pattern means: `*` is any run of characters, `?` one character, `[a-z]` and `[!a-z]` one of or none of a set, `\` takes the next
 /// character as it is. Only the last `*` is ever tried again, and no longer than the name lasts, so that the work is at most
 /// the length of the pattern plus the square of the length of the name.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let mut pattern = pattern.chars();
     let mut name = name.chars();
     let mut retry: Option<(Chars<'_>, Chars<'_>)> = None;

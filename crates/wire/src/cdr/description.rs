@@ -1,6 +1,7 @@
 //! What types look like, known when compiling: constants, of which [`crate::schema::of`] makes a schema when one is needed.
 use super::{CdrType, Extensibility};
 use crate::schema::Primitive;
+pub use crate::schema::TryConstruct;
 
 /// Gives the description of a type: so that types can contain themselves.
 pub type Describe = fn() -> Description;
@@ -44,6 +45,8 @@ pub struct Named {
     pub extensibility: Extensibility,
     /// Ids of members are hashes of their names where nothing else is said.
     pub hash_ids: bool,
+    /// It is no type of topics.
+    pub nested: bool,
     /// The rest.
     pub body: Body,
 }
@@ -52,13 +55,25 @@ pub struct Named {
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Another type.
-    Alias(Describe),
+    Alias {
+        /// The type.
+        of: Describe,
+        /// Its `u8` are octets, not numbers.
+        octets: bool,
+    },
     /// A structure.
-    Struct(&'static [Member]),
+    Struct {
+        /// The structure that it extends.
+        base: Option<Describe>,
+        /// Members, those of the base first.
+        members: &'static [Member],
+    },
     /// A union.
     Union {
         /// Type of the discriminator.
         discriminator: Describe,
+        /// It is an octet, not a number.
+        octets: bool,
         /// The discriminator alone is the key.
         key: bool,
         /// Cases that have a value.
@@ -73,10 +88,12 @@ pub enum Body {
         /// The value of the literal that is said to be the default.
         default: Option<i64>,
     },
-    /// A bitmask, whose flags have no names here.
+    /// A bitmask.
     Bitmask {
         /// Greatest number of flags.
         bit_bound: u8,
+        /// Flags that have names, with their positions.
+        flags: &'static [(&'static str, u8)],
     },
 }
 
@@ -117,4 +134,6 @@ pub struct Value {
     pub bound: Option<u32>,
     /// Its `u8` are octets, not numbers.
     pub octets: bool,
+    /// What becomes of a value that does not fit.
+    pub try_construct: TryConstruct,
 }

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{
-    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, TryConstruct, Type,
+    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Remarks, Schema, Struct, Type,
     TypeIndex, Union,
 };
 use crate::cdr::description::{self, Body, Description, Named};
@@ -64,23 +64,41 @@ impl Builder {
         let index = self.schema.add(Definition::Struct(Struct::open(name.clone())));
         self.known.push((named.place, index));
         let extensibility = named.extensibility;
+        let remarks = Remarks { nested: named.nested, hash_ids: named.hash_ids };
         let definition = match named.body {
-            Body::Alias(of) => {
-                let declared = self.ty(of(), depth)?;
+            Body::Alias { of, octets: is_octets } => {
+                let mut declared = self.ty(of(), depth)?;
+                if is_octets {
+                    octets(&mut declared);
+                }
                 Definition::Alias(Alias { name, plain: self.schema.plain(&declared), declared })
             }
-            Body::Struct(members) => {
+            Body::Struct { base, members } => {
+                let base = match base.map(|base| self.ty(base(), depth)) {
+                    None => None,
+                    Some(Some(Type::Named(index))) => Some(index),
+                    Some(_) => return None,
+                };
                 let members: Option<Vec<Member>> =
                     members.iter().map(|member| self.member(member, depth)).collect();
-                let mut of = Struct::new(&self.schema, name, extensibility, None, members?);
-                of.remarks.hash_ids = named.hash_ids;
+                let mut of = Struct::new(&self.schema, name, extensibility, base, members?);
+                of.remarks = remarks;
+                // What is said to extend another structure begins with all its members.
+                if let Some(Definition::Struct(base)) = base.and_then(|base| self.schema.get(base))
+                    && !of.members.starts_with(&base.members)
+                {
+                    return None;
+                }
                 Definition::Struct(of)
             }
-            Body::Union { discriminator, key, cases } => {
-                let declared = self.ty(discriminator(), depth)?;
+            Body::Union { discriminator, octets: is_octets, key, cases } => {
+                let mut declared = self.ty(discriminator(), depth)?;
+                if is_octets {
+                    octets(&mut declared);
+                }
                 let cases: Option<Vec<Case>> = cases.iter().map(|case| self.case(case, depth)).collect();
                 let mut of = Union::new(&self.schema, name, extensibility, declared, key, cases?);
-                of.remarks.hash_ids = named.hash_ids;
+                of.remarks = remarks;
                 Definition::Union(of)
             }
             Body::Enumeration { bit_bound, literals, default } => Definition::Enumeration(Enumeration {
@@ -92,12 +110,12 @@ impl Builder {
                 said_default: default,
                 default: default.or_else(|| literals.first().map(|(_, value)| *value)).unwrap_or(0),
             }),
-            Body::Bitmask { bit_bound } => Definition::Bitmask(Bitmask {
+            Body::Bitmask { bit_bound, flags } => Definition::Bitmask(Bitmask {
                 name,
                 bits: holder(bit_bound),
                 bit_bound,
                 extensibility,
-                flags: Vec::new(),
+                flags: flags.iter().map(|(name, position)| (name.to_string(), *position)).collect(),
             }),
         };
         self.schema.replace(index, definition);
@@ -113,7 +131,7 @@ impl Builder {
             declared,
             id: value.id,
             external,
-            try_construct: TryConstruct::Discard,
+            try_construct: value.try_construct,
             key: member.key,
             optional: member.optional,
             must_understand: member.must_understand,
@@ -131,7 +149,7 @@ impl Builder {
             declared,
             id: value.id,
             external,
-            try_construct: TryConstruct::Discard,
+            try_construct: value.try_construct,
         })
     }
 

@@ -87,6 +87,8 @@ pub enum Definition {
     Enumeration(Enumeration),
     /// A bitmask.
     Bitmask(Bitmask),
+    /// Numbers of a few bits each, in one integer.
+    Bitset(Bitset),
     /// Another name for a type.
     Alias(Alias),
 }
@@ -239,6 +241,42 @@ pub struct Bitmask {
     pub flags: Vec<(String, u8)>,
 }
 
+/// Numbers of a few bits each, in one integer (IDL 4.2, 7.4.13.4.3.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bitset {
+    /// Name with its modules.
+    pub name: String,
+    /// Bits of the integer that holds it: 8, 16, 32 or 64.
+    pub bits: u8,
+    /// Those that have a name, from the least significant bits.
+    pub fields: Vec<Bitfield>,
+}
+
+/// One of the numbers of a bitset.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bitfield {
+    /// Name.
+    pub name: String,
+    /// Its least significant bit in the integer.
+    pub position: u8,
+    /// Its bits, at least one, within those of the integer and of its type.
+    pub width: u8,
+    /// Its type: boolean, or an integer.
+    pub ty: Primitive,
+}
+
+impl Bitfield {
+    /// The bits of the integer that are those of the number.
+    pub const fn mask(&self) -> u64 {
+        (u64::MAX >> (64 - self.width)) << self.position
+    }
+
+    /// Its type has a sign.
+    pub const fn is_signed(&self) -> bool {
+        matches!(self.ty, Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64)
+    }
+}
+
 impl Schema {
     /// Adds a definition.
     pub fn add(&mut self, definition: Definition) -> TypeIndex {
@@ -318,6 +356,7 @@ impl Definition {
             | Self::Union(Union { name, .. })
             | Self::Enumeration(Enumeration { name, .. })
             | Self::Bitmask(Bitmask { name, .. })
+            | Self::Bitset(Bitset { name, .. })
             | Self::Alias(Alias { name, .. }) => name,
         }
     }
@@ -328,7 +367,7 @@ impl Definition {
             Self::Struct(Struct { extensibility, .. }) | Self::Union(Union { extensibility, .. }) => {
                 Some(*extensibility)
             }
-            Self::Enumeration(_) | Self::Bitmask(_) | Self::Alias(_) => None,
+            Self::Enumeration(_) | Self::Bitmask(_) | Self::Bitset(_) | Self::Alias(_) => None,
         }
     }
 
@@ -337,7 +376,7 @@ impl Definition {
         match self {
             Self::Struct(structure) => structure.members.iter().any(|member| member.key),
             Self::Union(union) => union.key_is_discriminator,
-            Self::Enumeration(_) | Self::Bitmask(_) | Self::Alias(_) => false,
+            Self::Enumeration(_) | Self::Bitmask(_) | Self::Bitset(_) | Self::Alias(_) => false,
         }
     }
 }

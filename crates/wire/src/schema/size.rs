@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use crate::cdr::{Extensibility, LengthCode, Representation, SizeBound};
 
 use super::{
-    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, Union, is_octets,
-    is_primitive, length,
+    Alias, Bitmask, Bitset, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, Union,
+    is_octets, is_primitive, length,
 };
 
 /// What values of a type take.
@@ -84,7 +84,9 @@ pub fn cost(schema: &Schema, ty: &Type) -> Cost {
         Type::Named(index) => match schema.get(*index) {
             Some(Definition::Struct(Struct { cost, .. }) | Definition::Union(Union { cost, .. })) => *cost,
             Some(
-                Definition::Enumeration(Enumeration { bits, .. }) | Definition::Bitmask(Bitmask { bits, .. }),
+                Definition::Enumeration(Enumeration { bits, .. })
+                | Definition::Bitmask(Bitmask { bits, .. })
+                | Definition::Bitset(Bitset { bits, .. }),
             ) => integer(usize::from(*bits) / 8),
             Some(Definition::Alias(Alias { plain, .. })) => cost(schema, plain),
             None => Cost::OPEN,
@@ -182,7 +184,9 @@ pub fn length_code(schema: &Schema, ty: &Type) -> LengthCode {
         Type::Map(key, value, _) => LengthCode::delimited(!(is_primitive(key) && is_primitive(value))),
         Type::Named(index) => match schema.get(*index) {
             Some(
-                Definition::Enumeration(Enumeration { bits, .. }) | Definition::Bitmask(Bitmask { bits, .. }),
+                Definition::Enumeration(Enumeration { bits, .. })
+                | Definition::Bitmask(Bitmask { bits, .. })
+                | Definition::Bitset(Bitset { bits, .. }),
             ) => LengthCode::primitive(usize::from(*bits) / 8),
             Some(Definition::Alias(Alias { plain, .. })) => length_code(schema, plain),
             _ => LengthCode::NextInt,

@@ -5,9 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::annotation::Annotations;
-use super::{Parser, Result};
+use super::{MAX_INHERITED, Parser, Result};
 use crate::idl::lexer::Token;
 use crate::idl::scope::Meaning;
+use crate::idl::{ConstantValue, Declared};
 use wire::cdr::Extensibility;
 use wire::schema::{
     Bitmask, Case, Definition, Enumeration, Member, Primitive, Struct, Type, TypeIndex, Union,
@@ -28,11 +29,12 @@ struct Ids {
 impl Parser {
     pub(super) fn structure(&mut self, annotations: &Annotations) -> Result<()> {
         annotations.allow(&["final", "appendable", "mutable", "extensibility", "autoid"])?;
+        let place = self.at;
         let name = self.name("a struct")?;
         let Some(index) = self.begin(&name)? else { return Ok(()) };
         let extensibility = annotations.extensibility()?;
         let mut ids = Ids::new(annotations, 0)?;
-        let (mut members, mut extended) = (Vec::new(), None);
+        let (mut members, mut extended): (Vec<Member>, _) = (Vec::new(), None);
         if self.take(':') {
             let base = self.type_spec(0)?;
             let (Type::Named(index), Some(Definition::Struct(base))) =
@@ -40,11 +42,15 @@ impl Parser {
             else {
                 return Err(self.error_before("the base of a struct is a struct"));
             };
-            extended = Some(index);
-            for member in base.members.clone() {
-                ids.keep(member.id, &member.name);
-                members.push(member);
+            members.clone_from(&base.members);
+            self.inherited += members.len();
+            if self.inherited > MAX_INHERITED {
+                return Err(self.error_before(format!(
+                    "structures inherit more than {MAX_INHERITED} members, all together"
+                )));
             }
+            members.iter().for_each(|member| ids.keep(member.id, &member.name));
+            extended = Some(index);
         }
         self.sign('{')?;
         while !self.take('}') {
@@ -53,7 +59,7 @@ impl Parser {
         let qualified = self.names.qualified(&name);
         let described = Struct::new(&self.schema, qualified, extensibility, extended, members);
         let definition = Definition::Struct(Struct { remarks: annotations.remarks(), ..described });
-        self.complete(&name, index, definition)
+        self.complete(&name, index, definition, place)
     }
 
     /// `@key long a, b[3];`
@@ -105,6 +111,7 @@ impl Parser {
 
     pub(super) fn union(&mut self, annotations: &Annotations) -> Result<()> {
         annotations.allow(&["final", "appendable", "mutable", "extensibility", "autoid"])?;
+        let place = self.at;
         let name = self.name("a union")?;
         let Some(index) = self.begin(&name)? else { return Ok(()) };
         let extensibility = annotations.extensibility()?;
@@ -145,7 +152,7 @@ impl Parser {
         let described =
             Union::new(&self.schema, qualified, extensibility, declared, key_is_discriminator, cases);
         let definition = Definition::Union(Union { remarks: annotations.remarks(), ..described });
-        self.complete(&name, index, definition)
+        self.complete(&name, index, definition, place)
     }
 
     fn is_discriminator(&self, ty: &Type) -> bool {
@@ -206,6 +213,7 @@ impl Parser {
 
     pub(super) fn enumeration(&mut self, annotations: &Annotations) -> Result<()> {
         annotations.allow(&["bit_bound", "final", "appendable", "mutable", "extensibility"])?;
+        let place = self.at;
         let name = self.name("an enum")?;
         let bit_bound = annotations.number("bit_bound", 1..=32)?.unwrap_or(32);
         let bits = match bit_bound {
@@ -220,6 +228,7 @@ impl Parser {
         loop {
             let annotations = self.annotations()?;
             annotations.allow(&["default_literal", "value"])?;
+            let literal_place = self.at;
             let literal = self.name("a literal")?;
             let annotated = annotations.number("value", i64::from(i32::MIN)..=i64::from(i32::MAX))?;
             next = annotated.unwrap_or(next);
@@ -251,7 +260,8 @@ impl Parser {
             if annotations.has("default_literal") {
                 default = Some(next);
             }
-            self.define(&literal, Meaning::Constant(next))?;
+            let value = ConstantValue::Integer(next.into());
+            self.define_at(&literal, Meaning::Constant(value), literal_place)?;
             literals.push((literal, next));
             next += 1;
             if !self.take(',') || *self.peek() == Token::Sign('}') {
@@ -271,11 +281,12 @@ impl Parser {
             default,
         });
         let index = self.schema.add(definition);
-        self.define(&name, Meaning::Type(Type::Named(index)))
+        self.define_type(&name, index, place)
     }
 
     pub(super) fn bitmask(&mut self, annotations: &Annotations) -> Result<()> {
         annotations.allow(&["bit_bound", "final", "appendable", "mutable", "extensibility"])?;
+        let place = self.at;
         let name = self.name("a bitmask")?;
         let bound = annotations.number("bit_bound", 1..=64)?.unwrap_or(32);
         let bits = match bound {
@@ -314,7 +325,7 @@ impl Parser {
         let definition = Bitmask { name: name_with_modules, bits, bit_bound, extensibility, flags };
         let definition = Definition::Bitmask(definition);
         let index = self.schema.add(definition);
-        self.define(&name, Meaning::Type(Type::Named(index)))
+        self.define_type(&name, index, place)
     }
 
     /// A structure or union is described from here on, or only declared: `None`.
@@ -333,13 +344,20 @@ impl Parser {
         Ok(if declared_only { None } else { Some(index) })
     }
 
-    fn complete(&mut self, name: &str, index: TypeIndex, definition: Definition) -> Result<()> {
+    fn complete(&mut self, name: &str, index: TypeIndex, definition: Definition, place: usize) -> Result<()> {
         self.schema.replace(index, definition);
         self.check_size(&Type::Named(index))?;
-        self.define(name, Meaning::Type(Type::Named(index)))
+        self.define_type(name, index, place)
     }
 
-    fn definition_of(&self, ty: &Type) -> Option<&Definition> {
+    /// The type is complete, and its name known from here on.
+    pub(super) fn define_type(&mut self, name: &str, index: TypeIndex, place: usize) -> Result<()> {
+        self.define_at(name, Meaning::Type(Type::Named(index)), place)?;
+        self.declare(Declared::Type(index), place);
+        Ok(())
+    }
+
+    pub(super) fn definition_of(&self, ty: &Type) -> Option<&Definition> {
         match self.schema.plain(ty) {
             Type::Named(index) => self.schema.get(index),
             _ => None,
@@ -384,7 +402,7 @@ impl Ids {
 }
 
 /// The id that a name gives (XTypes 1.3, 7.3.1.2.1.1).
-fn hash_id(name: &str) -> u32 {
+pub(crate) fn hash_id(name: &str) -> u32 {
     let [a, b, c, d, ..] = wire::md5::md5(name.as_bytes());
     u32::from_le_bytes([a, b, c, d]) & 0x0fff_ffff
 }

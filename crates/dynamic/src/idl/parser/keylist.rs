@@ -63,6 +63,6 @@ fn is_in(index: TypeIndex, definition: &Definition) -> bool {
         Definition::Struct(of) => of.members.iter().any(|member| is_of(index, &member.ty)),
         Definition::Union(of) => of.cases.iter().any(|case| is_of(index, &case.ty)),
         Definition::Alias(of) => is_of(index, &of.plain),
-        Definition::Enumeration(_) | Definition::Bitmask(_) => false,
+        Definition::Enumeration(_) | Definition::Bitmask(_) | Definition::Bitset(_) => false,
     }
 }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::annotation::Annotations;
 use super::{MAX_NESTING, MAX_VALUES, Parser, Result};
+use crate::idl::Declared;
 use crate::idl::lexer::Token;
 use crate::idl::scope::Meaning;
 use wire::schema::{Alias, Definition, Primitive, Type, TypeIndex};
@@ -27,12 +28,14 @@ impl Parser {
         annotations.allow(&[])?;
         let ty = self.type_spec(0)?;
         loop {
+            let place = self.at;
             let (name, declared) = self.declarator(&ty)?;
             let plain = self.plain(&declared)?;
             let name_with_modules = self.names.qualified(&name);
             let index =
                 self.schema.add(Definition::Alias(Alias { name: name_with_modules, declared, plain }));
-            self.define(&name, Meaning::Type(Type::Named(index)))?;
+            self.define_at(&name, Meaning::Type(Type::Named(index)), place)?;
+            self.declare(Declared::Type(index), place);
             if !self.take(',') {
                 return Ok(());
             }
@@ -140,7 +143,9 @@ impl Parser {
                         Primitive::I64
                     }
                     Some("double") => {
-                        return Err(self.error("long double is not read; use double"));
+                        return Err(self.error(
+                            "long double is not read: Rust has no floating-point number of 128 bits; use double",
+                        ));
                     }
                     _ => Primitive::I32,
                 })
@@ -196,8 +201,11 @@ impl Parser {
         Ok(Some(bound))
     }
 
-    fn bound(&mut self) -> Result<u32> {
-        let bound = self.integer(0)?;
+    pub(super) fn bound(&mut self) -> Result<u32> {
+        let was_in_brackets = core::mem::replace(&mut self.in_brackets, true);
+        let bound = self.integer(0);
+        self.in_brackets = was_in_brackets;
+        let bound = bound?;
         let bound = u32::try_from(bound).ok().filter(|bound| *bound > 0);
         bound.ok_or_else(|| self.error_before("a bound is a number above 0, and at most 4294967295"))
     }

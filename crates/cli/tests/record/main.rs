@@ -1,0 +1,277 @@
+//! `record` and `replay` as processes over loopback, each test in a network namespace of its own: what is replayed is what was recorded.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use recording::{Channel, End, Entry, Item, Recording};
+use testkit::namespace::alone;
+use wire::qos::{Durability, ReliabilityKind};
+
+const READING: &str = "struct Reading { @key uint32 sensor; double celsius; };";
+const POSE: &str = "module robot { enum Mode { IDLE, @value(7) BUSY }; typedef sequence<float, 8> Joints;
+    @mutable struct Pose { @key string<12> arm; @optional Joints joints; Mode mode; }; };";
+
+fn punctual(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What it printed, if all went well.
+fn done(arguments: &[&str]) -> String {
+    let output = punctual(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {:?} {said}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A command in the background.
+struct Background(Option<Child>);
+
+impl Background {
+    fn start(arguments: &[&str]) -> Self {
+        Self(Some(punctual(arguments).spawn().unwrap()))
+    }
+
+    fn end(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+
+    fn interrupt(self) -> Output {
+        let id = self.0.as_ref().unwrap().id();
+        kill(Pid::from_raw(i32::try_from(id).unwrap()), Signal::SIGINT).unwrap();
+        self.end()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A folder that is gone when this is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("punctual-record-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A topic as it was recorded: its channel, and what came.
+type Topic = (Channel, Vec<Entry>);
+
+/// What is in a recording, by topic.
+fn topic(file: &str, name: &str) -> Topic {
+    let mut recording = Recording::new(std::fs::File::open(Path::new(file)).unwrap());
+    let (mut found, mut entries) = (Vec::new(), Vec::new());
+    while let Some(item) = recording.next().unwrap() {
+        match item {
+            Item::Channel(number, channel) => found.push((number, channel)),
+            Item::Entry(entry) => entries.push(entry),
+            Item::Foreign(topic, why) => panic!("{topic}: {why}"),
+        }
+    }
+    let found: Vec<_> = found.into_iter().filter(|(_, channel)| channel.topic == name).collect();
+    assert_eq!(found.len(), 1, "{name}");
+    let (number, channel) = &found[0];
+    entries.retain(|entry| entry.channel == *number);
+    ((**channel).clone(), entries)
+}
+
+/// Nanoseconds from the first to the last.
+fn span((_, entries): &Topic) -> u64 {
+    let times = || entries.iter().map(|entry| entry.time);
+    times().max().unwrap() - times().min().unwrap()
+}
+
+/// The bytes of samples and keys in their order.
+fn data((_, entries): &Topic) -> Vec<(Option<End>, &[u8])> {
+    entries.iter().map(|entry| (entry.end, entry.data.as_slice())).collect()
+}
+
+/// Two topics with 20 samples in a second, one of which is disposed at the end.
+fn record(file: &str) {
+    let recording = Background::start(&["record", "-o", file, "--exclude", "Sec*"]);
+    let poses = Background::start(&[
+        "pub",
+        "arm/Poses",
+        "{arm: left, joints: [1, 2.5], mode: BUSY}",
+        "{arm: right}",
+        "--type",
+        POSE,
+        "--count",
+        "10",
+        "--rate",
+        "20",
+        "--reliability",
+        "best-effort",
+        "--partition",
+        "hall",
+        "--timeout",
+        "60s",
+    ]);
+    let readings = [
+        "pub",
+        "Readings",
+        "{sensor: 7, celsius: 21.5}",
+        "{sensor: 8, celsius: -3}",
+        "--type",
+        READING,
+        "--count",
+        "10",
+        "--rate",
+        "20",
+        "--durability",
+        "transient-local",
+        "--timeout",
+        "60s",
+    ];
+    done(&readings);
+    done(&[
+        "pub",
+        "Readings",
+        "{sensor: 8}",
+        "--type",
+        READING,
+        "--dispose",
+        "--durability",
+        "transient-local",
+        "--timeout",
+        "60s",
+    ]);
+    assert!(poses.end().status.success());
+    let output = recording.interrupt();
+    let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && said.contains("40 samples of 2 topics in "), "{said}");
+}
+
+#[test]
+fn what_is_replayed_is_what_was_recorded() {
+    alone(|| {
+        let folder = Folder::new("whole");
+        let (first, second) = (folder.file("first.mcap"), folder.file("second.mcap"));
+        record(&first);
+        let (readings, poses) = (topic(&first, "Readings"), topic(&first, "arm/Poses"));
+        assert_eq!((readings.1.len(), poses.1.len()), (21, 20));
+        assert_eq!(readings.1[20].end, Some(End::Disposed));
+        let qos = readings.0.qos.clone().unwrap();
+        assert_eq!(
+            (qos.durability, qos.reliability.kind),
+            (Durability::TransientLocal, ReliabilityKind::Reliable)
+        );
+        let qos = poses.0.qos.clone().unwrap();
+        assert_eq!(
+            (qos.partition, qos.reliability.kind),
+            (vec!["hall".to_owned()], ReliabilityKind::BestEffort)
+        );
+        assert_eq!((poses.0.type_name.as_str(), poses.0.keyed), ("robot::Pose", Some(true)));
+        let listed = done(&["replay", &first, "--list"]);
+        assert!(listed.contains("Readings: 21 samples of Reading, reliable\n"), "{listed}");
+
+        // Recorded once more while it is replayed: the same but for the times.
+        let recording = Background::start(&["record", "-o", &second]);
+        let said = done(&["replay", &first, "--delay", "3s"]);
+        assert!(said.contains("40 samples of 2 topics replayed"), "{said}");
+        assert!(recording.interrupt().status.success());
+        for (one, other) in [(&readings, topic(&second, "Readings")), (&poses, topic(&second, "arm/Poses"))] {
+            assert_eq!(data(one), data(&other));
+            assert_eq!(
+                (&one.0.idl, &one.0.type_name, one.0.keyed),
+                (&other.0.idl, &other.0.type_name, other.0.keyed)
+            );
+            let (recorded, replayed) = (one.0.qos.clone().unwrap(), other.0.qos.clone().unwrap());
+            assert_eq!(
+                (recorded.reliability.kind, recorded.durability, recorded.partition, recorded.history),
+                (replayed.reliability.kind, replayed.durability, replayed.partition, replayed.history)
+            );
+            // No sample comes early; what comes late makes it longer, or shorter if it is the first one.
+            assert!(span(&other) >= span(one) / 2, "{} {}", span(one), span(&other));
+        }
+    });
+}
+
+#[test]
+fn parts_of_a_recording_are_replayed_as_fast_as_asked_for() {
+    alone(|| {
+        let folder = Folder::new("parts");
+        let file = folder.file("a.mcap");
+        record(&file);
+        let echo =
+            Background::start(&["echo", "Readings", "--type", READING, "--count", "30", "--timeout", "60s"]);
+        // Two rounds: a loop goes on until the reader has enough.
+        let replay =
+            Background::start(&["replay", &file, "Read*", "--rate", "max", "--loop", "--delay", "2s"]);
+        let echoed = echo.end();
+        let output = replay.interrupt();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(echoed.stdout).unwrap();
+        assert!(echoed.status.success(), "{text}{}", String::from_utf8_lossy(&echoed.stderr));
+        assert!(
+            text.contains(r#"{"sensor": 7, "celsius": 21.5}"#) && text.contains("# disposed: "),
+            "{text}"
+        );
+        // From the middle on, and twice as fast.
+        let said = done(&["replay", &file, "--start", "400ms", "--rate", "2", "--delay", "0s"]);
+        let samples: u32 = said.split(' ').next().unwrap().parse().unwrap();
+        assert!((1..40).contains(&samples), "{said}");
+    });
+}
+
+#[test]
+fn files_that_are_cut_or_none_and_disks_that_are_full() {
+    alone(|| {
+        let folder = Folder::new("cut");
+        let (whole, cut, text) = (folder.file("whole.mcap"), folder.file("cut.mcap"), folder.file("text"));
+        record(&whole);
+        let bytes = std::fs::read(&whole).unwrap();
+        let (_, readings) = topic(&whole, "Readings");
+        // Behind the last sample of the topic: its bytes are nowhere else, and the index is gone.
+        let last = readings.last().unwrap().data.clone();
+        let at = bytes.windows(last.len()).rposition(|window| window == last).unwrap() + last.len();
+        std::fs::write(&cut, &bytes[..at]).unwrap();
+        let output = punctual(&["replay", &cut, "--delay", "0s"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("the file is cut off after {at} bytes; the ")), "{said}");
+        assert!(String::from_utf8(output.stdout).unwrap().contains(" samples of 2 topics replayed"));
+
+        std::fs::write(&text, READING).unwrap();
+        for (arguments, code, told) in [
+            (&["replay", &text][..], 2, "this is no MCAP file"),
+            (&["replay", "/nowhere.mcap"], 2, "/nowhere.mcap: No such file"),
+            (&["replay", &whole, "Circle"], 2, "nothing in it is to be replayed; --list shows"),
+            (&["record", "-o", &whole], 2, "there is such a file; give another name, or --overwrite"),
+            (
+                &["record", "-o", "/dev/full", "--overwrite"],
+                3,
+                "/dev/full: the disk is full. The recording ends here",
+            ),
+        ] {
+            let output = punctual(arguments).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+            assert!(said.contains(told), "{arguments:?}: {said}");
+        }
+        assert_eq!(std::fs::read(&whole).unwrap(), bytes);
+    });
+}
