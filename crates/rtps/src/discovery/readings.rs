@@ -42,6 +42,8 @@ struct Reading {
     summary: Option<EndpointsSummary>,
     in_vain: u32,
     counts_after: Instant,
+    /// The last announcement did not fit: one alone may have been overtaken by a change.
+    is_doubted: bool,
     /// Where the reader stood at the last announcement, if that was behind the writer.
     behind: Option<SequenceNumber>,
 }
@@ -56,6 +58,7 @@ impl Reading {
             summary: None,
             in_vain: 0,
             counts_after: Instant::START,
+            is_doubted: false,
             behind: None,
         }
     }
@@ -164,7 +167,10 @@ impl Readings {
         }
         reading.behind = None;
         if announced == (EndpointsSummary { last: have, digest }) {
-            (reading.summary, reading.in_vain) = (None, 0);
+            (reading.summary, reading.in_vain, reading.is_doubted) = (None, 0, false);
+            return Doubt::None;
+        }
+        if !core::mem::replace(&mut reading.is_doubted, true) {
             return Doubt::None;
         }
         let is_same = reading.summary == Some(announced);
