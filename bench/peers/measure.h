@@ -127,8 +127,8 @@ static inline struct task asked(int count, char **words) {
 
 static void *read_input(void *unused) {
   (void)unused;
-  char octets[64];
-  while (read(0, octets, sizeof octets) > 0) {}
+  char bytes[64];
+  while (read(0, bytes, sizeof bytes) > 0) {}
   atomic_store(&ends, true);
   sleep(LAST);
   _exit(1);
@@ -288,7 +288,7 @@ static inline bool is_whole(const unsigned char *data, size_t size) {
   return wrong == 0;
 }
 
-/* One more, with these octets. All of them are looked at, so that what it costs to have them here is measured. */
+/* One more, with these bytes. All of them are looked at, so that what it costs to have them here is measured. */
 static inline void counter_add(struct counter *counter, uint64_t number, const unsigned char *data, size_t size) {
   if (counter->first == 0) {
     counter->first = now();

@@ -304,6 +304,10 @@ fn wait_for_readers(
         unmatched.tell(participant, &arguments.topic);
         if found >= arguments.wait_for || stop.requested() {
             progress("");
+            if found > 0 {
+                // Until they know the writer, too; what has gone meanwhile is told below.
+                let _ = writer.wait_for_readers(1, Duration::ZERO);
+            }
             return Ok(!stop.requested());
         }
         let passed = i64::try_from(start.elapsed().as_nanos()).unwrap_or(i64::MAX);

@@ -9,7 +9,7 @@ pub(crate) struct Cell {
     pub(crate) title: &'static str,
     pub(crate) kind: Kind,
     pub(crate) placement: Placement,
-    /// Octets of data in a sample.
+    /// Bytes of data in a sample.
     pub(crate) size: usize,
     /// What a driver is told of it besides that.
     pub(crate) terms: &'static [&'static str],
@@ -59,40 +59,40 @@ const LISTENER: &str = "wake=listener";
 
 /// All cells, in the order of the table.
 pub(crate) const CELLS: [Cell; 13] = [
-    round_trip("rtt-s-64", "round trip, one core, 64 octets, listener", Placement::S, 64, &[LISTENER]),
+    round_trip("rtt-s-64", "round trip, one core, 64 bytes, listener", Placement::S, 64, &[LISTENER]),
     round_trip("rtt-s-1k", "round trip, one core, 1 KiB, listener", Placement::S, 1_024, &[LISTENER]),
     round_trip("rtt-s-16k", "round trip, one core, 16 KiB, listener", Placement::S, 16_384, &[LISTENER]),
     round_trip(
         "rtt-s-64-waitset",
-        "round trip, one core, 64 octets, WaitSet",
+        "round trip, one core, 64 bytes, WaitSet",
         Placement::S,
         64,
         &["wake=waitset"],
     ),
     round_trip(
         "rtt-s-64-memory",
-        "round trip, one core, 64 octets, shared memory, event",
+        "round trip, one core, 64 bytes, shared memory, event",
         Placement::S,
         64,
         &[LISTENER, "memory=1"],
     ),
-    round_trip("rtt-x-64", "round trip, two cores, 64 octets, listener", Placement::X, 64, &[LISTENER]),
+    round_trip("rtt-x-64", "round trip, two cores, 64 bytes, listener", Placement::X, 64, &[LISTENER]),
     round_trip(
         "rtt-x-64-spin",
-        "round trip, two cores, 64 octets, spinning",
+        "round trip, two cores, 64 bytes, spinning",
         Placement::X,
         64,
         &["wake=spin"],
     ),
     round_trip(
         "rtt-x-64-memory-spin",
-        "round trip, two cores, 64 octets, shared memory, spinning",
+        "round trip, two cores, 64 bytes, shared memory, spinning",
         Placement::X,
         64,
         &["wake=spin", "memory=1"],
     ),
-    rate("rate-16", "reliable, keep all, 16 octets, each sent at once", 16, &[LISTENER]),
-    rate("rate-16-batched", "reliable, keep all, 16 octets, batched", 16, &[LISTENER, "batched=1"]),
+    rate("rate-16", "reliable, keep all, 16 bytes, each sent at once", 16, &[LISTENER]),
+    rate("rate-16-batched", "reliable, keep all, 16 bytes, batched", 16, &[LISTENER, "batched=1"]),
     rate("rate-1k-batched", "reliable, keep all, 1 KiB, batched", 1_024, &[LISTENER, "batched=1"]),
     rate(
         "rate-16k-memory",

@@ -28,7 +28,7 @@ pub(crate) struct Measured {
     pub(crate) times: Option<Times>,
     /// Processor time in nanoseconds for each round trip or sample, of the side that asks or writes, and of the other.
     pub(crate) processor: Option<[f64; 2]>,
-    /// Octets of memory at most, of the same two sides.
+    /// Bytes of memory at most, of the same two sides.
     pub(crate) memory: Option<[u64; 2]>,
     /// Samples or round trips that got lost.
     pub(crate) lost: u64,

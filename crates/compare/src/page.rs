@@ -31,7 +31,7 @@ pub(crate) fn page(report: &Report) -> String {
         "<div class=\"scroll\"><table><tr><th>who</th><th class=\"text\">what</th><th>program, MB</th></tr>",
     );
     for who in &report.contenders {
-        let size = who.octets.map_or_else(|| "-".to_owned(), megabytes);
+        let size = who.bytes.map_or_else(|| "-".to_owned(), megabytes);
         let _ = write!(
             out,
             "{}<td class=\"text\">{}</td><td>{size}</td></tr>",

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Lines that wait at most; a driver that says more waits itself.
 const WAITING: usize = 64;
-/// Most octets of complaints that are looked at.
+/// Most bytes of complaints that are looked at.
 const COMPLAINTS: u64 = 1 << 20;
 
 /// Why there is no result.
@@ -178,24 +178,24 @@ impl Drop for Driver {
 
 /// The next line; an error if it is too long, `None` at the end.
 fn bounded(output: &mut impl std::io::BufRead) -> Option<Result<String, String>> {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let limit = u64::try_from(LONGEST).unwrap_or(u64::MAX) + 1;
-    let read = output.take(limit).read_until(b'\n', &mut octets).ok()?;
+    let read = output.take(limit).read_until(b'\n', &mut bytes).ok()?;
     if read == 0 {
         return None;
     }
-    if octets.len() > LONGEST {
-        return Some(Err(format!("it said a line of more than {LONGEST} octets")));
+    if bytes.len() > LONGEST {
+        return Some(Err(format!("it said a line of more than {LONGEST} bytes")));
     }
-    Some(Ok(String::from_utf8_lossy(&octets).into_owned()))
+    Some(Ok(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The last line that says something, of the first million octets; the rest is read and forgotten.
+/// The last line that says something, of the first million bytes; the rest is read and forgotten.
 pub(crate) fn last_line(mut from: impl Read) -> String {
-    let mut octets = Vec::new();
-    let _ = from.by_ref().take(COMPLAINTS).read_to_end(&mut octets);
+    let mut bytes = Vec::new();
+    let _ = from.by_ref().take(COMPLAINTS).read_to_end(&mut bytes);
     let _ = std::io::copy(&mut from, &mut std::io::sink());
-    let text = String::from_utf8_lossy(&octets);
+    let text = String::from_utf8_lossy(&bytes);
     protocol::shown(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
 }
 
@@ -209,7 +209,7 @@ mod tests {
         let text = format!("a\n{}\nb\n", "x".repeat(LONGEST * 3));
         let mut from = BufReader::new(text.as_bytes());
         assert_eq!(bounded(&mut from), Some(Ok("a\n".to_owned())));
-        assert!(bounded(&mut from).unwrap().unwrap_err().contains("octets"));
+        assert!(bounded(&mut from).unwrap().unwrap_err().contains("bytes"));
         assert_eq!(bounded(&mut BufReader::new(&b""[..])), None);
     }
 

@@ -1,7 +1,7 @@
 //! What drivers say, line by line. A driver is a program of somebody else's libraries: nothing that it says is believed unseen.
 use serde_json::Value;
 
-/// Longest line, in octets.
+/// Longest line, in bytes.
 pub(crate) const LONGEST: usize = 4_096;
 /// Longest text that is shown, in characters.
 const SHOWN: usize = 200;
@@ -41,7 +41,7 @@ pub(crate) enum Said {
 pub(crate) struct Used {
     /// Processor time in nanoseconds.
     pub(crate) processor: u64,
-    /// Most memory at once, in octets.
+    /// Most memory at once, in bytes.
     pub(crate) memory: u64,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Times {
 /// In words, without the line itself.
 pub(crate) fn read(line: &str) -> Result<Line, String> {
     if line.len() > LONGEST {
-        return Err(format!("it said a line of more than {LONGEST} octets"));
+        return Err(format!("it said a line of more than {LONGEST} bytes"));
     }
     let line = line.trim_end();
     if line == "ready" {
@@ -169,12 +169,12 @@ mod tests {
         }
         let deep = format!("result {}", "[".repeat(4_000));
         assert!(read(&deep).unwrap_err().contains("no JSON"));
-        assert!(read(&format!("cannot {}", "x".repeat(LONGEST))).unwrap_err().contains("octets"));
+        assert!(read(&format!("cannot {}", "x".repeat(LONGEST))).unwrap_err().contains("bytes"));
         assert_eq!(read("result null").unwrap_err(), "its result has no kind that is known");
     }
 
     #[test]
-    fn no_line_of_any_octets_does_harm() {
+    fn no_line_of_any_bytes_does_harm() {
         for seed in tiers::current().seeds("property.cases") {
             // Mutations of a good line, by a linear congruence.
             let mut state = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -182,16 +182,16 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 usize::try_from(state >> 33).unwrap()
             };
-            let mut octets = TRIPS.as_bytes().to_vec();
+            let mut bytes = TRIPS.as_bytes().to_vec();
             for _ in 0..=next() % 6 {
-                let at = next() % octets.len();
+                let at = next() % bytes.len();
                 match next() % 3 {
-                    0 => octets[at] = u8::try_from(next() % 256).unwrap(),
-                    1 => octets.truncate(at.max(1)),
-                    _ => octets.insert(at, b"{}[]\",:-e.\\u0"[next() % 13]),
+                    0 => bytes[at] = u8::try_from(next() % 256).unwrap(),
+                    1 => bytes.truncate(at.max(1)),
+                    _ => bytes.insert(at, b"{}[]\",:-e.\\u0"[next() % 13]),
                 }
             }
-            let text = String::from_utf8_lossy(&octets).into_owned();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
             if let Ok(Line::Result(Said::RoundTrips { times, count, .. })) = read(&text) {
                 assert!(
                     times.min <= times.p50 && times.p999 <= times.max && count <= GREATEST,

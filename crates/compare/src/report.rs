@@ -22,8 +22,8 @@ pub(crate) struct Report {
 pub(crate) struct Who {
     pub(crate) name: String,
     pub(crate) about: String,
-    /// Octets of its program and its own libraries, without symbols, if that is a figure about it.
-    pub(crate) octets: Option<u64>,
+    /// Bytes of its program and its own libraries, without symbols, if that is a figure about it.
+    pub(crate) bytes: Option<u64>,
 }
 
 /// A cell with what everybody reached; entries are in the order of contenders.
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) tail: Option<[f64; 2]>,
     /// Microseconds of processor for each round trip of the asking side; CPU-seconds for a million samples of both sides.
     pub(crate) processor: Option<f64>,
-    /// Octets of memory at most, of both sides.
+    /// Bytes of memory at most, of both sides.
     pub(crate) memory: Option<[u64; 2]>,
     pub(crate) lost: u64,
     pub(crate) of: u64,
@@ -130,7 +130,7 @@ impl Report {
                 "p99_us": entry.tail.map(|tail| tail[0]),
                 "max_us": entry.tail.map(|tail| tail[1]),
                 "processor": entry.processor,
-                "memory_octets": entry.memory,
+                "memory_bytes": entry.memory,
                 "lost": entry.lost,
                 "of": entry.of,
                 "passes": entry.passes,
@@ -152,7 +152,7 @@ impl Report {
         let contenders: Vec<Value> = self
             .contenders
             .iter()
-            .map(|who| json!({"name": who.name, "about": who.about, "octets": who.octets}))
+            .map(|who| json!({"name": who.name, "about": who.about, "bytes": who.bytes}))
             .collect();
         json!({
             "reference": REFERENCE,
@@ -198,7 +198,7 @@ pub(crate) mod tests {
             remarks: vec!["a <remark>".to_owned()],
             contenders: contenders
                 .iter()
-                .map(|one| Who { name: one.name.clone(), about: one.about.clone(), octets: Some(2_500_000) })
+                .map(|one| Who { name: one.name.clone(), about: one.about.clone(), bytes: Some(2_500_000) })
                 .collect(),
             rows: rows(&cells, &contenders, &all),
         }

@@ -189,7 +189,7 @@ fn own() -> Vec<Contender> {
 }
 
 fn who(contender: &Contender, folder: &Path) -> Who {
-    let octets = RECIPES.iter().find(|recipe| recipe.name == contender.name).and_then(|recipe| {
+    let bytes = RECIPES.iter().find(|recipe| recipe.name == contender.name).and_then(|recipe| {
         let Ok(Program { path, .. }) = &contender.program else { return None };
         // A line for each library that is its own.
         let libraries =
@@ -197,7 +197,7 @@ fn who(contender: &Contender, folder: &Path) -> Who {
         let size = |path: &Path| std::fs::metadata(path).map(|facts| facts.len()).ok();
         libraries.lines().map(Path::new).try_fold(size(path)?, |sum, library| Some(sum + size(library)?))
     });
-    Who { name: contender.name.clone(), about: contender.about.clone(), octets }
+    Who { name: contender.name.clone(), about: contender.about.clone(), bytes }
 }
 
 /// The load averages.

@@ -34,8 +34,7 @@ pub(crate) fn cells(kind: Kind, entry: &Entry) -> Option<[String; 7]> {
 pub(crate) fn lines(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for who in &report.contenders {
-        let size =
-            who.octets.map(|octets| format!(", {} MB of program", megabytes(octets))).unwrap_or_default();
+        let size = who.bytes.map(|bytes| format!(", {} MB of program", megabytes(bytes))).unwrap_or_default();
         lines.push(format!("{:<14}{}{size}", who.name, who.about));
     }
     lines.push(String::new());
@@ -114,9 +113,9 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// Millions of octets.
-pub(crate) fn megabytes(octets: u64) -> String {
-    number(crate::conduct::float(octets) / 1e6)
+/// Millions of bytes.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    number(crate::conduct::float(bytes) / 1e6)
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use crate::subscription::RawDataReader;
 
 impl RawDataWriter {
     /// Waits until so many readers are matched at the same time; returns at once if they are. What is written before a reader of
-    /// DURABILITY VOLATILE is matched does not reach it. A reliable reader gets what is written from then on; a best-effort one may
-    /// miss the first samples, if it learns of this writer later than this writer of it.
+    /// DURABILITY VOLATILE is matched does not reach it. A reliable reader gets what is written from then on. For a best-effort one it waits
+    /// until its participant has acknowledged that this writer is there, for 200 ms at most: it may miss the first samples if it is slower, or
+    /// has to ask for the type.
     ///
     /// ```
     /// # use dds::prelude::*;
@@ -28,16 +29,23 @@ impl RawDataWriter {
             let state = cell.lock();
             (state.machine.subscriptions().count(), state.deleted)
         };
-        wait_for_match(
-            &self.get_statuscondition(),
-            "readers",
-            "wait_for_readers",
-            count,
-            timeout.into(),
-            look,
-        )
+        let condition = self.get_statuscondition();
+        wait_for_match(&condition, "readers", "wait_for_readers", count, timeout.into(), look)?;
+        let waits = WaitSet::new();
+        waits.attach_condition(condition.into())?;
+        for _ in 0..LOOKS {
+            // No condition tells of acknowledgements.
+            if waits.wait_until_true(LOOK, || self.is_announced())? {
+                break;
+            }
+        }
+        Ok(())
     }
 }
+
+/// How often, and how long in between, is looked for acknowledgements of the writer's announcement.
+const LOOKS: u32 = 200;
+const LOOK: Duration = Duration::from_millis(1);
 
 impl RawDataReader {
     /// Waits until so many writers are matched at the same time; returns at once if they are.

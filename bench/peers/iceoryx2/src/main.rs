@@ -137,7 +137,7 @@ struct Sample(iceoryx2::sample::Sample<Ipc, [u8], ()>);
 
 impl roles::Sample for Sample {
     fn number(&self) -> u64 {
-        self.0.payload().first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+        self.0.payload().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     fn data(&self) -> Cow<'_, [u8]> {

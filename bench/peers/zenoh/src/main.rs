@@ -121,7 +121,7 @@ struct Sample(ZBytes);
 
 impl roles::Sample for Sample {
     fn number(&self) -> u64 {
-        self.0.to_bytes().first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+        self.0.to_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
     fn data(&self) -> Cow<'_, [u8]> {

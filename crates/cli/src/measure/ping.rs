@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Pings a second, or max: the next one when the one before is answered or lost.
     #[arg(short, long, default_value = "100", value_parser = Rate::parse)]
     rate: Rate,
-    /// Octets in each ping besides its 44 of numbers and times.
+    /// Bytes in each ping besides its 44 of numbers and times.
     #[arg(short, long, default_value = "56", value_parser = parse_size)]
     size: usize,
     /// Ends after this many pings.
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         let mut sum = trips.json();
         sum["kind"] = json!("sum");
         sum["rate"] = json!(arguments.rate.to_string());
-        sum["octets"] = json!(arguments.size);
+        sum["bytes"] = json!(arguments.size);
         sum["reliability"] = json!(format!("{kind:?}"));
         sum["cpu"] = used.json();
         print(format_args!("{sum}"));
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
             Rate::Max => "one after the other: a stall counts once".to_owned(),
             rate => format!("{rate}: since due counts a stall for every ping that it delayed"),
         };
-        print(format_args!("{} octets, {kind:?}, {how}", arguments.size));
+        print(format_args!("{} bytes, {kind:?}, {how}", arguments.size));
         let remark = trips.one_way.remark();
         let [there, back] = trips.one_way.latencies();
         let rows = [

@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 
 /// Longest wait without a look around.
 const SECOND: Duration = Duration::from_secs(1);
-/// Answers may be large: octets of the greatest that several of are held.
+/// Answers may be large: bytes of the greatest that several of are held.
 const LARGE: usize = 4 << 20;
 
 fn pair(

@@ -26,7 +26,7 @@ pub(super) struct Arguments {
     /// Samples a second, or max: as many as the history takes.
     #[arg(short, long, default_value = "max", value_parser = Rate::parse)]
     rate: Rate,
-    /// Octets in each sample besides its 28 of numbers and times.
+    /// Bytes in each sample besides its 28 of numbers and times.
     #[arg(short, long, default_value = "64", value_parser = parse_size)]
     size: usize,
     /// Instances of a keyed type, written in turn; 0: a type without key.
@@ -66,7 +66,7 @@ fn parse_batch(text: &str) -> Result<dds::Duration, String> {
 
 /// What was written.
 struct Written {
-    octets: usize,
+    bytes: usize,
     count: u64,
     /// Writes that found no room within the blocking time, and were tried again.
     refused: u64,
@@ -101,7 +101,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         let mut sum = written.json(used.wall);
         sum["kind"] = json!("sum");
         sum["rate"] = json!(arguments.rate.to_string());
-        sum["octets"] = json!(arguments.size);
+        sum["bytes"] = json!(arguments.size);
         sum["qos"] = json!(arguments.qos.text());
         sum["batch_us"] = json!(arguments.batch.as_nanos() / 1_000);
         sum["keys"] = json!(arguments.keys);
@@ -121,7 +121,7 @@ fn write<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Fail
         };
         let rate = arguments.rate;
         let keys = format!("{}{keys}", if arguments.loan { ", loaned" } else { "" });
-        print(format_args!("{} octets{keys}, {}{batch}, {rate}", arguments.size, arguments.qos.text()));
+        print(format_args!("{} bytes{keys}, {}{batch}, {rate}", arguments.size, arguments.qos.text()));
         let rows = [("call of write", &written.calls, "waiting for room included")];
         table(&rows).iter().for_each(|line| print(format_args!("{line}")));
         print(format_args!("{}", used.text(written.count, "sample")));
@@ -158,22 +158,22 @@ fn settle<T>(writer: &DataWriter<T>, arguments: &Arguments) -> Result<bool, Fail
     }
 }
 
-/// Writes a sample that has no octets yet with so many, which are put where they are sent from.
+/// Writes a sample that has no bytes yet with so many, which are put where they are sent from.
 fn write_in_place<T: AnyLoad>(
     writer: &DataWriter<T>,
     sample: &T,
-    octets: usize,
+    bytes: usize,
 ) -> Result<SequenceNumber, Error> {
-    let mut loan = writer.loan(HEAD + octets.next_multiple_of(4))?;
+    let mut loan = writer.loan(HEAD + bytes.next_multiple_of(4))?;
     let not_encoded = |what: String| Error::new(ReturnCode::Error, "write", what, "give a smaller --size");
     let start = sample
         .encode_payload_to(Encoding::XCDR2, &mut loan)
         .map_err(|error| not_encoded(error.to_string()))?;
-    // The octets are the last member: their number ends what was written, and how many of padding follow stands in the header.
-    let count = u32::try_from(octets).map_err(|_| not_encoded(format!("{octets} octets")))?;
-    loan.truncate(start + octets.next_multiple_of(4));
+    // The bytes are the last member: their number ends what was written, and how many of padding follow stands in the header.
+    let count = u32::try_from(bytes).map_err(|_| not_encoded(format!("{bytes} bytes")))?;
+    loan.truncate(start + bytes.next_multiple_of(4));
     if let Some(padding) = loan.get_mut(3) {
-        *padding = (octets.next_multiple_of(4) - octets) as u8;
+        *padding = (bytes.next_multiple_of(4) - bytes) as u8;
     }
     if let Some(number) = start.checked_sub(4).and_then(|at| loan.get_mut(at..start)) {
         number.copy_from_slice(&count.to_le_bytes());
@@ -184,17 +184,17 @@ fn write_in_place<T: AnyLoad>(
     writer.write_loaned(loan, &WriteOptions::default())
 }
 
-/// What the octets of a sample are.
+/// What the bytes of a sample are.
 const DATA: u8 = 0x5a;
-/// Most octets of a sample before those.
+/// Most bytes of a sample before those.
 const HEAD: usize = 64;
 const LAST_ACKNOWLEDGEMENTS: dds::Duration = dds::Duration::from_secs(5);
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Written {
-    fn new(octets: usize, now: Usage) -> Result<Self, Failure> {
+    fn new(bytes: usize, now: Usage) -> Result<Self, Failure> {
         let (calls, second) = (Latencies::new()?, Latencies::new()?);
-        Ok(Self { octets, count: 0, refused: 0, calls, second, before: (0, 0, now) })
+        Ok(Self { bytes, count: 0, refused: 0, calls, second, before: (0, 0, now) })
     }
 
     fn write<T: AnyLoad>(
@@ -253,7 +253,7 @@ impl Written {
         loan: bool,
         start: Instant,
     ) -> Result<bool, Error> {
-        let written = if loan { write_in_place(writer, sample, self.octets) } else { writer.write(sample) };
+        let written = if loan { write_in_place(writer, sample, self.bytes) } else { writer.write(sample) };
         match written {
             Ok(_) => {
                 let call = start.elapsed();
@@ -282,7 +282,7 @@ impl Written {
             json!({"kind": "second", "at_s": seconds, "written": count, "refused": refused, "write_us": calls, "cpu_percent": cpu})
                 .to_string()
         } else {
-            let (rate, megabytes) = rates(count, self.octets, used.wall);
+            let (rate, megabytes) = rates(count, self.bytes, used.wall);
             let calls = if self.second.count() > 0 { self.second.brief() } else { "none".to_owned() };
             format!("{seconds:>4} s: {rate:.0} samples/s, {megabytes:.2} MB/s, write {calls}, cpu {cpu:.0} %")
         };
@@ -291,7 +291,7 @@ impl Written {
     }
 
     fn text(&self, used: &Used) -> String {
-        let (rate, megabytes) = rates(self.count, self.octets, used.wall);
+        let (rate, megabytes) = rates(self.count, self.bytes, used.wall);
         format!(
             "{} written in {:.1} s: {rate:.0} samples/s, {megabytes:.2} MB/s; {} times no room for a while",
             self.count,
@@ -301,7 +301,7 @@ impl Written {
     }
 
     fn json(&self, time: Duration) -> Value {
-        let (rate, megabytes) = rates(self.count, self.octets, time);
+        let (rate, megabytes) = rates(self.count, self.bytes, time);
         json!({
             "written": self.count,
             "samples_per_s": rate,
@@ -312,9 +312,9 @@ impl Written {
     }
 }
 
-/// Samples and millions of octets of their data a second.
+/// Samples and millions of bytes of their data a second.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
-pub(super) fn rates(count: u64, octets: usize, time: Duration) -> (f64, f64) {
+pub(super) fn rates(count: u64, bytes: usize, time: Duration) -> (f64, f64) {
     let rate = count as f64 / time.as_secs_f64().max(1e-9);
-    (rate, rate * octets as f64 / 1e6)
+    (rate, rate * bytes as f64 / 1e6)
 }

@@ -38,7 +38,7 @@ impl QosOptions {
         qos.representation = vec![DataRepresentation::XCDR2];
     }
 
-    /// QoS of a writer of samples of up to `size` octets.
+    /// QoS of a writer of samples of up to `size` bytes.
     pub(super) fn writer(&self, size: usize) -> DataWriterQos {
         let mut qos = DataWriterQos::default();
         self.endpoint(&mut qos.endpoint);
@@ -46,7 +46,7 @@ impl QosOptions {
         qos
     }
 
-    /// QoS of a reader of samples of up to `size` octets.
+    /// QoS of a reader of samples of up to `size` bytes.
     pub(super) fn reader(&self, size: usize) -> DataReaderQos {
         let mut qos = DataReaderQos::default();
         self.endpoint(&mut qos.endpoint);
@@ -61,10 +61,10 @@ impl QosOptions {
     }
 }
 
-/// Most octets of a sample.
+/// Most bytes of a sample.
 const LARGEST: usize = 64 << 20;
 
-/// Reads a number of octets: `64`, `16k` or `1M`, in steps of 1024.
+/// Reads a number of bytes: `64`, `16k` or `1M`, in steps of 1024.
 pub(super) fn parse_size(text: &str) -> Result<usize, String> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1 << 10),
@@ -72,7 +72,7 @@ pub(super) fn parse_size(text: &str) -> Result<usize, String> {
         _ => (text, 1),
     };
     let size = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(factor));
-    size.filter(|size| *size <= LARGEST).ok_or_else(|| "give octets, 0 to 64M, as 64, 16k or 1M".to_owned())
+    size.filter(|size| *size <= LARGEST).ok_or_else(|| "give bytes, 0 to 64M, as 64, 16k or 1M".to_owned())
 }
 
 /// For the middleware.
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn sizes_are_read_as_people_write_them() {
-        for (text, octets) in [("0", 0), ("64", 64), ("16k", 16_384), ("16K", 16_384), ("1M", 1 << 20)] {
-            assert_eq!(parse_size(text), Ok(octets));
+        for (text, bytes) in [("0", 0), ("64", 64), ("16k", 16_384), ("16K", 16_384), ("1M", 1 << 20)] {
+            assert_eq!(parse_size(text), Ok(bytes));
         }
         for text in ["", "k", "-1", "65M", "1G", "1.5k"] {
             assert!(parse_size(text).is_err(), "{text}");

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     /// The keyed type, as `perf pub --keys` writes it.
     #[arg(short, long)]
     keyed: bool,
-    /// Look at samples where they were received, without decoding their octets into memory of their own.
+    /// Look at samples where they were received, without decoding their bytes into memory of their own.
     #[arg(long)]
     loan: bool,
     /// How samples are noticed.
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
 struct Taken {
     own_clock: u64,
     count: u64,
-    octets: u64,
+    bytes: u64,
     /// By writer.
     writers: HashMap<InstanceHandle, Numbers>,
     /// The last number by writer and instance: a reader keeps the order of each instance.
@@ -185,7 +185,7 @@ fn read<T: AnyLoad>(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failu
 const EACH: Request = Request { max: 16, states: States::NOT_READ, ..Request::TAKE };
 const SECOND: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
-/// Samples may be large: octets of the greatest that several of are held.
+/// Samples may be large: bytes of the greatest that several of are held.
 const LARGE: usize = 4 << 20;
 
 impl<T: AnyLoad> Reading<T> {
@@ -194,11 +194,9 @@ impl<T: AnyLoad> Reading<T> {
         if let Some(loans) = &mut self.loans {
             while reader.access_serialized(&EACH, loans)? > 0 {
                 for sample in loans.iter() {
-                    let octets = sample.payload.as_ref().map(Payload::bytes);
-                    if let Some((octets, head)) =
-                        octets.and_then(|octets| Some((octets, T::read_head(octets)?)))
-                    {
-                        self.taken.add(&sample.info, head, octets.len());
+                    let bytes = sample.payload.as_ref().map(Payload::bytes);
+                    if let Some((bytes, head)) = bytes.and_then(|bytes| Some((bytes, T::read_head(bytes)?))) {
+                        self.taken.add(&sample.info, head, bytes.len());
                     }
                 }
                 reader.recycle(loans.drain(..));
@@ -207,8 +205,8 @@ impl<T: AnyLoad> Reading<T> {
         }
         while let Some(info) = reader.take_into(&mut self.sample)? {
             if info.valid_data {
-                let (head, octets) = (*self.sample.head(), self.sample.data().len());
-                self.taken.add(&info, head, octets);
+                let (head, bytes) = (*self.sample.head(), self.sample.data().len());
+                self.taken.add(&info, head, bytes);
             }
         }
         Ok(())
@@ -236,7 +234,7 @@ impl Taken {
         Ok(Self {
             own_clock: clock::identity(),
             count: 0,
-            octets: 0,
+            bytes: 0,
             writers: HashMap::new(),
             lasts: HashMap::new(),
             disordered: 0,
@@ -248,13 +246,13 @@ impl Taken {
         })
     }
 
-    fn add(&mut self, info: &SampleInfo, head: LoadHead, octets: usize) {
+    fn add(&mut self, info: &SampleInfo, head: LoadHead, bytes: usize) {
         let writer = info.publication_handle;
         let now = Instant::now();
         let first = self.span.map_or(now, |(first, _)| first);
         self.span = Some((first, now));
         self.count += 1;
-        self.octets += u64::try_from(octets).unwrap_or(0);
+        self.bytes += u64::try_from(bytes).unwrap_or(0);
         self.writers
             .entry(writer)
             .and_modify(|numbers| numbers.add(head.number))
@@ -277,18 +275,18 @@ impl Taken {
 
     /// The line of a second that is over, if anything happened.
     fn second(&mut self, elapsed: Duration, is_json: bool) -> Option<String> {
-        let now = (self.count, self.octets, self.lost());
+        let now = (self.count, self.bytes, self.lost());
         // What was missing may have come since.
-        let (count, octets, lost) =
+        let (count, bytes, lost) =
             (now.0 - self.before.0, now.1 - self.before.1, now.2.saturating_sub(self.before.2));
         self.before = now;
         let seconds = elapsed.as_secs();
         let line = if is_json {
             let latencies = self.second.json();
-            json!({"kind": "second", "at_s": seconds, "taken": count, "octets": octets, "lost": lost, "latency_us": latencies})
+            json!({"kind": "second", "at_s": seconds, "taken": count, "bytes": bytes, "lost": lost, "latency_us": latencies})
                 .to_string()
         } else {
-            let (_, megabytes) = rates(1, usize::try_from(octets).unwrap_or(usize::MAX), SECOND);
+            let (_, megabytes) = rates(1, usize::try_from(bytes).unwrap_or(usize::MAX), SECOND);
             let latencies =
                 if self.second.count() > 0 { self.second.brief() } else { "not known".to_owned() };
             format!("{seconds:>4} s: {count} samples, {megabytes:.2} MB, {lost} lost, latency {latencies}")
@@ -303,7 +301,7 @@ impl Taken {
     }
 
     fn text(&self) -> Vec<String> {
-        let (time, mean) = (self.time(), self.octets.checked_div(self.count).unwrap_or(0));
+        let (time, mean) = (self.time(), self.bytes.checked_div(self.count).unwrap_or(0));
         let (rate, megabytes) = rates(self.count, usize::try_from(mean).unwrap_or(0), time);
         let mut lines = vec![format!(
             "{} samples from {} writers in {:.1} s: {rate:.0} samples/s, {megabytes:.2} MB/s; {} lost, {} out of order",
@@ -324,7 +322,7 @@ impl Taken {
 
     fn json(&self) -> Value {
         let (rate, megabytes) = {
-            let mean = self.octets.checked_div(self.count).unwrap_or(0);
+            let mean = self.bytes.checked_div(self.count).unwrap_or(0);
             rates(self.count, usize::try_from(mean).unwrap_or(0), self.time())
         };
         json!({

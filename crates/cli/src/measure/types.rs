@@ -17,7 +17,7 @@ pub(super) struct Probe {
     pub(super) answered: i64,
     /// In the answer: which clock that is.
     pub(super) clock: u64,
-    /// As many octets as were asked for.
+    /// As many bytes as were asked for.
     pub(super) data: Vec<u8>,
 }
 
@@ -64,22 +64,22 @@ pub(super) trait AnyLoad: DdsType + Clone + Default + Send + Sync + 'static {
     fn head(&self) -> &LoadHead;
     /// Makes it the next sample of an instance.
     fn set(&mut self, key: u32, head: LoadHead);
-    /// The octets.
+    /// The bytes.
     fn data(&self) -> &[u8];
-    /// Sets the octets.
+    /// Sets the bytes.
     fn set_data(&mut self, data: Vec<u8>);
-    /// What is known about a serialized one, without its octets; `None` if it is none.
+    /// What is known about a serialized one, without its bytes; `None` if it is none.
     fn read_head(payload: &[u8]) -> Option<LoadHead>;
 }
 
-/// A load up to its octets.
+/// A load up to its bytes.
 #[derive(DdsType, Clone, Default, Debug)]
 #[dds(final)]
 struct LoadStart {
     head: LoadHead,
 }
 
-/// A keyed load up to its octets.
+/// A keyed load up to its bytes.
 #[derive(DdsType, Clone, Default, Debug)]
 #[dds(final)]
 struct KeyedLoadStart {

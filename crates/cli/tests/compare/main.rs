@@ -83,7 +83,7 @@ fn raw_udp_and_punctual_are_measured_in_turn() {
     // Reliable: all that was written has come.
     let rate = entry("rate-16-batched", "punctual");
     assert!(rate["lost"] == 0 && rate["of"].as_u64().unwrap() >= 128, "{text}");
-    assert!(rate["memory_octets"][1].as_u64().unwrap() > 1 << 19, "{text}");
+    assert!(rate["memory_bytes"][1].as_u64().unwrap() > 1 << 19, "{text}");
     assert_eq!(entry("rtt-s-64-waitset", "punctual")["of"], 400);
     // Those that are for many samples have no line elsewhere.
     assert!(entry("rate-16-batched", "raw-gso")["of"].as_u64().unwrap() > 0, "{text}");

@@ -5,17 +5,17 @@ use dds::{DataReader, DataWriter, ReturnCode, WriteOptions};
 use super::measure::{Counter, Wrong};
 use super::ours::{AT_ONCE, Message, Take};
 
-/// What stands before the data: the encapsulation header of XCDR1 in little-endian, the number, and how many octets follow.
+/// What stands before the data: the encapsulation header of XCDR1 in little-endian, the number, and how many bytes follow.
 const HEAD: usize = 12;
 const ENCAPSULATION: [u8; 4] = [0, 1, 0, 0];
 
 /// Writes one whose data are these; false if there was no room.
 pub(super) fn write(writer: &DataWriter<Message>, number: u32, data: &[u8]) -> Result<bool, Wrong> {
     let mut loan = writer.loan(HEAD + data.len())?;
-    let (head, octets) = loan.split_at_mut(HEAD);
+    let (head, bytes) = loan.split_at_mut(HEAD);
     let parts = [ENCAPSULATION, number.to_le_bytes(), u32::try_from(data.len())?.to_le_bytes()];
     head.copy_from_slice(parts.as_flattened());
-    octets.copy_from_slice(data);
+    bytes.copy_from_slice(data);
     match writer.write_loaned(loan, &WriteOptions::default()) {
         Ok(_) => Ok(true),
         Err(error) if error.code == ReturnCode::Timeout => Ok(false),
@@ -24,31 +24,31 @@ pub(super) fn write(writer: &DataWriter<Message>, number: u32, data: &[u8]) -> R
 }
 
 /// The number of a sample and its data.
-fn read(octets: &[u8]) -> Option<(u64, &[u8])> {
-    let (head, data) = octets.split_at_checked(HEAD)?;
+fn read(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (head, data) = bytes.split_at_checked(HEAD)?;
     let word = |at: usize| head.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
     let data = data.get(..usize::try_from(word(8)?).ok()?)?;
     head.starts_with(&ENCAPSULATION[..2]).then_some((u64::from(word(4)?), data))
 }
 
 /// Counts samples without making a [`Message`] of them.
-pub(super) struct Octets {
+pub(super) struct Bytes {
     pub(super) counter: Counter,
     taken: Vec<Sample>,
 }
 
-impl Octets {
+impl Bytes {
     pub(super) fn new(counter: Counter) -> Self {
         Self { counter, taken: Vec::with_capacity(AT_ONCE) }
     }
 }
 
-impl Take for Octets {
+impl Take for Bytes {
     fn take(&mut self, reader: &DataReader<Message>, _: &mut Message) -> Result<usize, Wrong> {
         let count = reader.access_serialized(&Request { max: AT_ONCE, ..Request::TAKE }, &mut self.taken)?;
         for sample in self.taken.iter().filter(|sample| sample.info.valid_data) {
-            let octets = sample.payload.as_ref().map_or(&[][..], AsRef::as_ref);
-            let (number, data) = read(octets).ok_or("a sample is no message")?;
+            let bytes = sample.payload.as_ref().map_or(&[][..], AsRef::as_ref);
+            let (number, data) = read(bytes).ok_or("a sample is no message")?;
             self.counter.add(number, data);
         }
         reader.recycle(self.taken.drain(..));

@@ -43,7 +43,7 @@ pub(crate) enum Wake {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Task {
     pub(crate) role: Role,
-    /// Octets of the data in a sample, 16 or more.
+    /// Bytes of the data in a sample, 16 or more.
     pub(crate) size: usize,
     /// Round trips that count, and those before that do not.
     pub(crate) count: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Task {
     pub(crate) batched: bool,
 }
 
-/// What every octet of a sample is behind the first eight, which are its number where that has no place of its own.
+/// What every byte of a sample is behind the first eight, which are its number where that has no place of its own.
 pub(crate) const FILLING: u8 = 0x5a;
 const NUMBER: usize = 8;
 /// Longest time to find the other side.
@@ -151,8 +151,8 @@ pub(crate) fn end_of_input() -> Arc<AtomicBool> {
 /// Does something at the end of the standard input, from a thread of its own.
 pub(crate) fn at_end(act: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
-        let mut octets = [0; 64];
-        while std::io::stdin().lock().read(&mut octets).is_ok_and(|octets| octets > 0) {}
+        let mut bytes = [0; 64];
+        while std::io::stdin().lock().read(&mut bytes).is_ok_and(|bytes| bytes > 0) {}
         act();
         std::thread::sleep(LAST);
         std::process::exit(1);
@@ -167,7 +167,7 @@ pub(crate) fn processor() -> u64 {
     })
 }
 
-/// Most memory that the process has had at once, in octets. Not from `getrusage`, which counts what the parent had before the program began.
+/// Most memory that the process has had at once, in bytes. Not from `getrusage`, which counts what the parent had before the program began.
 pub(crate) fn memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -351,7 +351,7 @@ impl Counter {
         Self { count: 0, told: 0, greatest: 0, wrong: 0, size: task.size, first: None, last: Instant::now() }
     }
 
-    /// One more, with these octets. All of them are looked at, so that what it costs to have them here is measured.
+    /// One more, with these bytes. All of them are looked at, so that what it costs to have them here is measured.
     pub(crate) fn add(&mut self, number: u64, data: &[u8]) {
         if self.first.is_none() {
             self.first = Some((Instant::now(), processor()));
@@ -397,7 +397,7 @@ impl Counter {
 /// Whether a sample is as it was written.
 fn is_whole(data: &[u8]) -> bool {
     data.get(NUMBER..)
-        .is_some_and(|filled| filled.iter().fold(0, |wrong, octet| wrong | (octet ^ FILLING)) == 0)
+        .is_some_and(|filled| filled.iter().fold(0, |wrong, byte| wrong | (byte ^ FILLING)) == 0)
 }
 
 /// Waits for the end of a driver that counts: until it is wished for and nothing comes any more. `count` says how many came.

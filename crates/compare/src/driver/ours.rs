@@ -12,7 +12,7 @@ use dds::{
     Duration, NO_STATUS, QosKind, ReturnCode, States, StatusMask, Topic, WaitSet,
 };
 
-use super::loaned::{self, Octets};
+use super::loaned::{self, Bytes};
 use super::measure::{
     CALM, Counter, FILLING, LOST, MEETING, Role, RoundTrips, Task, Wake, Wrong, answered, end_of_input,
     first, publish, ready, until_silent,
@@ -353,7 +353,7 @@ impl Take for Counter {
 fn read(task: &Task) -> Result<(), Wrong> {
     let counter = Counter::new(task);
     if task.memory {
-        count(task, Octets::new(counter), |octets| &octets.counter)
+        count(task, Bytes::new(counter), |bytes| &bytes.counter)
     } else {
         count(task, counter, |counter| counter)
     }

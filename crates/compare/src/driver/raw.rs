@@ -30,11 +30,11 @@ pub(crate) enum Way {
 /// Each comparison has a network of its own, so these are free.
 const PING: u16 = 7_776;
 const PONG: u16 = 7_777;
-/// As much as a socket shall hold, in octets; raw datagrams have nothing else against losses.
+/// As much as a socket shall hold, in bytes; raw datagrams have nothing else against losses.
 const BUFFER: usize = 4 << 20;
 /// Datagrams in one call.
 const MANY: usize = 32;
-/// Segments of a train, and octets of all of them together (`UDP_MAX_SEGMENTS`, and what fits behind an IP header).
+/// Segments of a train, and bytes of all of them together (`UDP_MAX_SEGMENTS`, and what fits behind an IP header).
 const SEGMENTS: usize = 64;
 const TRAIN: usize = 65_000;
 /// How often a reader looks whether it shall end.
@@ -98,14 +98,14 @@ fn number(data: &mut [u8], number: u64) {
 
 /// The number of a sample.
 fn number_of(data: &[u8]) -> u64 {
-    data.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+    data.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// Receives one; looks again and again if it shall not wait. `None` if the driver shall end.
 fn receive(socket: &UdpSocket, data: &mut [u8], ends: &AtomicBool) -> Result<Option<usize>, Wrong> {
     loop {
         match socket.recv(data) {
-            Ok(octets) => return Ok(Some(octets)),
+            Ok(bytes) => return Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 if ends.load(Ordering::Relaxed) {
                     return Ok(None);
@@ -147,8 +147,8 @@ fn pong(task: &Task) -> Result<(), Wrong> {
     let never = AtomicBool::new(false);
     let mut data = vec![0; task.size];
     ready();
-    while let Some(octets) = receive(&socket, &mut data, &never)? {
-        socket.send(data.get(..octets).unwrap_or_default())?;
+    while let Some(bytes) = receive(&socket, &mut data, &never)? {
+        socket.send(data.get(..bytes).unwrap_or_default())?;
     }
     Ok(())
 }
@@ -246,7 +246,7 @@ fn read_one(socket: &UdpSocket, task: &Task, ends: &AtomicBool, counter: &mut Co
     until_silent(ends, || {
         loop {
             match socket.recv(&mut data) {
-                Ok(octets) => counter.add(number_of(&data), data.get(..octets).unwrap_or_default()),
+                Ok(bytes) => counter.add(number_of(&data), data.get(..bytes).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             }
@@ -274,8 +274,8 @@ fn read_many(socket: &UdpSocket, task: &Task, ends: &AtomicBool, counter: &mut C
                 Err(Errno::EAGAIN) => break,
                 Err(error) => return Err(error.into()),
             };
-            for (octets, data) in sizes.iter().zip(&data) {
-                counter.add(number_of(data), data.get(..*octets).unwrap_or_default());
+            for (bytes, data) in sizes.iter().zip(&data) {
+                counter.add(number_of(data), data.get(..*bytes).unwrap_or_default());
             }
         }
         counter.idle();
@@ -290,19 +290,19 @@ fn read_trains(socket: &UdpSocket, ends: &AtomicBool, counter: &mut Counter) -> 
     until_silent(ends, || {
         loop {
             let mut slices = [IoSliceMut::new(&mut data)];
-            let (octets, segment) =
-                match recvmsg::<()>(fd, &mut slices, Some(&mut control), MsgFlags::empty()) {
-                    Ok(received) => {
-                        let segment = received.cmsgs()?.find_map(|message| match message {
-                            ControlMessageOwned::UdpGroSegments(octets) => usize::try_from(octets).ok(),
-                            _ => None,
-                        });
-                        (received.bytes, segment.unwrap_or(received.bytes))
-                    }
-                    Err(Errno::EAGAIN) => break,
-                    Err(error) => return Err(error.into()),
-                };
-            for sample in data.get(..octets).unwrap_or_default().chunks(segment.max(1)) {
+            let (bytes, segment) = match recvmsg::<()>(fd, &mut slices, Some(&mut control), MsgFlags::empty())
+            {
+                Ok(received) => {
+                    let segment = received.cmsgs()?.find_map(|message| match message {
+                        ControlMessageOwned::UdpGroSegments(bytes) => usize::try_from(bytes).ok(),
+                        _ => None,
+                    });
+                    (received.bytes, segment.unwrap_or(received.bytes))
+                }
+                Err(Errno::EAGAIN) => break,
+                Err(error) => return Err(error.into()),
+            };
+            for sample in data.get(..bytes).unwrap_or_default().chunks(segment.max(1)) {
                 counter.add(number_of(sample), sample);
             }
         }

@@ -250,6 +250,16 @@ impl RawDataWriter {
         self.entity.enabled().map_or_else(Vec::new, |cell| cell.lock().machine.subscriptions().collect())
     }
 
+    /// True if the participants of all matched readers have acknowledged that this writer is there. A best-effort reader may miss what is
+    /// written before. Participants of some makers never acknowledge it.
+    pub fn is_announced(&self) -> bool {
+        let Some(cell) = self.entity.enabled() else { return false };
+        let readers: Vec<InstanceHandle> = cell.lock().machine.subscriptions().collect();
+        let discovery = self.entity.node.lock_discovery();
+        let mut prefixes = readers.iter().map(|handle| Guid::from_bytes(handle.to_bytes()).prefix);
+        prefixes.all(|prefix| discovery.is_announced_to(cell.guid.entity_id, prefix))
+    }
+
     /// What a matched reader announced.
     ///
     /// # Errors

@@ -402,6 +402,12 @@ impl<P: Payload> Discovery<P> {
         self.endpoints.get(guid)
     }
 
+    /// True if a participant has acknowledged what was announced of a local endpoint, so that it can tell its own endpoints of it. Ours knows
+    /// it at once.
+    pub fn is_announced_to(&self, local: EntityId, participant: GuidPrefix) -> bool {
+        participant == self.config.prefix || self.sedp.is_announced_to(local, participant)
+    }
+
     /// What a local endpoint is matched with.
     pub fn matches(&self, local: EntityId) -> impl Iterator<Item = Guid> + '_ {
         self.endpoints.matches(local)

@@ -366,6 +366,14 @@ impl<P: Payload> Sedp<P> {
             .unwrap_or(Instant::NEVER)
     }
 
+    /// True if a participant has acknowledged the record of an endpoint of ours as it is now.
+    pub(super) fn is_announced_to(&self, local: EntityId, prefix: GuidPrefix) -> bool {
+        let Some((number, _)) = self.announced.get(&local) else { return false };
+        let topic = Topic::of_endpoint(local);
+        let reader = Guid::new(prefix, topic.reader_id());
+        self.pairs.iter().any(|pair| pair.topic == topic && pair.writer.is_acknowledged_by(reader, *number))
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.pairs.iter().map(|pair| pair.writer.held_bytes() + pair.reader.held_bytes()).sum()
     }

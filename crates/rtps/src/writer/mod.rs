@@ -240,6 +240,11 @@ impl<P: Payload> Writer<P> {
         self.readers.iter().all(|proxy| !proxy.reliable || proxy.acked > number)
     }
 
+    /// True if a reader is matched and has acknowledged every change up to `number`.
+    pub(crate) fn is_acknowledged_by(&self, reader: Guid, number: SequenceNumber) -> bool {
+        self.readers.iter().any(|proxy| proxy.guid == reader && proxy.acked > number)
+    }
+
     /// Matches a reader, or gives a matched one new paths.
     pub fn match_reader(&mut self, now: Now, reader: MatchedReader) {
         self.ready = true;
