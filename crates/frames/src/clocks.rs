@@ -47,7 +47,7 @@ impl Clocks {
                 Some(Policer::Gate { window, separation, tolerance, .. }) => {
                     [*window, *separation, *tolerance] = [*window, *separation, *tolerance].map(guard);
                 }
-                Some(Policer::Meter { period, .. }) => *period = guard(*period),
+                Some(Policer::Meter { period, tick, .. }) => [*period, *tick] = [*period, *tick].map(guard),
                 None => {}
             }
             flow

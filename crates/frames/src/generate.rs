@@ -509,7 +509,7 @@ fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
             Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }
         }
         Contract::Bucket { burst, octets, period } => {
-            Policer::Meter { burst, octets, period, counts: Counts::Wire }
+            Policer::Meter { burst, octets, period, counts: Counts::Wire, tick: crate::MILLISECOND }
         }
     }
 }

@@ -37,5 +37,5 @@ pub use clocks::Clocks;
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, Imperfections, LARGEST, LEVELS, Network, NetworkError, Node, Port};
 pub use outcome::{Bounds, Delivery, Excess, Outcome};
-pub use policer::{Counts, Policer};
+pub use policer::{Counts, MILLISECOND, Policer};
 pub use random::Random;

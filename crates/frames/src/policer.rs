@@ -18,7 +18,7 @@ const AROUND: u64 = 24;
 /// Octets of the headers of Ethernet, IPv4 and UDP.
 const HEADERS: u64 = 42;
 /// In picoseconds.
-const MILLISECOND: u64 = 1_000_000_000;
+pub const MILLISECOND: u64 = 1_000_000_000;
 
 impl Counts {
     fn of(self, octets: u64, babbles: bool) -> u64 {
@@ -29,10 +29,10 @@ impl Counts {
         }
     }
 
-    fn filling(self) -> Filling {
+    fn filling(self, tick: u64) -> Filling {
         match self {
             Self::Wire => Filling::Always,
-            Self::Frame => Filling::Each(MILLISECOND),
+            Self::Frame => Filling::Each(tick.max(1)),
         }
     }
 }
@@ -61,6 +61,8 @@ pub enum Policer {
         period: u64,
         /// What it counts.
         counts: Counts,
+        /// Picoseconds that pass while its clock shows a millisecond, not 0: how often it is filled up if it counts frames.
+        tick: u64,
     },
 }
 
@@ -83,8 +85,8 @@ impl Guard {
     pub(crate) fn new(rule: Policer, babbles: bool) -> Self {
         let state = match rule {
             Policer::Gate { .. } => State::Gate { opened: None, passed: 0, next: 0 },
-            Policer::Meter { burst, octets, period, counts } => {
-                State::Bucket(Bucket { filling: counts.filling(), ..Bucket::new(burst, octets, period) })
+            Policer::Meter { burst, octets, period, counts, tick } => {
+                State::Bucket(Bucket { filling: counts.filling(tick), ..Bucket::new(burst, octets, period) })
             }
         };
         Self { rule, state, babbles }
@@ -208,8 +210,10 @@ mod tests {
 
     #[test]
     fn a_meter_lets_the_burst_and_then_the_rate_through() {
-        let mut meter =
-            Guard::new(Policer::Meter { burst: 300, octets: 100, period: 999, counts: Counts::Wire }, true);
+        let mut meter = Guard::new(
+            Policer::Meter { burst: 300, octets: 100, period: 999, counts: Counts::Wire, tick: MILLISECOND },
+            true,
+        );
         let passed = (0..=9990_u64).filter(|now| meter.passes(*now, 100)).count();
         assert_eq!(passed, 13);
         let mut bucket = Bucket::new(300, 100, 999);
@@ -220,7 +224,13 @@ mod tests {
 
     #[test]
     fn a_meter_that_counts_frames_leaves_out_what_is_around_them() {
-        let rule = Policer::Meter { burst: 4_200, octets: 1, period: 1 << 40, counts: Counts::Frame };
+        let rule = Policer::Meter {
+            burst: 4_200,
+            octets: 1,
+            period: 1 << 40,
+            counts: Counts::Frame,
+            tick: MILLISECOND,
+        };
         let passed = |octets, babbles| {
             let mut meter = Guard::new(rule, babbles);
             (0..1_000).filter(|_| meter.passes(0, octets)).count()
@@ -233,7 +243,13 @@ mod tests {
     fn a_meter_that_counts_frames_is_filled_each_millisecond() {
         // 100 octets per millisecond; frames of 76 on the wire count 52 if they conform.
         let meter = |burst| {
-            let rule = Policer::Meter { burst, octets: 100, period: MILLISECOND, counts: Counts::Frame };
+            let rule = Policer::Meter {
+                burst,
+                octets: 100,
+                period: MILLISECOND,
+                counts: Counts::Frame,
+                tick: MILLISECOND,
+            };
             Guard::new(rule, false)
         };
         let mut least = meter(100);
@@ -247,5 +263,11 @@ mod tests {
         let mut paused = meter(199);
         assert!([0, 0, 0].map(|at| paused.passes(at, 76)) == [true; 3] && !paused.passes(0, 76));
         assert!([9, 9, 9].map(|ms| paused.passes(ms * MILLISECOND, 76)) == [true, true, false]);
+        // By its own clock: one that is fast has shown two milliseconds of the same contract, which are in a burst of two.
+        let tick = MILLISECOND / 100 * 97;
+        let rule = Policer::Meter { burst: 200, octets: 100, period: tick, counts: Counts::Frame, tick };
+        let mut fast = Guard::new(rule, false);
+        assert!([0, 0, 0].map(|at| fast.passes(at, 76)) == [true; 3]);
+        assert!([9, 9, 9].map(|ms| fast.passes(ms * MILLISECOND, 76)) == [true; 3]);
     }
 }

@@ -165,7 +165,13 @@ pub(crate) fn judge_while(
             frames: vec![if (seed + index as u64).is_multiple_of(3) { 84 } else { 1_538 }],
             others: Vec::new(),
             contract: Contract::Bucket { burst, octets, period },
-            policer: Some(Policer::Meter { burst, octets, period, counts: Counts::Wire }),
+            policer: Some(Policer::Meter {
+                burst,
+                octets,
+                period,
+                counts: Counts::Wire,
+                tick: frames::MILLISECOND,
+            }),
             // Some flood, the others send what they may when it is worst.
             babbles: (seed / 3 + index as u64).is_multiple_of(2),
         });

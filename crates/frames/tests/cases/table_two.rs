@@ -53,7 +53,7 @@ fn babbling(level: u8, flow: Flow, gate: bool) -> (u8, Flow) {
     let policer = if gate {
         Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }
     } else {
-        Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }
+        Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND }
     };
     (level, Flow { policer: Some(policer), babbles: true, ..flow })
 }

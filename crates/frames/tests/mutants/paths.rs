@@ -154,8 +154,18 @@ fn policers_made_too_small_drop_what_conforms() {
     let period = 3 * MILLISECOND;
     let octets: u64 = udp_frames(payload).iter().sum();
     for (jitter, policer, drops) in [
-        (0, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }, false),
-        (0, Policer::Meter { burst: payload, octets: payload, period, counts: Counts::Wire }, true),
+        (0, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND }, false),
+        (
+            0,
+            Policer::Meter {
+                burst: payload,
+                octets: payload,
+                period,
+                counts: Counts::Wire,
+                tick: MILLISECOND,
+            },
+            true,
+        ),
         (0, Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }, false),
         (
             MILLISECOND,
@@ -167,10 +177,20 @@ fn policers_made_too_small_drop_what_conforms() {
             Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: MILLISECOND },
             false,
         ),
-        (MILLISECOND, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire }, true),
         (
             MILLISECOND,
-            Policer::Meter { burst: octets * 4 / 3 + 1, octets, period, counts: Counts::Wire },
+            Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND },
+            true,
+        ),
+        (
+            MILLISECOND,
+            Policer::Meter {
+                burst: octets * 4 / 3 + 1,
+                octets,
+                period,
+                counts: Counts::Wire,
+                tick: MILLISECOND,
+            },
             false,
         ),
     ] {

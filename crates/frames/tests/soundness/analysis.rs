@@ -319,7 +319,13 @@ pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
                 latency::policing::Counts::Wire => Counts::Wire,
                 latency::policing::Counts::Frame => Counts::Frame,
             };
-            Some(Policer::Meter { burst: meter.burst / 8, octets: meter.rate, period: OCTET_SECOND, counts })
+            Some(Policer::Meter {
+                burst: meter.burst / 8,
+                octets: meter.rate,
+                period: OCTET_SECOND,
+                counts,
+                tick: frames::MILLISECOND,
+            })
         }
     }
 }

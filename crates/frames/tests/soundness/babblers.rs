@@ -43,8 +43,13 @@ fn random_network(seed: u64) -> Network {
         let separation = octets * SLOW * count as u64 * random.between(110, 200) / 100;
         let contract = Contract::Gated { separation, jitter: random.below(separation), emission: 0 };
         // A policer makes it a babbler; which one it is the analysis says.
-        let policer =
-            Policer::Meter { burst: octets, octets, period: separation, counts: frames::Counts::Wire };
+        let policer = Policer::Meter {
+            burst: octets,
+            octets,
+            period: separation,
+            counts: frames::Counts::Wire,
+            tick: frames::MILLISECOND,
+        };
         Flow {
             tree,
             frames,
