@@ -57,6 +57,7 @@ fn types_and_samples_that_do_not_fit() {
         &["pub", "Square", "x: 1", "--type", "struct A { lung x; };"],
         "--type: line 1, column 12: the type lung is not known",
     );
+    wrong(&["config", "explain", "--config", "/nowhere.toml"], "/nowhere.toml: No such file");
     wrong(&["idl", "/nowhere.idl"], "/nowhere.idl: No such file");
     wrong(&["idl", "/nowhere.idl", "--crate", "a b"], "--crate a b: give a path, as crate::middleware");
     wrong(&["pub", "Square", "x: 1", "--idl", "/nowhere.idl"], "/nowhere.idl: No such file");
