@@ -320,7 +320,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 20] = [
+pub const ALL: [Target; 22] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
