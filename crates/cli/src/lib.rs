@@ -3,6 +3,7 @@
 
 mod adapt;
 mod assure;
+mod config;
 mod describe;
 mod domain;
 mod echo;
@@ -63,6 +64,8 @@ pub struct Arguments {
 enum Command {
     #[command(flatten)]
     InDomain(InDomain),
+    /// Explains what programs are told by files and environment variables.
+    Config(config::Arguments),
     /// Writes the types of an IDL file in Rust.
     Idl(idl::Arguments),
     /// Plans a network from a file: which flows keep their latency, with what bound, and why others cannot.
@@ -110,6 +113,7 @@ enum InDomain {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
     let command = match &arguments.command {
+        Command::Config(arguments) => return exit::code(config::run(arguments)),
         Command::Idl(arguments) => return exit::code(idl::run(arguments)),
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),

@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let (start, mut flushed) = (Instant::now(), Instant::now());
     loop {
         tracks.find(&participant, |topic| arguments.wants(topic))?;
-        tracks.record(&mut file)?;
+        tracks.record(&participant, |topic| arguments.wants(topic), &mut file)?;
         if flushed.elapsed() >= FLUSH {
             file.flush()?;
             flushed = Instant::now();
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         }
         wait(&tracks, left.min(LOOK));
     }
-    tracks.record(&mut file)?;
+    tracks.record(&participant, |topic| arguments.wants(topic), &mut file)?;
     progress("");
     let samples = file.finish()?;
     let lost = tracks.lost();

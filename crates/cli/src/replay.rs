@@ -47,9 +47,15 @@ pub(crate) struct Arguments {
     /// Leaves out what came after this time from the beginning.
     #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
     end: Option<Duration>,
-    /// How long it waits for readers before the first sample.
-    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = span::parse)]
+    /// How long it leaves to readers to match before the first sample.
+    #[arg(long, default_value = "1s", value_name = "TIME", value_parser = span::parse, conflicts_with = "wait_for")]
     delay: dds::Duration,
+    /// Waits until each topic has this many matched readers.
+    #[arg(short, long, value_name = "COUNT")]
+    wait_for: Option<u32>,
+    /// Gives up if these readers do not come in this time.
+    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = span::parse)]
+    timeout: dds::Duration,
     #[command(flatten)]
     domain: DomainOptions,
 }
@@ -128,8 +134,8 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
             voices.add(&participant, *number, &of.channel)?;
         }
     }
-    if stop.wait(arguments.delay)? {
-        return Ok(Outcome::Done);
+    if !wait(arguments, &voices, stop)? {
+        return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
     let (mut begin, mut written) = (Instant::now(), 0_u64);
     loop {
@@ -149,6 +155,26 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     }
     voices.tell();
     Ok(if acknowledged && contents.is_whole() && voices.is_good() { Outcome::Done } else { Outcome::BadNews })
+}
+
+/// Until the first sample may be written; false if it is not to be.
+fn wait(arguments: &Arguments, voices: &Voices, stop: &Stop) -> Result<bool, Failure> {
+    let Some(count) = arguments.wait_for else { return stop.wait(arguments.delay).map(|stopped| !stopped) };
+    const SLICE: dds::Duration = dds::Duration::from_millis(20);
+    let start = Instant::now();
+    loop {
+        let Some(missing) = voices.without(count) else { return Ok(true) };
+        if span::since(start) >= arguments.timeout {
+            print(format_args!(
+                "{missing:?} has fewer than {count} readers after {}; nothing was written. `punctual why {missing}` says why",
+                arguments.timeout
+            ));
+            return Ok(false);
+        }
+        if stop.wait(SLICE)? {
+            return Ok(false);
+        }
+    }
 }
 
 /// Replays once; how many samples.

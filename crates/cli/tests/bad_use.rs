@@ -48,6 +48,20 @@ fn options_and_values_that_do_not_exist() {
 }
 
 #[test]
+fn each_value_of_settings_has_an_origin() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.env("PUNCTUAL_DOMAIN", "7").env_remove("PUNCTUAL_CONFIG").args([
+        "config",
+        "explain",
+        "--changed",
+    ]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "domain  7  PUNCTUAL_DOMAIN\n");
+    let (code, schema) = run(&["config", "schema"]);
+    assert!(code == Some(0) && schema.contains("\"participant\""), "{schema}");
+}
+
+#[test]
 fn types_and_samples_that_do_not_fit() {
     wrong(
         &["pub", "Square", "x: 1", "--type", "Circle"],
@@ -57,6 +71,7 @@ fn types_and_samples_that_do_not_fit() {
         &["pub", "Square", "x: 1", "--type", "struct A { lung x; };"],
         "--type: line 1, column 12: the type lung is not known",
     );
+    wrong(&["config", "explain", "--config", "/nowhere.toml"], "/nowhere.toml: No such file");
     wrong(&["idl", "/nowhere.idl"], "/nowhere.idl: No such file");
     wrong(&["idl", "/nowhere.idl", "--crate", "a b"], "--crate a b: give a path, as crate::middleware");
     wrong(&["pub", "Square", "x: 1", "--idl", "/nowhere.idl"], "/nowhere.idl: No such file");

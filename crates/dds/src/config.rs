@@ -25,6 +25,7 @@ pub use peer::Peer;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Config {
     /// Who it is, whom it finds and when it is given up.
@@ -44,6 +45,7 @@ pub struct Config {
 /// How a participant deals with resource managers, if some of its writers and readers have ASSURANCE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct AssuranceConfig {
     /// How long a verdict is waited for; then the pair counts as refused, until one comes. More than zero; default 3 s.
@@ -56,6 +58,7 @@ pub struct AssuranceConfig {
 /// for each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct SharedMemoryConfig {
     /// Default true.
@@ -68,12 +71,14 @@ pub struct SharedMemoryConfig {
     /// How long a thread looks at the rings before it sleeps, 0 to 1 s: within that time it is not woken, which takes microseconds, but
     /// has its core for itself. An eighth of each ring is taken from the system at once then. Default 0.
     #[cfg_attr(feature = "serde", serde(with = "text::span"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Duration"))]
     pub spin: std::time::Duration,
 }
 
 /// Who a participant is, whom it finds and when it is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DiscoveryConfig {
     /// Decides the ports that it listens to. Default: the first free one.
@@ -97,6 +102,7 @@ pub struct DiscoveryConfig {
 /// The number of a participant on its host, which decides its ports (RTPS 2.5, 9.6.2.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ParticipantId {
     /// The lowest one whose ports are free; without one (120 for each host and domain, fewer in the highest domains) ports that the system
@@ -110,6 +116,7 @@ pub enum ParticipantId {
 /// Which interfaces and addresses a participant uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct NetworkConfig {
     /// Default: all of them.
@@ -132,12 +139,14 @@ pub struct NetworkConfig {
     /// which takes microseconds, but has its core for itself. Not while there is shared memory that is looked at so
     /// ([`SharedMemoryConfig::spin`]). Default 0.
     #[cfg_attr(feature = "serde", serde(with = "text::span"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Duration"))]
     pub spin: std::time::Duration,
 }
 
 /// A choice among the host's interfaces.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Interfaces {
     /// All that are up, and those that come up later.
@@ -154,6 +163,7 @@ pub enum Interfaces {
 /// Versions of the Internet Protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Family {
     /// IPv4.
@@ -169,6 +179,7 @@ pub enum Family {
 /// report says what was granted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct BufferConfig {
     /// Octets to ask for as receive buffer of each socket, 4,096 to 2^30. Default 2 MiB.
@@ -180,6 +191,7 @@ pub struct BufferConfig {
 /// How the threads of a participant run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ThreadConfig {
     /// Beginning of their names, as `top -H` shows them; at most 8 octets, default `dds`.

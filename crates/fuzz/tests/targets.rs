@@ -69,6 +69,7 @@ fn files_with_models_of_switches() {
 #[test]
 fn files_with_settings_of_applications() {
     withstands(&targets::SETTINGS_FILE, "fuzz.stateless_executions", 3);
+    withstands(&targets::SETTINGS_TOML, "fuzz.stateless_executions", 1);
 }
 
 #[test]

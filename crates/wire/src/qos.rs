@@ -16,6 +16,7 @@ use crate::time::Duration;
 /// DURABILITY kind, weakest first (DDS 1.4, 2.2.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Durability {
     /// Samples are for readers that are matched when they are written.
@@ -32,6 +33,7 @@ pub enum Durability {
 /// DURABILITY_SERVICE (DDS 1.4, 2.2.3.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct DurabilityService {
     /// How long a disposed and unregistered instance is kept.
@@ -55,6 +57,7 @@ impl Default for DurabilityService {
 /// RELIABILITY kind, weakest first (DDS 1.4, 2.2.3.14).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ReliabilityKind {
     /// What is lost stays lost.
@@ -67,6 +70,7 @@ pub enum ReliabilityKind {
 /// RELIABILITY: kind and how long a full writer may block (DDS 1.4, 2.2.3.14).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub struct Reliability {
     /// Kind.
@@ -94,6 +98,7 @@ const fn blocking_time() -> Duration {
 /// HISTORY (DDS 1.4, 2.2.3.18).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum History {
     /// The last samples of each instance; the depth is 1 or more.
@@ -111,6 +116,7 @@ impl Default for History {
 /// RESOURCE_LIMITS; `None` is unlimited (DDS 1.4, 2.2.3.19).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ResourceLimits {
     /// Most samples of all instances.
@@ -124,6 +130,7 @@ pub struct ResourceLimits {
 /// LIVELINESS kind, weakest first (DDS 1.4, 2.2.3.11).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum LivelinessKind {
     /// The service asserts while the process lives.
@@ -138,6 +145,7 @@ pub enum LivelinessKind {
 /// LIVELINESS (DDS 1.4, 2.2.3.11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Liveliness {
     /// Kind.
@@ -155,6 +163,7 @@ impl Default for Liveliness {
 /// OWNERSHIP kind (DDS 1.4, 2.2.3.9).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Ownership {
     /// Every writer may update an instance.
@@ -167,6 +176,7 @@ pub enum Ownership {
 /// DESTINATION_ORDER kind, weakest first (DDS 1.4, 2.2.3.17).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum DestinationOrder {
     /// By arrival.
@@ -179,6 +189,7 @@ pub enum DestinationOrder {
 /// PRESENTATION access scope, smallest first (DDS 1.4, 2.2.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum AccessScope {
     /// Each instance for itself.
@@ -193,6 +204,7 @@ pub enum AccessScope {
 /// PRESENTATION (DDS 1.4, 2.2.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct Presentation {
     /// Access scope.
@@ -219,6 +231,7 @@ impl DataRepresentation {
 /// TYPE_CONSISTENCY_ENFORCEMENT of a reader (XTypes 1.3, 7.6.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct TypeConsistency {
     /// False: the types must be the same (DISALLOW_TYPE_COERCION).

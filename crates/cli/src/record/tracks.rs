@@ -106,12 +106,24 @@ impl Tracks {
         self.tracks.iter().map(dropped).sum()
     }
 
-    /// Looks for writers of topics that are wanted.
+    /// Looks for writers of topics that are wanted, and for answers.
     pub(super) fn find(
         &mut self,
         participant: &DomainParticipant,
         wants: impl Fn(&str) -> bool,
     ) -> Result<(), Failure> {
+        self.note(participant, wants);
+        self.told.set_trigger_value(false);
+        while let Ok(typed) = self.answers.try_recv() {
+            let guid = typed.writer.guid;
+            let track = self.track(participant, typed)?;
+            self.writers.insert(guid, Found::Track(track));
+        }
+        Ok(())
+    }
+
+    /// Says of each writer that is new what becomes of it.
+    fn note(&mut self, participant: &DomainParticipant, wants: impl Fn(&str) -> bool) {
         for data in participant.get_discovered_endpoints() {
             if !data.guid.entity_id.is_writer() || self.writers.contains_key(&data.guid) {
                 continue;
@@ -127,13 +139,6 @@ impl Tracks {
             };
             self.writers.insert(data.guid, found);
         }
-        self.told.set_trigger_value(false);
-        while let Ok(typed) = self.answers.try_recv() {
-            let guid = typed.writer.guid;
-            let track = self.track(participant, typed)?;
-            self.writers.insert(guid, Found::Track(track));
-        }
-        Ok(())
     }
 
     /// The track for a writer: that of others like it, or a new one.
@@ -186,19 +191,32 @@ impl Tracks {
     }
 
     /// Records what has come.
-    pub(super) fn record(&mut self, file: &mut File) -> Result<(), Failure> {
-        let Self { tracks, writers, samples, .. } = self;
-        for (at, track) in tracks.iter_mut().enumerate() {
-            track.reader.access_serialized(&Request::TAKE, samples)?;
+    pub(super) fn record(
+        &mut self,
+        participant: &DomainParticipant,
+        wants: impl Fn(&str) -> bool,
+        file: &mut File,
+    ) -> Result<(), Failure> {
+        let writer =
+            |sample: &dcps::reader::Sample| Guid::from_bytes(sample.info.publication_handle.to_bytes());
+        let mut samples = std::mem::take(&mut self.samples);
+        for at in 0..self.tracks.len() {
+            let Some(track) = self.tracks.get(at) else { break };
+            track.reader.access_serialized(&Request::TAKE, &mut samples)?;
+            // A writer like others can have come since they were looked for.
+            if samples.iter().any(|sample| !self.writers.contains_key(&writer(sample))) {
+                self.note(participant, &wants);
+            }
+            let Some(track) = self.tracks.get_mut(at) else { break };
             for sample in samples.drain(..) {
-                let writer = Guid::from_bytes(sample.info.publication_handle.to_bytes());
                 // Readers of other tracks get the samples of a writer too, if its QoS is more than they ask for.
-                if matches!(writers.get(&writer), Some(Found::Track(of)) if *of == at) {
+                if matches!(self.writers.get(&writer(&sample)), Some(Found::Track(of)) if *of == at) {
                     track.entry(&sample, file)?;
                 }
                 track.reader.recycle([sample]);
             }
         }
+        self.samples = samples;
         Ok(())
     }
 }

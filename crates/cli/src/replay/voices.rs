@@ -88,6 +88,12 @@ impl Voices {
         }
     }
 
+    /// A topic that has fewer matched readers.
+    pub(super) fn without(&self, readers: u32) -> Option<&str> {
+        let few = |voice: &&Voice| voice.writer.get_publication_matched_status().current.count < readers;
+        self.writers.values().find(few).map(|voice| voice.topic.as_str())
+    }
+
     /// True if readers have acknowledged all.
     pub(super) fn finish(&self) -> Result<bool, Failure> {
         for voice in self.writers.values() {

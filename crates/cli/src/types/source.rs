@@ -49,18 +49,18 @@ impl Source {
     pub(crate) fn parsed(&mut self) -> Result<Parsed, Failure> {
         let (folders, included) = (&self.folders, &mut self.included);
         let mut include = |name: &str| {
-            let mut tried: Result<String, String> = Err("there is no folder to look in".to_owned());
+            // The first place is the one that is meant most often.
+            let mut first = None;
             for path in folders.iter().map(|folder| folder.join(name)) {
                 match std::fs::read_to_string(&path) {
                     Ok(text) => {
                         included.insert(name.to_owned(), text.clone());
                         return Ok(text);
                     }
-                    // The first place is the one that is meant most often.
-                    Err(error) => tried = tried.or_else(|_| Err(format!("{}: {error}", path.display()))),
+                    Err(error) => drop(first.get_or_insert(format!("{}: {error}", path.display()))),
                 }
             }
-            tried
+            Err(first.unwrap_or_else(|| "there is no folder to look in".to_owned()))
         };
         let parsed = idl::parse_with(&self.text, &mut include);
         let parsed = parsed.map_err(|error| Failure::Usage(self.shown(&error)))?;

@@ -190,7 +190,7 @@ fn what_is_replayed_is_what_was_recorded() {
 
         // Recorded once more while it is replayed: the same but for the times.
         let recording = Background::start(&["record", "-o", &second]);
-        let said = done(&["replay", &first, "--delay", "3s"]);
+        let said = done(&["replay", &first, "--wait-for", "1", "--timeout", "60s"]);
         assert!(said.contains("40 samples of 2 topics replayed"), "{said}");
         assert!(recording.interrupt().status.success());
         for (one, other) in [(&readings, topic(&second, "Readings")), (&poses, topic(&second, "arm/Poses"))] {

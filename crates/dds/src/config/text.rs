@@ -16,6 +16,20 @@ impl<'de> Deserialize<'de> for Peer {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Peer {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Peer".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "An address, as \"192.0.2.7\", \"192.0.2.7:7410\" or \"[2001:db8::7]:7410\".",
+        })
+    }
+}
+
 /// As the other durations are written: `"20 us"`.
 pub(super) mod span {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -24,7 +24,7 @@ pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
 pub use recordings::recording_file;
-pub use settings::settings_file;
+pub use settings::{settings_file, settings_toml};
 pub use switches::{openflow_message, openflow_stream};
 pub use types::{type_lookup, type_object};
 
@@ -105,6 +105,9 @@ pub const PARTICIPANT_STRANGER: Target = Target {
 /// How many times the budget of the network a file may take: a tree of it is made, and from that the network.
 const FILE_HUNGER: usize = 8;
 
+/// How many times the budget settings may take: the file is read three times, and all variables are known by the default configuration.
+const SETTINGS_HUNGER: usize = 64;
+
 /// Network files, for `plan`.
 pub const NETWORK_FILE: Target = Target {
     name: "network_file",
@@ -147,6 +150,17 @@ pub const SETTINGS_FILE: Target = Target {
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
+};
+
+/// Files and variables with settings of applications, in TOML.
+pub const SETTINGS_TOML: Target = Target {
+    name: "settings_toml",
+    structure: Structure::Plain,
+    seeds: settings::toml_files,
+    session: || Box::new(settings_toml),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: SETTINGS_HUNGER,
 };
 
 /// Messages of OpenFlow.
@@ -306,7 +320,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 20] = [
+pub const ALL: [Target; 22] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -316,6 +330,7 @@ pub const ALL: [Target; 20] = [
     NETWORK_FILE,
     SWITCH_MODELS,
     SETTINGS_FILE,
+    SETTINGS_TOML,
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,

@@ -14,28 +14,50 @@ use crate::time::Duration;
 
 /// The policies of an [`EndpointQos`] that were said.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SaidQos {
+    /// DURABILITY.
     durability: Option<Durability>,
+    /// DURABILITY_SERVICE.
     durability_service: Option<DurabilityService>,
+    /// DEADLINE: longest time between two samples of an instance.
     deadline: Option<Duration>,
+    /// LATENCY_BUDGET: how long samples may wait for company.
     latency_budget: Option<Duration>,
+    /// LIVELINESS.
     liveliness: Option<Liveliness>,
+    /// RELIABILITY.
     reliability: Option<Reliability>,
+    /// LIFESPAN, of writers: how long samples are worth something.
     lifespan: Option<Duration>,
+    /// USER_DATA, as bytes.
     user_data: Option<Vec<u8>>,
+    /// TOPIC_DATA, as bytes.
     topic_data: Option<Vec<u8>>,
+    /// GROUP_DATA, as bytes.
     group_data: Option<Vec<u8>>,
+    /// OWNERSHIP.
     ownership: Option<Ownership>,
+    /// OWNERSHIP_STRENGTH, of writers.
     ownership_strength: Option<i32>,
+    /// DESTINATION_ORDER.
     destination_order: Option<DestinationOrder>,
+    /// PRESENTATION.
     presentation: Option<Presentation>,
+    /// PARTITION: names, for readers and writers of a group.
     partition: Option<Vec<String>>,
+    /// TIME_BASED_FILTER, of readers: least time between two samples of an instance.
     time_based_filter: Option<Duration>,
+    /// TRANSPORT_PRIORITY.
     transport_priority: Option<i32>,
+    /// HISTORY.
     history: Option<History>,
+    /// RESOURCE_LIMITS.
     resource_limits: Option<ResourceLimits>,
+    /// DATA_REPRESENTATION: the first one is written, all of them are read.
     representation: Option<Vec<DataRepresentation>>,
+    /// TYPE_CONSISTENCY_ENFORCEMENT, of readers.
     type_consistency: Option<TypeConsistency>,
 }
 
@@ -65,6 +87,31 @@ impl SaidQos {
             representation: self.representation.unwrap_or(base.representation),
             type_consistency: self.type_consistency.unwrap_or(base.type_consistency),
         }
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Duration {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "A time, as \"100 ms\", \"1.5 s\", \"2 min\" or \"infinite\".",
+        })
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DataRepresentation {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "DataRepresentation".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": ["xcdr1", "xcdr2", "xml"] })
     }
 }
 

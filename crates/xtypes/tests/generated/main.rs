@@ -1,6 +1,6 @@
 //! What is written in Rust from IDL is the same as the types of the IDL: bytes, keys, and type objects.
 //!
-//! `types.rs` is what was written of `everything.idl`, `corpus.rs` that of other vendors' tests. With `PUNCTUAL_WRITE=1` the test writes both anew.
+//! `types.rs.txt` is what was written of `everything.idl`, `corpus.rs.txt` that of other vendors' tests. With `PUNCTUAL_WRITE=1` the test writes both anew.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Debug;
@@ -21,12 +21,12 @@ mod dds {
 }
 
 mod types {
-    include!("types.rs");
+    include!("types.rs.txt");
 }
 
 /// What other vendors' type objects are compared with, too.
 mod corpus {
-    include!("corpus.rs");
+    include!("corpus.rs.txt");
 }
 
 const ENCODINGS: [Encoding; 4] = [
@@ -56,7 +56,7 @@ fn parsed_of(file: &str) -> Parsed {
 
 #[test]
 fn what_is_written_is_what_is_tested_here() {
-    for (idl, file) in [("everything.idl", "types.rs"), (CORPUS, "corpus.rs")] {
+    for (idl, file) in [("everything.idl", "types.rs.txt"), (CORPUS, "corpus.rs.txt")] {
         let written = rust::write(&parsed_of(idl), "crate::dds").unwrap_or_else(|error| panic!("{error}"));
         let file = folder().join(file);
         if std::env::var_os("PUNCTUAL_WRITE").is_some() {
