@@ -117,6 +117,8 @@ pub enum GateChange {
 pub enum StoreChange {
     /// This grant, in place of any of its number.
     Put(Box<Grant>),
+    /// These grants, in the same way: all of them or none.
+    PutAll(Vec<Grant>),
     /// No grant of this number.
     Remove(u64),
 }

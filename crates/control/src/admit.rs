@@ -177,7 +177,7 @@ impl ResourceManager {
                     }
                 };
                 let old = replaces.and_then(|old| self.grants.get(&old)).filter(|old| same_tuple(old));
-                if let Some(old) = old.filter(|old| !plan.moves.is_empty() || !covers(&granted, old)) {
+                if let Some(old) = old.filter(|old| !plan.phases.is_empty() || !covers(&granted, old)) {
                     if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
                         self.refuse(now, pair, IN_VAIN, Offer::default(), true);
                         return true;
@@ -191,7 +191,7 @@ impl ResourceManager {
                     );
                     return true;
                 }
-                if !plan.moves.is_empty() {
+                if !plan.phases.is_empty() {
                     if self.changing() > 0 {
                         return false;
                     }
@@ -348,20 +348,34 @@ impl ResourceManager {
         }
     }
 
-    /// A flow that has to move and cannot now.
+    /// A flow that has to move, or to share its latency out anew, and cannot now.
     pub(crate) fn immovable(&self, plan: &Plan) -> Option<String> {
-        plan.moves.iter().find_map(|step| {
+        let leaves = |grant: &Granted| {
+            let leaves = matches!(grant.phase, GrantPhase::Leaving(_) | GrantPhase::Restored);
+            leaves.then(|| "another flow is on its way out".into())
+        };
+        let away = |site: Site| {
+            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.site_name(site)))
+        };
+        let moved = plan.moves().find_map(|step| {
             let grant = self.grants.get(&step.flow)?;
             let link = self.network.links.get(step.port)?;
-            let away = self.network.switch_of(link.from).map(Site::Switch);
-            let away = away.filter(|site| self.phase(*site) != Phase::Ready);
-            match (&grant.phase, away) {
-                (_, Some(site)) => Some(format!("{} is away", self.site_name(site))),
-                (GrantPhase::Leaving(_) | GrantPhase::Restored, _) => {
-                    Some("another flow is on its way out".into())
-                }
-                _ => None,
-            }
+            self.network
+                .switch_of(link.from)
+                .and_then(|switch| away(Site::Switch(switch)))
+                .or_else(|| leaves(grant))
+        });
+        moved.or_else(|| {
+            plan.shares().find_map(|change| {
+                let grant = self.grants.get(&change.flow)?;
+                let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops));
+                let entangled =
+                    || self.is_entangled(change.flow).then(|| "another tree is being changed".into());
+                gates
+                    .and_then(|switch| away(Site::Gates(switch)))
+                    .or_else(|| leaves(grant))
+                    .or_else(entangled)
+            })
         })
     }
 }

@@ -4,8 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use latency::ledger::{Admitted, Plan};
-use latency::network::{Flow, Hop};
-use latency::path::fixed_latency;
+use latency::network::Hop;
 use latency::policing::Enforcement;
 use latency::port::Contender;
 use latency::units::NANOSECOND;
@@ -89,14 +88,15 @@ impl ResourceManager {
             }
         }
         let ends = wish.goals.iter().zip(&flow.subscribers).map(|(goal, subscriber)| {
-            Some(End {
+            End {
                 hop: subscriber.hop,
                 to: goal.to,
                 address: goal.address.filter(|_| wish.destination != goal.to),
                 maximum_latency: goal.maximum_latency,
                 maximum_separation: goal.maximum_separation,
-                promised: self.latency_to(flow, &hops, subscriber.hop)?.min(goal.maximum_latency),
-            })
+                // How it is spent among the hops may change, and with that the sum of shares.
+                promised: goal.maximum_latency,
+            }
         });
         Ok(Granted {
             number,
@@ -106,7 +106,7 @@ impl ResourceManager {
             contract: wish.contract,
             pairs: at.keys().copied().collect(),
             at,
-            ends: ends.collect::<Option<_>>().ok_or_else(numbers)?,
+            ends: ends.collect(),
             hops,
             meter,
             gate,
@@ -120,15 +120,6 @@ impl ResourceManager {
             doomed: None,
             serials: BTreeMap::new(),
         })
-    }
-
-    /// The sum of what is fixed and of the shares on the way to a hop, in nanoseconds.
-    fn latency_to(&self, flow: &Flow, hops: &[GrantedHop], to: usize) -> Option<u64> {
-        let way = flow.way_to(to);
-        let hops: Vec<&GrantedHop> = way.iter().filter_map(|hop| hops.get(*hop)).collect();
-        let ports = hops.iter().filter_map(|hop| self.ledger.ports().get(hop.link));
-        let sum = hops.iter().try_fold(fixed_latency(flow, ports)?, |sum, hop| sum.checked_add(hop.share))?;
-        Some(sum.div_ceil(NANOSECOND))
     }
 
     /// The switch behind the writer's host.

@@ -5,8 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Move, Offer, Plan};
-use latency::order::settling;
+use latency::ledger::{Admitted, Move, Offer, Phase, Plan};
+use latency::policing::Enforcement;
 use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
@@ -29,6 +29,17 @@ pub(crate) enum Again {
     WithoutGroups,
     /// After the grace, trees as flows for each reader before that.
     Later,
+}
+
+/// How an installation has ended.
+pub(crate) struct Outcome {
+    /// Why it has failed, if it has; then the rest counts.
+    pub(crate) failed: Option<String>,
+    /// Sites that have missed something sure.
+    pub(crate) missed: BTreeSet<Site>,
+    /// How many changes of others have come, which stay: see [`Plan::kept`].
+    pub(crate) kept: usize,
+    pub(crate) again: Again,
 }
 
 impl ResourceManager {
@@ -63,61 +74,112 @@ impl ResourceManager {
                 asked.serial = asked.request.serial;
             }
         }
-        let mut steps = self.moving(&plan);
+        let mut steps = self.making_room(&plan);
         steps.extend(self.entering(number, old.as_ref()));
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
     }
 
-    /// Others change their levels, one after the other, each stored before the next and settled: what is queued at the former level has
-    /// left, and with it what the former bounds rest on.
-    fn moving(&self, plan: &Plan) -> Vec<Step> {
-        let settles = Task::Hold(self.settles(plan));
-        let mut moved: BTreeMap<u64, Granted> = BTreeMap::new();
+    /// Others make room, phase by phase: first they share their latency out anew, then they change their levels.
+    fn making_room(&self, plan: &Plan) -> Vec<Step> {
+        let mut now: BTreeMap<u64, Granted> = BTreeMap::new();
         let mut steps = Vec::new();
-        for change in &plan.moves {
-            let Some(before) = moved.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
-                continue;
-            };
-            let mut after = before.clone();
-            after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
-            let node = self.network.links.get(change.port).map(|link| link.from);
-            let at = node.and_then(|node| self.network.switch_of(node));
-            let entry = |grant: &Granted| {
-                let entry = self.flow_entries(grant).into_iter().find(|(switch, _)| Some(*switch) == at);
-                entry.map(|(switch, entry)| (switch, entry.change()))
-            };
-            match (entry(&before), entry(&after)) {
-                (Some((switch, from)), Some((_, to))) => {
-                    let install = |messages, sure| alloc::vec![Task::Install { switch, messages, sure }];
-                    steps.push(Step { tasks: install(to, false), undo: install(from, true) });
-                }
-                _ => {
-                    let say = |grant: &Granted| self.announcements(grant);
-                    steps.push(Step { tasks: say(&after), undo: say(&before) });
-                }
+        for phase in &plan.phases {
+            steps.extend(self.sharing(phase, &mut now));
+            for change in &phase.moves {
+                steps.extend(self.moving(change, time_of(phase.pause), &mut now));
             }
-            let put = |grant: &Granted, sure| {
-                let grant = Box::new(self.to_store(grant));
-                alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
-            };
-            steps.push(Step { tasks: put(&after, false), undo: put(&before, true) });
-            steps.push(Step { tasks: alloc::vec![settles.clone()], undo: alloc::vec![settles.clone()] });
-            moved.insert(change.flow, after);
         }
         steps
     }
 
-    /// How long frames that were queued before a move of the plan, or before it is undone, are still there.
-    fn settles(&self, plan: &Plan) -> Duration {
-        let settles = |step: &Move| {
-            let entry = self.ledger.entries(step.port).iter().find(|entry| entry.flow == step.flow)?;
-            let back = Move { from: step.to, to: step.from, ..*step };
-            let longest = settling(&entry.contender, entry.share, step)?;
-            Some(longest.max(settling(&entry.contender, entry.share, &back)?))
+    /// Flows share their latency out anew. Gates that let less through come first, and what came by them before is gone when others let
+    /// more through. As soon as the new shares are stored they are those in force, whatever becomes of the rest: all promises are kept with
+    /// them, and a gate that is narrower than it may be does no harm, since what it gets does not depend on other gates.
+    fn sharing(&self, phase: &Phase, now: &mut BTreeMap<u64, Granted>) -> Vec<Step> {
+        let (mut narrow, mut wide) = (Step::default(), Step::default());
+        let (mut before_all, mut after_all) = (Vec::new(), Vec::new());
+        for change in &phase.shares {
+            let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+                continue;
+            };
+            let after = with_shares(&before, &change.to);
+            if let (Some((key, old)), Some((_, new))) = (before.gate, after.gate)
+                && old != new
+                && let Some(switch) = self.first_switch(&after.hops)
+            {
+                let set =
+                    |contract, sure| Task::Gate { switch, change: GateChange::Set(key, contract), sure };
+                if new.tolerance < old.tolerance || new.window < old.window {
+                    narrow.tasks.push(set(new, false));
+                    narrow.undo.push(set(old, true));
+                } else {
+                    wide.tasks.push(set(new, true));
+                }
+            }
+            before_all.push(self.to_store(&before));
+            after_all.push(self.to_store(&after));
+            now.insert(change.flow, after);
+        }
+        let wait = (!narrow.tasks.is_empty()).then(|| {
+            let hold = Task::Hold(time_of(phase.settles));
+            Step::of(alloc::vec![hold])
+        });
+        let put = |grants, sure| alloc::vec![Task::Store { change: StoreChange::PutAll(grants), sure }];
+        let stored = (!after_all.is_empty()).then(|| Step {
+            tasks: put(after_all, false),
+            undo: put(before_all, true),
+            ..Step::default()
+        });
+        let keep = Step { keeps: true, ..Step::default() };
+        [Some(narrow), wait, stored, Some(keep), Some(wide)].into_iter().flatten().collect()
+    }
+
+    /// A flow changes its level. From when that is stored it is so, whatever becomes of the rest: the way back may not be one on which all
+    /// promises are kept. Then what is queued at the former level leaves, and with it what the former bounds rest on.
+    fn moving(&self, change: &Move, pause: Duration, now: &mut BTreeMap<u64, Granted>) -> Vec<Step> {
+        let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+            return Vec::new();
         };
-        // What has no such time does not fit into it; nor would it have been admitted.
-        let longest = plan.moves.iter().map(|step| settles(step).unwrap_or(u64::MAX)).max().unwrap_or(0);
-        Duration::from_nanos(longest.div_ceil(NANOSECOND))
+        let after = with_level(&before, change);
+        let put = |grant: &Granted, sure| {
+            let grant = Box::new(self.to_store(grant));
+            alloc::vec![Task::Store { change: StoreChange::Put(grant), sure }]
+        };
+        let stored = Step { tasks: put(&after, false), undo: put(&before, true), ..Step::default() };
+        let hold = || alloc::vec![Task::Hold(pause)];
+        // If it is the last step, others wait as well.
+        let keep = Step { undo: hold(), keeps: true, ..Step::default() };
+        let node = self.network.links.get(change.port).map(|link| link.from);
+        let at = node.and_then(|node| self.network.switch_of(node));
+        let entry = self.flow_entries(&after).into_iter().find(|(switch, _)| Some(*switch) == at);
+        let tasks = match entry {
+            Some((switch, entry)) => {
+                alloc::vec![Task::Install { switch, messages: entry.change(), sure: true }]
+            }
+            None => self.announcements(&after),
+        };
+        now.insert(change.flow, after);
+        Vec::from([stored, keep, Step::of(tasks), Step::of(hold())])
+    }
+
+    /// So many changes of others are so from now on.
+    fn have_made_room(&mut self, now: Duration, plan: &Plan, kept: usize) {
+        let mut changed = BTreeSet::new();
+        for (phase, (shares, moves)) in plan.phases.iter().zip(plan.kept(kept)) {
+            for change in phase.shares.iter().filter(|_| shares) {
+                if let Some(grant) = self.grants.get_mut(&change.flow) {
+                    *grant = with_shares(grant, &change.to);
+                }
+                changed.insert(change.flow);
+            }
+            for change in phase.moves.iter().take(moves) {
+                if let Some(grant) = self.grants.get_mut(&change.flow) {
+                    *grant = with_level(grant, change);
+                }
+                changed.insert(change.flow);
+            }
+        }
+        changed.into_iter().for_each(|number| self.moved(now, number));
     }
 
     /// The verdicts of all pairs of a grant.
@@ -158,6 +220,7 @@ impl ResourceManager {
             installs.push(Step {
                 tasks: alloc::vec![Task::Install { switch, messages, sure: false }],
                 undo: alloc::vec![Task::Install { switch, messages: undo, sure: true }],
+                ..Step::default()
             });
         }
         // What the gate has already it is not told again.
@@ -175,6 +238,7 @@ impl ResourceManager {
                     sure: false
                 }],
                 undo: alloc::vec![Task::Gate { switch, change: back, sure: true }],
+                ..Step::default()
             })
         });
         let mut steps = Vec::new();
@@ -195,20 +259,14 @@ impl ResourceManager {
         steps.push(Step {
             tasks: alloc::vec![Task::Store { change: put, sure: false }],
             undo: alloc::vec![Task::Store { change: StoreChange::Remove(number), sure: true }],
+            ..Step::default()
         });
         steps
     }
 
-    /// A grant has been installed, or has failed to be. Then `again` says how its pairs go on.
-    pub(crate) fn installed_grant(
-        &mut self,
-        now: Duration,
-        number: u64,
-        plan: &Plan,
-        failed: Option<String>,
-        missed: BTreeSet<Site>,
-        again: Again,
-    ) {
+    /// A grant has been installed, or has failed to be.
+    pub(crate) fn installed_grant(&mut self, now: Duration, number: u64, plan: &Plan, outcome: Outcome) {
+        let Outcome { failed, missed, kept, again } = outcome;
         let Some(grant) = self.grants.get_mut(&number) else { return };
         if let Some(reason) = failed {
             let (pairs, old) = (core::mem::take(&mut grant.pairs), grant.replaces.clone());
@@ -236,8 +294,9 @@ impl ResourceManager {
                     self.refuse_for_now(now, pair, &reason);
                 }
             }
-            // Others are back where they were; what has missed that has to come back before this is gone.
-            if !plan.moves.is_empty() && self.ledger.undo(plan) || missed.is_empty() {
+            // Others are where they were, or as far as they have come; what has missed that has to come back before this is gone.
+            self.have_made_room(now, plan, kept);
+            if !plan.phases.is_empty() && self.ledger.undo_but(plan, kept) || missed.is_empty() {
                 self.gone(now, number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());
@@ -245,18 +304,14 @@ impl ResourceManager {
             }
         } else {
             grant.phase = GrantPhase::Held;
-            for change in &plan.moves {
-                if let Some(moved) = self.grants.get_mut(&change.flow) {
-                    let hops = moved.hops.iter_mut().filter(|hop| hop.link == change.port);
-                    hops.for_each(|hop| hop.level = change.to);
-                }
-                self.moved(now, change.flow);
-            }
+            self.have_made_room(now, plan, usize::MAX);
             self.in_force(now, number);
+            // Where others would have had to change levels in no safe order, they may have to change others now.
+            self.look_again();
         }
     }
 
-    /// The verdicts of a flow that has moved say where it is now, and so does what was stored of it meanwhile.
+    /// The verdicts of a flow that has made room say where it is now, and so does what was stored of it meanwhile.
     fn moved(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.grants.get_mut(&number) else { return };
         if let Some(lost) = grant.lost_pair.take() {
@@ -357,4 +412,26 @@ impl ResourceManager {
         }
         self.store_without(now, number, *pair);
     }
+}
+
+/// A grant whose latency is shared out in another way, and its gate with that.
+fn with_shares(grant: &Granted, admitted: &Admitted) -> Granted {
+    let mut after = grant.clone();
+    after.hops.iter_mut().zip(&admitted.shares).for_each(|(hop, share)| hop.share = *share);
+    if let (Some((_, contract)), Enforcement::Gate(limits)) = (&mut after.gate, admitted.enforcement) {
+        contract.tolerance = limits.tolerance / NANOSECOND;
+        contract.window = limits.window / NANOSECOND;
+    }
+    after
+}
+
+/// A grant of which a hop has another level.
+fn with_level(grant: &Granted, change: &Move) -> Granted {
+    let mut after = grant.clone();
+    after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
+    after
+}
+
+fn time_of(picoseconds: u64) -> Duration {
+    Duration::from_nanos(picoseconds.div_ceil(NANOSECOND))
 }

@@ -32,6 +32,8 @@ pub(crate) struct Operation {
     /// What had no room, and of what.
     full: BTreeSet<Scarce>,
     undoing: bool,
+    /// How many steps have come that keep what was done before.
+    kept: usize,
     /// Sites that have missed something sure.
     missed: BTreeSet<Site>,
     /// What a switch was read to have.
@@ -50,6 +52,7 @@ impl Operation {
             failed: None,
             full: BTreeSet::new(),
             undoing: false,
+            kept: 0,
             missed: BTreeSet::new(),
             content: None,
             contracts: None,
@@ -65,6 +68,8 @@ pub(crate) struct Ended {
     /// What had no room, if that was why.
     pub(crate) full: BTreeSet<Scarce>,
     pub(crate) missed: BTreeSet<Site>,
+    /// How many steps have come that keep what was done before.
+    pub(crate) kept: usize,
 }
 
 /// Changes of a switch as steps of bearable size. Flows of another table or priority than those before are another step: in one a switch may
@@ -101,6 +106,16 @@ impl ResourceManager {
             if !operation.waiting.is_empty() {
                 return;
             }
+            // What follows in an admission rests on what is sure, too.
+            if let (Kind::Admit { .. }, Some(site)) = (&operation.kind, operation.missed.first().copied())
+                && !operation.undoing
+            {
+                let reason = format!("{} is away", self.site_name(site));
+                if let Some(operation) = self.operations.get_mut(&number) {
+                    operation.failed.get_or_insert(reason);
+                }
+            }
+            let Some(operation) = self.operations.get_mut(&number) else { return };
             if operation.failed.is_some() && !operation.undoing {
                 operation.undoing = true;
                 let undo = core::mem::take(&mut operation.undo).into_iter().rev();
@@ -111,10 +126,14 @@ impl ResourceManager {
                     continue;
                 }
                 let Some(operation) = self.operations.remove(&number) else { return };
-                let Operation { kind, failed, full, missed, .. } = operation;
-                self.ended(now, Ended { kind, failed, full, missed });
+                let Operation { kind, failed, full, missed, kept, .. } = operation;
+                self.ended(now, Ended { kind, failed, full, missed, kept });
                 return;
             };
+            if step.keeps {
+                operation.undo.clear();
+                operation.kept += 1;
+            }
             if !step.undo.is_empty() {
                 operation.undo.push(step.undo);
             }
@@ -153,8 +172,12 @@ impl ResourceManager {
     }
 
     fn begin(&mut self, now: Duration, number: u64, mut task: Task) {
-        if let Task::Store { change: StoreChange::Put(grant), .. } = &mut task {
-            self.renew_pairs(grant);
+        match &mut task {
+            Task::Store { change: StoreChange::Put(grant), .. } => self.renew_pairs(grant),
+            Task::Store { change: StoreChange::PutAll(grants), .. } => {
+                grants.iter_mut().for_each(|grant| self.renew_pairs(grant));
+            }
+            _ => {}
         }
         let preparing = self.operations.get(&number).is_some_and(|operation| {
             matches!(operation.kind, Kind::Prepare { .. } | Kind::PrepareGates { .. })
@@ -413,10 +436,13 @@ impl ResourceManager {
         })
     }
 
-    /// Whether a grant changes its levels, which counts when the operation has ended.
+    /// Whether a grant changes its levels or shares, which counts when the operation has ended.
     pub(crate) fn is_moving(&self, number: u64) -> bool {
         self.operations.values().any(|operation| match &operation.kind {
-            Kind::Admit { plan, .. } => plan.moves.iter().any(|change| change.flow == number),
+            Kind::Admit { plan, .. } => {
+                let shares = plan.shares().any(|change| change.flow == number);
+                shares || plan.moves().any(|change| change.flow == number)
+            }
             _ => false,
         })
     }
@@ -431,7 +457,7 @@ impl ResourceManager {
     /// Whether other flows move, or the tree changes: nothing else may begin.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.operations.values().any(|operation| match &operation.kind {
-            Kind::Admit { plan, .. } => !plan.moves.is_empty(),
+            Kind::Admit { plan, .. } => !plan.phases.is_empty(),
             Kind::Tree => true,
             _ => false,
         })

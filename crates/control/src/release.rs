@@ -6,13 +6,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, Room, StoreChange};
-use crate::install::Again;
+use crate::install::{Again, Outcome};
 use crate::operation::Ended;
 use crate::requests::cut;
 use crate::resource_manager::ResourceManager;
@@ -21,7 +22,7 @@ use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task,
 impl ResourceManager {
     /// An operation has ended.
     pub(crate) fn ended(&mut self, now: Duration, ended: Ended) {
-        let Ended { kind, failed, full, missed } = ended;
+        let Ended { kind, failed, full, missed, kept } = ended;
         match kind {
             Kind::Admit { number, plan } => {
                 let waits = failed.is_some() && self.yields_place(now, number, &full);
@@ -37,7 +38,7 @@ impl ResourceManager {
                     (false, true) => Again::WithoutGroups,
                     (false, false) => Again::Later,
                 };
-                self.installed_grant(now, number, &plan, failed, missed, again);
+                self.installed_grant(now, number, &plan, Outcome { failed, missed, kept, again });
                 self.room_is_settled();
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
@@ -253,8 +254,10 @@ impl ResourceManager {
             let change = GateChange::Remove(key);
             steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
         }
-        // Frames that are queued are still before others.
-        steps.push(Step::of(alloc::vec![Task::Hold(Duration::from_nanos(grant.longest()))]));
+        // Frames that are queued are still before others, and what they have delayed is until the link pauses.
+        let busy = Duration::from_nanos(self.ledger.longest_busy(number).unwrap_or(0).div_ceil(NANOSECOND));
+        let longest = Duration::from_nanos(grant.longest());
+        steps.push(Step::of(alloc::vec![Task::Hold(longest.saturating_add(busy))]));
         let change = StoreChange::Remove(number);
         steps.push(Step::of(alloc::vec![Task::Store { change, sure: true }]));
         self.start(now, Kind::Release { number }, steps);

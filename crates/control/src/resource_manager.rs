@@ -11,6 +11,7 @@ use latency::network::Port;
 use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::switch::Guard;
+use latency::work::Limits;
 use openflow::words::MacAddress;
 use wire::admission::{Measured, Request, Socket};
 use wire::{Guid, GuidPrefix};
@@ -88,6 +89,8 @@ pub struct ResourceManager {
     pub(crate) changes: u64,
     /// When requests that have not been looked at since are.
     pub(crate) look_at: Option<Duration>,
+    /// The most steps that anything has taken which began together.
+    pub(crate) most_steps: u64,
 }
 
 impl ResourceManager {
@@ -108,6 +111,7 @@ impl ResourceManager {
         for (switch, ports, guards) in guards {
             ledger.limit_guards(switch, &ports, guards);
         }
+        ledger.keep_meters();
         let hosts = network.hosts.iter().enumerate();
         let located = hosts
             .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
@@ -147,6 +151,7 @@ impl ResourceManager {
             next_age: 0,
             changes: 0,
             look_at: None,
+            most_steps: 0,
             network,
         };
         let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
@@ -282,6 +287,8 @@ impl ResourceManager {
                 break;
             }
             let Some(work) = self.next_work() else { break };
+            self.ledger.begin(Limits::REQUEST);
+            let before = self.ledger.work().done();
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Release(number) => self.begin_release(now, number),
@@ -292,6 +299,7 @@ impl ResourceManager {
                 }
                 Work::Tree => self.begin_tree(now),
             };
+            self.most_steps = self.ledger.work().done().saturating_sub(before).max(self.most_steps);
             if !begun {
                 self.put_back(work);
                 break;

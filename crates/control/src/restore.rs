@@ -165,7 +165,7 @@ impl ResourceManager {
         }
         let shares: Vec<u64> = hops.iter().map(|hop| hop.share).collect();
         let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();
-        let admitted = self.ledger.restore(number, &flow, &shares, &levels).ok()?;
+        let admitted = self.ledger.put_back(number, &flow, &shares, &levels).ok()?;
         let at = pairs.iter().copied().zip(stored.pairs.iter().map(|pair| pair.end)).collect();
         let granted = self.grant_of(number, &admitted, hops, &wish, at);
         let Ok(granted) = granted else {

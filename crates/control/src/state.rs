@@ -314,11 +314,13 @@ impl Task {
 pub(crate) struct Step {
     pub(crate) tasks: Vec<Task>,
     pub(crate) undo: Vec<Task>,
+    /// When it has come, what was done before it is not undone any more.
+    pub(crate) keeps: bool,
 }
 
 impl Step {
     pub(crate) fn of(tasks: Vec<Task>) -> Self {
-        Self { tasks, undo: Vec::new() }
+        Self { tasks, ..Self::default() }
     }
 }
 

@@ -4,13 +4,12 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::Offer;
+use latency::ledger::{Offer, Plan};
 use wire::admission::State;
 
 use crate::action::Pair;
 use crate::resource_manager::ResourceManager;
 use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Progress, Step, Task, Timer, Work};
-use crate::trees::still;
 
 impl ResourceManager {
     /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
@@ -204,7 +203,7 @@ impl ResourceManager {
             return true;
         }
         let Some(admitted) = self.ledger.flow(number).cloned() else { return true };
-        self.enter(now, still(pruned.number, admitted), pruned);
+        self.enter(now, Plan::still(pruned.number, admitted), pruned);
         true
     }
 }

@@ -118,7 +118,7 @@ impl ResourceManager {
         if let Some(asked) = self.asked.get_mut(&wish.pair).filter(|_| !is_settled) {
             asked.progress = Progress::Working;
         }
-        self.enter(now, still(id, admitted), Granted { replaces, ..granted });
+        self.enter(now, Plan::still(id, admitted), Granted { replaces, ..granted });
         true
     }
 
@@ -148,7 +148,7 @@ impl ResourceManager {
             links.enumerate().map(|(index, port)| Hop { port, parent: index.checked_sub(1) }).collect();
         single.subscribers.iter_mut().for_each(|one| one.hop = single.tree.len().saturating_sub(1));
         let id = self.next_grant;
-        let plan = ledger.plan_as_asked(id, &single).ok().filter(|plan| plan.moves.is_empty())?;
+        let plan = ledger.plan_beside(id, &single).ok().filter(|plan| plan.phases.is_empty())?;
         // What the trunk leaves is shared out in the same proportion.
         let alone = plan.admitted.shares.get(trunk.len()..)?;
         let ports = single.tree.iter().filter_map(|hop| ledger.ports().get(hop.port));
@@ -245,7 +245,7 @@ impl ResourceManager {
         if self.is_behind_others(pair, &plan) {
             return None;
         }
-        if !plan.moves.is_empty() {
+        if !plan.phases.is_empty() {
             if self.immovable(&plan).is_some() {
                 return None;
             }
@@ -333,7 +333,7 @@ impl ResourceManager {
             .wish_of(grant)
             .and_then(|wish| self.flow_along(&wish, &grant.hops, grant.ends.iter().map(|end| end.hop)));
         let (shares, levels) = shares_and_levels(&grant.hops);
-        flow.is_some_and(|flow| self.ledger.restore(number, &flow, &shares, &levels).is_ok())
+        flow.is_some_and(|flow| self.ledger.put_back(number, &flow, &shares, &levels).is_ok())
     }
 
     /// A grant is gone: those in its place in the ledger get one of their own, which is a part of it.
@@ -376,9 +376,4 @@ fn may_reach(wish: &Wish, goal: &Goal) -> bool {
 
 fn shares_and_levels(hops: &[GrantedHop]) -> (Vec<u64>, Vec<u8>) {
     hops.iter().map(|hop| (hop.share, hop.level)).unzip()
-}
-
-/// A plan by which nobody moves.
-pub(crate) const fn still(id: u64, admitted: Admitted) -> Plan {
-    Plan { id, admitted, contenders: Vec::new(), moves: Vec::new() }
 }

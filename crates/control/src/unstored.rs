@@ -1,4 +1,5 @@
 //! What has to be stored and could not be: it is tried again, so that the store comes to say what is so.
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -9,11 +10,20 @@ use crate::resource_manager::ResourceManager;
 use crate::state::{Kind, Step, Task, Timer};
 
 impl StoreChange {
-    /// The number of the grant that it is about.
-    const fn number(&self) -> u64 {
+    /// The numbers of the grants that it is about.
+    fn numbers(&self) -> Vec<u64> {
         match self {
-            Self::Put(grant) => grant.number,
-            Self::Remove(number) => *number,
+            Self::Put(grant) => alloc::vec![grant.number],
+            Self::PutAll(grants) => grants.iter().map(|grant| grant.number).collect(),
+            Self::Remove(number) => alloc::vec![*number],
+        }
+    }
+
+    /// A change for each grant.
+    fn singly(self) -> Vec<Self> {
+        match self {
+            Self::PutAll(grants) => grants.into_iter().map(|grant| Self::Put(Box::new(grant))).collect(),
+            Self::Put(_) | Self::Remove(_) => alloc::vec![self],
         }
     }
 }
@@ -22,7 +32,9 @@ impl ResourceManager {
     /// A change that has to be stored was not.
     pub(crate) fn store_later(&mut self, now: Duration, change: StoreChange) {
         self.timers.insert((now.saturating_add(self.config.grace), Timer::Store));
-        self.unstored.insert(change.number(), change);
+        for change in change.singly() {
+            self.unstored.extend(change.numbers().into_iter().map(|number| (number, change.clone())));
+        }
     }
 
     /// The store has answered: what that says of it, once for each change of that.
@@ -51,7 +63,7 @@ impl ResourceManager {
 
     /// A change is on its way to the store, or there: what was to be stored of its grant before is out of date.
     pub(crate) fn is_outdated(&mut self, change: &StoreChange) {
-        self.unstored.remove(&change.number());
+        change.numbers().iter().for_each(|number| drop(self.unstored.remove(number)));
     }
 
     /// Tries again.

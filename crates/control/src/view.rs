@@ -64,6 +64,11 @@ impl ResourceManager {
         })
     }
 
+    /// The most steps of work ([`latency::work`]) that any decision has taken so far, for a request or what follows from it.
+    pub fn most_steps(&self) -> u64 {
+        self.most_steps
+    }
+
     fn pair_report(&self, asked: &Asked) -> PairReport {
         let (request, verdict) = (&asked.request, &asked.verdict);
         let (writer, reader) = request.pair();

@@ -489,9 +489,9 @@ impl<'d> Daemon<'d> {
                 }
             }
             Action::Store { token, change } => match stored(change) {
-                Ok(change) => {
+                Ok(changes) => {
                     self.storing.push(token);
-                    self.to_store.push(change);
+                    self.to_store.extend(changes);
                 }
                 Err(error) => self.answers.push_back((token, Done::Failed(error))),
             },
@@ -533,12 +533,14 @@ impl<'d> Daemon<'d> {
 }
 
 /// A change as it is stored.
-fn stored(change: StoreChange) -> Result<Change, String> {
+fn stored(change: StoreChange) -> Result<Vec<Change>, String> {
+    let put = |grant: &Grant| {
+        let octets = serde_json::to_vec(grant).map_err(|error| error.to_string())?;
+        Ok((grant.number, Some(octets)))
+    };
     match change {
-        StoreChange::Put(grant) => {
-            let octets = serde_json::to_vec(&*grant).map_err(|error| error.to_string())?;
-            Ok((grant.number, Some(octets)))
-        }
-        StoreChange::Remove(number) => Ok((number, None)),
+        StoreChange::Put(grant) => Ok(vec![put(&grant)?]),
+        StoreChange::PutAll(grants) => grants.iter().map(put).collect(),
+        StoreChange::Remove(number) => Ok(vec![(number, None)]),
     }
 }

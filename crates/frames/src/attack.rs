@@ -23,23 +23,36 @@ pub struct Attack {
     pub best_effort: BestEffort,
     /// How long switches take.
     pub multiplexing: Multiplexing,
-    /// When flows change their levels at ports: what comes from then on is queued at the new one, what is queued stays where it is.
+    /// When flows change their levels at ports, and their guards: what comes from then on is queued at the new level, what is queued stays
+    /// where it is.
     pub changes: Vec<Change>,
     /// For choices that are random. If it is odd, switches pad small frames before they tag them.
     pub seed: u64,
 }
 
-/// A flow changes its level at a port.
+/// Something of a flow changes while frames of it are on their way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// When, in picoseconds; what comes at that very instant has the former level.
+    /// When, in picoseconds; what comes at that very instant is treated as before.
     pub at: u64,
     /// Index of the flow.
     pub flow: usize,
-    /// Index of the hop in its tree.
-    pub hop: usize,
-    /// The level from then on.
-    pub level: u8,
+    /// What is so from then on.
+    pub becomes: Becomes,
+}
+
+/// What changes of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Becomes {
+    /// Its level at a port.
+    Level {
+        /// Index of the hop in its tree.
+        hop: usize,
+        /// The level.
+        level: u8,
+    },
+    /// The rule of its guard, which remembers what has passed.
+    Policed(Policer),
 }
 
 /// When a flow releases its messages.

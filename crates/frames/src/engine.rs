@@ -3,7 +3,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::attack::{Attack, BestEffort, Change, Multiplexing, Release, Ties};
+use crate::attack::{Attack, Becomes, BestEffort, Change, Multiplexing, Release, Ties};
 use crate::events::{Event, Events};
 use crate::network::{LEVELS, Network, Node};
 use crate::outcome::{Bounds, Delivery, Excess, Outcome};
@@ -54,7 +54,7 @@ enum Kind {
     Arrive(usize),
     /// The port is free and takes the next frame.
     Choose(usize),
-    /// A flow changes its level.
+    /// A flow changes its level, or its guard.
     Change(usize),
 }
 
@@ -201,8 +201,15 @@ impl<'a> Engine<'a> {
     }
 
     fn change(&mut self, index: usize) {
-        let Change { flow, hop, level, .. } = self.attack.changes[index];
-        self.passages[self.network.edge(flow, hop)].level = level;
+        let Change { flow, becomes, .. } = self.attack.changes[index];
+        match becomes {
+            Becomes::Level { hop, level } => self.passages[self.network.edge(flow, hop)].level = level,
+            Becomes::Policed(rule) => {
+                if let Some(guard) = &mut self.guards[flow] {
+                    guard.change(rule);
+                }
+            }
+        }
     }
 
     fn release(&mut self) {

@@ -32,7 +32,9 @@ mod random;
 pub mod wire;
 
 pub use adversary::{Effort, Found, Search, SearchError};
-pub use attack::{Attack, BestEffort, Change, Message, Multiplexing, Parts, Pattern, Spacing, Ties, Timing};
+pub use attack::{
+    Attack, Becomes, BestEffort, Change, Message, Multiplexing, Parts, Pattern, Spacing, Ties, Timing,
+};
 pub use clocks::Clocks;
 pub use engine::run;
 pub use network::{Contract, Flow, Hop, Imperfections, LARGEST, LEVELS, Network, NetworkError, Node, Port};

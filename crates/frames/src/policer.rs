@@ -92,6 +92,14 @@ impl Guard {
         Self { rule, state, babbles }
     }
 
+    /// Another rule from now on, of the same kind; a bucket begins anew.
+    pub(crate) fn change(&mut self, rule: Policer) {
+        if !matches!((&self.state, rule), (State::Gate { .. }, Policer::Gate { .. })) {
+            self.state = Self::new(rule, self.babbles).state;
+        }
+        self.rule = rule;
+    }
+
     /// True if a frame of `octets` whose last bit comes at `now` passes. Instants never decrease.
     pub(crate) fn passes(&mut self, now: u64, octets: u64) -> bool {
         match (&mut self.state, self.rule) {

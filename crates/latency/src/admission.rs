@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 use crate::arrivals::Offering;
 use crate::backlog::{backlog_from_counted, backlog_within};
 use crate::bound::{planned_bound, planned_bound_counted};
-use crate::ledger::{Admitted, FlowId, Ledger, Move, Plan, Reason};
+use crate::ledger::{Admitted, FlowId, Ledger, Move, Phase, Plan, Reason};
 use crate::levels::{NoLevels, assign_last_counted, least_bound_counted};
 use crate::network::{Buffer, Flow, FlowError, Policing, Port};
-use crate::order::verified_order_counted;
+use crate::order::{pause, verified_order_counted};
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
 use crate::policing::stretched;
 use crate::port::{Arrival, Contender};
@@ -26,11 +26,21 @@ enum Search {
     Sums,
     /// Exactly at every port.
     Exact,
+    /// By running sums alone: whatever is left of the work that there may be, these few steps are taken.
+    Coarse,
 }
 
 impl Ledger {
     /// Whether and how the flow can be admitted, without looking for an alternative.
     pub fn plan_as_asked(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
+        self.plan_beside(id, flow).or_else(|reason| match reason {
+            _ if !may_find_room(&reason) => Err(reason),
+            _ => self.share_again_for(id, flow).ok_or(reason),
+        })
+    }
+
+    /// The same with the shares that others have: they may change their levels at most.
+    pub fn plan_beside(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
         if self.knows(id) {
             return Err(Reason::Known);
         }
@@ -39,34 +49,26 @@ impl Ledger {
         if flow.policing != Policing::Trusted && self.guards_left(port) == Some(0) {
             return Err(Reason::Guards { port });
         }
-        let answer = match self.search(id, flow, Search::Sums) {
-            Err(
-                Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. },
-            ) => self.search(id, flow, Search::Exact),
-            answer => answer,
-        };
-        // What was said after the work ran out was not found out.
-        match answer {
-            Err(
-                Reason::Delay { port, .. }
-                | Reason::Queues { port, .. }
-                | Reason::Buffer { port, .. }
-                | Reason::Order { port },
-            ) if self.work().is_exhausted() => Err(Reason::Work { port }),
-            Err(_) | Ok(_) if self.work().is_exhausted() => Err(Reason::Work { port }),
-            answer => answer,
+        let mut answer = Err(Reason::Work { port });
+        if !self.work().is_exhausted() {
+            answer = self.search(id, flow, Search::Sums);
+            if answer.as_ref().is_err_and(may_find_room) {
+                answer = self.search(id, flow, Search::Exact);
+            }
         }
+        // What was said after the work ran out was not found out.
+        if self.work().is_exhausted() { self.search(id, flow, Search::Coarse) } else { answer }
     }
 
     /// Counts the work of looking at the levels of a port, or at so many of its flows.
-    fn charge(&self, port: usize, flows: usize) -> Result<(), Reason> {
+    pub(crate) fn charge(&self, port: usize, flows: usize) -> Result<(), Reason> {
         let queues = self.ports().get(port).map_or(0, |port| usize::from(port.queues));
         self.work().charge_each(queues + flows + 1).ok_or(Reason::Work { port })
     }
 
     fn search(&self, id: FlowId, flow: &Flow, search: Search) -> Result<Plan, Reason> {
         let tight = self.tight_shares(id, flow, search)?;
-        let slacks = self.slacks(id, flow, &tight)?;
+        let slacks = self.slacks(id, flow, &tight, search)?;
         let loads: Vec<u64> =
             flow.tree.iter().enumerate().map(|(index, hop)| self.weight(index, hop.port)).collect();
         let mut refusal = None;
@@ -74,10 +76,10 @@ impl Ledger {
             let extra = extras(flow, &slacks, &loads, split);
             let mut shares: Vec<u64> =
                 tight.iter().zip(extra).map(|(share, extra)| share.saturating_add(extra)).collect();
-            if search == Search::Sums {
-                shares = self.raised(flow, &shares).unwrap_or(shares);
+            if search != Search::Exact {
+                shares = self.raised(flow, &shares, search).unwrap_or(shares);
             }
-            match self.with_shares(id, flow, &shares) {
+            match self.with_shares(id, flow, &shares, search) {
                 Ok(plan) => return Ok(plan),
                 Err(reason) => refusal = Some(reason),
             }
@@ -88,7 +90,7 @@ impl Ledger {
     /// What a hop counts in [`Split::Load`]: the load of its port, in picoseconds of work in a second, and a quarter of
     /// its time, because without slack at a port no other flow could join this one there. The first flow of a host with
     /// several queues has no such need: others go below it, and its jitter stays small.
-    fn weight(&self, index: usize, port: usize) -> u64 {
+    pub(crate) fn weight(&self, index: usize, port: usize) -> u64 {
         let (Some(register), Some(port)) = (self.register(port), self.ports().get(port)) else { return 0 };
         let load = scale_up(register.book().load(), SECOND, port.rate).unwrap_or(0);
         if opens(index, port, register) { load } else { load.saturating_add(SECOND / 4) }
@@ -122,7 +124,7 @@ impl Ledger {
 
     /// Shares that are no less than what running sums ask for: time that a hop gets beyond the least raises the jitter
     /// at later ones. What that takes is taken from the last hops of the ways; `None` if they do not have it.
-    fn raised(&self, flow: &Flow, shares: &[u64]) -> Option<Vec<u64>> {
+    fn raised(&self, flow: &Flow, shares: &[u64], search: Search) -> Option<Vec<u64>> {
         let mut offering = Offering::new(flow, self.ports());
         let mut raised: Vec<u64> = Vec::with_capacity(shares.len());
         // For each hop, how much the hops up to it have been raised by.
@@ -132,7 +134,7 @@ impl Ledger {
             *has_later.get_mut(parent)? = true;
         }
         for (index, ((hop, share), has_later)) in flow.tree.iter().zip(shares).zip(has_later).enumerate() {
-            self.charge(hop.port, 0).ok()?;
+            self.charge_in(search, hop.port, 0).ok()?;
             let contender = offering.next(&raised).ok()?;
             // Where sums find no place, the exact tests may find one with what there is.
             let least = self.quickest(index, hop.port, &contender).ok()?.unwrap_or(0);
@@ -156,16 +158,17 @@ impl Ledger {
         // For each hop, the shares up to it.
         let mut spent: Vec<u64> = Vec::with_capacity(flow.tree.len());
         for (index, (hop, budget)) in flow.tree.iter().zip(flow.budgets(self.ports())).enumerate() {
-            self.charge(hop.port, 0)?;
+            self.charge_in(search, hop.port, 0)?;
             let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
             let limit = budget.saturating_sub(before);
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
             let quickest = match search {
-                Search::Sums => self.quickest(index, hop.port, &contender)?,
+                Search::Sums | Search::Coarse => self.quickest(index, hop.port, &contender)?,
                 Search::Exact => None,
             };
             let share = match quickest.filter(|delay| *delay <= limit) {
                 Some(delay) => delay,
+                None if search == Search::Coarse => return Err(Reason::Work { port: hop.port }),
                 None => self.least_share(id, hop.port, contender, limit)?,
             };
             shares.push(share);
@@ -202,11 +205,12 @@ impl Ledger {
     }
 
     /// For each subscriber, what its limit leaves beyond the least shares.
-    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64]) -> Result<Vec<u64>, Reason> {
+    fn slacks(&self, id: FlowId, flow: &Flow, tight: &[u64], search: Search) -> Result<Vec<u64>, Reason> {
         let mut slacks = Vec::with_capacity(flow.subscribers.len());
         for (index, subscriber) in flow.subscribers.iter().enumerate() {
             let way = flow.way_to(subscriber.hop);
-            self.charge(
+            self.charge_in(
+                search,
                 way.first().and_then(|hop| flow.tree.get(*hop)).map_or(0, |hop| hop.port),
                 way.len(),
             )?;
@@ -225,34 +229,43 @@ impl Ledger {
                 flow: id,
                 by: Some(sum.saturating_sub(subscriber.limit)),
             })?;
-            if let Some(accepted) = subscriber.maximum_separation {
-                let least = least_latency(flow, ports()).ok_or(Reason::Flow(FlowError::Number))?;
-                // The promise is the limit, so the latency may vary up to it.
-                let separation = flow
-                    .maximum_separation
-                    // The writer's clock may be slow.
-                    .and_then(|writer| stretched(writer, flow.drift(self.ports())))
-                    .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
-                if separation.is_none_or(|separation| separation > accepted) {
-                    let by = separation.map(|separation| separation - accepted);
-                    return Err(Reason::Separation { subscriber: index, by });
-                }
-            }
+            self.keeps_separation(flow, index)?;
             slacks.push(slack);
         }
         Ok(slacks)
     }
 
+    /// Whether no more time passes between two messages than a subscriber accepts.
+    pub(crate) fn keeps_separation(&self, flow: &Flow, index: usize) -> Result<(), Reason> {
+        let number = Reason::Flow(FlowError::Number);
+        let subscriber = flow.subscribers.get(index).ok_or(number)?;
+        let Some(accepted) = subscriber.maximum_separation else { return Ok(()) };
+        let way = flow.way_to(subscriber.hop);
+        let ports = way.iter().filter_map(|hop| flow.port(self.ports(), *hop).ok());
+        let least = least_latency(flow, ports).ok_or(number)?;
+        // The promise is the limit, so the latency may vary up to it.
+        let separation = flow
+            .maximum_separation
+            // The writer's clock may be slow.
+            .and_then(|writer| stretched(writer, flow.drift(self.ports())))
+            .and_then(|writer| separation_at_subscriber(writer, subscriber.limit, least));
+        if separation.is_none_or(|separation| separation > accepted) {
+            let by = separation.map(|separation| separation - accepted);
+            return Err(Reason::Separation { subscriber: index, by });
+        }
+        Ok(())
+    }
+
     /// The plan with these shares, if they can be kept.
-    pub(crate) fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64]) -> Result<Plan, Reason> {
+    fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64], search: Search) -> Result<Plan, Reason> {
         let mut contenders = flow.contenders(self.ports(), shares).map_err(Reason::Flow)?;
         let first = shares.first().copied().unwrap_or(0);
         let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
-        let mut moves = Vec::new();
+        let mut phase = Phase::default();
         for (index, ((hop, contender), share)) in
             flow.tree.iter().zip(&mut contenders).zip(shares).enumerate()
         {
-            self.charge(hop.port, 0)?;
+            self.charge_in(search, hop.port, 0)?;
             let (port, terms) = self.terms(hop.port, contender)?;
             let roomiest = self.register(hop.port).and_then(|register| {
                 let book = register.book();
@@ -263,11 +276,21 @@ impl Ledger {
             });
             contender.level = match roomiest {
                 Some(level) => level,
-                None => self.place(id, hop.port, port, *contender, *share, &mut moves)?,
+                None if search == Search::Coarse => return Err(Reason::Work { port: hop.port }),
+                None => self.place(id, hop.port, port, *contender, *share, &mut phase)?,
             };
         }
         let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
-        Ok(Plan { id, admitted, contenders, moves })
+        let basis = flow.tree.iter().filter_map(|hop| self.seen(hop.port)).collect();
+        let coarse = !self.work().is_exact();
+        let phases = Vec::from_iter(phase.changes_something().then_some(phase));
+        Ok(Plan { contenders, phases, coarse, basis, ..Plan::still(id, admitted) })
+    }
+
+    /// Counts work, unless a few steps are taken in any case.
+    fn charge_in(&self, search: Search, port: usize, flows: usize) -> Result<(), Reason> {
+        let charged = self.charge(port, flows);
+        if search == Search::Coarse { Ok(()) } else { charged }
     }
 
     /// The level of a new flow by the exact tests, and the moves of others that it needs.
@@ -278,7 +301,7 @@ impl Ledger {
         port: &Port,
         new: Contender,
         share: u64,
-        moves: &mut Vec<Move>,
+        phase: &mut Phase,
     ) -> Result<u8, Reason> {
         self.charge(index, self.entries(index).len())?;
         let (mut all, mut limits) = self.at(index);
@@ -288,12 +311,12 @@ impl Ledger {
             .map_err(|refused| self.reason(index, id, refused))?;
         all.iter_mut().zip(&levels).for_each(|(flow, level)| flow.level = *level);
         self.fits(index, port, &all)?;
-        moves.extend(self.steps(index, port, &levels)?);
+        self.steps(index, port, &levels, phase)?;
         Ok(all.last().map_or(0, |flow| flow.level))
     }
 
     /// The moves of a port's flows to new levels, in an order in which all shares are kept.
-    fn steps(&self, index: usize, port: &Port, levels: &[u8]) -> Result<Vec<Move>, Reason> {
+    fn steps(&self, index: usize, port: &Port, levels: &[u8], phase: &mut Phase) -> Result<(), Reason> {
         let entries = self.entries(index);
         let moves: Vec<Move> = entries
             .iter()
@@ -302,16 +325,21 @@ impl Ledger {
             .filter(|step| step.from != step.to)
             .collect();
         if moves.is_empty() {
-            return Ok(moves);
+            return Ok(());
         }
         let flows: Vec<FlowId> = entries.iter().map(|entry| entry.flow).collect();
         let (contenders, shares) = self.at(index);
-        verified_order_counted(&port.planning_server(), &flows, &contenders, &shares, &moves, self.work())
-            .ok_or(Reason::Order { port: index })
+        let server = port.planning_server();
+        let waits = pause(&server, &flows, &contenders, &shares, &moves, self.work());
+        let order = verified_order_counted(&server, &flows, &contenders, &shares, &moves, self.work());
+        let (order, waits) = order.zip(waits).ok_or(Reason::Order { port: index })?;
+        phase.moves.extend(order);
+        phase.pause = phase.pause.max(waits);
+        Ok(())
     }
 
     /// Whether buffers hold what the queues may hold.
-    fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
+    pub(crate) fn fits(&self, index: usize, port: &Port, contenders: &[Contender]) -> Result<(), Reason> {
         let mut levels: Vec<u8> = contenders.iter().map(|flow| flow.level).collect();
         levels.sort_unstable();
         levels.dedup();
@@ -337,11 +365,11 @@ impl Ledger {
     }
 
     /// The flows of a port and their shares.
-    fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
+    pub(crate) fn at(&self, port: usize) -> (Vec<Contender>, Vec<u64>) {
         self.entries(port).iter().map(|entry| (entry.contender, entry.share)).unzip()
     }
 
-    fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
+    pub(crate) fn reason(&self, port: usize, id: FlowId, refused: NoLevels) -> Reason {
         match refused {
             NoLevels::Missed { flow, level, by } => {
                 let flow = self.entries(port).get(flow).map_or(id, |entry| entry.flow);
@@ -351,6 +379,14 @@ impl Ledger {
             NoLevels::Input => Reason::Flow(FlowError::Number),
         }
     }
+}
+
+/// Whether others might make room for a flow that is refused so.
+pub(crate) fn may_find_room(reason: &Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. }
+    )
 }
 
 /// Whether a flow is the first of a host with several queues at the hop.

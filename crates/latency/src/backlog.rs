@@ -1,5 +1,5 @@
 //! What the queues of a port hold at most: a frame is lost if a buffer is smaller.
-use crate::busy::{EFFORT, busy_period, steps_of};
+use crate::busy::{busy_period, effort_within, steps_of};
 use crate::curve::{Aggregate, each_interval};
 use crate::port::{Contender, Server, blocking, stable_rate};
 use crate::units::{bits_in, scale_up, time_of};
@@ -21,9 +21,13 @@ pub fn backlog_from_counted(
     work: &Work,
 ) -> Option<u64> {
     let linear = linear_backlog(server, contenders, level);
-    let mut effort = EFFORT;
+    let Some(most) = effort_within(work, contenders) else {
+        work.charge_each(contenders.len())?;
+        return linear;
+    };
+    let mut effort = most;
     let exact = busy_backlog(server, contenders, level, &mut effort, work);
-    work.charge(steps_of(contenders, effort))?;
+    work.charge(steps_of(contenders, most - effort))?;
     linear.into_iter().chain(exact).min()
 }
 

@@ -8,8 +8,8 @@
 use core::ops::Range;
 
 use crate::curve::{Aggregate, each_interval};
-use crate::port::{Contender, Server, blocking, least_frame, stable_rate};
-use crate::units::{least_time_of, time_of};
+use crate::port::{Contender, Control, Server, blocking, least_frame, stable_rate};
+use crate::units::{SECOND, least_time_of, time_of};
 use crate::work::Work;
 
 /// How many evaluations of curves a bound may cost before the test gives up.
@@ -51,9 +51,10 @@ pub(crate) fn delay_of_frame(
     if contenders.len() > MOST_FLOWS {
         return None;
     }
-    let mut effort = EFFORT;
+    let most = effort_within(work, contenders)?;
+    let mut effort = most;
     let delay = search_delay(server, contenders, level, frame, &mut effort);
-    work.charge(steps_of(contenders, effort))?;
+    work.charge(steps_of(contenders, most - effort))?;
     delay
 }
 
@@ -70,7 +71,8 @@ pub(crate) fn delay_of_later(
         return None;
     }
     let frame = least_frame(contenders, level)?;
-    let mut effort = LATER_EFFORT;
+    let most = effort_within(work, contenders)?.min(LATER_EFFORT);
+    let mut effort = most;
     let mut search = || {
         let end = busy_period(server, contenders, level, &mut effort)?;
         if end <= later {
@@ -79,16 +81,22 @@ pub(crate) fn delay_of_later(
         search_from(server, contenders, level, frame, later..end, &mut effort)?.checked_add(later)
     };
     let delay = search();
-    work.charge(steps_of(contenders, effort + (EFFORT - LATER_EFFORT)))?;
+    work.charge(steps_of(contenders, most - effort))?;
     delay
 }
 
-/// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
-pub(crate) fn steps_of(contenders: &[Contender], effort_left: u32) -> u64 {
+/// How many evaluations of curves a test may cost: no more than are left for exact tests. `None` if none are.
+pub(crate) fn effort_within(work: &Work, contenders: &[Contender]) -> Option<u32> {
     let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
-    let evaluations = u64::from(EFFORT - effort_left);
+    let left = Some(work.exact_left()).filter(|left| *left > 0)?;
+    Some(u32::try_from(left.div_ceil(flows.clamp(1, 32))).unwrap_or(EFFORT).min(EFFORT))
+}
+
+/// What was done: all flows looked at a few times, and what the evaluations of curves have cost.
+pub(crate) fn steps_of(contenders: &[Contender], evaluations: u32) -> u64 {
+    let flows = u64::try_from(contenders.len()).unwrap_or(u64::MAX);
     // An evaluation of many flows counts for each 32 of them.
-    evaluations.saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
+    u64::from(evaluations).saturating_mul(flows.clamp(1, 32)).saturating_add(flows.saturating_mul(4))
 }
 
 fn search_delay(
@@ -151,6 +159,34 @@ pub(crate) fn busy_period(
     let lower = time_of(blocking(server, contenders, level), server.rate)?;
     let flows = contenders.iter().filter(|flow| flow.level >= level);
     Aggregate::new(server.rate, flows, server.unadmitted()?, false)?.done(lower, 1, false, effort)
+}
+
+/// The longest time for which the link may be busy with anything but best effort, without a pause, in picoseconds: the lesser of what
+/// arrivals and what bursts and rates show. `None` if that has no end.
+pub(crate) fn longest_busy(server: &Server, contenders: &[Contender], work: &Work) -> Option<u64> {
+    work.charge_each(contenders.len())?;
+    let linear = linear_busy(server, contenders);
+    let exact = effort_within(work, contenders).and_then(|most| {
+        let mut effort = most;
+        let busy = busy_period(server, contenders, 0, &mut effort);
+        work.charge(steps_of(contenders, most - effort))?;
+        busy
+    });
+    linear.into_iter().chain(exact).min()
+}
+
+fn linear_busy(server: &Server, contenders: &[Contender]) -> Option<u64> {
+    let beside = server.unadmitted()?.unwrap_or(Control { burst: 0, rate: 0 });
+    let (mut bits, mut rate) = (u128::from(beside.burst), u128::from(beside.rate));
+    let mut blocking = server.best_effort;
+    for flow in contenders {
+        bits += u128::from(flow.arrival.burst()?);
+        rate += u128::from(flow.arrival.rate()?);
+        blocking = blocking.max(flow.largest_frame);
+    }
+    let left = u128::from(server.rate).checked_sub(rate).filter(|left| *left > 0)?;
+    bits += u128::from(blocking) + u128::from(server.ahead);
+    u64::try_from((bits * u128::from(SECOND)).div_ceil(left)).ok()
 }
 
 /// The search for the frame that waits longest.

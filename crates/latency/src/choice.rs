@@ -1,6 +1,7 @@
 //! Choices around an admission: which of several ways, and who yields to a more important flow.
 use alloc::vec::Vec;
 
+use crate::admission::may_find_room;
 use crate::ledger::{FlowId, Ledger, Plan, Reason};
 use crate::network::{Flow, Policing};
 use crate::routes::Tree;
@@ -10,28 +11,39 @@ pub const MOST_YIELDING: usize = 64;
 
 impl Ledger {
     /// The flow along the best of several trees: of those that are admitted the one with the fewest changes of levels,
-    /// then with the fewest hops, then with the least load on its ports; of equals the first.
+    /// then with the fewest hops, then with the least load on its ports; of equals the first. Only where none is admitted so, shares of
+    /// others are split again.
     ///
     /// For each tree the subscribers of the flow are at its ends, in their order. The reason of the first tree if none is
     /// admitted; an error in the flow if there is no tree.
     pub fn plan_among(&self, id: FlowId, flow: &Flow, trees: &[Tree]) -> Result<Plan, Reason> {
-        let mut best: Option<((usize, usize, u64), Plan)> = None;
         let mut refusal = None;
+        let mut best = self.best_of(flow, trees, |along| {
+            self.plan_beside(id, along).map_err(|reason| *refusal.get_or_insert(reason)).ok()
+        });
+        if best.is_none() && refusal.as_ref().is_some_and(may_find_room) {
+            best = self.best_of(flow, trees, |along| self.share_again_for(id, along));
+        }
+        best.ok_or(refusal.unwrap_or(Reason::Flow(crate::network::FlowError::Loop)))
+    }
+
+    fn best_of(
+        &self,
+        flow: &Flow,
+        trees: &[Tree],
+        mut plan: impl FnMut(&Flow) -> Option<Plan>,
+    ) -> Option<Plan> {
+        let mut best: Option<((usize, usize, u64), Plan)> = None;
         for tree in trees {
             let along = along(flow, tree);
-            match self.plan_as_asked(id, &along) {
-                Ok(plan) => {
-                    let rank = (plan.moves.len(), along.tree.len(), self.load_along(&along));
-                    if best.as_ref().is_none_or(|(least, _)| rank < *least) {
-                        best = Some((rank, plan));
-                    }
-                }
-                Err(reason) => {
-                    refusal.get_or_insert(reason);
-                }
+            let Some(plan) = plan(&along) else { continue };
+            let changes = plan.moves().count() + plan.shares().count();
+            let rank = (changes, along.tree.len(), self.load_along(&along));
+            if best.as_ref().is_none_or(|(least, _)| rank < *least) {
+                best = Some((rank, plan));
             }
         }
-        best.map(|(_, plan)| plan).ok_or(refusal.unwrap_or(Reason::Flow(crate::network::FlowError::Loop)))
+        best.map(|(_, plan)| plan)
     }
 
     /// Plans among trees and admits at once.
@@ -39,12 +51,6 @@ impl Ledger {
         let plan = self.plan_among(id, flow, trees)?;
         self.enter(&plan);
         Ok(plan)
-    }
-
-    /// Counts what a copy of this ledger has done since.
-    fn adopt_work(&self, copy: &Self) {
-        // If that is beyond the limit, whoever asks next is told.
-        let _ = self.work().charge(copy.work().done().saturating_sub(self.work().done()));
     }
 
     /// How much the ports of the flow are loaded by others, together, in parts of a million of one.
@@ -95,10 +101,7 @@ impl Ledger {
                 break;
             }
         }
-        let Some(mut plan) = plan else {
-            self.adopt_work(&trial);
-            return None;
-        };
+        let mut plan = plan?;
         // Who need not go after all, the most important first.
         let mut yielding = Vec::new();
         while let Some((other, suspended)) = gone.pop() {
@@ -112,7 +115,6 @@ impl Ledger {
             }
         }
         yielding.reverse();
-        self.adopt_work(&trial);
         Some((yielding, plan))
     }
 }

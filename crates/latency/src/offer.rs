@@ -15,7 +15,11 @@ pub(crate) fn offer(ledger: &Ledger, id: FlowId, flow: &Flow, reason: Reason) ->
         | Reason::Separation { .. }
         | Reason::Work { .. } => Offer::default(),
         Reason::Delay { .. } | Reason::Queues { .. } | Reason::Buffer { .. } | Reason::Order { .. } => {
-            Offer { latency: latency(ledger, id, flow), separation: separation(ledger, id, flow) }
+            // Many plans are tried.
+            ledger.work().sparing(|| Offer {
+                latency: latency(ledger, id, flow),
+                separation: separation(ledger, id, flow),
+            })
         }
     }
 }

@@ -11,21 +11,25 @@
 //! [`verified_order`] computes the bounds of every state between.
 //!
 //! The order is about frames that come from a step on: those that are queued stay where they are, and delay others there as before. So
-//! a state between holds what is computed for it if each step waits until the one before has settled: [`settling`] says for how long. A
-//! flow that moves up overtakes its own frames besides. Of one message that does no harm, since all of it is there no later than its last
+//! a state between holds what is computed for it if each step waits until the one before has settled, [`settling`] says for how long, and
+//! then until the link has paused: what was queued at the former level may have delayed others that are still there. A flow that moves up overtakes its own frames besides. Of one message that does no harm, since all of it is there no later than its last
 //! frame would have been. A flow of which two messages may be queued at once has to keep its limit at the lower level though what it sends meanwhile comes at the
-//! higher one. That is looked at for moves down as well: undone, they are moves up.
+//! higher one. So a step down is not undone, which would be one up that nobody has looked at: what fails later
+//! leaves the flow where it is, since each state between is as good.
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::bound::keeps;
+use crate::bound::{keeps, planned_bound_counted};
+use crate::busy::longest_busy;
 use crate::ledger::{FlowId, Move};
 use crate::port::{Arrival, Contender, Server};
 use crate::units::{bits_in, least_time_of, time_of};
 use crate::work::Work;
 
+/// How often a limit is raised for what may overtake in the longer time.
+const MOST_TRIALS: usize = 16;
+
 /// Sorts moves into the order that leaves no flow with more flows at or above its level than before or after.
-/// Undone from the end, it does the same.
 pub fn safe_order(moves: &[Move]) -> Vec<Move> {
     let mut down: Vec<Move> = moves.iter().filter(|step| step.to < step.from).copied().collect();
     let mut up: Vec<Move> = moves.iter().filter(|step| step.to > step.from).copied().collect();
@@ -66,9 +70,8 @@ pub(crate) fn verified_order_counted(
         let next = left.iter().position(|step| {
             let mut then = now.clone();
             set(&mut then, flows, step);
-            let lower = if step.to > step.from { &now } else { &then };
             all_keep(server, &then, limits, work)
-                && left_behind_keep(server, flows, lower, limits, step, work)
+                && (step.to < step.from || left_behind_keep(server, flows, &now, limits, step, work))
         })?;
         let step = left.remove(next);
         set(&mut now, flows, &step);
@@ -84,6 +87,24 @@ pub fn settling(contender: &Contender, limit: u64, step: &Move) -> Option<u64> {
         return Some(limit);
     }
     limit.checked_add(spread(contender)?)
+}
+
+/// Picoseconds after each of the moves at a port until the next one may follow. `None` if that does not fit.
+pub(crate) fn pause(
+    server: &Server,
+    flows: &[FlowId],
+    contenders: &[Contender],
+    limits: &[u64],
+    moves: &[Move],
+    work: &Work,
+) -> Option<u64> {
+    let mut longest = 0_u64;
+    for step in moves {
+        let mut all = flows.iter().zip(contenders).zip(limits);
+        let ((_, contender), limit) = all.find(|((flow, _), _)| **flow == step.flow)?;
+        longest = longest.max(settling(contender, *limit, step)?);
+    }
+    longest.checked_add(longest_busy(server, contenders, work)?)
 }
 
 /// Picoseconds from the first frame of a message, were it as early as it may be, to its last one.
@@ -105,7 +126,7 @@ fn set(contenders: &mut [Contender], flows: &[FlowId], step: &Move) {
     }
 }
 
-/// Whether frames that have stayed at the lower level of a step, where the flow is in `contenders`, keep its limit while others of the flow come
+/// Whether frames that have stayed at the lower level of a step up, where the flow is in `contenders`, keep its limit while others of the flow come
 /// at the higher level: whole messages, each no later than if none of its frames had taken longer than the limit.
 fn left_behind_keep(
     server: &Server,
@@ -117,14 +138,51 @@ fn left_behind_keep(
 ) -> bool {
     let mut all = flows.iter().zip(contenders).zip(limits);
     let Some(((_, flow), limit)) = all.find(|((flow, _), _)| **flow == step.flow) else { return true };
-    let Some(bits) = overtaking(flow, *limit) else { return false };
-    if bits == 0 {
-        return true;
+    match with_overtaking(contenders, flow, step.to, *limit) {
+        Some(None) => true,
+        Some(Some(with)) => keeps(server, &with, step.from, *limit, work),
+        None => false,
     }
-    let mut with = contenders.to_vec();
-    let arrival = Arrival::Messages { bits, separation: u64::MAX, jitter: 0 };
-    with.push(Contender { level: step.from.max(step.to), arrival, ingress: None, ..*flow });
-    keeps(server, &with, step.from.min(step.to), *limit, work)
+}
+
+/// The least limit, not below `least`, that the flow with this index keeps, where it has its lower level, while frames of it come at the higher
+/// one; `None` if none is found.
+pub(crate) fn left_behind_limit(
+    server: &Server,
+    contenders: &[Contender],
+    index: usize,
+    higher: u8,
+    least: u64,
+    work: &Work,
+) -> Option<u64> {
+    let flow = contenders.get(index)?;
+    let mut limit = least;
+    // The longer it may take the more may overtake it.
+    for _ in 0..MOST_TRIALS {
+        let Some(with) = with_overtaking(contenders, flow, higher, limit)? else { return Some(limit) };
+        let delay = planned_bound_counted(server, &with, flow.level, work)?.delay;
+        if delay <= limit {
+            return Some(limit);
+        }
+        limit = delay;
+    }
+    None
+}
+
+/// A port with what may overtake frames of a flow that have stayed at its lower level; `None` inside if nothing may.
+fn with_overtaking(
+    contenders: &[Contender],
+    flow: &Contender,
+    higher: u8,
+    limit: u64,
+) -> Option<Option<Vec<Contender>>> {
+    let bits = overtaking(flow, limit)?;
+    Some((bits > 0).then(|| {
+        let mut with = contenders.to_vec();
+        let arrival = Arrival::Messages { bits, separation: u64::MAX, jitter: 0 };
+        with.push(Contender { level: higher, arrival, ingress: None, ..*flow });
+        with
+    }))
 }
 
 /// The bits of a flow that may come behind a message of it before the limit of its last frame is over, and so overtake that if the flow

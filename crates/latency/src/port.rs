@@ -5,7 +5,7 @@
 use crate::units::{SECOND, bits_in, rate_of, scale_down};
 
 /// What a flow offers at most to a port, in bits on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Arrival {
     /// Whole messages: at most `bits * ceil((t + jitter) / separation)` in any window of length `t`.
     ///
@@ -28,7 +28,7 @@ pub enum Arrival {
 }
 
 /// The link by which a flow reaches the device of the port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ingress {
     /// Which link; flows with the same number share it.
     pub link: u32,
@@ -39,7 +39,7 @@ pub struct Ingress {
 }
 
 /// A flow at a port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Contender {
     /// The level it is queued in; a bigger one is served first.
     pub level: u8,

@@ -98,12 +98,12 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     }
     for asked in flows {
         let id = plan.add(asked);
-        if plan.ledger.work().is_exhausted() {
+        if plan.finished().is_err() {
             break;
         }
         let admitted = plan.ledger.flow(id).is_some();
+        plan.begin();
         let would_yield = if admitted { None } else { plan.yielding(id) };
-        plan.note_exhaustion(|| format!("who would yield to the flow \"{}\"", plan.name(id)));
         let name = |id: &FlowId| plan.name(*id).to_owned();
         let would_yield = would_yield.map(|flows| flows.iter().map(name).collect());
         changes.added.push(Added { name: plan.name(id).to_owned(), admitted, would_yield });

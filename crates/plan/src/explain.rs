@@ -31,7 +31,6 @@ pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<St
             let level = view.contenders.get(view.index)?.level;
             let _ = writeln!(out, "  {}, level {level}", plan.network.port_name(port));
             self::hop(&mut out, plan, port, view, level);
-            plan.note_exhaustion(|| format!("the terms at {}", plan.network.port_name(port)));
             let share = admitted.shares.get(*hop)?;
             let _ =
                 writeln!(out, "      promised, and counted as jitter behind it: {}", microseconds(*share));
@@ -97,10 +96,6 @@ fn hop(out: &mut String, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level
     let entries = plan.ledger.entries(port);
     let mut say = |what: &str, chosen: &dyn Fn(&Contender, usize) -> bool| {
         for (at, entry) in entries.iter().enumerate() {
-            // What a line takes is more than a step.
-            if plan.ledger.work().charge(32).is_none() {
-                return;
-            }
             if chosen(&entry.contender, at) {
                 let came = match entry.contender.arrival {
                     Arrival::Messages { bits, separation, jitter } => format!(

@@ -2,11 +2,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latency::backlog::backlog_from_counted;
-use latency::bound::{LevelBound, Method, level_bound_counted};
+use latency::bound::{Method, level_bound_counted};
 use latency::ledger::FlowId;
 use latency::levels::{SMALL_PORT, fewest_counted};
-use latency::linear::{LeftOver, Services};
-use latency::network::{Buffer, Emission, Flow, Subscriber};
+use latency::linear::{LeftOver, Services, linear_delay};
+use latency::network::{Buffer, Emission, Flow, Port, Subscriber};
 use latency::path::{HopView, PathBound, PathMethod, path_bound_with};
 use latency::policing::{Counts, Enforcement};
 use latency::port::Contender;
@@ -45,6 +45,9 @@ pub struct FlowReport {
     pub publisher: String,
     /// Whether it is admitted.
     pub admitted: bool,
+    /// Whether that was decided without some of the exact tests, which would have taken too much work.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coarse: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -175,18 +178,26 @@ pub struct LevelReport {
     /// The bound of the delay of its frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_ps: Option<u64>,
-    /// How it was found: `linear` or `busy-period`.
+    /// How it was found: `linear` or `busy-period`, or `promised` if the least delay that is promised is less than what could be found
+    /// with the work that there may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'static str>,
     /// The least delay that is promised to any of its flows.
     pub least_share_ps: u64,
 }
 
+/// A bound of the delay of a level, in picoseconds, and how it was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) delay: u64,
+    method: &'static str,
+}
+
 /// The bounds of all levels of all ports, each computed once.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     contenders: Vec<Vec<Contender>>,
-    levels: Vec<BTreeMap<u8, Option<LevelBound>>>,
+    levels: Vec<BTreeMap<u8, Option<Known>>>,
     /// For each port, what its flows are left with.
     services: Vec<Services>,
 }
@@ -205,21 +216,18 @@ impl Bounds {
             .zip(&contenders)
             .map(|(port, flows)| Services::new(&port.server(), flows));
         let services = services.collect();
-        let work = plan.ledger.work();
+        plan.begin_report();
         let levels = ports
             .zip(&contenders)
             .map(|((index, port), flows)| {
                 let levels = flows.iter().map(|flow| flow.level).collect::<BTreeSet<_>>();
-                let bound = |level| level_bound_counted(&port.server(), flows, level, work);
-                let levels = levels.into_iter().map(|level| (level, bound(level))).collect();
-                plan.note_exhaustion(|| format!("the bounds of {}", plan.network.port_name(index)));
-                levels
+                levels.into_iter().map(|level| (level, known(plan, index, port, flows, level))).collect()
             })
             .collect();
         Self { contenders, levels, services }
     }
 
-    pub(crate) fn level(&self, port: usize, level: u8) -> Option<LevelBound> {
+    pub(crate) fn level(&self, port: usize, level: u8) -> Option<Known> {
         *self.levels.get(port)?.get(&level)?
     }
 
@@ -272,7 +280,7 @@ impl Bounds {
             })
             .collect();
         // A term for each hop; what is seen of them is little more.
-        plan.ledger.work().charge_each(views.len())?;
+        let _ = plan.ledger.work().charge_each(views.len());
         let port = views.first()?.port;
         // What is handed over for as long as by the slowest of them, with as small a first frame as any.
         let all = members.map(|member| member.emission(flow, port)).reduce(|one, other| Emission {
@@ -284,17 +292,34 @@ impl Bounds {
     }
 }
 
+/// The bound of a level: as exact as the work allows that is left. What is promised holds in any case.
+fn known(plan: &Plan<'_>, index: usize, port: &Port, flows: &[Contender], level: u8) -> Option<Known> {
+    let found = level_bound_counted(&port.server(), flows, level, plan.ledger.work()).map(|bound| Known {
+        delay: bound.delay,
+        method: match bound.method {
+            Method::Linear => "linear",
+            Method::BusyPeriod => "busy-period",
+        },
+    });
+    if !plan.is_coarse() {
+        return found;
+    }
+    let linear = linear_delay(&port.server(), flows, level).map(|delay| Known { delay, method: "linear" });
+    let at_level = plan.ledger.entries(index).iter().filter(|entry| entry.contender.level == level);
+    let promised = at_level.map(|entry| entry.share).min();
+    let promised = promised.map(|delay| Known { delay, method: "promised" });
+    found.into_iter().chain(linear).chain(promised).min_by_key(|known| known.delay)
+}
+
 impl Report {
     /// Reports a plan.
     pub(crate) fn new(plan: &Plan<'_>, bounds: &Bounds) -> Self {
         let assumptions = Assumptions::new(plan, bounds);
-        plan.note_exhaustion(|| "the assumptions".to_owned());
         let flows = (0..).zip(&plan.flows).filter(|(_, (_, verdict))| !matches!(verdict, Verdict::Removed));
         let flows: Vec<FlowReport> = flows
             .map(|(id, (asked, verdict))| {
                 let mut report = flow(plan, bounds, id, asked, verdict);
                 report.assumptions = assumptions.of(id).to_vec();
-                plan.note_exhaustion(|| format!("the report of the flow \"{}\"", asked.name));
                 report
             })
             .collect();
@@ -358,14 +383,15 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         },
     });
     let (reason, offer) = match verdict {
-        Verdict::Admitted | Verdict::Removed => (None, None),
-        Verdict::NoWay => (Some(plan.network.no_way(asked, plan.ledger.work())), None),
+        Verdict::Admitted { .. } | Verdict::Removed => (None, None),
+        Verdict::NoWay => (Some(plan.no_way(asked)), None),
         Verdict::Refused(refusal) => (Some(plan.said(asked, &refusal.reason)), Some(refusal.offer)),
     };
     FlowReport {
         name: asked.name.clone(),
         publisher: node(asked.publisher),
         admitted: admitted.is_some(),
+        coarse: matches!(verdict, Verdict::Admitted { coarse: true }),
         reason,
         offered_latency_ps: offer.and_then(|offer| offer.latency),
         offered_separation_ps: offer.and_then(|offer| offer.separation),
@@ -405,10 +431,7 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
                     level,
                     flows: vec![name],
                     bound_ps: bound.map(|bound| bound.delay),
-                    method: bound.map(|bound| match bound.method {
-                        Method::Linear => "linear",
-                        Method::BusyPeriod => "busy-period",
-                    }),
+                    method: bound.map(|bound| bound.method),
                     least_share_ps: entry.share,
                 });
             }
@@ -421,7 +444,6 @@ fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let few =
         small.then(|| fewest_counted(&port.planning_server(), bounds.contenders(index), &shares, work).ok());
     let backlog = backlog(plan, bounds, index);
-    plan.note_exhaustion(|| format!("the report of {}", plan.network.port_name(index)));
     let (buffer_octets, buffer_per_queue) = match port.buffer {
         Buffer::Shared(HOST_BUFFER) => (None, false),
         Buffer::Shared(octets) => (Some(octets), false),

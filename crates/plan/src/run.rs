@@ -72,7 +72,7 @@ pub struct Arguments {
 struct Whole<'w> {
     #[serde(flatten)]
     report: &'w Report,
-    /// The work of planning and reporting, and how much it may have been.
+    /// The work of planning and reporting, and how much of it exact tests may have been.
     steps: u64,
     most_steps: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,8 +106,8 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     let flows = network.flows.len();
     let change = arguments.what_if.as_ref().map(|path| Ok::<_, String>((path, load(path)?))).transpose()?;
     let octets = network.octets + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
-    let steps = Some(steps(octets, arguments.effort));
-    let mut plan = Plan::new(&network, steps, |count| progress.tell("flows planned", count, flows));
+    let limit = Some((steps(octets, arguments.effort), arguments.effort));
+    let mut plan = Plan::new(&network, limit, |count| progress.tell("flows planned", count, flows));
     plan.finished()?;
     let changes = match &change {
         None => None,
@@ -118,7 +118,6 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     };
     plan.finished()?;
     let bounds = Bounds::new(&plan);
-    plan.finished()?;
     let report = Report::new(&plan, &bounds);
     plan.finished()?;
     let planned = plan.flows.len();
@@ -144,16 +143,12 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
         written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))?;
     }
     let shown = match &arguments.explain {
-        Some(name) => {
-            let explained = explained(&plan, &bounds, name);
-            plan.finished()?;
-            explained?
-        }
+        Some(name) => explained(&plan, &bounds, name)?,
         None if arguments.json => {
             let whole = Whole {
                 report: &report,
-                steps: plan.ledger.work().done(),
-                most_steps: plan.ledger.work().most(),
+                steps: plan.steps(),
+                most_steps: plan.ledger.work().most().exact,
                 what_if: changes.as_ref(),
                 certificates: certificates.as_ref(),
                 simulation: simulation.as_ref(),

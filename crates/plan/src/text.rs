@@ -55,7 +55,8 @@ impl Assumption {
 
 fn flow(out: &mut String, flow: &FlowReport) {
     let verdict = if flow.admitted { "admitted" } else { "REFUSED" };
-    let _ = writeln!(out, "  {verdict}  {}", flow.name);
+    let coarse = if flow.coarse { " (by coarser tests: exact ones would be too much work)" } else { "" };
+    let _ = writeln!(out, "  {verdict}  {}{coarse}", flow.name);
     let each = |out: &mut String, from: &str, subscribers: &[SubscriberReport]| {
         for subscriber in subscribers {
             let limit = microseconds(subscriber.limit_ps);

@@ -9,14 +9,14 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "a step follows a move at once",
         "install.rs",
-        "let settles = Task::Hold(self.settles(plan));",
-        "let settles = Task::Hold(Duration::ZERO);",
+        "let hold = || alloc::vec![Task::Hold(pause)];",
+        "let hold = || alloc::vec![Task::Hold(pause * 0)];",
     ),
     mutant(
-        "moves are not undone",
+        "gates become wider at once",
         "install.rs",
-        "steps.push(Step { tasks: install(to, false), undo: install(from, true) });",
-        "steps.push(Step { tasks: install(to, false), undo: Vec::new() });\n                    let _ = &from;",
+        "let hold = Task::Hold(time_of(phase.settles));",
+        "let hold = Task::Hold(time_of(phase.settles) * 0);",
     ),
     mutant(
         "entries come before the contract of the gate",
@@ -39,8 +39,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "frames of a flow are gone when its entries are",
         "release.rs",
-        "Task::Hold(Duration::from_nanos(grant.longest()))",
-        "Task::Hold(Duration::ZERO)",
+        "Task::Hold(longest.saturating_add(busy))",
+        "Task::Hold((longest + busy) * 0)",
     ),
     mutant(
         "a place is free when its release begins",

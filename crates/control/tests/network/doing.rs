@@ -97,6 +97,9 @@ impl World {
                             }
                             self.store.insert(grant.number, *grant);
                         }
+                        StoreChange::PutAll(grants) => {
+                            self.store.extend(grants.into_iter().map(|grant| (grant.number, grant)));
+                        }
                         StoreChange::Remove(number) => {
                             self.store.remove(&number);
                         }

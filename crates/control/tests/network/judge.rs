@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use control::network::Network as Managed;
 use frames::wire::{Framing, Samples};
 use frames::{
-    Bounds, Change, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node, Policer, Port, Random, Search,
+    Becomes, Bounds, Change, Contract, Counts, Effort, Flow, Hop, LEVELS, Network, Node, Policer, Port,
+    Random, Search,
 };
 use wire::admission::{Socket, Verdict};
 
@@ -186,7 +187,7 @@ pub(crate) fn judge_while(
         let flow = cases.iter().position(|case| place(case))?;
         let hop = network.flows()[flow].tree.iter().position(|hop| hop.port == moved.link)?;
         let at = Search::ORIGIN + moved.at * NANOSECOND;
-        Some(Change { at, flow, hop, level: levels[&moved.dscp] })
+        Some(Change { at, flow, becomes: Becomes::Level { hop, level: levels[&moved.dscp] } })
     };
     let changes: Vec<Change> = moves.iter().filter_map(change).collect();
     let effort = Effort { aligned: 3, climbing: 4, random: 1, frames: 300 };

@@ -6,6 +6,7 @@ mod counts;
 mod doing;
 mod faults;
 mod holds;
+mod hostile;
 mod judge;
 mod line;
 mod mutants;

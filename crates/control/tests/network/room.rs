@@ -117,7 +117,7 @@ fn flows_whose_last_frames_leave_keep_nobody_waiting() {
     world.ask(small(100));
     world.settle();
     assert_eq!(world.state(pair(100)), Some(State::Admitted));
-    world.pass(Duration::from_millis(401));
+    world.pass(Duration::from_millis(410));
     assert_eq!(world.store.len(), 1);
 }
 

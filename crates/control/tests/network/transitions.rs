@@ -13,6 +13,14 @@ use crate::world::{Trace, World, packet_of, request};
 
 type Flow = (Socket, Socket);
 
+/// A gate that another contract was set for.
+struct Regated {
+    at: u64,
+    /// The source port of its flow.
+    flow: u16,
+    is_wider: bool,
+}
+
 /// A network in which flows are admitted one after the other.
 struct Play {
     world: World,
@@ -33,9 +41,11 @@ impl Play {
         flows.collect()
     }
 
-    /// Asks for a flow, and watches until it is answered: which flows moved meanwhile, and when it was answered, in nanoseconds.
-    fn ask(&mut self, asked: &Request) -> (Vec<Moved>, u64) {
+    /// Asks for a flow, and watches until it is answered: which flows moved meanwhile, which gates changed, and when it was answered, in
+    /// nanoseconds.
+    fn ask(&mut self, asked: &Request) -> (Vec<Moved>, Vec<Regated>, u64) {
         let (began, mut before, mut moves) = (self.world.now, self.traces(), Vec::new());
+        let (mut gates, mut regated) = (self.world.gates.clone(), Vec::new());
         self.world.ask(asked.clone());
         let until = began + Duration::from_secs(2);
         loop {
@@ -52,8 +62,16 @@ impl Play {
                 }));
             }
             before = now;
+            for (old, new) in gates.iter().zip(&self.world.gates) {
+                for (key, contract) in old {
+                    let Some(changed) = new.get(key).filter(|new| *new != contract) else { continue };
+                    let flow = key.flow.source_port;
+                    regated.push(Regated { at, flow, is_wider: changed.tolerance > contract.tolerance });
+                }
+            }
+            gates.clone_from(&self.world.gates);
             if self.world.state(asked.pair()) != Some(State::Pending) {
-                return (moves, at);
+                return (moves, regated, at);
             }
             let next =
                 self.world.manager.poll_timeout().filter(|next| *next <= until).expect("it is answered");
@@ -94,7 +112,7 @@ fn some_contract(random: &mut Random) -> (Contract, u64) {
 /// Of every step that another one follows, or that the new flow follows, what was queued before has left.
 #[test]
 fn steps_wait_for_each_other_and_no_frame_is_late() {
-    let (mut transitions, mut steps, mut admitted) = (0, 0, 0);
+    let (mut transitions, mut steps, mut admitted, mut gates) = (0, 0, 0, 0);
     for seed in tiers::current().seeds("control.transitions") {
         let mut random = Random::new(seed);
         let (hosts, cables): (&[usize], &[(usize, usize)]) =
@@ -115,7 +133,19 @@ fn steps_wait_for_each_other_and_no_frame_is_late() {
                 };
                 play.admitted.iter().map(case).collect()
             };
-            let (moves, answered) = play.ask(&asked);
+            let (moves, regated, answered) = play.ask(&asked);
+            // Where a gate has become narrower, what came by it before is gone before another one becomes wider.
+            for narrower in regated.iter().filter(|gate| !gate.is_wider) {
+                let mut of_flow =
+                    play.admitted.iter().filter(|(asked, _, _)| asked.source.port == narrower.flow);
+                let latency = of_flow.next().expect("it was admitted").0.maximum_latency;
+                let wider = regated.iter().filter(|gate| gate.is_wider && gate.at >= narrower.at);
+                for wider in wider {
+                    gates += 1;
+                    let waited = wider.at - narrower.at;
+                    assert!(waited >= latency, "seed {seed}: {waited} of {latency} ns");
+                }
+            }
             let is_admitted = play.world.state(asked.pair()) == Some(State::Admitted);
             if !moves.is_empty() {
                 transitions += 1;
@@ -143,6 +173,8 @@ fn steps_wait_for_each_other_and_no_frame_is_late() {
             }
         }
     }
-    println!("{transitions} transitions with {steps} steps, {admitted} flows admitted");
+    println!(
+        "{transitions} transitions with {steps} steps, {gates} pairs of gates, {admitted} flows admitted"
+    );
     assert!(transitions > 10 && steps > transitions);
 }

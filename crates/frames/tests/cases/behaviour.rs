@@ -1,8 +1,8 @@
 //! Small runs whose every instant can be worked out by hand: what the simulator does is what the model says.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two};
 use frames::{
-    Attack, BestEffort, Bounds, Change, Effort, Flow, Hop, Imperfections, Message, Multiplexing, Network,
-    Node, Outcome, Pattern, Port, Search, Spacing, Ties, Timing, run,
+    Attack, Becomes, BestEffort, Bounds, Change, Effort, Flow, Hop, Imperfections, Message, Multiplexing,
+    Network, Node, Outcome, Pattern, Port, Search, Spacing, Ties, Timing, run,
 };
 
 /// Each flow releases once, at its pivot.
@@ -189,7 +189,7 @@ fn what_is_queued_stays_where_it_is_when_a_flow_changes_its_level() {
         once(&network, &[1_000, 1_000], |attack| {
             attack.end = 2_500;
             attack.target = Some(0);
-            attack.changes = vec![Change { at, flow: 0, hop: 0, level: 3 }];
+            attack.changes = vec![Change { at, flow: 0, becomes: Becomes::Level { hop: 0, level: 3 } }];
         })
     };
     // The other flow is sent first, then three frames, then, from 7,000 on, those of 2,000.

@@ -85,11 +85,11 @@ fn admitting_and_taking_back_leaves_no_trace() {
             let before = ledger.clone();
             if let Ok(plan) = ledger.admit_as_asked(*id, flow) {
                 assert_ne!(ledger, before, "seed {seed}");
-                if plan.moves.is_empty() && random.range(0, 1) == 0 {
+                if plan.phases.is_empty() && random.range(0, 1) == 0 {
                     ledger.remove(*id).unwrap();
                     taken_out += 1;
                 } else {
-                    undone += u64::from(!plan.moves.is_empty());
+                    undone += u64::from(!plan.phases.is_empty());
                     assert!(ledger.undo(&plan));
                     assert!(!ledger.undo(&plan), "not twice");
                 }
@@ -265,7 +265,7 @@ fn the_first_flow_of_a_host_has_the_exact_share() {
         assert!((alone..=alone + 2).contains(&share), "{share} and not {alone}");
         for (id, octets) in [(2, 40_000), (3, 1), (4, 700)] {
             let plan = ledger.plan(id, &flow(octets, 4 * MILLISECOND, 3 * MILLISECOND, &[0, 1])).unwrap();
-            assert_eq!(plan.moves, []);
+            assert_eq!(plan.phases, []);
             assert!(ledger.commit(plan));
             assert_eq!(ledger.audit(0), Ok(()), "after flow {id} at {rate} b/s");
         }

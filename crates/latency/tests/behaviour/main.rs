@@ -5,10 +5,15 @@
 mod networks;
 #[path = "../random/mod.rs"]
 mod random;
+#[path = "../tfa/mod.rs"]
+mod tfa;
 
 mod admission;
+mod between;
 mod certificates;
 mod choices;
+mod given;
+mod hostile;
 mod level_assignment;
 mod one_port;
 mod path;
