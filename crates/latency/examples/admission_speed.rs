@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn measure(flows: usize, switches: usize) {
     let side = (1..).take_while(|side| side * side <= switches).last().unwrap_or(1);
-    let mut random = Random(1);
+    let mut random = Random(testkit::random::Random::new(1));
     let flows: Vec<Flow> = (0..flows).map(|_| flow(side, &mut random)).collect();
     let before = resident();
     let mut ledger = Ledger::new(ports(side), Split::Load);
@@ -149,15 +149,11 @@ fn flow(side: usize, random: &mut Random) -> Flow {
     }
 }
 
-/// SplitMix64.
-struct Random(u64);
+/// Random numbers from a seed.
+struct Random(testkit::random::Random);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap_or(0)
+        usize::try_from(self.0.below_u64(limit as u64)).unwrap_or(0)
     }
 }

@@ -306,15 +306,11 @@ mod tests {
     }
 
     /// SplitMix64.
-    struct Random(u64);
+    struct Random(testkit::random::Random);
 
     impl Random {
         fn range(&mut self, low: u64, high: u64) -> u64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            low + (z ^ (z >> 31)) % (high - low + 1)
+            self.0.range(low, high)
         }
     }
 
@@ -369,7 +365,7 @@ mod tests {
     fn serialised_messages_have_the_jitter_that_is_said() {
         let (mut judged, mut less) = (0, 0);
         for seed in 0..20_000 {
-            let mut random = Random(seed);
+            let mut random = Random(testkit::random::Random::new(seed));
             let octets: Vec<u64> = (0..random.range(1, 6))
                 .map(|_| [1_538, random.range(84, 1_538)][random.range(0, 1) as usize])
                 .collect();

@@ -41,6 +41,11 @@ impl Random {
         self.bits() % limit.max(1)
     }
 
+    /// A number from `low` to `high`, both possible; `low` if `high` is less.
+    pub fn range(&mut self, low: u64, high: u64) -> u64 {
+        low + self.below_u64(high.saturating_sub(low).saturating_add(1))
+    }
+
     /// True so many times of a hundred.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below_u64(100) < percent

@@ -83,7 +83,7 @@ fn newcomer(place: &Place) -> (Duration, Program) {
 /// Sends so many forgeries from a port of this thread's host.
 fn attack(pair: &Pair, from: Ipv4Addr, seed: u64, datagrams: u64, rate: u64, named: &AtomicU64) {
     let socket = UdpSocket::bind((from, 0)).unwrap();
-    let (mut random, start) = (Random(seed), Instant::now());
+    let (mut random, start) = (Random::new(seed), Instant::now());
     for sent in 0..datagrams {
         if sent % 32 == 0 {
             let due = start + Duration::from_nanos(sent * 1_000_000_000 / rate);

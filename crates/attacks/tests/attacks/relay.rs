@@ -97,7 +97,7 @@ fn open(interface: &str) -> OwnedFd {
 }
 
 fn carry(from: &OwnedFd, to: &OwnedFd, path: Path, frames: &AtomicU64, stop: &AtomicBool) {
-    let (mut random, mut frame) = (Random(path.seed), vec![0; 65_536]);
+    let (mut random, mut frame) = (Random::new(path.seed), vec![0; 65_536]);
     while !stop.load(Ordering::Relaxed) {
         let mut waits = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
         if poll(&mut waits, PollTimeout::from(20_u8)).unwrap_or(0) == 0 {

@@ -115,7 +115,7 @@ fn sizes(places: [&Place; 2], shm: &str, largest: &str) {
     let largest = usize::try_from(tier.number(largest)).unwrap();
     let best_effort = format!("best-effort {shm}");
     let room = Some(2 * largest + 4 * MEBI);
-    let mut random = Random(tier.first_seed());
+    let mut random = Random::new(tier.first_seed());
     let mut large = vec![1, 1_400, 65_000, 200_000, MEBI, 15 * MEBI, 16 * MEBI, 17 * MEBI, largest];
     // As many of one magnitude as of another.
     let magnitudes = u64::from(largest.ilog2());

@@ -161,7 +161,7 @@ enum Event<'a> {
 }
 
 fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> u64 {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let now = |nanos: u64| Now {
         monotonic: wire::Instant::from_nanos(nanos),
         wall: Timestamp::from_nanos(1_700_000_000_000_000_000 + nanos as i64),

@@ -20,14 +20,11 @@ const SEPARATION: u64 = 5_000_000;
 const ASKED: u64 = 3_000_000;
 
 /// xorshift64.
-struct Random(u64);
+struct Random(testkit::random::Random);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
+        self.0.below_u64(end)
     }
 
     fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
@@ -161,7 +158,7 @@ fn verdict(random: &mut Random, pair: (Guid, Guid), serial: u64) -> Verdict {
 #[test]
 fn whatever_is_said_the_rules_hold() {
     for seed in 1..=300 {
-        let mut random = Random(seed);
+        let mut random = Random(testkit::random::Random::new(seed));
         let mut gate = Gate::new(OWN, Duration::from_millis(100));
         let mut told = Told::default();
         let mut now = 0;

@@ -7,15 +7,11 @@ use rtps::reader::Accept;
 use wire::qos::{History, Reliability, ReliabilityKind};
 
 /// A small generator of random numbers: splitmix64.
-struct Random(u64);
+struct Random(testkit::random::Random);
 
 impl Random {
     fn below(&mut self, limit: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % u64::from(limit)) as u32
+        self.0.below_u64(u64::from(limit)) as u32
     }
 }
 
@@ -220,7 +216,7 @@ fn request(random: &mut Random) -> Request {
 }
 
 fn one(seed: u64) -> u64 {
-    let mut random = Random(seed);
+    let mut random = Random(testkit::random::Random::new(seed));
     let depth = [None, Some(1), Some(3)][random.below(3) as usize];
     let per_instance = [usize::MAX, 3, 5][random.below(3) as usize];
     let samples = [usize::MAX, 6, 8][random.below(3) as usize];

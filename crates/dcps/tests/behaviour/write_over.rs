@@ -148,7 +148,7 @@ impl<T: wire::cdr::DdsType> Side<T> {
 
 /// Plays one seed with a type; says how often a sample was written over.
 fn play<T: wire::cdr::DdsType>(seed: u64, make: impl Fn(u32, Vec<u8>) -> T) -> usize {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut now = Now::default();
     let after =
         |now: Now, span: Duration| Now { monotonic: now.monotonic.after(span), wall: now.wall.after(span) };

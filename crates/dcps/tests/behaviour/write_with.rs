@@ -10,15 +10,11 @@ use wire::qos::{Durability, History};
 use wire::{SequenceNumber, Timestamp};
 
 /// A small generator of random numbers: splitmix64.
-struct Random(u64);
+struct Random(testkit::random::Random);
 
 impl Random {
     fn below(&mut self, limit: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % u64::from(limit)) as u32
+        self.0.below_u64(u64::from(limit)) as u32
     }
 }
 
@@ -104,7 +100,7 @@ fn same_result(seed: u64, in_place: &mut Link, by_octets: &mut Link, random: &mu
 #[test]
 fn whatever_is_written_gives_the_same() {
     for seed in tiers::current().seeds("property.cases") {
-        let mut random = Random(seed);
+        let mut random = Random(testkit::random::Random::new(seed));
         let [mut by_octets, mut in_place] = pair(&mut random);
         for step in 0..120 {
             match random.below(12) {

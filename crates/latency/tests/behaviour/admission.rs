@@ -78,7 +78,7 @@ fn removal_is_the_inverse_of_admission() {
 fn admitting_and_taking_back_leaves_no_trace() {
     let (mut taken_out, mut undone) = (0, 0);
     for seed in tiers::current().seeds("property.cases").step_by(5) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (mut ledger, flows) = random_network(&mut random);
         for (id, flow) in &flows {
             ledger.remove(*id).unwrap();
@@ -332,7 +332,7 @@ fn a_port_of_many_flows() {
 #[test]
 fn admissions_and_removals_in_any_order_keep_all_shares() {
     for seed in tiers::current().seeds("property.cases").step_by(10) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (mut ledger, flows) = random_network(&mut random);
         let empty = Ledger::new(ledger.ports().to_vec(), ledger.split());
         for _ in 0..10 {
@@ -362,7 +362,7 @@ fn admissions_and_removals_in_any_order_keep_all_shares() {
 fn full_ports_keep_all_shares_and_buffers() {
     let mut admitted = 0;
     for seed in tiers::current().seeds("property.cases").step_by(150) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let buffer = random.range(50_000, 400_000);
         let per_queue = random.range(0, 1) == 0;
         let port = Port {

@@ -55,7 +55,7 @@ fn claims_of_table_two_are_exact() {
 fn certificates_of_random_networks_pass() {
     let (mut passed, mut exact) = (0, 0);
     for seed in tiers::current().seeds("property.cases").step_by(4) {
-        let (ledger, flows) = random_network(&mut Random(seed));
+        let (ledger, flows) = random_network(&mut Random::new(seed));
         for id in flows.keys() {
             let good = ledger.certificate(*id).unwrap();
             assert_eq!(check(&good, ledger.ports()), Ok(()), "seed {seed}, flow {id}");
@@ -75,7 +75,7 @@ fn certificates_of_random_networks_pass() {
 fn certificates_of_varied_networks_pass() {
     let (mut passed, mut too_large) = (0, 0);
     for seed in tiers::current().seeds("property.cases").step_by(2) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (plain, flows) = random_network(&mut random);
         let mut ports = plain.ports().to_vec();
         for port in &mut ports {
@@ -205,7 +205,7 @@ fn other_changes_are_found() {
 #[test]
 fn bundles_are_checked() {
     for (seed, counts) in (0..60).zip([None, Some(Counts::Wire), Some(Counts::Frame)].into_iter().cycle()) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let policing = counts.map_or(Policing::Trusted, |counts| Policing::Meter {
             rate_step: 1,
             burst_step: 1,

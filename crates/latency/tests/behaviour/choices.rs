@@ -58,7 +58,7 @@ fn the_least_important_yields() {
 fn yielding_is_enough_and_not_too_much() {
     let (mut asked, mut several) = (0, 0);
     for seed in tiers::current().seeds("property.cases").step_by(4) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let ports = (0..8).map(|_| host()).chain([switch()]).collect();
         let mut ledger = Ledger::new(ports, Split::Load);
         let mut large = |host, importance| {

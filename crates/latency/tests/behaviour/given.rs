@@ -81,7 +81,7 @@ fn published_cases_are_admitted_in_any_order() {
                 for factor in [1.0, 1.5, 3.0, 20.0, 100.0] {
                     let mut network = with_frames(case, policing, queues);
                     with_limits(&mut network, factor).unwrap();
-                    for order in orders(network.flows.len(), &mut Random(7), 24) {
+                    for order in orders(network.flows.len(), &mut Random::new(7), 24) {
                         let count = admitted(&network, &order, Split::Load);
                         all += order.len();
                         given += count;
@@ -105,7 +105,7 @@ fn random_networks_are_admitted_in_any_order() {
         let network = first_in_first_out(seed);
         networks += 1;
         let split = [Split::Load, Split::Last, Split::Even][seed as usize % 3];
-        for order in orders(network.flows.len(), &mut Random(seed), 4) {
+        for order in orders(network.flows.len(), &mut Random::new(seed), 4) {
             let count = admitted(&network, &order, split);
             runs += 1;
             all += order.len();
@@ -127,7 +127,7 @@ fn random_networks_are_admitted_in_any_order() {
 #[test]
 fn lower_limits_than_any_method_meets_are_refused() {
     for seed in 0..200 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let flows = random.range(2, 8) as usize;
         let queues = random.range(1, 8) as u8;
         let octets: Vec<u32> = (0..flows).map(|_| random.range(18, 1_472) as u32).collect();

@@ -114,7 +114,7 @@ fn no_request_takes_more_steps_than_stated() {
     let (mut asked, mut admitted, mut coarse, mut most, mut all) = (0_u64, 0, 0, 0, 0_u64);
     let mut seed = 0;
     while asked < tiers::current().number("latency.hostile") {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         seed += 1;
         let mut ports = ports(&mut random);
         let fits = random.range(0, 3) > 0;

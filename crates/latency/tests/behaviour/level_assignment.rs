@@ -97,7 +97,7 @@ fn is_as_by_trying_all(server: &Server, contenders: &[Contender], limits: &[u64]
 fn a_grouping_is_found_whenever_one_exists() {
     let (mut feasible, mut infeasible) = (0, 0);
     for seed in tiers::current().seeds("property.cases") {
-        let (server, contenders, limits) = random_port(&mut Random(seed));
+        let (server, contenders, limits) = random_port(&mut Random::new(seed));
         let found = is_as_by_trying_all(&server, &contenders, &limits, &format!("seed {seed}"));
         if found { feasible += 1 } else { infeasible += 1 }
     }

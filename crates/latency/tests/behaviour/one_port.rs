@@ -246,7 +246,7 @@ fn what_real_ports_add_is_counted_once() {
 fn sums_leave_what_is_left_over() {
     let mut some = 0;
     for seed in tiers::current().seeds("property.cases") {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let server = Server {
             control: (random.range(0, 2) == 0).then_some(Control { burst: 20_000, rate: 50_000_000 }),
             beside: (random.range(0, 2) == 0).then_some(Control { burst: 30_000, rate: 20_000_000 }),

@@ -48,7 +48,7 @@ fn every_state_between_is_safe() {
     let mut unsafe_as_in_midas = 0;
     let first = tiers::current().first_seed();
     for seed in first..first + TRANSITIONS {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let count = random.range(2, 8) as usize;
         let mut levels = || (0..count).map(|_| random.range(0, 7) as u8).collect::<Vec<_>>();
         let (old, new) = (levels(), levels());
@@ -142,7 +142,7 @@ fn no_two_share(moves: &[Move]) -> bool {
 fn bounds_hold_in_every_state_between() {
     let (mut proved, mut verified, mut neither, mut broken_as_in_midas) = (0, 0, 0, 0);
     for seed in tiers::current().seeds("property.cases") {
-        let port = random_port(&mut Random(seed));
+        let port = random_port(&mut Random::new(seed));
         let moves = moves(&port.old, &port.new);
         if no_two_share(&moves) {
             proved += 1;
@@ -248,7 +248,7 @@ fn no_frame_is_late_if_steps_wait_for_each_other() {
     const SLOT: u64 = FRAME * 1_000;
     let (mut judged, mut late_without) = (0, 0);
     for seed in tiers::current().seeds("property.cases") {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let shapes: Vec<(u64, u64)> = (0..random.range(2, 4))
             .map(|_| {
                 let frames = random.range(1, 12);

@@ -17,7 +17,7 @@ fn kept(ledger: &Ledger, id: u64) -> (Admitted, Vec<u8>) {
 fn a_restored_ledger_is_the_same() {
     let mut restored_flows = 0;
     for seed in tiers::current().seeds("latency.networks") {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (ledger, flows) = random_network(&mut random);
         let mut restored = Ledger::new(ledger.ports().to_vec(), ledger.split());
         let mut ids: Vec<u64> = flows.keys().copied().collect();
@@ -41,7 +41,7 @@ fn a_restored_ledger_is_the_same() {
 #[test]
 fn what_does_not_fit_leaves_the_ledger_as_it_was() {
     for seed in tiers::current().seeds("latency.networks") {
-        let (mut ledger, flows) = random_network(&mut Random(seed));
+        let (mut ledger, flows) = random_network(&mut Random::new(seed));
         for (id, flow) in flows {
             let (admitted, levels) = kept(&ledger, id);
             ledger.remove(id).unwrap();

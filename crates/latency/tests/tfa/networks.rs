@@ -125,7 +125,7 @@ pub(crate) const METER: Policing = Policing::Meter { rate_step: 1, burst_step: 1
 
 /// Switches in a line, a ring or a tree, or any way, with hosts, first-in first-out; flows between hosts.
 fn random_network(seed: u64) -> Network {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let switches = random.range(1, 6) as usize;
     let mut cables: Vec<(usize, usize)> = match random.range(0, 3) {
         0 => (1..switches).map(|at| (at - 1, at)).collect(),
@@ -251,7 +251,7 @@ pub(crate) fn first_in_first_out(seed: u64) -> Network {
 /// A network whose ports have several queues, and flows that need them: limits from a third of what TFA++ says to ten times as much, and
 /// guards of all kinds.
 pub(crate) fn network_of_levels(seed: u64) -> Network {
-    let mut random = Random(seed ^ 0xFEED);
+    let mut random = Random::new(seed ^ 0xFEED);
     let mut network = first_in_first_out(seed);
     for port in &mut network.ports {
         port.queues = random.range(2, 8) as u8;

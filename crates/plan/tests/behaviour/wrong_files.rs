@@ -220,7 +220,7 @@ fn mutated_files_do_no_harm() {
     let models = fs::read(example("switches.xml")).unwrap();
     let mut right = 0;
     for seed in tiers::current().seeds("property.cases") {
-        let mut random = Random(seed);
+        let mut random = Random(testkit::random::Random::new(seed));
         let pick = random.below(networks.len());
         let text = random.mutated(&networks[pick]);
         right += u64::from(check_network("net.toml", &text, |_| Ok(String::new())).is_ok());
@@ -242,7 +242,7 @@ fn wild_numbers_do_no_harm() {
     let numbers: Vec<(usize, usize)> = number_places(&text);
     let mut planned = 0;
     for seed in tiers::current().seeds("property.cases") {
-        let mut random = Random(seed);
+        let mut random = Random(testkit::random::Random::new(seed));
         let mut wild = text.clone();
         // From the end, so that places stay where they are.
         let count = 1 + random.below(4);
@@ -291,15 +291,11 @@ fn number_places(text: &str) -> Vec<(usize, usize)> {
 }
 
 /// SplitMix64.
-struct Random(u64);
+struct Random(testkit::random::Random);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((z ^ (z >> 31)) % limit as u64).unwrap()
+        usize::try_from(self.0.below_u64(limit as u64)).unwrap()
     }
 
     fn mutated(&mut self, bytes: &[u8]) -> String {

@@ -63,7 +63,7 @@ fn pairs_of_types() {
     let tier = tiers::current();
     let mut tally = Tally::default();
     for seed in tier.seeds("xtypes.type_pairs") {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let written = model::structure(&mut random, 2);
         let read = model::evolve(&mut random, &written);
         let policy = policy(&mut random);

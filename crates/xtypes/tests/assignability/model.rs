@@ -6,19 +6,19 @@ use wire::schema::{
 };
 
 /// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct Random(testkit::random::Random);
 
 impl Random {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(testkit::random::Random::new(seed))
+    }
+
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.bits()
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.bits() % limit.max(1) as u64) as usize
+        self.0.below_u64(limit as u64) as usize
     }
 
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
