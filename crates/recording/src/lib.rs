@@ -7,6 +7,7 @@
 
 mod channel;
 mod read;
+mod record;
 mod write;
 
 pub use channel::{Channel, End};
