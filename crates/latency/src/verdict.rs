@@ -44,7 +44,7 @@ pub struct Phase {
     pub pause: u64,
 }
 
-/// What an admission does: nothing has happened before [`Ledger::commit`].
+/// What an admission does: nothing has happened before [`Ledger::commit`](crate::ledger::Ledger::commit).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// Which flow.

@@ -38,12 +38,12 @@ fn automatic_writers_live_as_long_as_their_participant() {
     let (mut world, writer, _) = matched(LivelinessKind::Automatic);
     let w = world.nodes[0].guid(writer);
     world.run_ms(20 * LEASE);
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     assert!(world.nodes[1].participant.discovery().is_alive(w));
 
     world.nodes[0].mute = true;
     world.run_ms(LEASE - 105);
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     world.run_ms(110);
     assert_eq!(told(&mut world, w), [false]);
     assert!(!world.nodes[1].participant.discovery().is_alive(w) && world.knows(1, 0));
@@ -67,12 +67,12 @@ fn manual_by_participant_is_asserted_by_command_and_by_any_data() {
         world.nodes[0].participant.assert_liveliness(now);
         world.run_ms(LEASE - 50);
     }
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     for _ in 0..10 {
         world.write(0, other, "data of one writer count for all of its participant");
         world.run_ms(LEASE - 110);
     }
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     world.run_ms(2 * LEASE);
     assert_eq!(told(&mut world, w), [false]);
     let now = world.now;
@@ -94,7 +94,7 @@ fn data_assert_the_manual_writers_whose_readers_do_not_see_them() {
         world.write(0, busy, "busy");
         world.run_ms(LEASE / 5);
     }
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     world.run_ms(2 * LEASE);
     assert_eq!(told(&mut world, w), [false]);
 }
@@ -112,7 +112,7 @@ fn manual_by_topic_is_asserted_by_the_writer_alone() {
         assert!(world.nodes[0].participant.assert_writer(now, writer));
         world.run_ms(LEASE - 50);
     }
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
     // What the participant asserts, and its announcements, do not count for this kind.
     for _ in 0..4 {
         let now = world.now;
@@ -135,7 +135,7 @@ fn an_infinite_lease_never_ends_and_costs_nothing() {
     world.run_until(300, |world| world.is_matched(1, reader, w));
     world.nodes[0].mute = true;
     world.run_ms(5_000);
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_writer_that_is_gone_is_not_reported_silent() {
     world.nodes[0].participant.delete(now, writer);
     world.run_ms(3 * LEASE);
     assert!(!world.is_matched(1, reader, w));
-    assert_eq!(told(&mut world, w), []);
+    assert_eq!(told(&mut world, w), [false; 0]);
 }
 
 #[test]
