@@ -273,5 +273,5 @@ fn changed_data_reach_the_other_side() {
     let status = domain.data_reader(1, reader).subscription_matched();
     assert_eq!((status.total.count, status.current.count), (1, 1), "a match stays");
     domain.set_writer_qos(0, writer, |qos| qos.endpoint.user_data.clear());
-    assert_eq!(seen(&domain).0, []);
+    assert_eq!(seen(&domain).0, [0_u8; 0]);
 }

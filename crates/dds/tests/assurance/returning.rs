@@ -70,7 +70,7 @@ fn a_pair_that_is_admitted_again_goes_on_where_it_was() {
             writer.write(&frame(number, 100)).unwrap();
             scene.desk.run(millis(10));
         }
-        assert_eq!(numbers(&reader), []);
+        assert_eq!(numbers(&reader), [0_u32; 0]);
     }
     manager.say(&for_long(admission(&request)));
     scene.desk.run(Duration::from_secs(1));

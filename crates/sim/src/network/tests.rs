@@ -38,7 +38,7 @@ fn unicast_multicast_and_loopback_reach_whom_they_should() {
     assert_eq!(nodes(send(&mut network, group(), 100, &mut coverage)), [0, 1]);
     assert_eq!(nodes(send(&mut network, "127.0.0.1:7410".parse().unwrap(), 100, &mut coverage)), [0]);
     assert_eq!(nodes(send(&mut network, ours, 100, &mut coverage)), [0]);
-    assert_eq!(nodes(send(&mut network, "10.0.0.2:9".parse().unwrap(), 100, &mut coverage)), []);
+    assert_eq!(nodes(send(&mut network, "10.0.0.2:9".parse().unwrap(), 100, &mut coverage)), [0_usize; 0]);
     assert_eq!(nodes(send(&mut network, "[fd00::2]:7410".parse().unwrap(), 100, &mut coverage)), [1]);
     assert_eq!((coverage.count(Situation::Multicast), coverage.count(Situation::Ipv6)), (1, 1));
 }

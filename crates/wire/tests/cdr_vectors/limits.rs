@@ -114,7 +114,7 @@ fn bounded_values_refuse_what_is_too_much() {
     assert!(list.modify(|list| list.extend([1, 2])).is_ok());
     assert_eq!(*list, [1, 2]);
     assert!(list.modify(|list| list.push(3)).is_err());
-    assert_eq!(list.into_inner(), []);
+    assert_eq!(list.into_inner(), [0_u8; 0]);
 }
 
 #[derive(DdsType, Debug, PartialEq)]
