@@ -83,9 +83,13 @@ impl Builder {
                     members.iter().map(|member| self.member(member, depth)).collect();
                 let mut of = Struct::new(&self.schema, name, extensibility, base, members?);
                 of.remarks = remarks;
-                // What is said to extend another structure begins with all its members.
+                // What is said to extend another structure begins with all its members: ids are enough to see a mistake.
                 if let Some(Definition::Struct(base)) = base.and_then(|base| self.schema.get(base))
-                    && !of.members.starts_with(&base.members)
+                    && base
+                        .members
+                        .iter()
+                        .map(|member| Some(member.id))
+                        .ne((0..base.members.len()).map(|at| of.members.get(at).map(|member| member.id)))
                 {
                     return None;
                 }
