@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::bound::{keeps, planned_bound_counted};
 use crate::ledger::{Entry, FlowId};
 use crate::network::Port;
-use crate::order::left_behind_limit;
+use crate::order::{left_behind_keeps, left_behind_limit};
 use crate::port::{Contender, Server};
 use crate::work::Work;
 
@@ -128,17 +128,18 @@ impl<'l> Meeting<'l> {
                 }
                 let mut flows = self.at(from);
                 flows.truncate(there);
-                let need = needs.get_mut(index)?;
-                let share = self.entries.get(index)?.share;
-                let (is_other, least) = match self.who.get(index)? {
-                    Who::Other(_) => (true, share),
-                    Who::Member { .. } => (false, *need),
-                };
-                let limit = left_behind_limit(&self.server, &flows, index, *other, least, work);
-                match (is_other, limit) {
-                    (true, limit) if limit != Some(share) => missed.push(self.entries.get(index)?.flow),
-                    (true, _) => {}
-                    (false, limit) => *need = limit?.max(*need),
+                match self.who.get(index)? {
+                    Who::Other(id) => {
+                        let share = self.entries.get(index)?.share;
+                        if !left_behind_keeps(&self.server, &flows, index, *other, share, work) {
+                            missed.push(*id);
+                        }
+                    }
+                    Who::Member { .. } => {
+                        let need = needs.get_mut(index)?;
+                        *need =
+                            left_behind_limit(&self.server, &flows, index, *other, *need, work)?.max(*need);
+                    }
                 }
             }
         }

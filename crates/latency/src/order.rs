@@ -136,13 +136,36 @@ fn left_behind_keep(
     step: &Move,
     work: &Work,
 ) -> bool {
-    let mut all = flows.iter().zip(contenders).zip(limits);
-    let Some(((_, flow), limit)) = all.find(|((flow, _), _)| **flow == step.flow) else { return true };
-    match with_overtaking(contenders, flow, step.to, *limit) {
-        Some(None) => true,
-        Some(Some(with)) => keeps(server, &with, step.from, *limit, work),
-        None => false,
+    let Some(index) = flows.iter().position(|flow| *flow == step.flow) else { return true };
+    let limit = limits.get(index).copied().unwrap_or(0);
+    left_behind_keeps(server, contenders, index, step.to, limit, work)
+}
+
+/// The same of the flow with this index and its limit.
+///
+/// What comes later than a frame has left delays it no more. So it is enough to find a time, not above the limit, within which the frame has left in
+/// spite of all that may overtake it in that time; that is looked for from the delay on that it would have if nothing overtook it.
+pub(crate) fn left_behind_keeps(
+    server: &Server,
+    contenders: &[Contender],
+    index: usize,
+    higher: u8,
+    limit: u64,
+    work: &Work,
+) -> bool {
+    let Some(flow) = contenders.get(index) else { return true };
+    let with = match with_overtaking(contenders, flow, higher, limit) {
+        Some(Some(with)) => with,
+        Some(None) => return true,
+        None => return false,
+    };
+    if keeps(server, &with, flow.level, limit, work) {
+        return true;
     }
+    let alone = planned_bound_counted(server, contenders, flow.level, work);
+    let needs =
+        alone.and_then(|bound| left_behind_limit(server, contenders, index, higher, bound.delay, work));
+    needs.is_some_and(|needs| needs <= limit)
 }
 
 /// The least limit, not below `least`, that the flow with this index keeps, where it has its lower level, while frames of it come at the higher
