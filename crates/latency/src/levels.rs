@@ -283,12 +283,14 @@ pub(crate) fn assign_last_counted(
     let with_new = least_margin_counted(server, &placed, limits, work);
     placed.copy_from_slice(contenders);
     let mut best: Option<(Margin, u8)> = None;
+    // Of levels that are as good the highest: who comes later and is more patient goes below, and nobody moves up for it, which what is
+    // queued may forbid.
     for level in 0..queues {
         if let Some(last) = placed.last_mut() {
             last.level = level;
         }
         let margin = least_margin_counted(server, &placed, limits, work);
-        if let Some(margin) = margin.filter(|margin| best.is_none_or(|(most, _)| *margin > most)) {
+        if let Some(margin) = margin.filter(|margin| best.is_none_or(|(most, _)| *margin >= most)) {
             best = Some((margin, level));
         }
     }

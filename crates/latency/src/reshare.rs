@@ -47,6 +47,9 @@ struct Search<'l> {
 impl Ledger {
     /// A plan in which others have their shares split again.
     pub(crate) fn share_again_for(&self, id: FlowId, flow: &Flow) -> Option<Plan> {
+        if self.work().is_sparing() {
+            return None;
+        }
         let search = Search { ledger: self, id, flow };
         (0..flow.subscribers.len()).all(|index| self.keeps_separation(flow, index).is_ok()).then_some(())?;
         let together = search.together();

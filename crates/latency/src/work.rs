@@ -34,6 +34,8 @@ pub struct Work {
     exact: Count,
     all: Count,
     again: Count,
+    /// Not 0 while shares are not split again at all.
+    spares: Count,
 }
 
 /// A number that copies of a ledger share. One thread at a time counts, so that nothing is added at once.
@@ -68,7 +70,7 @@ impl Work {
     /// No more than that in all.
     pub const fn within(most: Limits) -> Self {
         let (exact, all) = (Count::new(most.exact), Count::new(most.all));
-        Self { done: Count::new(0), most, exact, all, again: Count::new(most.again) }
+        Self { done: Count::new(0), most, exact, all, again: Count::new(most.again), spares: Count::new(0) }
     }
 
     /// A request begins, which may take so many steps: what the one before has left is no matter.
@@ -107,9 +109,18 @@ impl Work {
         self.within_others(limits, part)
     }
 
-    /// Does a part in which shares are split again only where few flows hang together.
+    /// Does a part in which shares are not split again.
     pub(crate) fn sparing<T>(&self, part: impl FnOnce() -> T) -> T {
-        self.within_others(Limits { again: 0, ..self.until() }, part)
+        let before = self.spares.get();
+        self.spares.set(1);
+        let answer = part();
+        self.spares.set(before);
+        answer
+    }
+
+    /// Whether shares are not split again for now.
+    pub(crate) fn is_sparing(&self) -> bool {
+        self.spares.get() > 0
     }
 
     /// Does a part whatever work it is.

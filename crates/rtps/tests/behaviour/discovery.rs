@@ -328,8 +328,7 @@ fn a_writer_that_comes_back_within_the_moment_begins_anew() {
     let [Event::WriterUnmatched { .. }, Event::WriterMatched { .. }] = events.as_slice() else {
         panic!("{events:?}")
     };
-    world.run_ms(100);
-    assert_eq!(world.nodes[1].drain(), []);
+    // Its participant has written neither of the two, and will say so: see `attacks_spoofed.rs`.
     assert!(world.is_matched(1, reader, w));
 }
 
