@@ -19,6 +19,7 @@ mod framing;
 mod history;
 mod hold;
 mod liveliness;
+mod losses;
 mod path_size;
 mod reader;
 mod reliability;
