@@ -122,7 +122,7 @@ fn seen_by(copy: &Path, mutant: &Mutant) -> Result<Option<&'static str>, String>
 fn passes(copy: &Path, arguments: &[&str], tier: &str) -> Result<bool, String> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(copy).args(arguments).env_remove("CARGO_TARGET_DIR").env("PUNCTUAL_TIER", tier);
-    // Warnings are of the mistake, and nobody steps through it.
+    // Warnings are of the mistake, and no debugger steps through it.
     cargo.env("RUSTFLAGS", "--cap-lints warn").env("CARGO_PROFILE_DEV_DEBUG", "0");
     let status = cargo.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.map(|status| status.success()).map_err(|error| format!("cargo: {error}"))

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None => {
             use std::io::Write as _;
             if std::io::stdout().write_all(text.as_bytes()).is_err() {
-                // Nobody reads on.
+                // The reader of the pipe has gone.
                 std::process::exit(0);
             }
         }

@@ -1,4 +1,4 @@
-//! Octets that are shared, and used again when nobody holds them.
+//! Bytes that are shared, and used again when nobody holds them.
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use rtps::Value;
 use shm::{Chunk, ChunkMut};
 
-/// A shared handle of the octets of a sample, encapsulation header included.
+/// A shared handle of the bytes of a sample, encapsulation header included.
 #[derive(Clone, Debug)]
-pub struct Bytes(Octets);
+pub struct Bytes(Place);
 
 /// Where they lie.
 #[derive(Clone, Debug)]
-enum Octets {
+enum Place {
     /// In memory of this process.
     Own(Arc<Buffer>),
     /// Where other processes of the host can copy them out.
@@ -21,7 +21,7 @@ enum Octets {
     Value(Arc<dyn Value>),
 }
 
-/// Memory of this process, and where the octets of the sample begin in it.
+/// Memory of this process, and where the bytes of the sample begin in it.
 #[derive(Default, Debug)]
 pub(crate) struct Buffer {
     memory: Vec<u8>,
@@ -31,17 +31,17 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// Sizes of samples that are placed: a datagram of loopback holds no more, and less is copied in no time.
     const PLACED: RangeInclusive<usize> = 8 << 10..=64 << 10;
-    /// Where the octets begin in a page. The kernel copies them behind headers, to where a page begins: from the same offset that takes up to twice
+    /// Where the bytes begin in a page. The kernel copies them behind headers, to where a page begins: from the same offset that takes up to twice
     /// as long on some processors, which take a load for one of what they have just stored there.
     const PLACE: usize = PAGE / 2;
 
-    fn octets(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         self.memory.get(self.start..).unwrap_or_default()
     }
 
-    /// Empties it, and chooses where the octets begin: for a sample as long as the one before, without growing.
+    /// Empties it, and chooses where the bytes begin: for a sample as long as the one before, without growing.
     fn begin(&mut self) {
-        let len = self.octets().len();
+        let len = self.bytes().len();
         self.memory.clear();
         self.start = 0;
         if Self::PLACED.contains(&len) {
@@ -59,8 +59,8 @@ impl Bytes {
     /// The shared memory that they lie in, if they do.
     pub(crate) const fn chunk(&self) -> Option<&Chunk> {
         match &self.0 {
-            Octets::Own(_) | Octets::Value(_) => None,
-            Octets::Shared(chunk) => Some(chunk),
+            Place::Own(_) | Place::Value(_) => None,
+            Place::Shared(chunk) => Some(chunk),
         }
     }
 }
@@ -68,9 +68,9 @@ impl Bytes {
 impl AsRef<[u8]> for Bytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Octets::Own(buffer) => buffer.octets(),
-            Octets::Shared(chunk) => chunk,
-            Octets::Value(value) => value.bytes(),
+            Place::Own(buffer) => buffer.bytes(),
+            Place::Shared(chunk) => chunk,
+            Place::Value(value) => value.bytes(),
         }
     }
 }
@@ -85,19 +85,19 @@ impl Eq for Bytes {}
 
 impl Default for Bytes {
     fn default() -> Self {
-        Self(Octets::Own(Arc::default()))
+        Self(Place::Own(Arc::default()))
     }
 }
 
 impl From<Vec<u8>> for Bytes {
-    fn from(octets: Vec<u8>) -> Self {
-        Self(Octets::Own(Arc::new(Buffer { memory: octets, start: 0 })))
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Place::Own(Arc::new(Buffer { memory: bytes, start: 0 })))
     }
 }
 
 impl From<Chunk> for Bytes {
     fn from(chunk: Chunk) -> Self {
-        Self(Octets::Shared(chunk))
+        Self(Place::Shared(chunk))
     }
 }
 
@@ -108,26 +108,26 @@ impl rtps::Payload for Bytes {
 
     fn size(&self) -> usize {
         match &self.0 {
-            Octets::Value(value) => value.size(),
+            Place::Value(value) => value.size(),
             _ => self.as_ref().len(),
         }
     }
 
     fn value(&self) -> Option<Arc<dyn Value>> {
         match &self.0 {
-            Octets::Value(value) => Some(Arc::clone(value)),
+            Place::Value(value) => Some(Arc::clone(value)),
             _ => None,
         }
     }
 
     fn is_value(&self) -> bool {
-        matches!(self.0, Octets::Value(_))
+        matches!(self.0, Place::Value(_))
     }
 }
 
 impl From<Arc<dyn Value>> for Bytes {
     fn from(value: Arc<dyn Value>) -> Self {
-        Self(Octets::Value(value))
+        Self(Place::Value(value))
     }
 }
 
@@ -141,14 +141,14 @@ pub(crate) enum Memory {
 }
 
 impl Memory {
-    pub(crate) fn octets(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Own(buffer) => buffer.octets(),
+            Self::Own(buffer) => buffer.bytes(),
             Self::Shared(chunk) => chunk,
         }
     }
 
-    pub(crate) fn octets_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Own(buffer) => Arc::get_mut(buffer)
                 .and_then(|buffer| buffer.memory.get_mut(buffer.start..))
@@ -177,7 +177,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Most buffers that are remembered, and most octets of each.
+    /// Most buffers that are remembered, and most bytes of each.
     const COUNT: usize = 64;
     const LEN: usize = 4 << 20;
 
@@ -191,7 +191,7 @@ impl Pool {
         Ok(self.freeze(Memory::Own(free)))
     }
 
-    /// Memory of this process for `len` octets, which are whatever was there before.
+    /// Memory of this process for `len` bytes, which are whatever was there before.
     pub(crate) fn lend(&mut self, len: usize) -> Memory {
         let mut free = self.free();
         if let Some(buffer) = Arc::get_mut(&mut free) {
@@ -210,7 +210,7 @@ impl Pool {
                     }
                     self.lent.push_back(Arc::clone(&buffer));
                 }
-                Bytes(Octets::Own(buffer))
+                Bytes(Place::Own(buffer))
             }
             Memory::Shared(chunk) => Bytes::from(chunk.freeze()),
         }
@@ -228,9 +228,9 @@ impl Pool {
 mod tests {
     use super::*;
 
-    fn filled(pool: &mut Pool, octet: u8) -> Bytes {
+    fn filled(pool: &mut Pool, byte: u8) -> Bytes {
         pool.fill(|buffer| {
-            buffer.resize(100, octet);
+            buffer.resize(100, byte);
             Ok::<(), ()>(())
         })
         .unwrap_or_default()
@@ -250,11 +250,11 @@ mod tests {
     }
 
     #[test]
-    fn octets_of_datagrams_begin_in_the_middle_of_a_page_once_the_buffer_is_used_again() {
+    fn bytes_of_datagrams_begin_in_the_middle_of_a_page_once_the_buffer_is_used_again() {
         let mut pool = Pool::default();
-        let filled = |pool: &mut Pool, octet| {
+        let filled = |pool: &mut Pool, byte| {
             pool.fill(|buffer| {
-                buffer.resize(buffer.len() + 16_400, octet);
+                buffer.resize(buffer.len() + 16_400, byte);
                 Ok::<(), ()>(())
             })
         };
@@ -273,13 +273,13 @@ mod tests {
         let address = first.as_ref().as_ptr();
         drop(first);
         let mut memory = pool.lend(90);
-        assert_eq!((memory.octets().as_ptr(), memory.octets()), (address, &[1; 90][..]));
-        memory.octets_mut().fill(5);
+        assert_eq!((memory.bytes().as_ptr(), memory.bytes()), (address, &[1; 90][..]));
+        memory.bytes_mut().fill(5);
         memory.truncate(70);
         assert_eq!(pool.freeze(memory).as_ref(), [5; 70]);
         let (chunks, _) = shm::Chunks::new(0, 1 << 16).unwrap();
         let mut memory = Memory::Shared(chunks.lend(100).unwrap());
-        memory.octets_mut().fill(6);
+        memory.bytes_mut().fill(6);
         memory.truncate(90);
         let bytes = pool.freeze(memory);
         assert!(bytes.chunk().is_some() && bytes == Bytes::from(vec![6; 90]) && bytes != Bytes::default());

@@ -63,9 +63,9 @@ pub struct AssuranceConfig {
 pub struct SharedMemoryConfig {
     /// Default true.
     pub enabled: bool,
-    /// Octets of the ring to each process, a power of two from 1 MiB to 64 MiB. Memory is taken as it is used. Default 2 MiB.
+    /// Bytes of the ring to each process, a power of two from 1 MiB to 64 MiB. Memory is taken as it is used. Default 2 MiB.
     pub ring: u32,
-    /// Octets of memory for samples that are written where other processes copy them out, 64 KiB to 1 GiB: loans, and what is larger than
+    /// Bytes of memory for samples that are written where other processes copy them out, 64 KiB to 1 GiB: loans, and what is larger than
     /// 16 KiB. Memory is taken as it is used; what finds no room is copied into rings. Default 16 MiB.
     pub loans: u32,
     /// How long a thread looks at the rings before it sleeps, 0 to 1 s: within that time it is not woken, which takes microseconds, but
@@ -83,7 +83,7 @@ pub struct SharedMemoryConfig {
 pub struct DiscoveryConfig {
     /// Decides the ports that it listens to. Default: the first free one.
     pub participant_id: ParticipantId,
-    /// Participants of another tag of the same domain are not seen (RTPS 2.5, 9.6.3.1). At most 255 octets; default empty.
+    /// Participants of another tag of the same domain are not seen (RTPS 2.5, 9.6.3.1). At most 255 bytes; default empty.
     pub domain_tag: String,
     /// Name for people, announced: at most 255 bytes; an empty one is none. Default: as `camera (4711 at robot)`, with process id and host.
     pub entity_name: Option<String>,
@@ -129,7 +129,7 @@ pub struct NetworkConfig {
     /// True: this participant's readers get data by the group of the domain too, and its writers use the groups that readers announce.
     /// Radio links send multicast at their lowest rate. Needs [`NetworkConfig::multicast`]. Default false.
     pub multicast_data: bool,
-    /// Most octets of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Some peers take only small
+    /// Most bytes of a datagram, 256 to 65,507; it is less where the interface sends less in one piece. Some peers take only small
     /// ones. Default 65,507.
     pub largest_datagram: u32,
     /// True: the reception time of a sample is when the kernel had its last datagram, not when a thread of the participant read it. That
@@ -182,9 +182,9 @@ pub enum Family {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct BufferConfig {
-    /// Octets to ask for as receive buffer of each socket, 4,096 to 2^30. Default 2 MiB.
+    /// Bytes to ask for as receive buffer of each socket, 4,096 to 2^30. Default 2 MiB.
     pub receive: u32,
-    /// Octets to ask for as send buffer of each socket, 4,096 to 2^30. Default 1 MiB.
+    /// Bytes to ask for as send buffer of each socket, 4,096 to 2^30. Default 1 MiB.
     pub send: u32,
 }
 
@@ -194,7 +194,7 @@ pub struct BufferConfig {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields, default))]
 pub struct ThreadConfig {
-    /// Beginning of their names, as `top -H` shows them; at most 8 octets, default `dds`.
+    /// Beginning of their names, as `top -H` shows them; at most 8 bytes, default `dds`.
     pub name_prefix: String,
     /// Real-time priority (SCHED_FIFO) of the threads that receive and keep time, 1 to 99; default none. What is not permitted is
     /// not fatal: the report says so.
@@ -316,7 +316,7 @@ impl DiscoveryConfig {
             [("domain_tag", Some(&self.domain_tag)), ("entity_name", self.entity_name.as_ref())]
         {
             if let Some(text) = text.filter(|text| text.len() > MAX_TEXT || text.contains('\0')) {
-                return bad(place, format!("{text:?}"), "give at most 255 octets without NUL");
+                return bad(place, format!("{text:?}"), "give at most 255 bytes without NUL");
             }
         }
         for peer in &self.static_peers {
@@ -349,7 +349,7 @@ impl DiscoveryConfig {
 impl NetworkConfig {
     fn check(&self) -> Result<(), Error> {
         if !(Path::MIN_DATAGRAM..=Path::MAX_DATAGRAM).contains(&self.largest_datagram) {
-            return bad("largest_datagram", format!("{}", self.largest_datagram), "give 256 to 65507 octets");
+            return bad("largest_datagram", format!("{}", self.largest_datagram), "give 256 to 65507 bytes");
         }
         check_spin("network.spin", self.spin)?;
         if self.multicast_data && !self.multicast {
@@ -378,9 +378,9 @@ impl NetworkConfig {
 
 impl BufferConfig {
     fn check(&self) -> Result<(), Error> {
-        for (place, octets) in [("buffers.receive", self.receive), ("buffers.send", self.send)] {
-            if !BUFFER.contains(&octets) {
-                return bad(place, format!("{octets}"), "give 4096 to 2^30 octets");
+        for (place, bytes) in [("buffers.receive", self.receive), ("buffers.send", self.send)] {
+            if !BUFFER.contains(&bytes) {
+                return bad(place, format!("{bytes}"), "give 4096 to 2^30 bytes");
             }
         }
         Ok(())
@@ -397,11 +397,11 @@ fn check_spin(place: &'static str, spin: std::time::Duration) -> Result<(), Erro
 impl SharedMemoryConfig {
     fn check(&self) -> Result<(), Error> {
         if !self.ring.is_power_of_two() || !RING.contains(&self.ring) {
-            let advice = "give a power of two from 1048576 to 67108864 octets";
+            let advice = "give a power of two from 1048576 to 67108864 bytes";
             return bad("shared_memory.ring", format!("{}", self.ring), advice);
         }
         if !LOANS.contains(&self.loans) {
-            return bad("shared_memory.loans", format!("{}", self.loans), "give 65536 to 2^30 octets");
+            return bad("shared_memory.loans", format!("{}", self.loans), "give 65536 to 2^30 bytes");
         }
         check_spin("shared_memory.spin", self.spin)
     }
@@ -411,7 +411,7 @@ impl ThreadConfig {
     fn check(&self) -> Result<(), Error> {
         let prefix = &self.name_prefix;
         if prefix.len() > MAX_PREFIX || prefix.contains('\0') {
-            return bad("name_prefix", format!("{prefix:?}"), "give at most 8 octets without NUL");
+            return bad("name_prefix", format!("{prefix:?}"), "give at most 8 bytes without NUL");
         }
         match self.priority {
             Some(priority) if !(1..=99).contains(&priority) => {

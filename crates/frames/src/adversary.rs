@@ -227,19 +227,19 @@ impl<'a> Search<'a> {
 
     /// About how long a port can be busy without a pause, in picoseconds.
     fn busy(&self, port: usize) -> u64 {
-        let Port { picoseconds_per_octet, best_effort, imperfections, .. } = self.network.ports()[port];
-        let ahead = best_effort + imperfections.ring + imperfections.wake / picoseconds_per_octet;
+        let Port { picoseconds_per_byte, best_effort, imperfections, .. } = self.network.ports()[port];
+        let ahead = best_effort + imperfections.ring + imperfections.wake / picoseconds_per_byte;
         let here = self.network.edges().iter().filter(|edge| edge.port == port);
-        let octets = here.map(|edge| {
+        let bytes = here.map(|edge| {
             let flow = &self.network.flows()[edge.flow];
             match flow.contract {
                 Contract::Gated { separation, jitter, emission } => {
-                    flow.octets() * (1 + (jitter + emission) / separation)
+                    flow.bytes() * (1 + (jitter + emission) / separation)
                 }
                 Contract::Bucket { burst, .. } => burst,
             }
         });
-        let demand = u128::from(ahead + octets.sum::<u64>()) * u128::from(picoseconds_per_octet);
+        let demand = u128::from(ahead + bytes.sum::<u64>()) * u128::from(picoseconds_per_byte);
         let left = 1_000_000_u64.saturating_sub(self.network.load(port)).max(20_000);
         u64::try_from(demand * 1_000_000 / u128::from(left)).unwrap_or(u64::MAX).min(LARGEST)
     }
@@ -248,8 +248,8 @@ impl<'a> Search<'a> {
     fn hold(&self, attack: &mut Attack, random: &mut Random) {
         for (flow, timing) in self.network.flows().iter().zip(&mut attack.timings) {
             if let (true, Some(Policer::Gate { window, .. })) = (flow.babbles, flow.policer) {
-                let ppo = self.network.ports()[flow.tree[0].port].picoseconds_per_octet;
-                let rest = flow.octets().saturating_sub(flow.frames[0]).saturating_mul(ppo);
+                let ppo = self.network.ports()[flow.tree[0].port].picoseconds_per_byte;
+                let rest = flow.bytes().saturating_sub(flow.frames[0]).saturating_mul(ppo);
                 let before = window.saturating_sub(rest);
                 let largest = random.once_in(2);
                 let opening = if largest { SMALLEST_FRAME } else { flow.frames[0] };
@@ -333,24 +333,24 @@ impl<'a> Search<'a> {
             Message::Other(other) | Message::OtherAtLast(other) => other + 1,
             Message::Heaviest | Message::Any => 0,
         };
-        let octets = match source.policer {
-            Some(Policer::Gate { octets, .. }) if source.babbles => octets,
+        let bytes = match source.policer {
+            Some(Policer::Gate { bytes, .. }) if source.babbles => bytes,
             _ => source.message(kind).iter().sum(),
         };
         let before = source.tree.iter().map(|hop| &self.network.ports()[hop.port]);
         let before = before.take_while(|other| other.from != self.network.ports()[port].from);
-        octets * before.map(|port| port.picoseconds_per_octet).max().unwrap_or(0) + 1
+        bytes * before.map(|port| port.picoseconds_per_byte).max().unwrap_or(0) + 1
     }
 
     /// How much earlier than exactly a flow might come.
     fn nudge(&self, flow: usize, port: usize, random: &mut Random) -> u64 {
-        let ppo = self.network.ports()[port].picoseconds_per_octet;
+        let ppo = self.network.ports()[port].picoseconds_per_byte;
         let flow = &self.network.flows()[flow];
         match random.below(6) {
             0 => 1,
             1 => flow.frames[0] * ppo,
-            2 => flow.octets() * ppo,
-            3 => random.below(flow.octets() * ppo),
+            2 => flow.bytes() * ppo,
+            3 => random.below(flow.bytes() * ppo),
             _ => 0,
         }
     }
@@ -367,7 +367,7 @@ impl<'a> Search<'a> {
                     Node::Switch { slowest, .. } => slowest,
                     Node::Host => 0,
                 };
-                source.frames[0] * port.picoseconds_per_octet + port.propagation + switch
+                source.frames[0] * port.picoseconds_per_byte + port.propagation + switch
             })
             .sum()
     }
@@ -376,7 +376,7 @@ impl<'a> Search<'a> {
         let flows = self.network.flows();
         let flow = random.index(flows.len());
         let source = &flows[flow];
-        let ppo = self.network.ports()[source.tree[0].port].picoseconds_per_octet;
+        let ppo = self.network.ports()[source.tree[0].port].picoseconds_per_byte;
         if emission(source) > 0 && random.once_in(5) {
             attack.timings[flow].spacing = self.spacing(flow, random);
             return;
@@ -385,7 +385,7 @@ impl<'a> Search<'a> {
         let distance = match random.below(if source.others.is_empty() { 16 } else { 18 }) {
             0..=2 => random.between(1, 2),
             3..=6 => random.between(1, 3) * source.frames[random.index(source.frames.len())] * ppo,
-            7..=8 => random.below(source.octets() * ppo),
+            7..=8 => random.below(source.bytes() * ppo),
             9 => random.below(source.separation()),
             10 => {
                 self.meet(attack, flow, random);
@@ -446,7 +446,7 @@ impl<'a> Search<'a> {
         attack.timings[flow].pivot = at.saturating_sub(self.fastest(flow, hop)).saturating_sub(later(flow));
     }
 
-    /// How the frames of a message follow each other: all that the contract allows, or so that they meet another message of somebody else.
+    /// How the frames of a message follow each other: all that the contract allows, or so that they meet a message of another flow.
     fn spacing(&self, flow: usize, random: &mut Random) -> Spacing {
         let flows = self.network.flows();
         let most = emission(&flows[flow]);
@@ -458,9 +458,9 @@ impl<'a> Search<'a> {
             1 => random.below(most),
             _ => {
                 let other = &flows[random.index(flows.len())];
-                let ppo = self.network.ports()[other.tree[0].port].picoseconds_per_octet;
+                let ppo = self.network.ports()[other.tree[0].port].picoseconds_per_byte;
                 let next = other.separation().saturating_mul(random.between(1, 2));
-                next.saturating_sub(random.below(2) * other.octets() * ppo).saturating_add(random.below(3))
+                next.saturating_sub(random.below(2) * other.bytes() * ppo).saturating_add(random.below(3))
             }
         };
         Spacing { within, parts: [Parts::FirstAlone, Parts::LastAlone, Parts::Apart][random.index(3)] }

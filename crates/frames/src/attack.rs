@@ -132,7 +132,7 @@ pub enum Pattern {
     Held {
         /// The time between the first frame and the flood, in picoseconds.
         before: u64,
-        /// Octets of the first frame.
+        /// Bytes of the first frame.
         opening: u64,
         /// Whether the flood is of the largest frames, as in `Largest`, and not of the flow's own.
         largest: bool,
@@ -183,7 +183,7 @@ pub(crate) struct Release {
     pub(crate) rest: u64,
     /// When those between are.
     pub(crate) parts: Parts,
-    /// Octets of its only frame, if they are not those of the flow's.
+    /// Bytes of its only frame, if they are not those of the flow's.
     pub(crate) size: Option<u64>,
     /// Which message of the flow it is.
     pub(crate) kind: usize,
@@ -219,8 +219,8 @@ impl Attack {
         }
         match source.contract {
             Contract::Gated { .. } => gated(source, timing, self.end, random),
-            Contract::Bucket { burst, octets, period } => {
-                greedy(source, Bucket::new(burst, octets, period), burst, timing, self.end, random)
+            Contract::Bucket { burst, bytes, period } => {
+                greedy(source, Bucket::new(burst, bytes, period), burst, timing, self.end, random)
             }
         }
     }
@@ -291,7 +291,7 @@ fn greedy(
     mut random: Random,
 ) -> Vec<Release> {
     let mut releases = Vec::new();
-    let whole = timing.pattern == Pattern::Steady && source.octets() <= burst;
+    let whole = timing.pattern == Pattern::Steady && source.bytes() <= burst;
     // Single frames of another message may be smaller than those of the heaviest.
     let kind = match timing.message {
         Message::Other(other) | Message::OtherAtLast(other) if !whole => other + 1,
@@ -303,12 +303,12 @@ fn greedy(
     let mut sent = 0;
     while sent < MOST_FRAMES {
         let count = if whole { frames.len() } else { 1 };
-        let octets = frames[first..first + count].iter().sum();
-        now = bucket.ready(now, octets);
+        let bytes = frames[first..first + count].iter().sum();
+        now = bucket.ready(now, bytes);
         if timing.pattern == Pattern::Random && random.once_in(32) {
             now = now.saturating_add(random.below(source.separation()));
         }
-        if now > end || !bucket.take(now, octets) {
+        if now > end || !bucket.take(now, bytes) {
             break;
         }
         releases.push(together(now, None, kind, first, count));
@@ -319,13 +319,13 @@ fn greedy(
 }
 
 fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Random) -> Vec<Release> {
-    let picoseconds_per_octet = port.picoseconds_per_octet;
+    let picoseconds_per_byte = port.picoseconds_per_byte;
     let largest = source.largest_frame().max(LARGEST_FRAME + port.tag);
     let filling = filling(source, largest, timing.pattern);
     let mut releases = Vec::new();
     let mut now = timing.pivot;
     if let Pattern::Held { before, opening, .. } = timing.pattern {
-        let at = now.saturating_sub(before.max(opening * picoseconds_per_octet));
+        let at = now.saturating_sub(before.max(opening * picoseconds_per_byte));
         releases.push(together(at, Some(opening), 0, 0, 1));
     }
     while now <= end && releases.len() < MOST_FRAMES {
@@ -333,7 +333,7 @@ fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Rand
         let size = match timing.pattern {
             Pattern::Random => Some(match random.below(4) {
                 0 => SMALLEST_FRAME,
-                1 => source.octets().min(largest),
+                1 => source.bytes().min(largest),
                 _ => random.between(SMALLEST_FRAME, largest),
             }),
             Pattern::Smallest => Some(SMALLEST_FRAME),
@@ -343,7 +343,7 @@ fn babble(source: &Flow, timing: Timing, end: u64, port: &Port, mut random: Rand
             _ => None,
         };
         releases.push(together(now, size, 0, first, 1));
-        now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_octet);
+        now = now.saturating_add(size.unwrap_or(source.frames[first]) * picoseconds_per_byte);
     }
     releases
 }
@@ -356,9 +356,9 @@ fn together(at: u64, size: Option<u64>, kind: usize, first: usize, count: usize)
 fn filling(source: &Flow, largest: u64, pattern: Pattern) -> Vec<u64> {
     let before = if let Pattern::Held { opening, .. } = pattern { opening } else { 0 };
     let most = match source.policer {
-        Some(Policer::Gate { octets, .. }) => octets.saturating_sub(before),
+        Some(Policer::Gate { bytes, .. }) => bytes.saturating_sub(before),
         Some(Policer::Meter { burst, .. }) => burst,
-        None => source.octets(),
+        None => source.bytes(),
     };
     let count = usize::try_from(most / largest).unwrap_or(MOST_FRAMES).min(MOST_FRAMES);
     let mut frames = alloc::vec![largest; count];

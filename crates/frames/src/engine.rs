@@ -36,7 +36,7 @@ const AFTER_ALL: u8 = 4;
 struct Frame {
     /// The edge in front of which it waits, or that it is on.
     edge: usize,
-    octets: u64,
+    bytes: u64,
     message: u32,
     /// Counts the frames of the flow.
     number: u64,
@@ -98,13 +98,13 @@ impl Frames {
 /// A port while the simulation runs.
 struct Output {
     levels: [VecDeque<usize>; LEVELS as usize],
-    /// Octets waiting or on the wire, for each level and for all.
+    /// Bytes waiting or on the wire, for each level and for all.
     held: [u64; LEVELS as usize],
     held_by_all: u64,
     /// What that takes of the buffer.
     occupied: [u64; LEVELS as usize],
     occupied_by_all: u64,
-    /// What the card has taken and not sent yet, and its octets: frames, or what nobody admitted.
+    /// What the card has taken and not sent yet, and its bytes: frames, or what nobody admitted.
     ring: VecDeque<(Option<usize>, u64)>,
     in_ring: u64,
     /// What is on the wire.
@@ -131,7 +131,7 @@ struct Passage {
     received: u64,
     /// The number of the next frame, if none is lost.
     expected: u64,
-    /// Octets waiting or on the wire, now and at most.
+    /// Bytes waiting or on the wire, now and at most.
     held: u64,
     backlog: u64,
 }
@@ -256,7 +256,7 @@ impl<'a> Engine<'a> {
             let release = &source.releases[message as usize];
             let frame = Frame {
                 edge: self.network.edge(flow, 0),
-                octets: release
+                bytes: release
                     .size
                     .unwrap_or(self.network.flows()[flow].message(release.kind)[release.first + index]),
                 message,
@@ -318,8 +318,8 @@ impl<'a> Engine<'a> {
         let passage = &mut self.passages[frame.edge];
         let level = usize::from(passage.level);
         let output = &mut self.outputs[edge.port];
-        let octets = frame.octets;
-        let occupied = port.imperfections.occupied(octets);
+        let bytes = frame.bytes;
+        let occupied = port.imperfections.occupied(bytes);
         if output.occupied[level].saturating_add(occupied) > port.buffer
             || port.imperfections.pool.is_some_and(|pool| output.occupied_by_all + occupied > pool)
         {
@@ -333,13 +333,13 @@ impl<'a> Engine<'a> {
         }
         let output = &mut self.outputs[edge.port];
         output.levels[level].push_back(place);
-        output.held[level] += octets;
-        output.held_by_all += octets;
+        output.held[level] += bytes;
+        output.held_by_all += bytes;
         output.occupied[level] += occupied;
         output.occupied_by_all += occupied;
         let frame = &self.frames.all[place];
         let passage = &mut self.passages[frame.edge];
-        passage.held += octets;
+        passage.held += bytes;
         raise(&mut passage.backlog, passage.held);
         let outcome = &mut self.outcome;
         raise(&mut outcome.level_backlog[edge.port][level], output.held[level]);
@@ -355,7 +355,7 @@ impl<'a> Engine<'a> {
         if output.busy || output.choosing {
             return;
         }
-        let blocked = self.blocking(port.best_effort) * port.picoseconds_per_octet;
+        let blocked = self.blocking(port.best_effort) * port.picoseconds_per_byte;
         let wake = port.imperfections.wake;
         let blocked = if wake > 0 { blocked + self.blocking(wake) } else { blocked };
         let output = &mut self.outputs[edge.port];
@@ -378,10 +378,10 @@ impl<'a> Engine<'a> {
         let mut room = self.blocking(port.imperfections.ring - output.in_ring);
         let output = &mut self.outputs[index];
         while room > 0 {
-            let octets = room.min(port.best_effort);
-            output.ring.push_back((None, octets));
-            output.in_ring += octets;
-            room -= octets;
+            let bytes = room.min(port.best_effort);
+            output.ring.push_back((None, bytes));
+            output.in_ring += bytes;
+            room -= bytes;
         }
     }
 
@@ -390,12 +390,12 @@ impl<'a> Engine<'a> {
         let room = self.network.ports()[index].imperfections.ring;
         let output = &mut self.outputs[index];
         while let Some(level) = output.levels.iter_mut().rev().find(|level| !level.is_empty()) {
-            let octets = level.front().map_or(0, |place| self.frames.all[*place].octets);
-            if output.in_ring + octets > room {
+            let bytes = level.front().map_or(0, |place| self.frames.all[*place].bytes);
+            if output.in_ring + bytes > room {
                 return;
             }
-            output.ring.push_back((level.pop_front(), octets));
-            output.in_ring += octets;
+            output.ring.push_back((level.pop_front(), bytes));
+            output.in_ring += bytes;
         }
     }
 
@@ -418,19 +418,19 @@ impl<'a> Engine<'a> {
         output.choosing = false;
         output.busy = false;
         if let Some(frame) = output.sending.take() {
-            let (level, octets) = (usize::from(frame.level), frame.octets);
-            let occupied = port.imperfections.occupied(octets);
-            output.held[level] -= octets;
-            output.held_by_all -= octets;
+            let (level, bytes) = (usize::from(frame.level), frame.bytes);
+            let occupied = port.imperfections.occupied(bytes);
+            output.held[level] -= bytes;
+            output.held_by_all -= bytes;
             output.occupied[level] -= occupied;
             output.occupied_by_all -= occupied;
-            self.passages[frame.edge].held -= octets;
+            self.passages[frame.edge].held -= bytes;
         }
         let taken = output.ring.pop_front();
-        output.in_ring -= taken.map_or(0, |(_, octets)| octets);
-        if let Some((None, octets)) = taken {
+        output.in_ring -= taken.map_or(0, |(_, bytes)| bytes);
+        if let Some((None, bytes)) = taken {
             output.busy = true;
-            self.push_choice(now + octets * port.picoseconds_per_octet, index);
+            self.push_choice(now + bytes * port.picoseconds_per_byte, index);
             self.feed_ring(index);
             return;
         }
@@ -439,7 +439,7 @@ impl<'a> Engine<'a> {
         let frame = self.frames.take(place);
         output.busy = true;
         output.sending = Some(frame);
-        let end = now + frame.octets * port.picoseconds_per_octet;
+        let end = now + frame.bytes * port.picoseconds_per_byte;
         raise(&mut self.passages[frame.edge].delay, end - frame.queued);
         self.feed_ring(index);
         self.push_choice(end, index);
@@ -460,7 +460,7 @@ impl<'a> Engine<'a> {
         };
         if edge.parent.is_none()
             && let Some(guard) = &mut self.guards[edge.flow]
-            && !guard.passes(now, frame.octets)
+            && !guard.passes(now, frame.bytes)
         {
             self.outcome.policed[edge.flow] += 1;
             return;
@@ -480,8 +480,8 @@ impl<'a> Engine<'a> {
         let early = !self.attack.seed.is_multiple_of(2);
         for child in &edge.children {
             let tag = |edge: usize| network.ports()[network.edges()[edge].port].tag;
-            let octets = retagged(frame.octets, tag(frame.edge), tag(*child), early);
-            let place = self.frames.put(Frame { edge: *child, octets, ..frame });
+            let bytes = retagged(frame.bytes, tag(frame.edge), tag(*child), early);
+            let place = self.frames.put(Frame { edge: *child, bytes, ..frame });
             self.push(ready, class, Kind::Arrive(place));
         }
     }

@@ -5,12 +5,12 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::network::{Contract, Flow, Hop, Imperfections, LEVELS, Network, NetworkError, Node, Port};
+use crate::network::{Contract, Flow, Hop, LEVELS, Network, NetworkError, Node, Port};
 use crate::policer::{Counts, Policer};
 use crate::random::Random;
 use crate::wire::{Framing, Samples};
 
-/// Picoseconds of an octet at 100 Mb/s, 1 Gb/s and 10 Gb/s.
+/// Picoseconds of a byte at 100 Mb/s, 1 Gb/s and 10 Gb/s.
 const RATES: [u64; 3] = [80_000, 8_000, 800];
 /// The smallest and the largest Ethernet frame on the wire, with preamble and gap.
 const FRAMES: [u64; 2] = [84, 1538];
@@ -81,9 +81,9 @@ pub struct Generated {
     pub load: u64,
     /// The samples of each flow; traffic of no flow, which comes last, is not here.
     pub samples: Vec<Samples>,
-    /// Burst, octets and period of control at each port of a switch, if there is any.
+    /// Burst, bytes and period of control at each port of a switch, if there is any.
     pub control: Option<[u64; 3]>,
-    /// Burst, octets and period of what each host sends besides its flows, if that is anything.
+    /// Burst, bytes and period of what each host sends besides its flows, if that is anything.
     pub beside: Option<[u64; 3]>,
 }
 
@@ -276,14 +276,9 @@ impl Plan {
         for (from, to) in [(one, other), (other, one)] {
             let host = self.nodes[from] == Node::Host;
             self.ports.push(Port {
-                from,
-                to,
-                picoseconds_per_octet: RATES[rate],
                 propagation,
                 best_effort: self.best_effort[usize::from(!host)],
-                buffer: u64::MAX,
-                tag: 0,
-                imperfections: Imperfections::default(),
+                ..Port::ideal(from, to, RATES[rate])
             });
         }
     }
@@ -314,11 +309,11 @@ impl Plan {
         }
     }
 
-    /// Control at each port of a switch that flows leave by, as further flows; gives burst, octets and period.
+    /// Control at each port of a switch that flows leave by, as further flows; gives burst, bytes and period.
     fn control(&self, flows: &mut Vec<Flow>, random: &mut Random) -> [u64; 3] {
-        let [burst, octets] = [random.between(1_600, 6_000), random.between(1, 1_600)];
+        let [burst, bytes] = [random.between(1_600, 6_000), random.between(1, 1_600)];
         // At most a hundredth of the slowest link.
-        let period = octets * RATES[0] * random.between(100, 1_000);
+        let period = bytes * RATES[0] * random.between(100, 1_000);
         let mut used: Vec<usize> =
             flows.iter().flat_map(|flow| flow.tree.iter().map(|hop| hop.port)).collect();
         used.sort_unstable();
@@ -329,12 +324,12 @@ impl Plan {
                 tree: vec![Hop { port, level: LEVELS - 1 }],
                 frames: vec![largest],
                 others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
-                contract: Contract::Bucket { burst, octets, period },
+                contract: Contract::Bucket { burst, bytes, period },
                 policer: None,
                 babbles: false,
             });
         }
-        [burst, octets, period]
+        [burst, bytes, period]
     }
 
     /// Ports between nodes that follow each other.
@@ -401,11 +396,11 @@ fn various(shape: &Shape, random: &mut Random) -> Samples {
 /// The frames of the samples, and a contract for as much as before.
 fn set_messages(flow: &mut Flow, samples: &Samples, tag: u64, shape: &Shape, random: &mut Random) {
     if shape.varied {
-        let before = flow.octets().max(1);
+        let before = flow.bytes().max(1);
         let mut messages = samples.messages(tag, 4, random);
         flow.frames = messages.remove(0);
         flow.others = messages;
-        let after = flow.octets();
+        let after = flow.bytes();
         let scaled = |time: u64| (time.saturating_mul(after) / before).max(1);
         if let Contract::Gated { separation, jitter, emission } = &mut flow.contract {
             (*separation, *jitter) = (scaled(*separation), scaled(*jitter) - 1);
@@ -429,8 +424,8 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
         }
     };
     // Large messages come less often, mostly.
-    let octets: u64 = frames.iter().sum();
-    let weight = if random.once_in(3) { 20_000 } else { octets + 100 };
+    let bytes: u64 = frames.iter().sum();
+    let weight = if random.once_in(3) { 20_000 } else { bytes + 100 };
     let separation = weight * random.between(10, 100);
     let jitter = match random.below(6) {
         0 => random.below(separation),
@@ -451,15 +446,15 @@ fn source(shape: &Shape, random: &mut Random) -> (Flow, Samples) {
             }
         }
     };
-    let payload = |octets: u64| octets - 66;
+    let payload = |bytes: u64| bytes - 66;
     let most = frames.iter().copied().map(payload).sum();
     let least =
         if random.once_in(5) { payload(random.between(FRAMES[0], frames[0])).min(most) } else { most };
     let samples = Samples { framing: Framing::Udp { datagram: 1_472 }, least, most };
     let contract = if random.once_in(3) && shape.buckets {
         let most = if random.once_in(3) { 30 } else { 10 };
-        let burst = octets * random.between(10, most) / 10;
-        Contract::Bucket { burst, octets, period: separation }
+        let burst = bytes * random.between(10, most) / 10;
+        Contract::Bucket { burst, bytes, period: separation }
     } else {
         Contract::Gated { separation, jitter, emission }
     };
@@ -473,7 +468,7 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
         .map(|port| {
             let here = flows.iter().filter(|flow| flow.tree.iter().any(|hop| hop.port == port));
             let shares = here.map(|flow| {
-                let busy = flow.octets() * ports[port].picoseconds_per_octet;
+                let busy = flow.bytes() * ports[port].picoseconds_per_byte;
                 u128::from(busy) * 1_000_000_000 / u128::from(flow.separation())
             });
             shares.sum::<u128>()
@@ -501,15 +496,15 @@ fn scale(flows: &mut [Flow], ports: &[Port], load: u64, random: &mut Random) {
 }
 
 fn guard(flow: &Flow, ports: &[Port], random: &mut Random) -> Policer {
-    let octets = flow.octets();
+    let bytes = flow.bytes();
     match flow.contract {
         Contract::Gated { separation, jitter, .. } => {
-            let sending = octets * ports[flow.tree[0].port].picoseconds_per_octet;
+            let sending = bytes * ports[flow.tree[0].port].picoseconds_per_byte;
             let window = (sending + random.below(sending)).min(separation / 2);
-            Policer::Gate { octets, window, separation, tolerance: jitter.min(separation / 2) }
+            Policer::Gate { bytes, window, separation, tolerance: jitter.min(separation / 2) }
         }
-        Contract::Bucket { burst, octets, period } => {
-            Policer::Meter { burst, octets, period, counts: Counts::Wire, tick: crate::MILLISECOND }
+        Contract::Bucket { burst, bytes, period } => {
+            Policer::Meter { burst, bytes, period, counts: Counts::Wire, tick: crate::MILLISECOND }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A network simulated frame by frame, driven by adversaries: the judge of latency bounds.
 //!
-//! Time is in picoseconds and counted in integers; sizes are octets on the wire. The same network and the same
+//! Time is in picoseconds and counted in integers; sizes are bytes on the wire. The same network and the same
 //! attack always give the same outcome. This crate shares no code and no formula with the analysis that it judges.
 //!
 //! - [`Network`] is what is simulated: hosts, store-and-forward switches, ports with non-preemptive strict priority

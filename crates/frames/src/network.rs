@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::policer::Policer;
 
-/// The longest time and the largest number of octets that a network may contain: sums of them fit in 64 bits.
+/// The longest time and the largest number of bytes that a network may contain: sums of them fit in 64 bits.
 pub const LARGEST: u64 = 1 << 50;
 /// Levels of a port, from 0 (lowest) to 8 (highest): eight of flows, and one of control above them.
 pub const LEVELS: u8 = 9;
@@ -34,39 +34,56 @@ pub struct Port {
     pub from: usize,
     /// The node at the other end of the link.
     pub to: usize,
-    /// Picoseconds that one octet takes: 8000 at 1 Gb/s.
-    pub picoseconds_per_octet: u64,
+    /// Picoseconds that one byte takes: 8000 at 1 Gb/s.
+    pub picoseconds_per_byte: u64,
     /// Propagation of the link, in picoseconds.
     pub propagation: u64,
-    /// The largest frame, in octets on the wire, that nobody admitted and that may be on the wire when an admitted
+    /// The largest frame, in bytes on the wire, that nobody admitted and that may be on the wire when an admitted
     /// one arrives; 0 if there is none.
     pub best_effort: u64,
-    /// Octets that each level can hold, in whole cells, the frame in transmission included; what does not fit is lost.
+    /// Bytes that each level can hold, in whole cells, the frame in transmission included; what does not fit is lost.
     pub buffer: u64,
-    /// Octets of tags that frames have on this link.
+    /// Bytes of tags that frames have on this link.
     pub tag: u64,
     /// What it has besides, and an ideal port has not.
     pub imperfections: Imperfections,
 }
 
+impl Port {
+    /// An ideal port: a byte takes so many picoseconds, the link no time, the buffer holds everything, frames have no tags, and nothing
+    /// but admitted frames comes.
+    pub fn ideal(from: usize, to: usize, picoseconds_per_byte: u64) -> Self {
+        Self {
+            from,
+            to,
+            picoseconds_per_byte,
+            propagation: 0,
+            best_effort: 0,
+            buffer: u64::MAX,
+            tag: 0,
+            imperfections: Imperfections::default(),
+        }
+    }
+}
+
 /// What real ports have, and ideal ones have not: nothing by default.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Imperfections {
-    /// Octets of frames, beside the one on the wire, that a card takes from the queues as soon as there is room: they leave in the order
+    /// Bytes of frames, beside the one on the wire, that a card takes from the queues as soon as there is room: they leave in the order
     /// in which they were taken. Frames that nobody admitted fill it while no admitted one waits.
     pub ring: u64,
     /// Picoseconds that the link may need before it sends after it was idle.
     pub wake: u64,
-    /// Octets of a cell of the buffer, of which a frame takes whole ones; 0 if octets are counted.
+    /// Bytes of a cell of the buffer, of which a frame takes whole ones; 0 if bytes are counted.
     pub cell: u64,
-    /// Octets that the frames of all levels have together; as many as they like if there is no number.
+    /// Bytes that the frames of all levels have together; as many as they like if there is no number.
     pub pool: Option<u64>,
 }
 
 impl Imperfections {
     /// What a frame takes of the buffer.
-    pub(crate) fn occupied(&self, octets: u64) -> u64 {
-        octets.next_multiple_of(self.cell.max(1))
+    pub(crate) fn occupied(&self, bytes: u64) -> u64 {
+        bytes.next_multiple_of(self.cell.max(1))
     }
 }
 
@@ -92,12 +109,12 @@ pub enum Contract {
         /// Longest time from the first frame of a message to its last, in picoseconds.
         emission: u64,
     },
-    /// Frames as a token bucket allows: a burst, and `octets` for each `period`.
+    /// Frames as a token bucket allows: a burst, and `bytes` for each `period`.
     Bucket {
-        /// Capacity in octets, at least the largest frame.
+        /// Capacity in bytes, at least the largest frame.
         burst: u64,
-        /// Octets earned in each period.
-        octets: u64,
+        /// Bytes earned in each period.
+        bytes: u64,
         /// The period in picoseconds.
         period: u64,
     },
@@ -110,7 +127,7 @@ pub struct Flow {
     /// ends at a host delivers there. Traffic of control at a port of a switch, wherever it comes from, and what a host sends besides its
     /// flows is a token bucket whose tree is that port alone.
     pub tree: Vec<Hop>,
-    /// Octets on the wire of the first link (preamble, checksum and gap included) of the frames of the heaviest message, in order.
+    /// Bytes on the wire of the first link (preamble, checksum and gap included) of the frames of the heaviest message, in order.
     pub frames: Vec<u64>,
     /// Other messages that it may send, in the same way; none if all messages are alike.
     pub others: Vec<Vec<u64>>,
@@ -123,12 +140,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Octets on the wire of one message.
-    pub fn octets(&self) -> u64 {
+    /// Bytes on the wire of one message.
+    pub fn bytes(&self) -> u64 {
         self.frames.iter().sum()
     }
 
-    /// Octets of the largest frame of any message.
+    /// Bytes of the largest frame of any message.
     pub fn largest_frame(&self) -> u64 {
         self.others.iter().flatten().chain(&self.frames).copied().max().unwrap_or(0)
     }
@@ -142,7 +159,7 @@ impl Flow {
     pub fn separation(&self) -> u64 {
         match self.contract {
             Contract::Gated { separation, .. } => separation,
-            Contract::Bucket { octets, period, .. } => self.octets().saturating_mul(period) / octets.max(1),
+            Contract::Bucket { bytes, period, .. } => self.bytes().saturating_mul(period) / bytes.max(1),
         }
     }
 }
@@ -237,7 +254,7 @@ impl Network {
             .filter(|edge| edge.port == port)
             .map(|edge| {
                 let flow = &self.flows[edge.flow];
-                let busy = u128::from(flow.octets()) * u128::from(ports.picoseconds_per_octet) * 1_000_000;
+                let busy = u128::from(flow.bytes()) * u128::from(ports.picoseconds_per_byte) * 1_000_000;
                 u64::try_from(busy / u128::from(flow.separation().max(1))).unwrap_or(u64::MAX)
             })
             .fold(0, u64::saturating_add)
@@ -296,7 +313,7 @@ fn check_port(index: usize, port: &Port, nodes: usize) -> Result<(), NetworkErro
     let possible = port.from < nodes
         && port.to < nodes
         && port.from != port.to
-        && rate.contains(&port.picoseconds_per_octet)
+        && rate.contains(&port.picoseconds_per_byte)
         && port.propagation <= LARGEST
         && port.best_effort <= 1 << 24
         && port.imperfections.ring <= 1 << 32
@@ -308,21 +325,17 @@ fn check_port(index: usize, port: &Port, nodes: usize) -> Result<(), NetworkErro
 
 fn check_source(index: usize, flow: &Flow) -> Result<(), NetworkError> {
     let frames = !flow.frames.is_empty()
-        && flow
-            .frames
-            .iter()
-            .chain(flow.others.iter().flatten())
-            .all(|octets| (1..=1 << 20).contains(octets))
+        && flow.frames.iter().chain(flow.others.iter().flatten()).all(|bytes| (1..=1 << 20).contains(bytes))
         && flow.frames.len() <= 1 << 16
         && flow.others.iter().all(|message| !message.is_empty() && message.len() <= flow.frames.len())
-        && flow.others.iter().all(|message| message.iter().sum::<u64>() <= flow.octets());
+        && flow.others.iter().all(|message| message.iter().sum::<u64>() <= flow.bytes());
     let contract = match flow.contract {
         Contract::Gated { separation, jitter, emission } => {
             (1..=LARGEST).contains(&separation) && jitter.saturating_add(emission) / separation <= 1 << 10
         }
-        Contract::Bucket { burst, octets, period } => {
+        Contract::Bucket { burst, bytes, period } => {
             (flow.largest_frame()..=1 << 40).contains(&burst)
-                && (1..=1 << 40).contains(&octets)
+                && (1..=1 << 40).contains(&bytes)
                 && (1..=LARGEST).contains(&period)
         }
     };

@@ -61,11 +61,11 @@ pub struct Outcome {
     pub delay: Vec<Vec<u64>>,
     /// The message that had the largest latency.
     pub message: Vec<Vec<u32>>,
-    /// For each flow and each hop: the most octets of the flow that were at the port at once, waiting or on the wire.
+    /// For each flow and each hop: the most bytes of the flow that were at the port at once, waiting or on the wire.
     pub flow_backlog: Vec<Vec<u64>>,
-    /// For each port and each level: the most octets that were there at once, waiting or on the wire.
+    /// For each port and each level: the most bytes that were there at once, waiting or on the wire.
     pub level_backlog: Vec<[u64; LEVELS as usize]>,
-    /// For each port: the most octets of all levels that were there at once, waiting or on the wire.
+    /// For each port: the most bytes of all levels that were there at once, waiting or on the wire.
     pub port_backlog: Vec<u64>,
     /// For each flow: frames released.
     pub released: Vec<u64>,

@@ -19,22 +19,22 @@ const HEARTBEAT: u64 = 32;
 const HEADERS: u64 = 14 + 20 + 8;
 /// Preamble and start of frame, check sequence, gap.
 const AROUND: u64 = 8 + 4 + 12;
-/// Octets of the smallest frame on the wire, with preamble, check sequence and gap.
+/// Bytes of the smallest frame on the wire, with preamble, check sequence and gap.
 pub const SMALLEST_FRAME: u64 = 64 + 20;
-/// Octets of the largest frame without a tag, of 1,500 octets of payload.
+/// Bytes of the largest frame without a tag, of 1,500 bytes of payload.
 pub const LARGEST_FRAME: u64 = 1_538;
 
 /// How samples become datagrams, one in each frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// The octets of the sample fill datagrams of so many octets.
+    /// The bytes of the sample fill datagrams of so many bytes.
     Udp {
-        /// Most octets of UDP payload.
+        /// Most bytes of UDP payload.
         datagram: u64,
     },
     /// RTPS: DATA, or DATA_FRAG with one fragment in each datagram.
     Rtps {
-        /// Most octets of UDP payload.
+        /// Most bytes of UDP payload.
         datagram: u64,
     },
 }
@@ -44,9 +44,9 @@ pub enum Framing {
 pub struct Samples {
     /// How they become datagrams.
     pub framing: Framing,
-    /// Octets of the smallest one; with RTPS, its encapsulation header included.
+    /// Bytes of the smallest one; with RTPS, its encapsulation header included.
     pub least: u64,
-    /// Octets of the largest one.
+    /// Bytes of the largest one.
     pub most: u64,
 }
 
@@ -61,24 +61,24 @@ pub enum Extras {
     None,
 }
 
-/// Octets on the wire of a datagram in its frame, with a tag of so many octets.
+/// Bytes on the wire of a datagram in its frame, with a tag of so many bytes.
 pub fn on_wire(datagram: u64, tag: u64) -> u64 {
     (HEADERS + tag + datagram + AROUND).max(SMALLEST_FRAME)
 }
 
 /// What a frame takes of a link with this tag behind one with another. A switch pads what has less than the least size without its tag,
 /// and takes no padding off; `early` says whether it does so always, or only where the frame would be too small there.
-pub fn retagged(octets: u64, before: u64, after: u64, early: bool) -> u64 {
-    let untagged = octets.saturating_sub(before);
+pub fn retagged(bytes: u64, before: u64, after: u64, early: bool) -> u64 {
+    let untagged = bytes.saturating_sub(before);
     if early {
-        untagged.max(octets.min(SMALLEST_FRAME)) + after
+        untagged.max(bytes.min(SMALLEST_FRAME)) + after
     } else {
-        (untagged + after).max(octets.min(SMALLEST_FRAME))
+        (untagged + after).max(bytes.min(SMALLEST_FRAME))
     }
 }
 
 impl Samples {
-    /// Octets of a fragment: room is kept for everything that may be beside it, and it is a multiple of four.
+    /// Bytes of a fragment: room is kept for everything that may be beside it, and it is a multiple of four.
     fn fragment(&self, datagram: u64) -> u64 {
         datagram.saturating_sub(RTPS_HEADER + INFO_DST + INFO_TS[0] + DATA_FRAG + HEARTBEAT) / 4 * 4
     }
@@ -89,31 +89,31 @@ impl Samples {
     }
 
     /// How many datagrams a sample becomes at most; 0 if a datagram has no room for data.
-    pub fn count(&self, octets: u64) -> u64 {
+    pub fn count(&self, bytes: u64) -> u64 {
         let piece = match self.framing {
             Framing::Udp { datagram } => datagram,
             Framing::Rtps { datagram } => self.fragment(datagram),
         };
-        if piece == 0 { 0 } else { octets.div_ceil(piece).max(1) }
+        if piece == 0 { 0 } else { bytes.div_ceil(piece).max(1) }
     }
 
-    /// Octets of the datagrams of a sample; empty if a datagram has no room for data.
-    pub fn datagrams(&self, octets: u64, extras: Extras) -> Vec<u64> {
+    /// Bytes of the datagrams of a sample; empty if a datagram has no room for data.
+    pub fn datagrams(&self, bytes: u64, extras: Extras) -> Vec<u64> {
         match self.framing {
             Framing::Udp { datagram: 0 } => Vec::new(),
-            Framing::Udp { datagram } => cut(octets, datagram),
+            Framing::Udp { datagram } => cut(bytes, datagram),
             Framing::Rtps { datagram } => {
                 let time = INFO_TS[usize::from(extras == Extras::None)];
                 let heartbeat = if extras == Extras::None { 0 } else { HEARTBEAT };
                 let beside = if extras == Extras::All { INFO_DST + 3 } else { 0 };
-                if Self::largest_whole(datagram).is_some_and(|most| octets <= most) {
-                    return vec![RTPS_HEADER + beside + time + DATA + octets + heartbeat];
+                if Self::largest_whole(datagram).is_some_and(|most| bytes <= most) {
+                    return vec![RTPS_HEADER + beside + time + DATA + bytes + heartbeat];
                 }
                 let fragment = self.fragment(datagram);
                 if fragment == 0 {
                     return Vec::new();
                 }
-                let pieces = cut(octets, fragment).into_iter();
+                let pieces = cut(bytes, fragment).into_iter();
                 let mut datagrams: Vec<u64> =
                     pieces.map(|piece| RTPS_HEADER + time + DATA_FRAG + piece.div_ceil(4) * 4).collect();
                 if let Some(last) = datagrams.last_mut() {
@@ -124,9 +124,9 @@ impl Samples {
         }
     }
 
-    /// The frames on a link with a tag of so many octets.
-    pub fn frames(&self, octets: u64, extras: Extras, tag: u64) -> Vec<u64> {
-        self.datagrams(octets, extras).into_iter().map(|datagram| on_wire(datagram, tag)).collect()
+    /// The frames on a link with a tag of so many bytes.
+    pub fn frames(&self, bytes: u64, extras: Extras, tag: u64) -> Vec<u64> {
+        self.datagrams(bytes, extras).into_iter().map(|datagram| on_wire(datagram, tag)).collect()
     }
 
     /// Samples at and around which the number or the size of frames changes, from the largest to the smallest.
@@ -152,18 +152,18 @@ impl Samples {
         sizes
     }
 
-    /// The octets of a datagram with as many small samples as it has room for, if the writer may send two in the place of the
+    /// The bytes of a datagram with as many small samples as it has room for, if the writer may send two in the place of the
     /// largest one.
     fn batch(&self) -> Option<u64> {
         let Framing::Rtps { datagram } = self.framing else { return None };
         let whole = RTPS_HEADER + INFO_DST + INFO_TS[0] + DATA + self.most + 3 + HEARTBEAT;
         let room = (whole.min(datagram) / 4 * 4).checked_sub(RTPS_HEADER + HEARTBEAT)?;
         let two = 2 * (INFO_TS[0] + DATA + self.least.div_ceil(4) * 4);
-        // Samples between the least and the most fill the room to the last four octets.
+        // Samples between the least and the most fill the room to the last four bytes.
         (two <= room).then_some(RTPS_HEADER + room + HEARTBEAT)
     }
 
-    /// Messages that are worth sending, as frames on a link with a tag of so many octets: the heaviest first; then those at the edges,
+    /// Messages that are worth sending, as frames on a link with a tag of so many bytes: the heaviest first; then those at the edges,
     /// several samples in one datagram, ones without what may be left out, and samples of random sizes.
     pub fn messages(&self, tag: u64, some: usize, random: &mut Random) -> Vec<Vec<u64>> {
         let mut messages = vec![self.frames(self.most, Extras::All, tag)];
@@ -189,10 +189,10 @@ impl Samples {
     }
 }
 
-/// Pieces of at most so many octets; one even of nothing.
-fn cut(octets: u64, piece: u64) -> Vec<u64> {
+/// Pieces of at most so many bytes; one even of nothing.
+fn cut(bytes: u64, piece: u64) -> Vec<u64> {
     let mut pieces = Vec::new();
-    let mut left = octets;
+    let mut left = bytes;
     while left > piece {
         pieces.push(piece);
         left -= piece;
@@ -230,13 +230,13 @@ mod tests {
 
     #[test]
     fn frames_have_a_least_size_with_their_tags() {
-        assert_eq!([0, 17, 18, 19].map(|octets| on_wire(octets, 0)), [84, 84, 84, 85]);
-        assert_eq!([0, 14, 15].map(|octets| on_wire(octets, 4)), [84, 84, 85]);
-        assert_eq!([84, 90].map(|octets| retagged(octets, 4, 0, false)), [84, 86]);
+        assert_eq!([0, 17, 18, 19].map(|bytes| on_wire(bytes, 0)), [84, 84, 84, 85]);
+        assert_eq!([0, 14, 15].map(|bytes| on_wire(bytes, 4)), [84, 84, 85]);
+        assert_eq!([84, 90].map(|bytes| retagged(bytes, 4, 0, false)), [84, 86]);
         // Padding that was put in place of a tag stays.
         assert_eq!(retagged(retagged(84, 4, 0, false), 0, 4, false), 88);
-        assert_eq!([84, 86, 90].map(|octets| retagged(octets, 4, 4, false)), [84, 86, 90]);
-        assert_eq!([84, 86, 90].map(|octets| retagged(octets, 4, 4, true)), [88, 88, 90]);
+        assert_eq!([84, 86, 90].map(|bytes| retagged(bytes, 4, 4, false)), [84, 86, 90]);
+        assert_eq!([84, 86, 90].map(|bytes| retagged(bytes, 4, 4, true)), [88, 88, 90]);
     }
 
     #[test]

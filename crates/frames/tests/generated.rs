@@ -85,5 +85,5 @@ fn bounds_are_compared() {
 fn least(network: &Network, flow: usize, hop: usize) -> u64 {
     let source = &network.flows()[flow];
     let port = &network.ports()[source.tree[hop].port];
-    source.frames[0] * port.picoseconds_per_octet + port.propagation
+    source.frames[0] * port.picoseconds_per_byte + port.propagation
 }

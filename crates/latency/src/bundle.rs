@@ -54,11 +54,11 @@ impl Apart {
         })
     }
 
-    /// Bits at once besides a message of each flow, and bits per second, with so many octets in each frame besides header and payload, where
+    /// Bits at once besides a message of each flow, and bits per second, with so many bytes in each frame besides header and payload, where
     /// clocks run apart by `drift` parts of a million.
-    pub(crate) fn around(&self, octets: u64, drift: u32) -> Option<(u64, u64)> {
-        let late = self.late.checked_add(self.late_each.checked_mul(octets)?)?;
-        let rate = self.rate.checked_add(self.rate_each.checked_mul(octets)?)?;
+    pub(crate) fn around(&self, bytes: u64, drift: u32) -> Option<(u64, u64)> {
+        let late = self.late.checked_add(self.late_each.checked_mul(bytes)?)?;
+        let rate = self.rate.checked_add(self.rate_each.checked_mul(bytes)?)?;
         Some((stretched(late, drift)?, stretched(rate, drift)?))
     }
 }
@@ -87,7 +87,7 @@ impl Bundle {
         self.bits.checked_add(self.count.checked_mul(self.added(tag) * 8)?)
     }
 
-    /// Burst and rate on a link where frames have `added` octets more than without tags, unless the flows are in step.
+    /// Burst and rate on a link where frames have `added` bytes more than without tags, unless the flows are in step.
     pub(crate) fn bucket(&self, added: u64, drift: u32) -> Option<Option<(u64, u64)>> {
         let Some(apart) = self.apart else { return Some(None) };
         let (late, rate) = apart.around(FRAME_AROUND.checked_add(added)?, drift)?;

@@ -330,7 +330,7 @@ impl Ledger {
         let admitted = self.flows.remove(&id)?;
         self.use_guard(&admitted, |left| left.saturating_add(1));
         for hop in &admitted.flow.tree {
-            // All that stays is looked at; beyond the limit, whoever asks next is told.
+            // All that stays is looked at; beyond the limit, the next request is told.
             let _ = self.work.charge_each(self.entries(hop.port).len());
             if let Some(register) = self.register_mut(hop.port) {
                 register.remove(id);

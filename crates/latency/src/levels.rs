@@ -283,7 +283,7 @@ pub(crate) fn assign_last_counted(
     let with_new = least_margin_counted(server, &placed, limits, work);
     placed.copy_from_slice(contenders);
     let mut best: Option<(Margin, u8)> = None;
-    // Of levels that are as good the highest: who comes later and is more patient goes below, and nobody moves up for it, which what is
+    // Of levels that are as good the highest: a more patient flow that comes later goes below, and no flow moves up for it, which what is
     // queued may forbid.
     for level in 0..queues {
         if let Some(last) = placed.last_mut() {

@@ -89,7 +89,7 @@ impl<'l> Meeting<'l> {
                 if at_level().all(|(_, who)| is_other(who)) {
                     let least =
                         at_level().filter_map(|(index, _)| Some(self.entries.get(index)?.share)).min();
-                    // Nobody asks how much it is.
+                    // How much it is does not matter.
                     if least.is_none_or(|least| keeps(&self.server, &flows, level, least, work)) {
                         continue;
                     }

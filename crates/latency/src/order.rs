@@ -14,7 +14,7 @@
 //! a state between holds what is computed for it if each step waits until the one before has settled, [`settling`] says for how long, and
 //! then until the link has paused: what was queued at the former level may have delayed others that are still there. A flow that moves up overtakes its own frames besides. Of one message that does no harm, since all of it is there no later than its last
 //! frame would have been. A flow of which two messages may be queued at once has to keep its limit at the lower level though what it sends meanwhile comes at the
-//! higher one. So a step down is not undone, which would be one up that nobody has looked at: what fails later
+//! higher one. So a step down is not undone, which would be one up that was not looked at: what fails later
 //! leaves the flow where it is, since each state between is as good.
 use alloc::vec::Vec;
 use core::cmp::Reverse;

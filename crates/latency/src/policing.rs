@@ -79,7 +79,7 @@ impl Counts {
         }
     }
 
-    /// The octets that are counted of each frame besides header and payload.
+    /// The bytes that are counted of each frame besides header and payload.
     fn around(self, tag: u32) -> u64 {
         match self {
             Self::Wire => FRAME_AROUND + u64::from(tag),

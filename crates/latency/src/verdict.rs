@@ -69,7 +69,7 @@ pub(crate) struct Seen {
 }
 
 impl Plan {
-    /// A plan for what has its place already: nobody moves.
+    /// A plan for what has its place already: no flow moves.
     pub const fn still(id: FlowId, admitted: Admitted) -> Self {
         Self { id, admitted, contenders: Vec::new(), phases: Vec::new(), coarse: false, basis: Vec::new() }
     }
@@ -135,9 +135,9 @@ pub enum Reason {
         port: usize,
         /// The level there, or the lowest one if the buffer is shared.
         level: u8,
-        /// Octets needed; `None` if there is no bound.
+        /// Bytes needed; `None` if there is no bound.
         needed: Option<u64>,
-        /// Octets reserved.
+        /// Bytes reserved.
         reserved: u64,
     },
     /// Flows would have to change their levels, and no order of that keeps all shares in between.

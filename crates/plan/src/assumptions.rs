@@ -195,13 +195,13 @@ fn facts<'n>(network: &'n Network, port: usize, link: &'n str) -> Vec<(Fact, &'n
         let text = format!("from reception to the queue a switch takes {least} to {most} us");
         facts.push(((SWITCH_TIME, text, false), &switch.name));
         let kind = &switch.kind;
-        let (octets, of) = match kind.buffer {
-            Buffer::PerQueue(octets) => (octets, "each queue of a switch has"),
-            Buffer::Shared(octets) if kind.pooled => (octets, "all ports of a switch together have"),
-            Buffer::Shared(octets) => (octets, "each port of a switch has"),
+        let (bytes, of) = match kind.buffer {
+            Buffer::PerQueue(bytes) => (bytes, "each queue of a switch has"),
+            Buffer::Shared(bytes) if kind.pooled => (bytes, "all ports of a switch together have"),
+            Buffer::Shared(bytes) => (bytes, "each port of a switch has"),
         };
         let text = format!(
-            "{of} {octets} bytes for admitted flows, in cells of {}, of which nothing else takes",
+            "{of} {bytes} bytes for admitted flows, in cells of {}, of which nothing else takes",
             kind.cell
         );
         facts.push(((BUFFER, text, false), &switch.name));

@@ -37,7 +37,7 @@ pub(crate) enum Verdict {
 /// microseconds for each octet at most. Ten thousand flows over a thousand switches are less than a hundredth of that where
 /// most are admitted; where two thirds are refused, each after exact tests at twenty full ports, they are almost all of it.
 const STEPS: u64 = 1_000_000_000;
-const STEPS_PER_OCTET: u64 = 6_000;
+const STEPS_PER_BYTE: u64 = 6_000;
 /// What one flow may take of them, so that others have some left: a part of a second.
 const FLOW: Limits = Limits { exact: 50_000_000, all: 100_000_000, again: 300_000 };
 
@@ -55,9 +55,9 @@ pub(crate) struct Plan<'n> {
     lost_at: OnceCell<String>,
 }
 
-/// The steps of exact tests that a plan of files of so many octets may be; `effort` times as many as usual.
-pub(crate) fn steps(octets: u64, effort: u32) -> u64 {
-    STEPS.saturating_add(octets.saturating_mul(STEPS_PER_OCTET)).saturating_mul(u64::from(effort))
+/// The steps of exact tests that a plan of files of so many bytes may be; `effort` times as many as usual.
+pub(crate) fn steps(bytes: u64, effort: u32) -> u64 {
+    STEPS.saturating_add(bytes.saturating_mul(STEPS_PER_BYTE)).saturating_mul(u64::from(effort))
 }
 
 impl<'n> Plan<'n> {
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn files_may_ask_for_steps_by_their_size() {
         assert_eq!(steps(0, 1), STEPS);
-        assert_eq!(steps(1_000, 3), 3 * (STEPS + 1_000 * STEPS_PER_OCTET));
+        assert_eq!(steps(1_000, 3), 3 * (STEPS + 1_000 * STEPS_PER_BYTE));
         assert_eq!(steps(u64::MAX, 2), u64::MAX);
     }
 }

@@ -105,8 +105,8 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     let mut progress = Progress::new(told);
     let flows = network.flows.len();
     let change = arguments.what_if.as_ref().map(|path| Ok::<_, String>((path, load(path)?))).transpose()?;
-    let octets = network.octets + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
-    let limit = Some((steps(octets, arguments.effort), arguments.effort));
+    let bytes = network.octets + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
+    let limit = Some((steps(bytes, arguments.effort), arguments.effort));
     let mut plan = Plan::new(&network, limit, |count| progress.tell("flows planned", count, flows));
     plan.finished()?;
     let changes = match &change {
@@ -206,9 +206,9 @@ pub(crate) fn load(path: &Path) -> Result<String, String> {
         Box::new(fs::File::open(path).map_err(wrong)?)
     };
     let mut text = String::new();
-    let octets = input.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(wrong)?;
-    if octets as u64 > LARGEST_FILE {
-        return Err(format!("{name}: larger than {LARGEST_FILE} octets"));
+    let bytes = input.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(wrong)?;
+    if bytes as u64 > LARGEST_FILE {
+        return Err(format!("{name}: larger than {LARGEST_FILE} bytes"));
     }
     Ok(text)
 }

@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::planning::Plan;
 use crate::report::{Bounds, backlog};
 
-/// Picoseconds in which a bit at one bit per second is eight octets.
-const OCTET_SECOND: u64 = 8_000_000_000_000;
+/// Picoseconds in which a bit at one bit per second is eight bytes.
+const BYTE_SECOND: u64 = 8_000_000_000_000;
 /// The most frames of all messages together that are simulated.
 const MOST_FRAMES: u64 = 1 << 16;
 /// Samples of random sizes that a flow sends besides those at which its frames change.
@@ -55,7 +55,7 @@ struct Case {
     flows: Vec<(String, FlowId)>,
     /// For each flow and each hop, the bound of its delay there.
     delays: Vec<Vec<Option<u64>>>,
-    /// For each port, the octets that it holds at most.
+    /// For each port, the bytes that it holds at most.
     backlogs: Vec<Option<u64>>,
     /// Ports of hosts that babble.
     babbling: BTreeSet<usize>,
@@ -193,12 +193,12 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
     let ports = plan.network.ports.iter().zip(&plan.network.links).map(|(port, (from, to))| frames::Port {
         from: *from,
         to: *to,
-        picoseconds_per_octet: OCTET_SECOND / port.rate.max(1),
+        picoseconds_per_byte: BYTE_SECOND / port.rate.max(1),
         propagation: port.propagation,
         best_effort: u64::from(port.best_effort),
         tag: u64::from(port.tag),
         buffer: match plan.network.switch_of(*from).map(|switch| switch.kind.buffer) {
-            Some(Buffer::PerQueue(octets)) => octets,
+            Some(Buffer::PerQueue(bytes)) => bytes,
             Some(Buffer::Shared(_)) | None => u64::MAX,
         },
         imperfections: imperfections(plan.network, port, *from),
@@ -258,8 +258,8 @@ fn imperfections(network: &crate::network::Network, port: &Port, from: usize) ->
     let links =
         network.cables.iter().flat_map(|cable| cable.ends).filter(|end| end.node == from).count() as u64;
     let pool = kind.and_then(|kind| match kind.buffer {
-        Buffer::Shared(octets) if kind.pooled => Some(octets / links.max(1)),
-        Buffer::Shared(octets) => Some(octets),
+        Buffer::Shared(bytes) if kind.pooled => Some(bytes / links.max(1)),
+        Buffer::Shared(bytes) => Some(bytes),
         Buffer::PerQueue(_) => None,
     });
     let cell = kind.map_or(1, |kind| kind.cell.into());
@@ -284,7 +284,7 @@ fn unadmitted_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
         tree: vec![Hop { port, level }],
         frames: vec![largest],
         others: vec![vec![LEAST], vec![largest.midpoint(LEAST)]],
-        contract: Contract::Bucket { burst, octets: bucket.rate, period: OCTET_SECOND },
+        contract: Contract::Bucket { burst, bytes: bucket.rate, period: BYTE_SECOND },
         policer: None,
         babbles: false,
     })
@@ -326,7 +326,7 @@ fn policer(enforcement: &Enforcement) -> Option<Policer> {
     match *enforcement {
         Enforcement::Trust => None,
         Enforcement::Gate(gate) => Some(Policer::Gate {
-            octets: gate.octets,
+            bytes: gate.octets,
             window: gate.window,
             separation: gate.separation,
             tolerance: gate.tolerance,
@@ -338,8 +338,8 @@ fn policer(enforcement: &Enforcement) -> Option<Policer> {
             };
             Some(Policer::Meter {
                 burst: meter.burst / 8,
-                octets: meter.rate,
-                period: OCTET_SECOND,
+                bytes: meter.rate,
+                period: BYTE_SECOND,
                 counts,
                 tick: frames::MILLISECOND,
             })

@@ -88,7 +88,7 @@ impl Settings {
             text.map(|text| (path.display().to_string(), text))
                 .map_err(|error| Problem::unreadable(path, &error))
         });
-        // What is no text concerns nobody here.
+        // What is no text is no setting.
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Self::of(&Sources { file: file.transpose()?, variables: variables.collect() }, &mut hosts::resolve)

@@ -5,7 +5,7 @@ use std::path::Path;
 /// Where a value comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Nobody said anything.
+    /// It is the default: no layer said anything.
     Default,
     /// A place in a file: its name, line and column, both from 1.
     File {

@@ -189,7 +189,7 @@ fn two_threads_hand_over_everything() {
 fn a_doorbell_wakes_for_rings_and_for_its_own_process() {
     let doorbell = Doorbell::new().unwrap();
     let bell = Bell::open(doorbell.file()).unwrap();
-    // Somebody rang before: who is about to sleep sees what was written.
+    // The doorbell rang before: a thread that is about to sleep sees what was written.
     assert!(!doorbell.sleep(LIMIT, || true));
     doorbell.wake();
     assert!(doorbell.is_woken() && doorbell.sleep(LIMIT, || false) && !doorbell.is_woken());

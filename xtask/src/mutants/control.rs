@@ -91,7 +91,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "Some(_) if true => continue,",
     ),
     mutant(
-        "contracts that nobody has set do no harm",
+        "contracts that the manager has not set do no harm",
         "inspect.rs",
         "changes.push(GateChange::Remove(key));",
         "let _ = key;",
@@ -127,7 +127,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "full.iter().take(1).filter(|scarce| !is_left(scarce))",
     ),
     mutant(
-        "what others go for is for whoever comes",
+        "what others go for is for any request",
         "displace.rs",
         "asked.displaces.at.clone_from(full);",
         "let _ = full;",
@@ -136,7 +136,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "what was in vain is tried again at once",
         "displace.rs",
         "self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now)",
-        "self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now || true)",
+        "true",
     ),
     mutant(
         "room goes to who comes first",

@@ -188,8 +188,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "no tags in the rate of a bundle",
         "bundle.rs",
-        "self.rate.checked_add(self.rate_each.checked_mul(octets)?)?",
-        "self.rate.checked_add(self.rate_each * octets * 0)?",
+        "self.rate.checked_add(self.rate_each.checked_mul(bytes)?)?",
+        "self.rate.checked_add(self.rate_each * bytes * 0)?",
     ),
     mutant(
         "every message begins with its largest frame",

@@ -2,11 +2,10 @@
 //! judged here, only that it was counted right.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::background::Background;
 use testkit::namespace::{alone, bare};
 
 fn punctual(arguments: &str) -> Command {
@@ -15,34 +14,9 @@ fn punctual(arguments: &str) -> Command {
     command
 }
 
-/// A command in the background; it ends with this value.
-struct Background(Option<Child>);
-
-impl Background {
-    fn start(arguments: &str) -> Self {
-        Self(Some(punctual(arguments).stdout(Stdio::piped()).spawn().unwrap()))
-    }
-
-    /// Waits for the end.
-    fn end(mut self) -> Output {
-        self.0.take().unwrap().wait_with_output().unwrap()
-    }
-
-    /// Ctrl-C, and the end.
-    fn interrupt(self) -> Output {
-        let id = self.0.as_ref().unwrap().id();
-        kill(Pid::from_raw(i32::try_from(id).unwrap()), Signal::SIGINT).unwrap();
-        self.end()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+/// A command in the background.
+fn start(arguments: &str) -> Background {
+    Background::start(punctual(arguments).stdout(Stdio::piped()))
 }
 
 /// The sum that a command has printed with --json, last.
@@ -59,7 +33,7 @@ fn sum(output: &Output) -> Value {
 fn every_ping_is_answered_and_counted_once() {
     alone(|| {
         for arrival in ["waitset", "listener"] {
-            let pong = Background::start(&format!("pong --json --arrival {arrival}"));
+            let pong = start(&format!("pong --json --arrival {arrival}"));
             let common = format!("ping --json --timeout 60s --lost-after 30s --arrival {arrival}");
             let max = sum(&punctual(&format!("{common} --rate max --count 300")).output().unwrap());
             assert_eq!((&max["sent"], &max["answered"], &max["lost"]), (&300.into(), &300.into(), &0.into()));
@@ -86,8 +60,8 @@ fn nobody_to_answer_is_bad_news_and_an_interrupt_is_not() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(text, "nobody answers in domain 0: start `punctual pong` there, or see `punctual why`\n");
-        let pong = Background::start("pong");
-        let ping = Background::start("ping --rate 1000");
+        let pong = start("pong");
+        let ping = start("ping --rate 1000");
         // A line each second shows that it is at work.
         std::thread::sleep(std::time::Duration::from_millis(1_500));
         let text = String::from_utf8(ping.interrupt().stdout).unwrap();
@@ -105,7 +79,7 @@ fn a_load_arrives_whole_with_and_without_instances() {
             ("--arrival listener", "--rate 5k --size 3000"),
             ("--keyed --keep-last 1000", "--keys 3 --keep-last 1000"),
         ] {
-            let reader = Background::start(&format!("perf sub --json --count 1000 {sub}"));
+            let reader = start(&format!("perf sub --json --count 1000 {sub}"));
             let written =
                 sum(&punctual(&format!("perf pub --json --count 1000 {publish}")).output().unwrap());
             let taken = sum(&reader.end());

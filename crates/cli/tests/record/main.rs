@@ -2,11 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use recording::{Channel, End, Entry, Item, Recording};
+use testkit::background::Background;
 use testkit::namespace::alone;
 use wire::qos::{Durability, ReliabilityKind};
 
@@ -29,31 +28,8 @@ fn done(arguments: &[&str]) -> String {
 }
 
 /// A command in the background.
-struct Background(Option<Child>);
-
-impl Background {
-    fn start(arguments: &[&str]) -> Self {
-        Self(Some(punctual(arguments).spawn().unwrap()))
-    }
-
-    fn end(mut self) -> Output {
-        self.0.take().unwrap().wait_with_output().unwrap()
-    }
-
-    fn interrupt(self) -> Output {
-        let id = self.0.as_ref().unwrap().id();
-        kill(Pid::from_raw(i32::try_from(id).unwrap()), Signal::SIGINT).unwrap();
-        self.end()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+fn start(arguments: &[&str]) -> Background {
+    Background::start(&mut punctual(arguments))
 }
 
 /// A folder that is gone when this is dropped.
@@ -111,8 +87,8 @@ fn data((_, entries): &Topic) -> Vec<(Option<End>, &[u8])> {
 
 /// Two topics with 20 samples in a second, one of which is disposed at the end.
 fn record(file: &str) {
-    let recording = Background::start(&["record", "-o", file, "--exclude", "Sec*"]);
-    let poses = Background::start(&[
+    let recording = start(&["record", "-o", file, "--exclude", "Sec*"]);
+    let poses = start(&[
         "pub",
         "arm/Poses",
         "{arm: left, joints: [1, 2.5], mode: BUSY}",
@@ -189,7 +165,7 @@ fn what_is_replayed_is_what_was_recorded() {
         assert!(listed.contains("Readings: 21 samples of Reading, reliable\n"), "{listed}");
 
         // Recorded once more while it is replayed: the same but for the times.
-        let recording = Background::start(&["record", "-o", &second]);
+        let recording = start(&["record", "-o", &second]);
         let said = done(&["replay", &first, "--wait-for", "1", "--timeout", "60s"]);
         assert!(said.contains("40 samples of 2 topics replayed"), "{said}");
         assert!(recording.interrupt().status.success());
@@ -216,11 +192,9 @@ fn parts_of_a_recording_are_replayed_as_fast_as_asked_for() {
         let folder = Folder::new("parts");
         let file = folder.file("a.mcap");
         record(&file);
-        let echo =
-            Background::start(&["echo", "Readings", "--type", READING, "--count", "30", "--timeout", "60s"]);
+        let echo = start(&["echo", "Readings", "--type", READING, "--count", "30", "--timeout", "60s"]);
         // Two rounds: a loop goes on until the reader has enough.
-        let replay =
-            Background::start(&["replay", &file, "Read*", "--rate", "max", "--loop", "--delay", "2s"]);
+        let replay = start(&["replay", &file, "Read*", "--rate", "max", "--loop", "--delay", "2s"]);
         let echoed = echo.end();
         let output = replay.interrupt();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

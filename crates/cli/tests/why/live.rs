@@ -1,8 +1,5 @@
 //! The command itself, on real sockets, each test in a network namespace of its own.
-use std::process::{Child, Command, Output, Stdio};
-
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use std::process::{Command, Output, Stdio};
 
 use crate::namespace::{alone, bare, ip};
 
@@ -17,18 +14,19 @@ pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
     (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
 }
 
-/// A command in the background; it ends with this value.
-pub(crate) struct Background(Option<Child>);
+/// A command in the background, and what it says.
+pub(crate) struct Background(testkit::background::Background);
 
 impl Background {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        Self(Some(punctual(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()))
+        let mut command = punctual(arguments);
+        Self(testkit::background::Background::start(command.stdout(Stdio::piped()).stderr(Stdio::piped())))
     }
 
     /// Waits for the end.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let Output { status, stdout, .. } = self.0.take().unwrap().wait_with_output().unwrap();
-        (status.code(), String::from_utf8(stdout).unwrap())
+    pub(crate) fn end(self) -> (Option<i32>, String) {
+        let (code, said, _) = self.end_with_errors();
+        (code, said)
     }
 
     /// Ctrl-C, and the end.
@@ -39,23 +37,13 @@ impl Background {
 
     /// Ctrl-C.
     pub(crate) fn signal(&self) {
-        let id = i32::try_from(self.0.as_ref().unwrap().id()).unwrap();
-        kill(Pid::from_raw(id), Signal::SIGINT).unwrap();
+        self.0.signal();
     }
 
     /// Waits for the end; what was said on standard error as well.
-    pub(crate) fn end_with_errors(mut self) -> (Option<i32>, String, String) {
-        let Output { status, stdout, stderr } = self.0.take().unwrap().wait_with_output().unwrap();
+    pub(crate) fn end_with_errors(self) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = self.0.end();
         (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
 }
 

@@ -14,7 +14,7 @@ fn any_size(random: &mut Random, largest: u64) -> u64 {
 
 fn some_contract(random: &mut Random) -> (Contract, u64) {
     let is_odd = random.one_in(3);
-    let octets = if is_odd { any_size(random, 1 << 20) } else { 1 + any_size(random, 4_000) };
+    let bytes = if is_odd { any_size(random, 1 << 20) } else { 1 + any_size(random, 4_000) };
     let separation = if is_odd { any_size(random, 1 << 40) } else { 1_000_000 * (1 + random.next() % 50) };
     let time = |random: &mut Random| match random.below(3) {
         0 if is_odd => any_size(random, u64::MAX),
@@ -22,8 +22,8 @@ fn some_contract(random: &mut Random) -> (Contract, u64) {
         _ => 0,
     };
     let contract = Contract {
-        largest_message: u32::try_from(octets).unwrap(),
-        smallest_message: if random.one_in(2) { u32::try_from(octets).unwrap() } else { 0 },
+        largest_message: u32::try_from(bytes).unwrap(),
+        smallest_message: if random.one_in(2) { u32::try_from(bytes).unwrap() } else { 0 },
         datagram: if is_odd && random.one_in(3) { any_size(random, 1 << 17) as u32 } else { 1_472 },
         minimum_separation: separation,
         maximum_separation: 0,

@@ -64,14 +64,9 @@ pub(crate) fn judge_while(
         },
     ));
     let ports = world.network.links.iter().map(|link| Port {
-        from: link.from,
-        to: link.to,
-        picoseconds_per_octet: 8_000_000_000_000 / link.port.rate,
         propagation: link.port.propagation,
         best_effort: link.port.best_effort.into(),
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: frames::Imperfections::default(),
+        ..Port::ideal(link.from, link.to, 8_000_000_000_000 / link.port.rate)
     });
     let nodes: Vec<Node> = nodes.chain(extra).collect();
     let mut ports: Vec<Port> = ports.collect();
@@ -119,7 +114,7 @@ pub(crate) fn judge_while(
                 && key.flow.destination.octets() == case.verdict.destination.address
         });
         let mut policer = gates.map(|(_, gate)| Policer::Gate {
-            octets: gate.octets.into(),
+            bytes: gate.octets.into(),
             window: gate.window * NANOSECOND,
             separation: gate.separation * NANOSECOND,
             tolerance: gate.tolerance * NANOSECOND,
@@ -159,16 +154,16 @@ pub(crate) fn judge_while(
         if tree.len() == 1 {
             continue;
         }
-        let (burst, octets, period) =
+        let (burst, bytes, period) =
             (contract.octets.into(), contract.octets.into(), contract.separation * NANOSECOND);
         flows.push(Flow {
             tree,
             frames: vec![if (seed + index as u64).is_multiple_of(3) { 84 } else { 1_538 }],
             others: Vec::new(),
-            contract: Contract::Bucket { burst, octets, period },
+            contract: Contract::Bucket { burst, bytes, period },
             policer: Some(Policer::Meter {
                 burst,
-                octets,
+                bytes,
                 period,
                 counts: Counts::Wire,
                 tick: frames::MILLISECOND,

@@ -94,19 +94,19 @@ impl Play {
     }
 }
 
-/// What somebody asks for: some with short limits, some that have time for several messages.
+/// What a reader asks for: some with short limits, some that have time for several messages.
 fn some_contract(random: &mut Random) -> (Contract, u64) {
-    let octets = *random.of(&[200, 1_300, 4_000, 9_000, 20_000]);
+    let bytes = *random.of(&[200, 1_300, 4_000, 9_000, 20_000]);
     // At 100 Mb/s.
-    let message = u64::from(octets + 300) * 80;
+    let message = u64::from(bytes + 300) * 80;
     let separation = message * *random.of(&[4, 6, 10, 30]);
     let limit = match random.below(3) {
         0 => separation * *random.of(&[2, 3, 5]),
         1 => message * *random.of(&[4, 6, 9]) + MS,
         _ => message * *random.of(&[3, 4]) + MS / 2,
     };
-    let contract = at_once(octets, separation);
-    (Contract { smallest_message: *random.of(&[1, octets]), ..contract }, limit)
+    let contract = at_once(bytes, separation);
+    (Contract { smallest_message: *random.of(&[1, bytes]), ..contract }, limit)
 }
 
 /// Of every step that another one follows, or that the new flow follows, what was queued before has left.

@@ -66,7 +66,7 @@ impl Node {
             let bytes = match self.host().lend(size) {
                 Some(chunk) => {
                     let mut memory = Memory::Shared(chunk);
-                    let len = sample.encode_to(representation, memory.octets_mut())?;
+                    let len = sample.encode_to(representation, memory.bytes_mut())?;
                     memory.truncate(len);
                     pool.freeze(memory)
                 }

@@ -37,12 +37,12 @@ impl Deref for Loan {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.memory.octets()
+        self.memory.bytes()
     }
 }
 
 impl DerefMut for Loan {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.memory.octets_mut()
+        self.memory.bytes_mut()
     }
 }

@@ -43,15 +43,8 @@ pub(crate) fn end([out, back]: [&str; 2], config: &Config) -> End {
 
 impl End {
     pub(crate) fn meet(&self) {
-        let begun = std::time::Instant::now();
-        let count = || {
-            let readers = self.writer.get_publication_matched_status().current.count;
-            readers.min(self.reader.get_subscription_matched_status().current.count)
-        };
-        while count() == 0 {
-            assert!(begun.elapsed() < PATIENCE, "they never met");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        self.writer.wait_for_readers(1, PATIENCE).unwrap();
+        self.reader.wait_for_writers(1, PATIENCE).unwrap();
     }
 
     fn write(&self, number: u64) {

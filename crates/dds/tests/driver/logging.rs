@@ -1,7 +1,6 @@
 //! The log that the application gets by `tracing`, in a process of its own: there is one subscriber for all.
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex};
 
 use dds::config::Config;
 use dds::qos::{DataReaderQos, DataWriterQos, Reliability};
@@ -16,7 +15,7 @@ use crate::namespace::alone;
 use crate::process::is_own;
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+struct Lines(Arc<(Mutex<Vec<String>>, Condvar)>);
 
 struct Line(String);
 
@@ -42,7 +41,9 @@ impl Subscriber for Lines {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().unwrap().push(line.0);
+        let (lines, is_more) = &*self.0;
+        lines.lock().unwrap().push(line.0);
+        is_more.notify_all();
     }
 
     fn enter(&self, _: &Id) {}
@@ -53,12 +54,11 @@ impl Subscriber for Lines {
 impl Lines {
     /// Waits for a line with all of these in it.
     fn expect(&self, parts: &[&str]) {
-        let begun = Instant::now();
+        let (lines, is_more) = &*self.0;
         let is = |line: &String| parts.iter().all(|part| line.contains(part));
-        while !self.0.lock().unwrap().iter().any(is) {
-            assert!(begun.elapsed() < PATIENCE, "{parts:?}: {:#?}", self.0.lock().unwrap());
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        let waits = |lines: &mut Vec<String>| !lines.iter().any(is);
+        let (lines, waited) = is_more.wait_timeout_while(lines.lock().unwrap(), PATIENCE, waits).unwrap();
+        assert!(!waited.timed_out(), "{parts:?}: {:#?}", *lines);
     }
 }
 
@@ -96,17 +96,13 @@ fn what_happens_is_logged_with_its_cause() {
         let topic = one.participant.lookup_topicdescription("B").unwrap();
         let small =
             subscriber.create_datareader::<Note>(&topic, QosKind::Specific(qos), None, NO_STATUS).unwrap();
-        let begun = Instant::now();
-        while other.writer.get_publication_matched_status().current.count < 2 {
-            assert!(begun.elapsed() < PATIENCE, "they never met");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
+        other.writer.wait_for_readers(2, PATIENCE).unwrap();
         for _ in 0..3 {
             other.writer.write(&Note { number: 1, octets: vec![1; 40_000] }).unwrap();
         }
         let words = ["WARN", "that a reader cannot take", "size=400"];
         lines.expect(&words);
-        let all = lines.0.lock().unwrap().clone();
+        let all = lines.0.0.lock().unwrap().clone();
         assert_eq!(all.iter().filter(|line| words.iter().all(|word| line.contains(word))).count(), 1);
         drop(small);
         let factory = DomainParticipantFactory::get_instance();

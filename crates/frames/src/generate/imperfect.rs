@@ -19,11 +19,11 @@ pub(super) fn wear(ports: &mut [Port], random: &mut Random) {
     }
 }
 
-/// What each host with flows sends besides, in the lowest of their levels, as further flows; gives burst, octets and period.
+/// What each host with flows sends besides, in the lowest of their levels, as further flows; gives burst, bytes and period.
 pub(super) fn beside(nodes: &[Node], ports: &[Port], flows: &mut Vec<Flow>, random: &mut Random) -> [u64; 3] {
-    let [burst, octets] = [random.between(FRAMES[0], 20_000), random.between(1, 1_600)];
+    let [burst, bytes] = [random.between(FRAMES[0], 20_000), random.between(1, 1_600)];
     // At most a fiftieth of the slowest link.
-    let period = octets * RATES[0] * random.between(50, 1_000);
+    let period = bytes * RATES[0] * random.between(50, 1_000);
     let mut lowest: Vec<Option<u8>> = vec![None; ports.len()];
     for hop in flows.iter().flat_map(|flow| &flow.tree) {
         let level = &mut lowest[hop.port];
@@ -39,10 +39,10 @@ pub(super) fn beside(nodes: &[Node], ports: &[Port], flows: &mut Vec<Flow>, rand
             tree: vec![Hop { port: index, level }],
             frames: vec![largest],
             others: vec![vec![FRAMES[0]], vec![random.between(FRAMES[0], largest)]],
-            contract: Contract::Bucket { burst, octets, period },
+            contract: Contract::Bucket { burst, bytes, period },
             policer: None,
             babbles: false,
         });
     }
-    [burst, octets, period]
+    [burst, bytes, period]
 }

@@ -28,21 +28,16 @@ fn once(network: &Network, pivots: &[u64], change: impl FnOnce(&mut Attack)) -> 
     run(network, &attack, &Bounds::default())
 }
 
-fn single(octets: u64) -> Flow {
-    gated(vec![octets], 1000 * MILLISECOND, 0, Vec::new())
+fn single(bytes: u64) -> Flow {
+    gated(vec![bytes], 1000 * MILLISECOND, 0, Vec::new())
 }
 
 /// Host, switch, host with different rates.
 fn path() -> Network {
-    let port = |from, to, picoseconds_per_octet, propagation| Port {
-        from,
-        to,
-        picoseconds_per_octet,
+    let port = |from, to, picoseconds_per_byte, propagation| Port {
         propagation,
         best_effort: 500,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
+        ..Port::ideal(from, to, picoseconds_per_byte)
     };
     let nodes =
         vec![Node::Host, Node::Switch { fastest: 70, slowest: 90, ordered: true }, Node::Host, Node::Host];
@@ -117,7 +112,7 @@ fn buffers_are_finite() {
     assert_eq!(limited(levels.into_iter().max().unwrap()).lost, [0, 0, 0]);
     let outcome = limited(50_000);
     assert!(outcome.lost[0] == 0 && outcome.lost[2] > 0, "{:?}", outcome.lost);
-    assert!(outcome.level_backlog[3].into_iter().all(|octets| octets <= 50_000));
+    assert!(outcome.level_backlog[3].into_iter().all(|bytes| bytes <= 50_000));
     assert!((0..3).all(|flow| outcome.received[flow][1] + outcome.lost[flow] == outcome.released[flow]));
 }
 
@@ -141,9 +136,9 @@ fn a_link_wakes_before_it_sends_what_comes_first() {
 #[test]
 fn what_a_card_has_taken_goes_first() {
     let card = Imperfections { ring: 250, ..Imperfections::default() };
-    // Behind a frame of nobody's on the wire there are 250 octets of others.
+    // Behind a frame of nobody's on the wire there are 250 bytes of others.
     assert_eq!(imperfect(vec![(1, single(100))], card, &[10]), [1350]);
-    // When the first frame is in the card there is room behind it for 150 octets, and these are there when the second one comes.
+    // When the first frame is in the card there is room behind it for 150 bytes, and these are there when the second one comes.
     let flows = vec![(1, single(100)), (2, single(100))];
     assert_eq!(imperfect(flows, card, &[10, 10 + 1100 * GIGABIT]), [1350, 1350 + 150 + 100 - 1100]);
     // A high one overtakes what waits for the card, and not what is in it.
@@ -174,16 +169,7 @@ fn frames_take_cells_and_pools_are_for_all_levels() {
 fn what_is_queued_stays_where_it_is_when_a_flow_changes_its_level() {
     let flow = gated(vec![100; 3], 1_000, 0, vec![Hop { port: 0, level: 1 }]);
     let other = gated(vec![300], MILLISECOND, 0, vec![Hop { port: 0, level: 2 }]);
-    let port = Port {
-        from: 0,
-        to: 1,
-        picoseconds_per_octet: 10,
-        propagation: 0,
-        best_effort: 0,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = Port::ideal(0, 1, 10);
     let network = Network::new(vec![Node::Host; 2], vec![port], vec![flow, other]).unwrap();
     let outcome = |at| {
         once(&network, &[1_000, 1_000], |attack| {

@@ -1,6 +1,6 @@
 //! Small networks, all phases: the search finds what trying everything finds.
 use super::networks::gated;
-use frames::{Bounds, Effort, Hop, Imperfections, Network, Node, Port, Random, Search, SearchError};
+use frames::{Bounds, Effort, Hop, Network, Node, Port, Random, Search, SearchError};
 
 /// Everything is a multiple of this, in picoseconds.
 const UNIT: u64 = 300;
@@ -11,16 +11,7 @@ fn small(seed: u64) -> Network {
     let mut random = Random::new(seed);
     let switch = Node::Switch { fastest: 0, slowest: 0, ordered: true };
     let nodes = vec![Node::Host, Node::Host, switch, switch, Node::Host, Node::Host];
-    let port = |(from, to)| Port {
-        from,
-        to,
-        picoseconds_per_octet: UNIT,
-        propagation: 0,
-        best_effort: 0,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |(from, to)| Port::ideal(from, to, UNIT);
     let ports = [(0, 2), (1, 2), (2, 3), (4, 3), (3, 5)].into_iter().map(port).collect();
     let mut flow = |ports: &[usize]| {
         let level = u8::try_from(random.below(3)).unwrap();

@@ -1,7 +1,7 @@
 //! Networks that several tests use.
-use frames::{Contract, Flow, Hop, Imperfections, Network, Node, Port};
+use frames::{Contract, Flow, Hop, Network, Node, Port};
 
-/// Picoseconds of an octet at 1 Gb/s.
+/// Picoseconds of a byte at 1 Gb/s.
 pub(crate) const GIGABIT: u64 = 8000;
 /// The largest Ethernet frame on the wire.
 pub(crate) const FULL: u64 = 1538;
@@ -33,16 +33,7 @@ pub(crate) fn one_switch(flows: Vec<(u8, Flow)>) -> Network {
     let mut nodes = vec![Node::Host; hosts];
     nodes.push(Node::Switch { fastest: 0, slowest: 0, ordered: true });
     nodes.push(Node::Host);
-    let port = |from, to, best_effort| Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |from, to, best_effort| Port { best_effort, ..Port::ideal(from, to, GIGABIT) };
     let mut ports: Vec<Port> = (0..hosts).map(|host| port(host, switch, 0)).collect();
     ports.push(port(switch, subscriber, FULL));
     let on_tree = |(index, (level, flow)): (usize, (u8, Flow))| Flow {
@@ -66,16 +57,7 @@ pub(crate) fn table_two(levels: [u8; 3], jitter: u64) -> Vec<(u8, Flow)> {
 
 /// All flows at one host whose only link leads to the subscriber.
 pub(crate) fn one_port(flows: Vec<(u8, Flow)>, best_effort: u64) -> Network {
-    let port = Port {
-        from: 0,
-        to: 1,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = Port { best_effort, ..Port::ideal(0, 1, GIGABIT) };
     let on_tree = |(level, flow)| Flow { tree: vec![Hop { port: 0, level }], ..flow };
     Network::new(vec![Node::Host; 2], vec![port], flows.into_iter().map(on_tree).collect()).unwrap()
 }

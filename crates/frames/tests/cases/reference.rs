@@ -64,7 +64,7 @@ fn table_two_at_one_port() {
 /// Whole messages that are not preempted: 2.305536, 2.817536, 2.817536 ms.
 #[test]
 fn table_two_without_preemption() {
-    let payload = |octets: u64, separation| gated(vec![octets], separation * MILLISECOND, 0, Vec::new());
+    let payload = |bytes: u64, separation| gated(vec![bytes], separation * MILLISECOND, 0, Vec::new());
     let network =
         one_port(vec![(3, payload(192_192, 3)), (2, payload(96_000, 3)), (1, payload(64_000, 11))], 0);
     let found = worst(&network);
@@ -77,12 +77,12 @@ fn table_two_without_preemption() {
 
 /// Token buckets, (rate, burst) = (4, 10) and (5, 25), at a server with rate 10 and latency 10: the delay of the first
 /// under the second is (10 + 25 + 100) / (10 - 5) = 27 units for fluid data, and 13.5 in one queue.
-/// A unit of data is 1000 octets in frames of 100; the latency of the server is a frame that blocks.
+/// A unit of data is 1000 bytes in frames of 100; the latency of the server is a frame that blocks.
 #[test]
 fn buckets_at_a_rate_latency_server() {
     let unit = 10_000 * GIGABIT;
     let bucket = |burst: u64, rate: u64| Flow {
-        contract: Contract::Bucket { burst: burst * 1000, octets: rate * 1000, period: unit },
+        contract: Contract::Bucket { burst: burst * 1000, bytes: rate * 1000, period: unit },
         ..gated(vec![100], 1, 0, Vec::new())
     };
     for (levels, expected) in [([1, 2], 270), ([1, 1], 135)] {
@@ -95,11 +95,11 @@ fn buckets_at_a_rate_latency_server() {
 }
 
 /// T2 under T1 and T3 under both, when those are greedy token buckets: 4.729421 and 12.171413 ms for fluid payloads.
-/// With frames of 100 octets the simulator comes close to that.
+/// With frames of 100 bytes the simulator comes close to that.
 #[test]
 fn table_two_with_buckets_at_one_port() {
-    let bucket = |octets: u64, separation: u64| {
-        let contract = Contract::Bucket { burst: octets, octets, period: separation * MILLISECOND };
+    let bucket = |bytes: u64, separation: u64| {
+        let contract = Contract::Bucket { burst: bytes, bytes, period: separation * MILLISECOND };
         Flow { contract, ..gated(vec![500], 1, 0, Vec::new()) }
     };
     let network = one_port(vec![(3, bucket(192_192, 3)), (2, bucket(96_000, 3)), (1, bucket(64_000, 11))], 0);

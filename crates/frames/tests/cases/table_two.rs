@@ -49,11 +49,11 @@ fn jitter_lets_more_messages_in() {
 
 /// A babbling source behind a policer that is made for its contract.
 fn babbling(level: u8, flow: Flow, gate: bool) -> (u8, Flow) {
-    let (octets, period) = (flow.octets(), flow.separation());
+    let (bytes, period) = (flow.bytes(), flow.separation());
     let policer = if gate {
-        Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }
+        Policer::Gate { bytes, window: bytes * GIGABIT, separation: period, tolerance: 0 }
     } else {
-        Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND }
+        Policer::Meter { burst: bytes, bytes, period, counts: Counts::Wire, tick: MILLISECOND }
     };
     (level, Flow { policer: Some(policer), babbles: true, ..flow })
 }
@@ -86,8 +86,8 @@ fn babblers_behind_gates_and_meters() {
 fn greedy_buckets() {
     let flows = table_two([3, 2, 1], 0).into_iter().enumerate();
     let bucket = |flow: Flow| {
-        let (octets, period) = (flow.octets(), flow.separation());
-        Flow { contract: Contract::Bucket { burst: octets, octets, period }, ..flow }
+        let (bytes, period) = (flow.bytes(), flow.separation());
+        Flow { contract: Contract::Bucket { burst: bytes, bytes, period }, ..flow }
     };
     let network = one_switch(
         flows.map(|(index, (level, flow))| (level, if index < 2 { bucket(flow) } else { flow })).collect(),

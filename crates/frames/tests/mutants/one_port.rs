@@ -7,7 +7,7 @@ use frames::{Bounds, Contract, Effort, Flow, Network, Random, Search};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mistake {
     None,
-    /// Octets per second used where a share of the link's time is meant.
+    /// Bytes per second used where a share of the link's time is meant.
     Units,
     /// A token bucket is taken for a gate that lets one message through per period.
     BucketAsGate,
@@ -36,13 +36,13 @@ struct Demand {
     period: i128,
     jitter: i128,
     bucket: bool,
-    octets: i128,
+    bytes: i128,
 }
 
 fn demands(network: &Network, mistake: Mistake) -> Vec<Demand> {
     let demand = |flow: &Flow| {
         let overhead = if mistake == Mistake::PayloadOnly { 66 } else { 0 };
-        let octets: u64 = flow.frames.iter().map(|octets| octets.saturating_sub(overhead)).sum();
+        let bytes: u64 = flow.frames.iter().map(|bytes| bytes.saturating_sub(overhead)).sum();
         let (jitter, bucket) = match flow.contract {
             Contract::Gated { jitter, .. } => (jitter, false),
             Contract::Bucket { .. } => (0, true),
@@ -50,12 +50,12 @@ fn demands(network: &Network, mistake: Mistake) -> Vec<Demand> {
         let jitter = if mistake == Mistake::NoJitter { 0 } else { jitter };
         Demand {
             level: flow.tree[0].level,
-            time: i128::from(octets * GIGABIT),
+            time: i128::from(bytes * GIGABIT),
             last: i128::from(flow.frames[flow.frames.len() - 1] * GIGABIT),
             period: i128::from(flow.separation()),
             jitter: i128::from(jitter),
             bucket: bucket && mistake != Mistake::BucketAsGate,
-            octets: i128::from(octets),
+            bytes: i128::from(bytes),
         }
     };
     let mut demands: Vec<Demand> = network.flows().iter().map(demand).collect();
@@ -78,7 +78,7 @@ fn linear(network: &Network, flow: usize, mistake: Mistake) -> i128 {
     // Shares of the link are fractions of this.
     const ONE: i128 = 1 << 40;
     let share = |demand: &Demand| match mistake {
-        Mistake::Units => demand.octets * ONE * 1_000_000_000_000 / demand.period,
+        Mistake::Units => demand.bytes * ONE * 1_000_000_000_000 / demand.period,
         _ => (demand.time * ONE + demand.period - 1) / demand.period,
     };
     let mut ahead = blocking(network, own.level, mistake) * ONE;
@@ -154,11 +154,11 @@ fn random_port(seed: u64, buckets: bool) -> Network {
     let count = random.between(2, 5);
     let flows = (0..count).map(|_| {
         let frames: Vec<u64> = (0..random.between(1, 4)).map(|_| random.between(84, FULL)).collect();
-        let octets: u64 = frames.iter().sum();
-        let separation = octets * GIGABIT * count * 1000 / load * random.between(50, 400) / 100;
+        let bytes: u64 = frames.iter().sum();
+        let separation = bytes * GIGABIT * count * 1000 / load * random.between(50, 400) / 100;
         let jitter = if random.once_in(2) { 0 } else { random.below(separation * 3 / 2) };
         let flow = gated(frames, separation, jitter, Vec::new());
-        let bucket = Contract::Bucket { burst: octets, octets, period: separation };
+        let bucket = Contract::Bucket { burst: bytes, bytes, period: separation };
         let contract = if buckets && random.once_in(2) { bucket } else { flow.contract };
         (u8::try_from(random.between(1, 3)).unwrap(), Flow { contract, ..flow })
     });

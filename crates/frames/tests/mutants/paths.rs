@@ -1,9 +1,7 @@
 //! Mistakes that need more than one port, or something that is not a latency: each is a small network with the
 //! wrong claim and a run that refutes it.
 use super::networks::{FULL, GIGABIT, MILLISECOND, gated, one_port, one_switch, table_two, udp_frames};
-use frames::{
-    Bounds, Contract, Counts, Effort, Flow, Found, Hop, Imperfections, Network, Node, Policer, Port, Search,
-};
+use frames::{Bounds, Contract, Counts, Effort, Flow, Found, Hop, Network, Node, Policer, Port, Search};
 
 /// The transmission time of a full frame at 1 Gb/s.
 const FRAME: u64 = FULL * GIGABIT;
@@ -14,16 +12,7 @@ fn attack(network: &Network, flow: usize, hop: usize) -> Found {
 }
 
 fn port(from: usize, to: usize) -> Port {
-    Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort: 0,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    }
+    Port::ideal(from, to, GIGABIT)
 }
 
 fn hops(ports: &[usize], level: u8) -> Vec<Hop> {
@@ -99,7 +88,7 @@ fn without_growth(period: u64) -> u64 {
 #[test]
 fn jitter_grows_from_hop_to_hop() {
     let period = MILLISECOND / 5;
-    let gate = Policer::Gate { octets: 10 * FULL, window: 10 * FRAME, separation: period, tolerance: 0 };
+    let gate = Policer::Gate { bytes: 10 * FULL, window: 10 * FRAME, separation: period, tolerance: 0 };
     for policer in [None, Some(gate)] {
         let network = delayed_burst(policer);
         let found = attack(&network, 0, 1);
@@ -152,41 +141,41 @@ fn buffers_overflow_below_full_load() {
 fn policers_made_too_small_drop_what_conforms() {
     let payload: u64 = 96_000;
     let period = 3 * MILLISECOND;
-    let octets: u64 = udp_frames(payload).iter().sum();
+    let bytes: u64 = udp_frames(payload).iter().sum();
     for (jitter, policer, drops) in [
-        (0, Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND }, false),
+        (0, Policer::Meter { burst: bytes, bytes, period, counts: Counts::Wire, tick: MILLISECOND }, false),
         (
             0,
             Policer::Meter {
                 burst: payload,
-                octets: payload,
+                bytes: payload,
                 period,
                 counts: Counts::Wire,
                 tick: MILLISECOND,
             },
             true,
         ),
-        (0, Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 }, false),
+        (0, Policer::Gate { bytes, window: bytes * GIGABIT, separation: period, tolerance: 0 }, false),
         (
             MILLISECOND,
-            Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: 0 },
+            Policer::Gate { bytes, window: bytes * GIGABIT, separation: period, tolerance: 0 },
             true,
         ),
         (
             MILLISECOND,
-            Policer::Gate { octets, window: octets * GIGABIT, separation: period, tolerance: MILLISECOND },
+            Policer::Gate { bytes, window: bytes * GIGABIT, separation: period, tolerance: MILLISECOND },
             false,
         ),
         (
             MILLISECOND,
-            Policer::Meter { burst: octets, octets, period, counts: Counts::Wire, tick: MILLISECOND },
+            Policer::Meter { burst: bytes, bytes, period, counts: Counts::Wire, tick: MILLISECOND },
             true,
         ),
         (
             MILLISECOND,
             Policer::Meter {
-                burst: octets * 4 / 3 + 1,
-                octets,
+                burst: bytes * 4 / 3 + 1,
+                bytes,
                 period,
                 counts: Counts::Wire,
                 tick: MILLISECOND,
@@ -211,7 +200,7 @@ fn a_babbler_uses_the_window_of_its_gate() {
         3 * FRAME + window * 20 * FRAME
     };
     let network = |window: u64| {
-        let policer = Policer::Gate { octets: 20 * FULL, window, separation: period, tolerance: 0 };
+        let policer = Policer::Gate { bytes: 20 * FULL, window, separation: period, tolerance: 0 };
         let babbler = gated(vec![FULL; 20], period, 0, Vec::new());
         let babbler = Flow { policer: Some(policer), babbles: true, ..babbler };
         one_switch(vec![(2, babbler), (1, gated(vec![FULL; 1], 20 * period, 0, Vec::new()))])

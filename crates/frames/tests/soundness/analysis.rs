@@ -9,12 +9,13 @@ use latency::network::{Buffer, Hop, Imperfections, Policing, Port, Subscriber};
 use latency::path::{HopView, PathBound, PathMethod, path_bound};
 use latency::policing::Enforcement;
 use latency::port::Contender;
+use latency::units::time_of;
 
 /// How often shares are computed anew before the network counts as one without bounds.
 const SWEEPS: usize = 200;
-/// Picoseconds in which a bit at one bit per second is eight octets.
-const OCTET_SECOND: u64 = 8_000_000_000_000;
-/// Octets around the payload of a UDP datagram in a frame.
+/// Picoseconds in which a bit at one bit per second is eight bytes.
+const BYTE_SECOND: u64 = 8_000_000_000_000;
+/// Bytes around the payload of a UDP datagram in a frame.
 const AROUND: u64 = 66;
 
 /// A network as `latency` sees it.
@@ -34,16 +35,16 @@ pub(crate) struct Analysis {
     pub(crate) delays: Vec<Vec<LevelBound>>,
     /// For each flow: what guards the first switch.
     pub(crate) enforcements: Vec<Enforcement>,
-    /// For each port, for each level: most octets in its queue, and in it and those above.
+    /// For each port, for each level: most bytes in its queue, and in it and those above.
     pub(crate) backlogs: Vec<[(u64, u64); LEVELS as usize]>,
 }
 
 impl Model {
     /// The model of a generated network; `policing` is what guards each flow.
     pub(crate) fn of(generated: &Generated, policing: &[Policing]) -> Self {
-        let bucket = |[burst, octets, period]: [u64; 3]| latency::port::Control {
+        let bucket = |[burst, bytes, period]: [u64; 3]| latency::port::Control {
             burst: burst * 8,
-            rate: (octets * OCTET_SECOND).div_ceil(period),
+            rate: (bytes * BYTE_SECOND).div_ceil(period),
         };
         let unadmitted = [generated.control, generated.beside].map(|some| some.map(bucket));
         Self::with(&generated.network, &generated.samples, unadmitted, policing)
@@ -52,7 +53,7 @@ impl Model {
     /// The model of a network without token buckets at its sources, whose messages are all alike: datagrams of UDP.
     pub(crate) fn new(network: &Network, policing: &[Policing]) -> Self {
         let samples = |flow: &Flow| {
-            let most = flow.frames.iter().map(|octets| octets - AROUND).sum();
+            let most = flow.frames.iter().map(|bytes| bytes - AROUND).sum();
             Samples { framing: frames::wire::Framing::Udp { datagram: 1472 }, least: most, most }
         };
         let samples: Vec<Samples> = network.flows().iter().map(samples).collect();
@@ -72,7 +73,7 @@ impl Model {
             };
             let frames::Imperfections { ring, wake, .. } = port.imperfections;
             Port {
-                rate: OCTET_SECOND / port.picoseconds_per_octet,
+                rate: BYTE_SECOND / port.picoseconds_per_byte,
                 propagation: port.propagation,
                 least_multiplexing: least,
                 most_multiplexing: most,
@@ -97,13 +98,13 @@ impl Model {
             let Contract::Gated { separation, jitter, emission } = source.contract else {
                 panic!("flow {index} is a token bucket, for which there is no model");
             };
-            let octets = |octets: u64| u32::try_from(octets).unwrap();
+            let bytes = |bytes: u64| u32::try_from(bytes).unwrap();
             let Samples { framing, least, most } = samples[index];
             let framing = match framing {
-                frames::wire::Framing::Udp { datagram } => Framing::Udp { datagram: octets(datagram) },
-                frames::wire::Framing::Rtps { datagram } => Framing::Rtps { datagram: octets(datagram) },
+                frames::wire::Framing::Udp { datagram } => Framing::Udp { datagram: bytes(datagram) },
+                frames::wire::Framing::Rtps { datagram } => Framing::Rtps { datagram: bytes(datagram) },
             };
-            let (smallest_message, largest_message) = (octets(least), octets(most));
+            let (smallest_message, largest_message) = (bytes(least), bytes(most));
             let hop = |(index, hop): (usize, &frames::Hop)| {
                 let from = network.ports()[hop.port].from;
                 let parent =
@@ -133,7 +134,7 @@ impl Model {
         for (source, flow) in sources.clone().zip(&flows) {
             assert_eq!(flow.check(&ports), Ok(()));
             let frames = flow.frames(&ports[source.tree[0].port]).unwrap();
-            assert_eq!((frames.bits, frames.count), (source.octets() * 8, source.frames.len() as u64));
+            assert_eq!((frames.bits, frames.count), (source.bytes() * 8, source.frames.len() as u64));
         }
         let levels = sources.map(|flow| flow.tree.iter().map(|hop| hop.level).collect());
         Self { levels: levels.collect(), ports, flows }
@@ -155,10 +156,7 @@ impl Model {
     pub(crate) fn least_shares(&self) -> Vec<Vec<u64>> {
         let alone = |flow: &latency::network::Flow| {
             let port = |hop: &Hop| &self.ports[hop.port];
-            flow.tree
-                .iter()
-                .map(|hop| latency::units::time_of(flow.frames(port(hop))?.bits, port(hop).rate))
-                .collect()
+            flow.tree.iter().map(|hop| time_of(flow.frames(port(hop))?.bits, port(hop).rate)).collect()
         };
         self.flows.iter().map(alone).collect::<Option<_>>().unwrap()
     }
@@ -305,11 +303,20 @@ impl Analysis {
     }
 }
 
+/// Picoseconds of a flow's frames along its tree if nothing else comes, in the slowest switches.
+pub(crate) fn alone(ports: &[Port], flow: &latency::network::Flow) -> u64 {
+    let hop = |hop: &Hop| {
+        let port = &ports[hop.port];
+        time_of(flow.frames(port).unwrap().bits, port.rate).unwrap() + port.most_multiplexing
+    };
+    flow.tree.iter().map(hop).sum()
+}
+
 pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
     match *enforcement {
         Enforcement::Trust => None,
         Enforcement::Gate(gate) => Some(Policer::Gate {
-            octets: gate.octets,
+            bytes: gate.octets,
             window: gate.window,
             separation: gate.separation,
             tolerance: gate.tolerance,
@@ -321,8 +328,8 @@ pub(crate) fn policer(enforcement: &Enforcement) -> Option<Policer> {
             };
             Some(Policer::Meter {
                 burst: meter.burst / 8,
-                octets: meter.rate,
-                period: OCTET_SECOND,
+                bytes: meter.rate,
+                period: BYTE_SECOND,
                 counts,
                 tick: frames::MILLISECOND,
             })

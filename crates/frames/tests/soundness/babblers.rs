@@ -1,8 +1,6 @@
 //! Behind its guard a babbler may send the smallest frames: its share at later ports has to hold for them, because what
 //! comes to the next port rests on it.
-use frames::{
-    Bounds, Contract, Flow, Found, Hop, Imperfections, Network, Node, Policer, Port, Random, Search,
-};
+use frames::{Bounds, Contract, Flow, Found, Hop, Network, Node, Policer, Port, Random, Search};
 use latency::network::Policing;
 use latency::policing::Counts;
 use latency::port::Arrival;
@@ -10,7 +8,7 @@ use latency::port::Arrival;
 use crate::analysis::Model;
 use crate::networks::{EFFORT, wrong_with};
 
-/// Picoseconds of an octet at 1 Gb/s and at 100 Mb/s.
+/// Picoseconds of a byte at 1 Gb/s and at 100 Mb/s.
 const GIGABIT: u64 = 8_000;
 const SLOW: u64 = 80_000;
 
@@ -23,15 +21,9 @@ fn random_network(seed: u64) -> Network {
     let mut nodes = vec![Node::Host; count];
     nodes.extend([Node::Switch { fastest: 0, slowest: 0, ordered: true }, Node::Host]);
     let best_effort = [0, 1538][random.index(2)];
-    let port = |from, to, picoseconds_per_octet, best_effort| Port {
-        from,
-        to,
-        picoseconds_per_octet,
-        propagation: 0,
+    let port = |from, to, picoseconds_per_byte, best_effort| Port {
         best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
+        ..Port::ideal(from, to, picoseconds_per_byte)
     };
     let mut ports: Vec<Port> = (0..count).map(|host| port(host, switch, GIGABIT, 0)).collect();
     ports.push(port(switch, subscriber, SLOW, best_effort));
@@ -39,13 +31,13 @@ fn random_network(seed: u64) -> Network {
         let level = if host == 0 { 1 } else { 2 };
         let tree = vec![Hop { port: host, level }, Hop { port: count, level }];
         let frames = vec![1538; if host == 0 { random.index(4) + 1 } else { 1 }];
-        let octets: u64 = frames.iter().sum();
-        let separation = octets * SLOW * count as u64 * random.between(110, 200) / 100;
+        let bytes: u64 = frames.iter().sum();
+        let separation = bytes * SLOW * count as u64 * random.between(110, 200) / 100;
         let contract = Contract::Gated { separation, jitter: random.below(separation), emission: 0 };
         // A policer makes it a babbler; which one it is the analysis says.
         let policer = Policer::Meter {
-            burst: octets,
-            octets,
+            burst: bytes,
+            bytes,
             period: separation,
             counts: frames::Counts::Wire,
             tick: frames::MILLISECOND,

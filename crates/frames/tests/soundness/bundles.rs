@@ -1,5 +1,5 @@
 //! Flows that the network cannot tell apart: the bounds of the bundle against adversaries that let its parts loose.
-use frames::{Bounds, Contract, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
+use frames::{Bounds, Contract, Flow, Hop, Network, Node, Port, Random, Search};
 use latency::bundle::bundle;
 use latency::network::Policing;
 
@@ -7,7 +7,7 @@ use crate::analysis::Model;
 use crate::networks::EFFORT;
 use crate::ratios::Ratios;
 
-/// Picoseconds of an octet at 1 Gb/s.
+/// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT: u64 = 8000;
 
 /// Two hosts at a switch whose link leads to another switch with two hosts. The first `parts` flows go from the first
@@ -19,16 +19,7 @@ fn random_network(seed: u64) -> (Network, usize) {
         vec![Node::Switch { fastest: 0, slowest: random.below(3_000_000), ordered: true }; 2],
     ];
     let best_effort = [0, 1538][random.index(2)];
-    let port = |from, to| Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |from, to| Port { best_effort, ..Port::ideal(from, to, GIGABIT) };
     let ports = vec![port(0, 4), port(1, 4), port(4, 5), port(5, 2), port(5, 3)];
     let parts = random.index(3) + 2;
     let (load, own, count) = (random.between(300, 900), random.between(1, 3), random.between(1, 3));
@@ -39,8 +30,8 @@ fn random_network(seed: u64) -> (Network, usize) {
         let level = if index < parts { own } else { random.between(1, 3) };
         let mut frames = vec![1538; random.index(4)];
         frames.push(random.between(84, 1538));
-        let octets: u64 = frames.iter().sum();
-        let separation = octets * GIGABIT * count as u64 * 1000 / load * random.between(100, 300) / 100;
+        let bytes: u64 = frames.iter().sum();
+        let separation = bytes * GIGABIT * count as u64 * 1000 / load * random.between(100, 300) / 100;
         let jitter = random.below(2) * random.below(separation);
         let tree = way.map(|port| Hop { port, level: u8::try_from(level).unwrap() }).to_vec();
         let emission = emissions.below(2) * emissions.below(separation / 2);

@@ -1,11 +1,11 @@
 //! Messages that a busy host hands over in parts: the last frame of one may come in the same busy period as the first, long after its start.
-use frames::{Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
+use frames::{Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
 use latency::network::Policing;
 
 use crate::analysis::Model;
 use crate::ratios::Ratios;
 
-/// Picoseconds of an octet at 1 Gb/s.
+/// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT: u64 = 8_000;
 const EFFORT: Effort = Effort { aligned: 20, climbing: 160, random: 10, frames: 250 };
 
@@ -19,16 +19,7 @@ fn crowded(seed: u64) -> Network {
         Node::Host,
     ];
     let best_effort = [0, 1_538][random.index(2)];
-    let port = |from, to| Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |from, to| Port { best_effort, ..Port::ideal(from, to, GIGABIT) };
     let ports = vec![port(0, 1), port(1, 2)];
     let count = random.between(2, 4);
     let load = random.between(600, 970);
@@ -36,8 +27,8 @@ fn crowded(seed: u64) -> Network {
     for number in 0..count {
         let mut frames = vec![1_538; random.index(3) + usize::from(number == 0)];
         frames.push(random.between(84, 1_538));
-        let octets: u64 = frames.iter().sum();
-        let separation = octets * GIGABIT * count * 1_000 / load * random.between(80, 150) / 100;
+        let bytes: u64 = frames.iter().sum();
+        let separation = bytes * GIGABIT * count * 1_000 / load * random.between(80, 150) / 100;
         let level = if number == 0 { 1 } else { random.between(1, 2) as u8 };
         let contract =
             Contract::Gated { separation, jitter: 0, emission: random.below(2) * random.below(separation) };
@@ -49,7 +40,7 @@ fn crowded(seed: u64) -> Network {
         Contract::Gated { separation, .. } => separation * random.between(1, 2),
         Contract::Bucket { .. } => 0,
     };
-    let meets = other.octets() * GIGABIT * random.below(3);
+    let meets = other.bytes() * GIGABIT * random.below(3);
     if let Contract::Gated { separation, emission, .. } = &mut flows[0].contract {
         *emission = again.saturating_sub(meets).min(*separation);
     }

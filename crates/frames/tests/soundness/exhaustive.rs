@@ -1,12 +1,12 @@
 //! Small networks in which all phases can be tried: how near the bounds are to the worst case itself.
-use frames::{Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
+use frames::{Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
 use latency::network::Policing;
 
 use crate::analysis::Model;
 use crate::networks::EFFORT;
 use crate::ratios::Ratios;
 
-/// Octets of every frame, and picoseconds of an octet at 1 Gb/s.
+/// Bytes of every frame, and picoseconds of a byte at 1 Gb/s.
 const FRAME: u64 = 1538;
 const GIGABIT: u64 = 8_000;
 /// Everything is a multiple of the time of a frame.
@@ -23,16 +23,7 @@ fn small(seed: u64) -> Network {
     let mut nodes = vec![Node::Host; count];
     nodes.extend(vec![Node::Switch { fastest: 0, slowest: 0, ordered: true }; switches]);
     nodes.push(Node::Host);
-    let port = |from, to| Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort: 0,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |from, to| Port::ideal(from, to, GIGABIT);
     // The last host is at the last switch, the others are at the first.
     let switch_of = |host: usize| if host + 1 == count { last } else { count };
     let mut ports: Vec<Port> = (0..count).map(|host| port(host, switch_of(host))).collect();

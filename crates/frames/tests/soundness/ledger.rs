@@ -3,9 +3,8 @@ use frames::{Bounds, Flow, Hop, Network, Node, Random};
 use latency::ledger::Ledger;
 use latency::network::Buffer;
 use latency::split::Split;
-use latency::units::time_of;
 
-use crate::analysis::{Model, policer};
+use crate::analysis::{Model, alone, policer};
 use crate::clocks::run_apart;
 use crate::networks::{attack, generated, is_unadmitted};
 
@@ -34,14 +33,7 @@ fn promise(seed: u64) -> Option<Promise> {
     let mut ledger = Ledger::new(model.ports.clone(), split);
     let mut refused = 0;
     for (id, flow) in (0..).zip(&mut model.flows) {
-        let alone: u64 = flow
-            .tree
-            .iter()
-            .map(|hop| {
-                let port = &model.ports[hop.port];
-                time_of(flow.frames(port).unwrap().bits, port.rate).unwrap() + port.most_multiplexing
-            })
-            .sum();
+        let alone = alone(&model.ports, flow);
         let limit = flow.emission + alone * random.between(5, 60) / 10;
         flow.subscribers.iter_mut().for_each(|subscriber| subscriber.limit = limit);
         let plan = ledger.plan(id, flow).or_else(|refusal| {

@@ -208,12 +208,12 @@ pub(crate) fn wrong_with(analysis: &Analysis, network: &frames::Network, found: 
         for (level, held) in levels.iter().enumerate().take(usize::from(LEVELS - 1)) {
             let (own, _) = analysis.backlogs[port][level];
             if *held > own {
-                wrong.push(format!("port {port} level {level}: {held} octets, bound {own}"));
+                wrong.push(format!("port {port} level {level}: {held} bytes, bound {own}"));
             }
         }
         let all = analysis.backlogs[port].iter().map(|(_, from)| *from).max().unwrap_or(0);
         if outcome.port_backlog[port] > all {
-            wrong.push(format!("port {port}: {} octets, bound {all}", outcome.port_backlog[port]));
+            wrong.push(format!("port {port}: {} bytes, bound {all}", outcome.port_backlog[port]));
         }
     }
     let ordered = network.nodes().iter().all(|node| !matches!(node, Node::Switch { ordered: false, .. }));

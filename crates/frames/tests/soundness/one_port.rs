@@ -1,13 +1,13 @@
 //! One port with messages, token buckets and traffic of control: the bounds of its levels against adversaries.
-use frames::{Bounds, Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
+use frames::{Bounds, Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
 use latency::bound::{Method, level_bound, planned_bound};
 use latency::port::{Arrival, Contender, Control, Server};
 
 use crate::ratios::Ratios;
 
-/// Picoseconds of an octet at 1 Gb/s.
+/// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT: u64 = 8000;
-/// A period in which octets times this are bits per second.
+/// A period in which bytes times this are bits per second.
 const MILLISECOND: u64 = 1_000_000_000;
 
 /// So much is tried at a port with token buckets.
@@ -27,19 +27,19 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         let mut frames: Vec<u64> = (0..random.between(1, 4)).map(|_| random.between(84, 1538)).collect();
         // The last one is the smallest, as it is where a message is cut into full datagrams and a rest.
         frames.sort_unstable_by(|one, other| other.cmp(one));
-        let octets: u64 = frames.iter().sum();
+        let bytes: u64 = frames.iter().sum();
         let level = u8::try_from(random.between(0, 3)).unwrap();
         let (smallest, largest) = (*frames.iter().min().unwrap() * 8, *frames.iter().max().unwrap() * 8);
         let (contract, arrival) = if random.once_in(2) {
-            let separation = octets * GIGABIT * count * 1000 / load * random.between(50, 300) / 100;
+            let separation = bytes * GIGABIT * count * 1000 / load * random.between(50, 300) / 100;
             let jitter = random.below(2) * random.below(separation * 3 / 2);
-            let arrival = Arrival::Messages { bits: octets * 8, separation, jitter };
+            let arrival = Arrival::Messages { bits: bytes * 8, separation, jitter };
             (Contract::Gated { separation, jitter, emission: 0 }, arrival)
         } else {
             let per_millisecond = (125_000 * load / 1000 / count).max(1);
-            let burst = octets + random.below(10_000);
+            let burst = bytes + random.below(10_000);
             let arrival = Arrival::Bucket { burst: burst * 8, rate: per_millisecond * 8000 };
-            (Contract::Bucket { burst, octets: per_millisecond, period: MILLISECOND }, arrival)
+            (Contract::Bucket { burst, bytes: per_millisecond, period: MILLISECOND }, arrival)
         };
         contenders.push(Contender {
             level,
@@ -53,7 +53,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
     let control =
         random.once_in(3).then(|| Control { burst: random.between(1538, 6000) * 8, rate: 8_000_000 });
     if let Some(Control { burst, rate }) = control {
-        let contract = Contract::Bucket { burst: burst / 8, octets: rate / 8000, period: MILLISECOND };
+        let contract = Contract::Bucket { burst: burst / 8, bytes: rate / 8000, period: MILLISECOND };
         flows.push((7, vec![1538], contract));
     }
     let server = Server {
@@ -65,16 +65,7 @@ fn random_port(seed: u64) -> (Network, Server, Vec<Contender>) {
         let tree = vec![Hop { port: 0, level }];
         Flow { tree, frames, others: Vec::new(), contract, policer: None, babbles: false }
     };
-    let port = Port {
-        from: 0,
-        to: 1,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = Port { best_effort, ..Port::ideal(0, 1, GIGABIT) };
     let flows = flows.into_iter().map(flow).collect();
     (Network::new(vec![Node::Host; 2], vec![port], flows).unwrap(), server, contenders)
 }
@@ -132,7 +123,7 @@ fn imperfect_port(seed: u64) -> (Network, Server, Vec<Contender>) {
             others: vec![vec![84]],
             contract: Contract::Bucket {
                 burst: beside.burst / 8,
-                octets: beside.rate,
+                bytes: beside.rate,
                 period: 8_000 * MILLISECOND,
             },
             policer: None,

@@ -1,12 +1,12 @@
 //! How near bounds are to the worst that a long search finds: flows along a line of switches, others that join and leave.
-use frames::{Contract, Effort, Flow, Hop, Imperfections, Network, Node, Port, Random, Search};
+use frames::{Contract, Effort, Flow, Hop, Network, Node, Port, Random, Search};
 use latency::bundle::bundle;
 use latency::network::Policing;
 
 use crate::analysis::Model;
 use crate::ratios::Ratios;
 
-/// Picoseconds of an octet at 1 Gb/s.
+/// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT: u64 = 8_000;
 const EFFORT: Effort = Effort { aligned: 80, climbing: 1_200, random: 20, frames: 250 };
 
@@ -52,16 +52,7 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
     nodes.extend(vec![Node::Host; 4 * switches]);
     // Hosts of a switch: two that send, two that receive.
     let host = |switch: usize, number: usize| switches + 4 * switch + number;
-    let port = |from, to| Port {
-        from,
-        to,
-        picoseconds_per_octet: GIGABIT,
-        propagation: 0,
-        best_effort,
-        buffer: u64::MAX,
-        tag: 0,
-        imperfections: Imperfections::default(),
-    };
+    let port = |from, to| Port { best_effort, ..Port::ideal(from, to, GIGABIT) };
     let mut ports = Vec::new();
     for switch in 0..switches {
         ports.extend([0, 1].map(|number| port(host(switch, number), switch)));
@@ -94,8 +85,8 @@ fn line(seed: u64, hops: usize, kind: Kind) -> Network {
         let tree = way.windows(2).map(|pair| Hop { port: at(pair[0], pair[1]), level }).collect();
         let mut frames = vec![1_538; random.index(4)];
         frames.push(random.between(84, 1_538));
-        let octets: u64 = frames.iter().sum();
-        let separation = octets * GIGABIT * count * 1_000 / load * random.between(60, 250) / 100;
+        let bytes: u64 = frames.iter().sum();
+        let separation = bytes * GIGABIT * count * 1_000 / load * random.between(60, 250) / 100;
         let jitter = if kind == Kind::Jitter { random.below(separation / 2) } else { 0 };
         let emission = if kind.emits() { random.below(separation / 2) } else { 0 };
         let contract = Contract::Gated { separation, jitter, emission };

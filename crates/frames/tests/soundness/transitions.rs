@@ -5,9 +5,8 @@ use latency::ledger::{Ledger, Plan};
 use latency::network::Buffer;
 use latency::policing::Enforcement;
 use latency::split::Split;
-use latency::units::time_of;
 
-use crate::analysis::{Model, policer};
+use crate::analysis::{Model, alone, policer};
 use crate::networks::generated;
 
 const EFFORT: Effort = Effort { aligned: 6, climbing: 16, random: 2, frames: 500 };
@@ -33,14 +32,7 @@ fn transitions(seed: u64) -> (Network, Vec<Transition>) {
     ledger.keep_meters();
     let mut found = Vec::new();
     for (id, flow) in (0..).zip(&mut model.flows) {
-        let alone: u64 = flow
-            .tree
-            .iter()
-            .map(|hop| {
-                let port = &model.ports[hop.port];
-                time_of(flow.frames(port).unwrap().bits, port.rate).unwrap() + port.most_multiplexing
-            })
-            .sum();
+        let alone = alone(&model.ports, flow);
         // Where there is time for it, several messages of a flow wait at once.
         let several =
             random.once_in(3).then(|| flow.separation * random.between(1, 3 * flow.tree.len() as u64));

@@ -13,7 +13,7 @@ use crate::port::{Arrival, Contender};
 const SECOND: i128 = 1_000_000_000_000;
 const MILLISECOND: i128 = 1_000_000_000;
 const MILLION: i128 = 1_000_000;
-/// Bits of the smallest frame on the wire: 64 octets, preamble and gap.
+/// Bits of the smallest frame on the wire: 64 bytes, preamble and gap.
 const LEAST: i128 = 84 * 8;
 /// Octets around header and payload of a frame: preamble, check sequence, gap.
 const AROUND: i128 = 24;
@@ -40,7 +40,7 @@ struct Datagrams {
 }
 
 /// With everything that may be in datagrams, or with what must be.
-fn datagrams(framing: Framing, octets: i128, everything: bool) -> Option<Datagrams> {
+fn datagrams(framing: Framing, bytes: i128, everything: bool) -> Option<Datagrams> {
     let (size, whole, piece) = match framing {
         Framing::Udp { datagram } => (i128::from(datagram), -1, i128::from(datagram)),
         Framing::Rtps { datagram } => {
@@ -52,12 +52,12 @@ fn datagrams(framing: Framing, octets: i128, everything: bool) -> Option<Datagra
     if piece <= 0 || size > 65_507 {
         return None;
     }
-    if octets <= whole {
+    if bytes <= whole {
         let beside = if everything { 16 + 12 + 3 + 32 } else { 4 };
-        return Some(Datagrams { full: 0, of: 0, last: 20 + beside + 24 + octets });
+        return Some(Datagrams { full: 0, of: 0, last: 20 + beside + 24 + bytes });
     }
-    let full = (octets - 1).max(0).div_euclid(piece);
-    let rest = octets - full * piece;
+    let full = (bytes - 1).max(0).div_euclid(piece);
+    let rest = bytes - full * piece;
     Some(match framing {
         Framing::Udp { .. } => Datagrams { full, of: piece, last: rest },
         Framing::Rtps { .. } => {
@@ -135,14 +135,14 @@ pub(super) fn emitting(flow: &Flow) -> Option<u64> {
     Some(if several { flow.emission } else { 0 })
 }
 
-/// What the publisher sends as a bundle of flows that are not in step, where their frames have so many octets more than header and payload:
+/// What the publisher sends as a bundle of flows that are not in step, where their frames have so many bytes more than header and payload:
 /// bits of a message of each, bits besides because messages are late, and bits per second, by a clock that is slow.
-fn flood(flow: &Flow, octets: i128, drift: i128) -> Option<[i128; 3]> {
+fn flood(flow: &Flow, bytes: i128, drift: i128) -> Option<[i128; 3]> {
     let bundle = flow.bundle.as_ref()?;
     let apart = bundle.apart?;
-    let once = i128::from(bundle.bits) + i128::from(bundle.count) * 8 * (octets - AROUND);
+    let once = i128::from(bundle.bits) + i128::from(bundle.count) * 8 * (bytes - AROUND);
     let [late, rate] = [(apart.late, apart.late_each), (apart.rate, apart.rate_each)]
-        .map(|(bare, each)| by_another_clock(i128::from(bare) + i128::from(each) * octets, drift)[1]);
+        .map(|(bare, each)| by_another_clock(i128::from(bare) + i128::from(each) * bytes, drift)[1]);
     Some([once, late, rate])
 }
 

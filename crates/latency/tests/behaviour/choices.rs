@@ -62,10 +62,10 @@ fn yielding_is_enough_and_not_too_much() {
         let ports = (0..8).map(|_| host()).chain([switch()]).collect();
         let mut ledger = Ledger::new(ports, Split::Load);
         let mut large = |host, importance| {
-            let octets = random.range(1_000, 120_000) as u32;
+            let bytes = random.range(1_000, 120_000) as u32;
             let limit = random.range(1, 6) * MILLISECOND;
             let separation = random.range(2, 8) * MILLISECOND;
-            Flow { importance, ..flow(octets, separation, limit, &[host, 8]) }
+            Flow { importance, ..flow(bytes, separation, limit, &[host, 8]) }
         };
         for host in 0..7 {
             let importance = (host % 3) as u8;
@@ -105,13 +105,13 @@ fn gates_and_meters_run_out() {
     ledger.admit(4, &small(0)).unwrap();
 }
 
-/// Three writers of 1,000, 300 and 300 octets, every 2, 2 and 3 ms: a message of each at once, and 6.704 Mb/s.
+/// Three writers of 1,000, 300 and 300 bytes, every 2, 2 and 3 ms: a message of each at once, and 6.704 Mb/s.
 #[test]
 fn a_bundle_has_the_messages_of_all() {
     let ports = [host(), switch(), switch()];
-    let one = |octets, separation| Flow {
+    let one = |bytes, separation| Flow {
         policing: Policing::Trusted,
-        ..flow(octets, separation * MILLISECOND, 5 * MILLISECOND, &[0, 1, 2])
+        ..flow(bytes, separation * MILLISECOND, 5 * MILLISECOND, &[0, 1, 2])
     };
     let flows = [one(1_000, 2), one(300, 2), one(300, 3)];
     let all = bundle(&flows, &ports[0]).unwrap();
@@ -150,10 +150,10 @@ fn a_bundle_has_the_messages_of_all() {
 #[test]
 fn emission_is_of_what_has_several_frames() {
     let ports = [host(), switch()];
-    let one = |octets, emission: u64| Flow {
+    let one = |bytes, emission: u64| Flow {
         policing: Policing::Trusted,
         emission: emission * MICROSECOND,
-        ..flow(octets, 10 * MILLISECOND, 5 * MILLISECOND, &[0, 1])
+        ..flow(bytes, 10 * MILLISECOND, 5 * MILLISECOND, &[0, 1])
     };
     let jitter = |flow: &Flow| match flow.contenders(&ports, &[]).unwrap()[0].arrival {
         Arrival::Messages { jitter, .. } => jitter,

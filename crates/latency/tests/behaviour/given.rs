@@ -130,29 +130,29 @@ fn lower_limits_than_any_method_meets_are_refused() {
         let mut random = Random::new(seed);
         let flows = random.range(2, 8) as usize;
         let queues = random.range(1, 8) as u8;
-        let octets: Vec<u32> = (0..flows).map(|_| random.range(18, 1_472) as u32).collect();
+        let bytes: Vec<u32> = (0..flows).map(|_| random.range(18, 1_472) as u32).collect();
         // A gigabit per second: 8,000 picoseconds for a byte.
-        let frames: Vec<u64> = octets.iter().map(|octets| u64::from(octets + 66) * 8_000).collect();
+        let frames: Vec<u64> = bytes.iter().map(|bytes| u64::from(bytes + 66) * 8_000).collect();
         let last = frames.iter().sum::<u64>() + frames.iter().min().unwrap();
         // Where there are levels, a full one of a lower level may be on the wire.
         let full = 1_538 * 8_000;
         let ports = (0..=flows).map(|_| Port { best_effort: 0, queues, ..switch() }).collect::<Vec<_>>();
         let network = |limit: u64| Network {
             ports: ports.clone(),
-            flows: octets
+            flows: bytes
                 .iter()
                 .enumerate()
-                .map(|(host, octets)| Flow {
+                .map(|(host, bytes)| Flow {
                     policing: Policing::Trusted,
-                    ..flow(*octets, 1_000_000_000_000, limit, &[host, flows])
+                    ..flow(*bytes, 1_000_000_000_000, limit, &[host, flows])
                 })
                 .collect(),
         };
         let order: Vec<usize> = (0..flows).collect();
         for split in [Split::Load, Split::Last, Split::Even] {
-            assert!(admitted(&network(last - 1), &order, split) < flows, "seed {seed}: {octets:?}");
+            assert!(admitted(&network(last - 1), &order, split) < flows, "seed {seed}: {bytes:?}");
             let enough = 2 * (last + full);
-            assert_eq!(admitted(&network(enough), &order, split), flows, "seed {seed}: {octets:?}");
+            assert_eq!(admitted(&network(enough), &order, split), flows, "seed {seed}: {bytes:?}");
         }
     }
 }

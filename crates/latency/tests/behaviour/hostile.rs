@@ -44,7 +44,7 @@ fn flow(random: &mut Random, ports: usize) -> Flow {
     if random.range(0, 4) == 0 {
         tree.iter_mut().skip(1).for_each(|hop| hop.parent = Some(0));
     }
-    let octets = any_size(random, 60_000).max(1) as u32;
+    let bytes = any_size(random, 60_000).max(1) as u32;
     let separation = match random.range(0, 2) {
         0 => any_size(random, 1 << 50),
         1 => random.range(1, 1_000) * 1_000_000,
@@ -70,8 +70,8 @@ fn flow(random: &mut Random, ports: usize) -> Flow {
         vec![subscriber(random, tree.len() - 1)]
     };
     Flow {
-        largest_message: octets,
-        smallest_message: if random.range(0, 1) == 0 { octets } else { 1 },
+        largest_message: bytes,
+        smallest_message: if random.range(0, 1) == 0 { bytes } else { 1 },
         framing: [
             Framing::Udp { datagram: 1_472 },
             Framing::Rtps { datagram: 1_472 },

@@ -18,9 +18,9 @@ pub(crate) struct Network {
 }
 
 /// Frames of a message in UDP: bits of all, of the smallest and of the largest.
-fn message(octets: u32) -> (f64, f64, f64) {
-    let (full, rest) = (octets / 1_472, octets % 1_472);
-    let frame = |octets: u32| f64::from((octets + 66).max(84) * 8);
+fn message(bytes: u32) -> (f64, f64, f64) {
+    let (full, rest) = (bytes / 1_472, bytes % 1_472);
+    let frame = |bytes: u32| f64::from((bytes + 66).max(84) * 8);
     let last = if rest > 0 || full == 0 { Some(frame(rest)) } else { None };
     let all = f64::from(full) * frame(1_472) + last.unwrap_or(0.0);
     let smallest = last.unwrap_or(frame(1_472));
@@ -99,13 +99,13 @@ pub(crate) fn with_frames(case: &Case, policing: Policing, queues: u8) -> Networ
         let tree: Vec<Hop> =
             way.enumerate().map(|(index, port)| Hop { port, parent: index.checked_sub(1) }).collect();
         // As many full frames as the burst has room for.
-        let octets = ((burst * 10_000.0 / (1_538.0 * 8.0)) as u32).max(1) * 1_472;
+        let bytes = ((burst * 10_000.0 / (1_538.0 * 8.0)) as u32).max(1) * 1_472;
         let subscribers = vec![Subscriber { hop: tree.len() - 1, limit: 0, maximum_separation: None }];
         flows.push(Flow {
-            largest_message: octets,
-            smallest_message: octets,
+            largest_message: bytes,
+            smallest_message: bytes,
             framing: Framing::Udp { datagram: 1_472 },
-            separation: (message(octets).0 / (rate * 10_000.0) * 1e9) as u64,
+            separation: (message(bytes).0 / (rate * 10_000.0) * 1e9) as u64,
             maximum_separation: None,
             jitter: 0,
             emission: 0,
@@ -172,16 +172,16 @@ fn random_network(seed: u64) -> Network {
             .filter(|end| *end != from)
             .collect();
         let Some((tree, ends)) = tree(&links, switches, from, &ends, &mut random) else { continue };
-        let octets = [random.range(1, 1_472), random.range(1_000, 60_000)][random.range(0, 1) as usize];
+        let bytes = [random.range(1, 1_472), random.range(1_000, 60_000)][random.range(0, 1) as usize];
         let separation = random.range(200, 20_000) * 1_000_000;
         flows.push(Flow {
-            largest_message: octets as u32,
-            smallest_message: octets as u32,
+            largest_message: bytes as u32,
+            smallest_message: bytes as u32,
             framing: Framing::Udp { datagram: 1_472 },
             separation,
             maximum_separation: None,
             jitter: random.range(0, 1) * random.range(0, 300) * 1_000_000,
-            emission: if octets > 1_472 { random.range(0, 1) * random.range(0, 100) * 1_000_000 } else { 0 },
+            emission: if bytes > 1_472 { random.range(0, 1) * random.range(0, 100) * 1_000_000 } else { 0 },
             slack: 0,
             policing: [Policing::Trusted, METER][random.range(0, 1) as usize],
             tree,

@@ -171,7 +171,7 @@ impl<'a> Attacker<'a> {
         intent.seed = draw.bits();
     }
 
-    /// The frames of a sample as the contract allows them, or so that the last one meets the next sample of somebody else.
+    /// The frames of a sample as the contract allows them, or so that the last one meets the next sample of another flow.
     fn pace(&self, stream: usize, draw: &mut Draw) -> Pace {
         let emission = self.contracts[stream].emission;
         let takes = match draw.below(4) {

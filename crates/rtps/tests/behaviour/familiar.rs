@@ -30,9 +30,9 @@ impl Route for Seen {
 fn datagram(random: &mut Random, reader_id: EntityId, reliable: bool) -> Vec<u8> {
     let writer_id = EntityId::user(5, EntityKind::WriterNoKey);
     let number = SequenceNumber(1 + random.below_u64(1 << 40).cast_signed());
-    let mut octets = Vec::new();
-    encode::header(&mut octets, PREFIX);
-    encode::info_timestamp(&mut octets, Some(Timestamp::from_nanos(random.below_u64(1 << 60).cast_signed())));
+    let mut bytes = Vec::new();
+    encode::header(&mut bytes, PREFIX);
+    encode::info_timestamp(&mut bytes, Some(Timestamp::from_nanos(random.below_u64(1 << 60).cast_signed())));
     let header = DataHeader {
         reader_id,
         writer_id,
@@ -40,10 +40,10 @@ fn datagram(random: &mut Random, reader_id: EntityId, reliable: bool) -> Vec<u8>
         inline_qos: None,
         kind: PayloadKind::Data,
     };
-    let data = encode::begin_data(&mut octets, &header);
+    let data = encode::begin_data(&mut bytes, &header);
     let len = 4 + random.below_u64(80) as usize;
-    octets.extend((0..len).map(|_| random.bits() as u8));
-    encode::finish_data(&mut octets, data);
+    bytes.extend((0..len).map(|_| random.bits() as u8));
+    encode::finish_data(&mut bytes, data);
     if reliable {
         let heartbeat = Heartbeat {
             reader_id,
@@ -54,14 +54,14 @@ fn datagram(random: &mut Random, reader_id: EntityId, reliable: bool) -> Vec<u8>
             is_final: random.chance(50),
             liveliness: false,
         };
-        encode::heartbeat(&mut octets, &heartbeat);
+        encode::heartbeat(&mut bytes, &heartbeat);
     }
-    octets
+    bytes
 }
 
 /// True if it was recognised; then it is what interpreting it gives.
-fn check(familiar: &Familiar, octets: &[u8]) -> bool {
-    let Some(single) = familiar.read(octets) else { return false };
+fn check(familiar: &Familiar, bytes: &[u8]) -> bool {
+    let Some(single) = familiar.read(bytes) else { return false };
     let context = single.context(FROM);
     let mut recognised = Seen::default();
     for submessage in single.submessages() {
@@ -79,24 +79,24 @@ fn check(familiar: &Familiar, octets: &[u8]) -> bool {
         recognised.to_reader(&context, reader_id, writer, &submessage);
     }
     let mut interpreted = Seen::default();
-    let result = interpret(OWN, FROM, octets, &mut interpreted);
-    assert_eq!((result, &interpreted), (Ok(()), &recognised), "{octets:02x?}");
+    let result = interpret(OWN, FROM, bytes, &mut interpreted);
+    assert_eq!((result, &interpreted), (Ok(()), &recognised), "{bytes:02x?}");
     true
 }
 
-fn mutate(random: &mut Random, octets: &mut Vec<u8>) {
+fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..=random.below_u64(3) {
-        let at = random.below_u64(octets.len() as u64) as usize;
+        let at = random.below_u64(bytes.len() as u64) as usize;
         match random.below_u64(6) {
-            0 => octets[at] ^= 1 << random.below_u64(8),
-            1 => octets[at] = random.bits() as u8,
-            2 => octets[at] = [0x00, 0xff, 0x7f, 0x80][random.below_u64(4) as usize],
-            3 => octets.truncate(at.max(1)),
-            4 => octets.extend((0..random.below_u64(40)).map(|_| 0)),
+            0 => bytes[at] ^= 1 << random.below_u64(8),
+            1 => bytes[at] = random.bits() as u8,
+            2 => bytes[at] = [0x00, 0xff, 0x7f, 0x80][random.below_u64(4) as usize],
+            3 => bytes.truncate(at.max(1)),
+            4 => bytes.extend((0..random.below_u64(40)).map(|_| 0)),
             _ => {
                 // What is only numbers may be any.
                 let at = [24, 28, 48, 52][random.below_u64(4) as usize];
-                if let Some(word) = octets.get_mut(at..at + 4) {
+                if let Some(word) = bytes.get_mut(at..at + 4) {
                     word.copy_from_slice(&(random.bits() as u32).to_le_bytes());
                 }
             }
@@ -143,9 +143,9 @@ fn other_forms_are_not_remembered() {
     encode::info_destination(&mut two, OWN);
     assert_eq!(Familiar::of(&two), None);
     let changed = |at: usize, octet: u8| {
-        let mut octets = whole.clone();
-        octets[at] = octet;
-        Familiar::of(&octets)
+        let mut bytes = whole.clone();
+        bytes[at] = octet;
+        Familiar::of(&bytes)
     };
     // Version, INFO_TS without time, DATA with inline QoS, with a key, big endian; HEARTBEAT with liveliness, of another writer.
     let heartbeat = whole.len() - 32;

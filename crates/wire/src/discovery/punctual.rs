@@ -39,9 +39,9 @@ impl Extension {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         out.push(VERSION);
-        if let Some(octets) = self.receive_buffer {
+        if let Some(bytes) = self.receive_buffer {
             out.extend_from_slice(&[TAG_RECEIVE_BUFFER, 4]);
-            out.extend_from_slice(&octets.to_le_bytes());
+            out.extend_from_slice(&bytes.to_le_bytes());
         }
         if let Some(offered) = &self.offered {
             out.extend_from_slice(&[TAG_OFFERED, OFFERED_LEN]);
@@ -65,9 +65,9 @@ impl Extension {
             out.extend_from_slice(&v4.to_le_bytes());
             out.extend_from_slice(&v6.to_le_bytes());
         }
-        if let Some(octets) = self.largest_sample {
+        if let Some(bytes) = self.largest_sample {
             out.extend_from_slice(&[TAG_LARGEST_SAMPLE, 4]);
-            out.extend_from_slice(&octets.to_le_bytes());
+            out.extend_from_slice(&bytes.to_le_bytes());
         }
         if let Some(endpoints) = &self.endpoints {
             out.extend_from_slice(&[TAG_ENDPOINTS, ENDPOINTS_LEN]);
@@ -87,8 +87,8 @@ impl Extension {
         while let Some((tag, value)) = triple(&mut fields) {
             match tag {
                 TAG_RECEIVE_BUFFER => {
-                    let octets: Option<[u8; 4]> = value.try_into().ok();
-                    extension.receive_buffer = octets.map(u32::from_le_bytes).or(extension.receive_buffer);
+                    let bytes: Option<[u8; 4]> = value.try_into().ok();
+                    extension.receive_buffer = bytes.map(u32::from_le_bytes).or(extension.receive_buffer);
                 }
                 TAG_OFFERED => extension.offered = offered(value).or(extension.offered),
                 TAG_REQUESTED => extension.requested = requested(value).or(extension.requested),
@@ -102,8 +102,8 @@ impl Extension {
                     extension.sending_ports = ports.map(read).or(extension.sending_ports);
                 }
                 TAG_LARGEST_SAMPLE => {
-                    let octets: Option<[u8; 4]> = value.try_into().ok();
-                    extension.largest_sample = octets.map(u32::from_le_bytes).or(extension.largest_sample);
+                    let bytes: Option<[u8; 4]> = value.try_into().ok();
+                    extension.largest_sample = bytes.map(u32::from_le_bytes).or(extension.largest_sample);
                 }
                 TAG_ENDPOINTS => extension.endpoints = endpoints(value).or(extension.endpoints),
                 _ => {}
@@ -117,8 +117,8 @@ fn put_offered(out: &mut Vec<u8>, offered: &OfferedAssurance) {
     let OfferedAssurance { contract, source } = offered;
     out.extend_from_slice(&source.address);
     out.extend_from_slice(&source.port.to_le_bytes());
-    for octets in [contract.largest_message, contract.smallest_message, contract.datagram] {
-        out.extend_from_slice(&octets.to_le_bytes());
+    for bytes in [contract.largest_message, contract.smallest_message, contract.datagram] {
+        out.extend_from_slice(&bytes.to_le_bytes());
     }
     let times = [
         contract.minimum_separation,
@@ -232,9 +232,9 @@ mod tests {
         let requested =
             RequestedAssurance { maximum_latency: 5_000_000, maximum_separation: 0, is_required: true };
         let encoded = |extension: &Extension| {
-            let mut octets = Vec::new();
-            extension.encode(&mut octets);
-            octets
+            let mut bytes = Vec::new();
+            extension.encode(&mut bytes);
+            bytes
         };
         let whole = Extension {
             receive_buffer: Some(7),
@@ -278,12 +278,12 @@ mod tests {
             sending_ports: Some([40_000, 513]),
             ..Extension::default()
         };
-        let mut octets = Vec::new();
-        whole.encode(&mut octets);
-        assert_eq!(octets[octets.len() - 6..], [5, 4, 0x40, 0x9c, 1, 2]);
-        assert_eq!(Extension::decode(&octets), whole);
-        octets.pop();
-        assert_eq!(Extension::decode(&octets).sending_ports, None);
+        let mut bytes = Vec::new();
+        whole.encode(&mut bytes);
+        assert_eq!(bytes[bytes.len() - 6..], [5, 4, 0x40, 0x9c, 1, 2]);
+        assert_eq!(Extension::decode(&bytes), whole);
+        bytes.pop();
+        assert_eq!(Extension::decode(&bytes).sending_ports, None);
     }
 
     #[test]
@@ -291,13 +291,13 @@ mod tests {
         let summary = |last, byte| EndpointsSummary { last: SequenceNumber(last), digest: [byte; 16] };
         let whole =
             Extension { endpoints: Some([summary(0, 1), summary(i64::MAX, 2)]), ..Extension::default() };
-        let mut octets = Vec::new();
-        whole.encode(&mut octets);
-        assert_eq!(octets[5..7], [6, 48]);
-        assert_eq!(Extension::decode(&octets), whole);
-        assert_eq!(Extension::decode(&octets[..octets.len() - 1]).endpoints, None);
-        octets[14] = 0x80;
-        assert_eq!(Extension::decode(&octets).endpoints, None);
+        let mut bytes = Vec::new();
+        whole.encode(&mut bytes);
+        assert_eq!(bytes[5..7], [6, 48]);
+        assert_eq!(Extension::decode(&bytes), whole);
+        assert_eq!(Extension::decode(&bytes[..bytes.len() - 1]).endpoints, None);
+        bytes[14] = 0x80;
+        assert_eq!(Extension::decode(&bytes).endpoints, None);
     }
 
     #[test]

@@ -221,7 +221,7 @@ fn discovery_data_is_dissected_as_we_mean_it() {
         "PID_MULTICAST_LOCATOR (LOCATOR_KIND_UDPV4, 239.255.0.5:7420)",
         "Value: 1000",
         "entityName: camera",
-        "parameterData: 504e43540101040000100000",
+        "parameterData: 504e435401010400001000070400000004000000",
     ];
     let rest = [
         "writerEntityId: ENTITYID_BUILTIN_SUBSCRIPTIONS_WRITER (0x000004c2)",
