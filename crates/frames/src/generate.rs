@@ -60,7 +60,7 @@ pub struct Shape {
     /// Whether sources may babble behind a gate or a meter; each of them has a host for itself.
     pub babblers: bool,
     /// Whether sources may send samples of many sizes and by RTPS, links have tags, switches let frames overtake, ports have traffic
-    /// of control and [`Imperfections`], and hosts send more than their flows.
+    /// of control and [`Imperfections`](crate::Imperfections), and hosts send more than their flows.
     pub varied: bool,
 }
 
