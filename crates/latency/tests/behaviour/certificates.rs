@@ -8,11 +8,11 @@ use latency::certificate::Certificate;
 use latency::check::{Fault, check};
 use latency::framing::Framing;
 use latency::ledger::Ledger;
-use latency::network::{Buffer, Flow, Imperfections, Policing};
+use latency::network::{Buffer, Flow, Imperfections, Policing, Port};
 use latency::policing::{Counts, Enforcement, Meter};
 use latency::port::{Arrival, Control};
 use latency::split::Split;
-use latency::units::MICROSECOND;
+use latency::units::{MICROSECOND, MILLISECOND};
 
 fn table_two_ledger() -> Ledger {
     let (ports, flows) = table_two();
@@ -110,6 +110,71 @@ fn certificates_of_varied_networks_pass() {
         }
     }
     assert!(passed > 200 && too_large * 500 < passed, "{passed} passed, {too_large} too large");
+}
+
+/// Evidence as it was before it was known that a smaller sample may have the larger frame: 1,490 bytes instead of 1,538.
+#[test]
+fn evidence_with_the_frames_of_the_largest_sample_is_refused() {
+    let slow = Port { rate: 10_000_000, best_effort: 0, ..switch() };
+    let ports = vec![host(), host(), slow];
+    let rtps = Framing::Rtps { datagram: 1_472 };
+    let sample = |size, separation, limit, host| Flow {
+        framing: rtps,
+        smallest_message: size / 1_400,
+        ..flow(size, separation * MILLISECOND, limit * MILLISECOND, &[host, 2])
+    };
+    let mut ledger = Ledger::new(ports.clone(), Split::Last);
+    for (id, flow) in
+        [(1, sample(1_400, 1_000, 900, 0)), (2, Flow { smallest_message: 64, ..sample(64, 100, 2, 1) })]
+    {
+        let plan = ledger.plan(id, &flow).unwrap();
+        assert!(ledger.commit(plan));
+    }
+    let mut old = ledger.certificate(2).unwrap();
+    assert_eq!(check(&old, &ports), Ok(()));
+    let port = &mut old.ports[1];
+    let large = port.contenders.iter().find(|other| other.largest_frame == 1_538 * 8).unwrap();
+    let level = large.level;
+    let claim = port.claims.iter_mut().find(|claim| claim.level > level).unwrap();
+    // 48 bytes less at 10 Mb/s.
+    claim.delay -= 38_400_000;
+    let fault = check(&old, &ports).unwrap_err();
+    assert!(matches!(fault, Fault::Delay { hop: 1, .. }), "{fault:?}");
+    // And what the flow itself was said to offer then.
+    let mut old = ledger.certificate(1).unwrap();
+    assert_eq!(check(&old, &ports), Ok(()));
+    for other in &mut old.ports[1].contenders {
+        other.largest_frame = other.largest_frame.min(1_490 * 8);
+    }
+    assert_eq!(check(&old, &ports), Err(Fault::Offered { hop: 1 }));
+}
+
+/// Evidence as it was when what a gate lets pass lost as many tags as the flow's own frames have.
+#[test]
+fn evidence_with_the_tags_of_the_flows_own_frames_is_refused() {
+    let slow = Port { rate: 10_000_000, best_effort: 0, ..switch() };
+    let tagged = Port { tag: 4, best_effort: 0, ..switch() };
+    let ports = vec![Port { tag: 4, ..host() }, host(), tagged, slow];
+    let chatter = Flow {
+        framing: Framing::Udp { datagram: 18 },
+        ..flow(9_000, 1_000 * MILLISECOND, 900 * MILLISECOND, &[0, 2, 3])
+    };
+    let tick = flow(64, 900 * MILLISECOND, 800 * MILLISECOND, &[1, 3]);
+    let mut ledger = Ledger::new(ports.clone(), Split::Last);
+    for (id, flow) in [(1, chatter), (2, tick)] {
+        let plan = ledger.plan(id, &flow).unwrap();
+        assert!(ledger.commit(plan));
+    }
+    assert_eq!(check(&ledger.certificate(2).unwrap(), &ports), Ok(()));
+    let mut old = ledger.certificate(1).unwrap();
+    assert_eq!(check(&old, &ports), Ok(()));
+    let port = &mut old.ports[2];
+    let index = port.flows.iter().position(|flow| *flow == 1).unwrap();
+    let Arrival::Messages { bits, .. } = &mut port.contenders[index].arrival else { panic!() };
+    // 500 frames of 84 bytes each.
+    assert!(*bits > 500 * 84 * 8, "{bits}");
+    *bits = 500 * 84 * 8;
+    assert_eq!(check(&old, &ports), Err(Fault::Offered { hop: 2 }));
 }
 
 /// A frame of control may be the one on the wire: a buffer that has no room for it is not enough.

@@ -6,5 +6,6 @@ mod command;
 
 mod document;
 mod plans;
+mod refuted;
 mod simulated;
 mod wrong_files;
