@@ -1,5 +1,7 @@
 //! Developer commands. `cargo xtask --help` names them.
+mod anchors;
 mod arrows;
+mod book;
 mod cargo;
 mod documents;
 mod licences;
@@ -32,7 +34,7 @@ Developer commands of Punctual.
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
     tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
-    documents  paths, links and stops in documents exist, quoted files are quoted right; decision records are numbered and complete
+    documents  paths, links and stops in documents exist, the book has them all, quoted files are quoted right; decision records are numbered and complete
     licences   licences of third-party crates, and a decision record that explains each chosen one
     packages   crates that programs depend on are described and come with the licence, on published crates alone
     packing    cargo package on them, without building
