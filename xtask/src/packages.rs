@@ -20,7 +20,7 @@ pub(crate) fn check(tree: &Tree) -> Outcome {
             ));
         }
         let licence = format!("{}/LICENSE", member.folder);
-        if !tree.files.get("LICENSE").is_some_and(|text| tree.files.get(&licence) == Some(text)) {
+        if tree.files.get("LICENSE").is_none_or(|text| tree.files.get(&licence) != Some(text)) {
             problems.push(Problem::new(
                 licence,
                 "is not the licence of the repository, which has to come with each published crate",

@@ -160,7 +160,7 @@ fn packages(metadata: &Value, root: &Path) -> Result<(Vec<Crate>, Vec<ThirdParty
             folder: folder.display().to_string(),
             dependencies: dependencies.collect(),
             published: package["publish"].is_null(),
-            untold: TOLD.into_iter().filter(|key| untold(&key)).collect(),
+            untold: TOLD.into_iter().filter(|key| untold(key)).collect(),
         });
     }
     Ok((crates, third_party))
