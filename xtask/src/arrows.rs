@@ -202,6 +202,7 @@ mod tests {
             name: "brain".to_owned(),
             need: Need::Build,
             in_workspace: true,
+            versioned: true,
         });
         check(&tree).assert_one(&["bytes", "depends on `brain`"]);
     }
@@ -222,6 +223,8 @@ mod tests {
             name: "new".to_owned(),
             folder: "crates/new".to_owned(),
             dependencies: Vec::new(),
+            published: false,
+            untold: Vec::new(),
         });
         check(&tree).assert_one(&["new", "not in the arrow table"]);
 

@@ -26,7 +26,8 @@ pub(crate) fn docs(root: &Path) -> Outcome {
     run(root, &args, &[("RUSTDOCFLAGS", "-D warnings")], "mend the documentation named above")
 }
 
-fn run(root: &Path, args: &[&str], variables: &[(&str, &str)], remedy: &str) -> Outcome {
+/// Runs cargo with these arguments and variables; a problem with this remedy if it fails.
+pub(crate) fn run(root: &Path, args: &[&str], variables: &[(&str, &str)], remedy: &str) -> Outcome {
     let shown = format!("cargo {}", args.join(" "));
     let mut command = Command::new(program());
     command.current_dir(root).args(args).envs(variables.iter().copied());

@@ -1,6 +1,8 @@
 //! What the documents say about the repository is true: paths exist, decision records are complete.
 use std::collections::BTreeSet;
 
+use crate::anchors;
+use crate::book;
 use crate::quotes;
 use crate::report::{Outcome, Problem};
 use crate::stops;
@@ -32,6 +34,8 @@ pub(crate) fn check(tree: &Tree) -> Outcome {
         }
     }
     decisions(tree, &mut problems);
+    anchors::check(tree, &mut problems);
+    book::check(tree, &mut problems);
     quotes::check(tree, &mut problems);
     stops::check(tree, &mut problems);
     Outcome { looked_at: format!("{count} documents"), problems, warnings: Vec::new() }
@@ -42,15 +46,24 @@ fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The targets of links to files, `[text](target)`.
-fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|target| {
-        !target.starts_with('#') && !target.contains("://") && !target.starts_with("mailto:")
-    })
+/// The targets of links to files of the repository, `[text](target)`, places in the same document included.
+pub(crate) fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
 }
 
 fn link_holds(tree: &Tree, document: &str, target: &str) -> bool {
+    exists(tree, &target_of(document, target))
+}
+
+/// The path that a link in a document leads to.
+pub(crate) fn target_of(document: &str, target: &str) -> String {
     let target = target.split('#').next().unwrap_or(target);
+    if target.is_empty() {
+        return document.to_owned();
+    }
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
     for part in target.split('/') {
@@ -62,7 +75,7 @@ fn link_holds(tree: &Tree, document: &str, target: &str) -> bool {
             name => parts.push(name),
         }
     }
-    exists(tree, &parts.join("/"))
+    parts.join("/")
 }
 
 /// True for a span that has the form of a path of this repository and does not exist in it.
@@ -156,25 +169,28 @@ mod tests {
         {
             assert_eq!(with_line(line).problems, [], "{line}");
         }
-        assert_eq!(with_line("[a](https://example.org/x) [b](#part) [c](docs/)").problems, []);
+        assert_eq!(with_line("[a](https://example.org/x) [b](#architecture) [c](docs/)").problems, []);
     }
 
     #[test]
     fn links_are_relative_to_their_document() {
         let path = "docs/decisions/0001-first.md";
-        let good = sample::with(path, |text| format!("{text}[a](../../ARCHITECTURE.md#x)\n"));
+        let good = sample::with(path, |text| format!("{text}[a](0002-crates-and-licences.md#status)\n"));
         assert_eq!(check(&good).problems, []);
-        let bad = sample::with(path, |text| format!("{text}[a](../ARCHITECTURE.md)\n"));
-        check(&bad).assert_one(&[path, "../ARCHITECTURE.md"]);
+        let bad = sample::with(path, |text| format!("{text}[a](../0002-crates-and-licences.md)\n"));
+        check(&bad).assert_one(&[path, "../0002-crates-and-licences.md"]);
     }
 
     #[test]
     fn holes_and_missing_parts_of_decisions_are_caught() {
-        let complete = || "## Status\n## Context\n## Decision\n## Consequences\n".to_owned();
-        check(&sample::with("docs/decisions/0004-late.md", |_| complete()))
-            .assert_one(&["0004", "0003 is expected"]);
-        check(&sample::with("docs/decisions/0003-x.md", |_| complete().replace("## Decision\n", "")))
-            .assert_one(&["0003", "`Decision`"]);
-        check(&sample::with("docs/decisions/notes.md", |_| complete())).assert_one(&["NNNN"]);
+        let with = |name: &str, text: &str| {
+            let mut tree = sample::with("docs/SUMMARY.md", |text| format!("{text}- [x](decisions/{name})\n"));
+            tree.files.insert(format!("docs/decisions/{name}"), text.as_bytes().to_vec());
+            check(&tree)
+        };
+        let complete = "## Status\n## Context\n## Decision\n## Consequences\n";
+        with("0004-late.md", complete).assert_one(&["0004", "0003 is expected"]);
+        with("0003-x.md", &complete.replace("## Decision\n", "")).assert_one(&["0003", "`Decision`"]);
+        with("notes.md", complete).assert_one(&["NNNN"]);
     }
 }

@@ -148,6 +148,7 @@ mod tests {
             name: "right-pad".to_owned(),
             need: Need::Tests,
             in_workspace: false,
+            versioned: true,
         });
         check(&tree).assert_one(&["right-pad", "no decision record"]);
 

@@ -1,9 +1,12 @@
 //! Developer commands. `cargo xtask --help` names them.
+mod anchors;
 mod arrows;
+mod book;
 mod cargo;
 mod documents;
 mod licences;
 mod mutants;
+mod packages;
 mod purity;
 mod quotes;
 mod report;
@@ -31,8 +34,10 @@ Developer commands of Punctual.
     arrows     the dependencies between crates are those of the table in ARCHITECTURE.md
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
     tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
-    documents  paths, links and stops in documents exist, quoted files are quoted right; decision records are numbered and complete
+    documents  paths, links and stops in documents exist, the book has them all, quoted files are quoted right; decision records are numbered and complete
     licences   licences of third-party crates, and a decision record that explains each chosen one
+    packages   crates that programs depend on are described and come with the licence, on published crates alone
+    packing    cargo package on them, without building
     fmt        cargo fmt --check
     clippy     cargo clippy, warnings are errors
     docs       cargo doc, warnings are errors
@@ -52,12 +57,14 @@ enum Check {
     ByCargo(fn(&Path) -> Outcome),
 }
 
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 10] = [
     ("arrows", Check::OfTree(arrows::check)),
     ("purity", Check::OfTree(purity::check)),
     ("tidy", Check::OfTree(tidy::check)),
     ("documents", Check::OfTree(documents::check)),
     ("licences", Check::OfTree(licences::check)),
+    ("packages", Check::OfTree(packages::check)),
+    ("packing", Check::ByCargo(packages::pack)),
     ("fmt", Check::ByCargo(cargo::fmt)),
     ("clippy", Check::ByCargo(cargo::clippy)),
     ("docs", Check::ByCargo(cargo::docs)),

@@ -13,6 +13,12 @@ The words live in `crates/bytes/src/lib.rs`, decisions in [decisions](docs/decis
 | `support` | test | nothing | nothing | for tests |
 ";
 
+const CONTENTS: &str = "\
+# Contents
+
+- [First](decisions/0001-first.md)
+- [Crates](decisions/0002-crates-and-licences.md)
+";
 const PURE: &str = "//! Pure.\n#![no_std]\n#![forbid(unsafe_code)]\n\nextern crate alloc;\n";
 const BRAIN_TESTS: &str = "#[cfg(test)]\nmod tests {\n    extern crate std;\n    use std::vec;\n}\n";
 const DECISION: &str = "# 1. First\n\n## Status\nx\n## Context\nx\n## Decision\nx\n## Consequences\nx\n";
@@ -24,6 +30,10 @@ pub(crate) fn tree() -> Tree {
         ("ARCHITECTURE.md", ARCHITECTURE.to_owned()),
         ("docs/decisions/0001-first.md", DECISION.to_owned()),
         ("docs/decisions/0002-crates-and-licences.md", format!("{DECISION}{CRATES}")),
+        ("docs/SUMMARY.md", CONTENTS.to_owned()),
+        ("LICENSE", "You may.\n".to_owned()),
+        ("crates/bytes/LICENSE", "You may.\n".to_owned()),
+        ("crates/brain/LICENSE", "You may.\n".to_owned()),
         ("crates/bytes/src/lib.rs", PURE.to_owned()),
         ("crates/brain/src/lib.rs", format!("{PURE}{BRAIN_TESTS}")),
         ("crates/socket/src/lib.rs", "//! Sockets.\npub fn f() { unsafe {} }\n".to_owned()),
@@ -33,9 +43,15 @@ pub(crate) fn tree() -> Tree {
         name: name.to_owned(),
         folder: format!("crates/{name}"),
         dependencies,
+        published: matches!(name, "bytes" | "brain"),
+        untold: Vec::new(),
     };
-    let dependency =
-        |name: &str, need: Need, in_workspace: bool| Dependency { name: name.to_owned(), need, in_workspace };
+    let dependency = |name: &str, need: Need, in_workspace: bool| Dependency {
+        name: name.to_owned(),
+        need,
+        in_workspace,
+        versioned: need == Need::Build,
+    };
     Tree {
         files: files.into_iter().map(|(path, text)| (path.to_owned(), text.into_bytes())).collect(),
         crates: vec![

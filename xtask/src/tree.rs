@@ -22,6 +22,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) need: Need,
     pub(crate) in_workspace: bool,
+    /// Whether it asks for a version: without one, cargo leaves a dependency of tests out of what it publishes.
+    pub(crate) versioned: bool,
 }
 
 /// A crate of the workspace.
@@ -32,7 +34,14 @@ pub(crate) struct Crate {
     /// Its folder, relative to the root, without a slash at the end.
     pub(crate) folder: String,
     pub(crate) dependencies: Vec<Dependency>,
+    /// Whether it may be published.
+    pub(crate) published: bool,
+    /// What its manifest says nothing of, among what registries show.
+    pub(crate) untold: Vec<&'static str>,
 }
+
+/// What registries show of a package, by the keys of its manifest.
+const TOLD: [&str; 6] = ["description", "license", "readme", "documentation", "keywords", "categories"];
 
 /// A package from elsewhere.
 #[derive(Clone, Debug)]
@@ -139,11 +148,19 @@ fn packages(metadata: &Value, root: &Path) -> Result<(Vec<Crate>, Vec<ThirdParty
             name: short(&text(dependency, "name")),
             need: if dependency["kind"] == "dev" { Need::Tests } else { Need::Build },
             in_workspace: dependency["source"].is_null(),
+            versioned: dependency["req"] != "*",
         });
+        let untold = |key: &&str| match &package[key] {
+            Value::Null => true,
+            Value::Array(words) => words.is_empty(),
+            _ => false,
+        };
         crates.push(Crate {
             name: short(&text(package, "name")),
             folder: folder.display().to_string(),
             dependencies: dependencies.collect(),
+            published: package["publish"].is_null(),
+            untold: TOLD.into_iter().filter(|key| untold(key)).collect(),
         });
     }
     Ok((crates, third_party))

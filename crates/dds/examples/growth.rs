@@ -1,4 +1,4 @@
-//! How the cost of a domain grows with its topics, readers, instances and participants: what `docs/growth.md` has in tables.
+//! How the cost of a domain grows with its topics, readers, instances and participants: what `docs/measurements/growth.md` has in tables.
 //!
 //! All is in one process, on real sockets. Run it in a network namespace of its own, see there.
 use std::time::{Duration, Instant};

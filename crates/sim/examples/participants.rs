@@ -1,5 +1,5 @@
 //! How long it takes in virtual time until so many participants have found each other, how much they send for that, and how much at
-//! rest: what `docs/growth.md` has in a table. Each is on a host of its own, in one segment without faults.
+//! rest: what `docs/measurements/growth.md` has in a table. Each is on a host of its own, in one segment without faults.
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant as Stopwatch;
 
