@@ -27,7 +27,8 @@ fn blocks(tutorial: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     while let Some(line) = lines.next() {
         let Some(language) = line.strip_prefix("```") else { continue };
-        let inside: String = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
+        let inside: String =
+            lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n")).collect();
         match language {
             "" => blocks.push(Block::Commands(inside)),
             "text" => blocks.push(Block::Printed(inside)),
@@ -62,8 +63,10 @@ fn root(name: &str) -> Option<PathBuf> {
 fn in_one_terminal(tutorial: &str, after: &str) {
     let Some(root) = root(tutorial) else { return };
     let blocks = blocks(tutorial);
-    let commands: String =
-        blocks.iter().map(|block| if let Block::Commands(text) = block { text.as_str() } else { "" }).collect();
+    let commands: String = blocks
+        .iter()
+        .map(|block| if let Block::Commands(text) = block { text.as_str() } else { "" })
+        .collect();
     let mut terminal = Terminal::new(&root, &(commands + after));
     for block in &blocks {
         if let Block::Printed(text) = block {
