@@ -1,8 +1,6 @@
 //! The command `punctual` as it is shipped, here so that the tests of this crate have it built.
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
-    cli::run(&cli::Arguments::parse())
+    cli::run(&cli::Arguments::read())
 }

@@ -10,6 +10,10 @@ use crate::output::print;
 
 /// Command line of `punctual config`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual config explain --config robot.toml    what participants get, and why\n  \
+    punctual config schema > punctual.json         for editors that complete TOML\n\n\
+    See docs/config.md.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,6 +24,9 @@ enum Command {
     /// Shows each value, and where it comes from.
     Explain(Explain),
     /// Prints what files can say, as JSON schema, for editors and programs.
+    #[command(
+        after_help = "Examples:\n  punctual config schema > punctual.json    for editors that complete TOML"
+    )]
     Schema,
 }
 

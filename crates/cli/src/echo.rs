@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// Topic.
     topic: String,
     /// Ends after this many samples.
-    #[arg(short = 'n', long, value_name = "SAMPLES")]
+    #[arg(short = 'n', short_alias = 'c', long, value_name = "SAMPLES")]
     count: Option<u64>,
     /// Ends after this time; with fewer samples than --count, or without a writer, that is bad news (exit code 1).
     #[arg(long, value_name = "TIME", value_parser = span::parse)]

@@ -1,6 +1,8 @@
 //! How a command ends: what the exit code says, and what is printed for a failure.
 use std::process::ExitCode;
 
+use crate::colour::{self, Tone};
+
 /// How a command that could be done ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
@@ -33,7 +35,7 @@ pub(crate) fn code(done: Result<Outcome, Failure>) -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::BadNews) => ExitCode::from(1),
         Err(failure) => {
-            eprintln!("punctual: {failure}");
+            eprintln!("{}{failure}", colour::err(Tone::Bad, "punctual: "));
             ExitCode::from(if matches!(failure, Failure::Usage(_)) { 2 } else { 3 })
         }
     }

@@ -3,6 +3,7 @@
 
 mod adapt;
 mod assure;
+mod colour;
 mod config;
 mod describe;
 mod domain;
@@ -31,7 +32,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub use describe::{People, Person};
 pub use domain::DomainOptions;
@@ -109,6 +110,18 @@ enum InDomain {
     Perf(measure::perf::Arguments),
 }
 
+/// The command with all verbs, as the help shows it.
+pub(crate) fn command() -> clap::Command {
+    colour::of_help(Arguments::command())
+}
+
+impl Arguments {
+    /// Reads the command line of this process. Where it is wrong, or asks for help, the answer is printed and the process ends.
+    pub fn read() -> Self {
+        Self::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
 /// Does what the command line says, and says what went wrong.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (mut out, mut told) = (std::io::stdout(), std::io::stderr());
@@ -137,4 +150,86 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         InDomain::Perf(arguments) => measure::perf::run(arguments, &stop),
     });
     exit::code(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `look` with a command and with all below it, by their full names; what nobody is to call is left out.
+    fn all(command: &clap::Command, name: &str, look: &mut impl FnMut(&str, &clap::Command)) {
+        look(name, command);
+        for below in command.get_subcommands() {
+            if !below.is_hide_set() && below.get_name() != "help" {
+                all(below, &format!("{name} {}", below.get_name()), look);
+            }
+        }
+    }
+
+    /// The words of a command line as a shell takes it, to where another program begins or a file is named.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+        for c in line.chars().chain([' ']) {
+            match c {
+                '\'' => quoted = !quoted,
+                ' ' if !quoted => {
+                    match word.as_str() {
+                        "" => {}
+                        "|" | ">" | "<" | "&" => return words,
+                        _ => words.push(word.clone()),
+                    }
+                    word.clear();
+                }
+                c => word.push(c),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn each_command_has_examples_that_are_understood() {
+        let (mut looked, mut wrong) = (0, Vec::new());
+        all(&Arguments::command(), "punctual", &mut |name, command| {
+            let help = command.get_after_help().map(|text| text.to_string()).unwrap_or_default();
+            let examples: Vec<&str> =
+                help.lines().filter_map(|line| line.strip_prefix("  ")).map(str::trim_start).collect();
+            assert!(help.starts_with("Example") && !examples.is_empty(), "{name} has no examples: {help}");
+            for example in examples {
+                let typed = example.split("  ").next().unwrap_or_default();
+                let words = words(typed);
+                let begin =
+                    words.iter().position(|word| word == "punctual").unwrap_or_else(|| panic!("{typed}"));
+                if words[begin..].get(1).is_some_and(|verb| verb == "help") {
+                    continue;
+                }
+                looked += 1;
+                let read = Arguments::command().try_get_matches_from(&words[begin..]);
+                wrong.extend(read.err().map(|error| format!("{name}: {typed}: {error}")));
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(looked > 60, "{looked}");
+    }
+
+    #[test]
+    fn the_same_options_are_called_the_same() {
+        let mut named = std::collections::BTreeMap::new();
+        all(&Arguments::command(), "punctual", &mut |name, command| {
+            for option in command.get_arguments().filter(|option| !option.is_positional()) {
+                let long = option.get_long().unwrap_or_default();
+                let value = option.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+                if ["duration", "timeout", "lost-after", "delay", "start", "end", "batch", "spin"]
+                    .contains(&long)
+                {
+                    assert_eq!(value.as_deref(), Some("TIME"), "{name} --{long}");
+                }
+                // One letter is one option, whatever the command.
+                let Some(short) = option.get_short() else { continue };
+                let earlier = named.entry(short).or_insert_with(|| (long.to_owned(), name.to_owned()));
+                let same =
+                    earlier.0 == long || ['k', 'w'].contains(&short) && long.starts_with(&earlier.0[..3]);
+                assert!(same, "-{short} is --{} of {}, and --{long} of {name}", earlier.0, earlier.1);
+            }
+        });
+    }
 }

@@ -16,6 +16,7 @@ use crate::assure;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::hex;
+use crate::measure::pace::per_second;
 use crate::output::{print, progress};
 use crate::qos::QosOptions;
 use crate::span;
@@ -42,10 +43,10 @@ pub(crate) struct Arguments {
     /// Samples, each written in its turn; without any, lines of standard input.
     samples: Vec<String>,
     /// How often the samples are written; 0 for ever. Default: once, or for ever with --rate.
-    #[arg(short = 'n', long, value_name = "TIMES")]
+    #[arg(short = 'n', short_alias = 'c', long, value_name = "TIMES")]
     count: Option<u64>,
-    /// Samples in a second; default as fast as they come.
-    #[arg(short, long, value_name = "HERTZ", value_parser = parse_rate)]
+    /// Samples a second, as 10, 0.5 or 20k; default as fast as they come.
+    #[arg(short, long, value_name = "RATE", value_parser = parse_rate)]
     rate: Option<f64>,
     /// Waits for this many matched readers before it writes.
     #[arg(short, long, default_value_t = 1, value_name = "COUNT")]
@@ -79,7 +80,7 @@ pub(crate) struct Arguments {
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e6);
+    let rate = per_second(text).filter(|rate| *rate > 0.0 && *rate <= 1e6);
     rate.ok_or_else(|| format!("{text:?} is no rate; give samples per second, above 0 and at most 1000000"))
 }
 

@@ -14,6 +14,7 @@ use xtypes::Library;
 
 use self::neighbours::Neighbours;
 use self::probe::Probe;
+use crate::colour::{self, Tone};
 use crate::describe::counted;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
@@ -146,13 +147,19 @@ impl Arguments {
             print(format_args!("{}", explain::json(scene, findings)));
         } else if let Some(scene) = scene.filter(|_| findings.is_empty()) {
             print(format_args!(
-                "nothing is wrong that can be seen here: {}, {}, heard in {}",
+                "{}: {}, {}, heard in {}",
+                colour::out(Tone::Good, "nothing is wrong that can be seen here"),
                 counted(scene.people.iter().count(), "participant"),
                 counted(scene.endpoints.len(), "endpoint"),
                 scene.time
             ));
         } else {
-            findings.iter().for_each(|finding| print(format_args!("{finding}")));
+            for finding in findings {
+                let tone = if finding.problem { Tone::Bad } else { Tone::Note };
+                let text = finding.to_string();
+                let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+                print(format_args!("{}\n{rest}", colour::out(tone, first)));
+            }
         }
         if findings.iter().any(|finding| finding.problem) { Outcome::BadNews } else { Outcome::Done }
     }

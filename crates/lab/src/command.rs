@@ -43,6 +43,10 @@ pub struct LabArguments {
 #[derive(Subcommand, Clone, Debug)]
 enum LabVerb {
     /// Builds the network of a file.
+    #[command(after_help = "Examples:\n  \
+        punctual lab up line.toml                    the lab is called line\n  \
+        punctual lab up line.toml --name second      the same network once more, beside it\n  \
+        punctual lab up midas.toml --emulated        with links that are exact")]
     Up {
         /// The network file (TOML), as for `punctual plan`
         network: PathBuf,
@@ -54,6 +58,10 @@ enum LabVerb {
         emulated: bool,
     },
     /// Runs a program on a host of a lab.
+    #[command(after_help = "Examples:\n  \
+        punctual lab run line a -- punctual ls            who is heard at host a\n  \
+        punctual lab run line a -- ping -c 3 10.1.0.2     any program of this machine\n\n\
+        The exit code is that of the program.")]
     Run {
         /// The lab
         name: String,
@@ -64,6 +72,9 @@ enum LabVerb {
         command: Vec<OsString>,
     },
     /// Removes a lab, however much of it is there.
+    #[command(after_help = "Examples:\n  \
+        punctual lab down line     this one\n  \
+        punctual lab down --all    all of this machine")]
     Down {
         /// The lab
         #[arg(required_unless_present = "all")]
@@ -73,6 +84,9 @@ enum LabVerb {
         all: bool,
     },
     /// Lists the labs of this machine.
+    #[command(after_help = "Examples:\n  \
+        punctual lab list           their names, and which are alive\n  \
+        punctual lab list --json    for programs")]
     List {
         /// Writes the list as JSON
         #[arg(long)]
@@ -104,6 +118,9 @@ enum GateVerb {
     /// Puts message gates at ports, and sets them as clients ask.
     ///
     /// Whoever reaches the address can set gates: nothing is authenticated.
+    #[command(after_help = "Examples:\n  \
+        punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n\n\
+        It runs until Ctrl-C; the gates stay in the kernel then. See docs/grm.md.")]
     Serve {
         /// Where clients connect
         #[arg(long, value_name = "ADDRESS:PORT")]

@@ -17,6 +17,11 @@ use crate::utc;
 
 /// Command line of `punctual grm status`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual grm status                         what is promised, to whom, and what was measured\n  \
+    punctual grm status --interface eth0        in the network of this interface\n  \
+    punctual grm status --json | jq '.pairs[] | select(.state != \"admitted\")'    for programs\n\n\
+    Exit code: 0 it is shown; 1 no manager has answered. See docs/grm.md.")]
 pub(super) struct Arguments {
     /// How long it waits for a manager.
     #[arg(long, default_value = "5s", value_name = "TIME", value_parser = span::parse)]
@@ -91,7 +96,7 @@ fn text(view: &Value, age: std::time::Duration) -> Vec<String> {
     ];
     if !pairs.is_empty() {
         lines.push(String::new());
-        lines.push("Flows (times in microseconds)".to_owned());
+        lines.push("Flows".to_owned());
     }
     pairs.iter().for_each(|pair| flow(pair, &mut lines));
     if let Some(more @ 1..) = number(view, "requests").checked_sub(pairs.len() as u64) {
@@ -160,23 +165,23 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
         lines.push(format!(
             "  {} {topic}: {ends}, asked for {}",
             state.to_uppercase(),
-            micros(pair, "maximum_latency")
+            time(pair, "maximum_latency")
         ));
         if !words(pair, "reason").is_empty() {
             lines.push(format!("    {}", words(pair, "reason")));
         }
         for (key, what) in [("offered_latency", "a limit"), ("offered_separation", "a separation")] {
             if number(pair, key) > 0 {
-                lines.push(format!("    would be admitted with {what} of {}", micros(pair, key)));
+                lines.push(format!("    would be admitted with {what} of {}", time(pair, key)));
             }
         }
         return;
     }
     lines.push(format!(
         "  admitted {topic}: {ends}, promised {}, worst case now {}, asked for {}",
-        micros(pair, "promised"),
-        micros(pair, "present"),
-        micros(pair, "maximum_latency")
+        time(pair, "promised"),
+        time(pair, "present"),
+        time(pair, "maximum_latency")
     ));
     if words(pair, "destination") != words(pair, "reader_at") {
         let others = number(pair, "readers").saturating_sub(1);
@@ -196,8 +201,8 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
             number(measured, "samples"),
             number(measured, "late"),
             number(measured, "lost"),
-            micros(measured, "worst"),
-            micros(measured, "median"),
+            time(measured, "worst"),
+            time(measured, "median"),
             clocks(measured)
         ));
     }
@@ -207,7 +212,7 @@ fn flow(pair: &Value, lines: &mut Vec<String>) {
             words(hop, "port"),
             number(hop, "level"),
             number(hop, "dscp"),
-            micros(hop, "share")
+            time(hop, "share")
         ));
     }
 }
@@ -224,7 +229,7 @@ fn ends(pair: &Value) -> String {
 fn clocks(measured: &Value) -> String {
     match measured.get("clock_error").and_then(Value::as_u64) {
         Some(0) => "one clock".to_owned(),
-        Some(_) => format!("clocks within {}", micros(measured, "clock_error")),
+        Some(_) => format!("clocks within {}", time(measured, "clock_error")),
         None => "nobody knows how far the clocks differ".to_owned(),
     }
 }
@@ -241,7 +246,6 @@ fn number(value: &Value, key: &str) -> u64 {
     value.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
-fn micros(value: &Value, key: &str) -> String {
-    let nanoseconds = number(value, key);
-    format!("{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
+fn time(value: &Value, key: &str) -> Duration {
+    Duration::from_nanos(i64::try_from(number(value, key)).unwrap_or(i64::MAX))
 }

@@ -7,7 +7,7 @@ mod clock;
 mod compare;
 mod latency;
 mod one_way;
-mod pace;
+pub(crate) mod pace;
 pub(crate) mod perf;
 pub(crate) mod ping;
 pub(crate) mod pong;

@@ -13,20 +13,23 @@ pub(crate) enum Rate {
 /// Fastest rate with a schedule: a sample each 100 ns.
 const FASTEST: f64 = 10_000_000.0;
 
+/// Reads a number of times a second: `100`, `0.5`, `20k` or `1M`.
+pub(crate) fn per_second(text: &str) -> Option<f64> {
+    let (digits, factor) = match text.strip_suffix('k') {
+        Some(digits) => (digits, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    digits.parse::<f64>().ok().map(|number| number * factor).filter(|rate| rate.is_finite())
+}
+
 impl Rate {
     /// Reads `max`, `100`, `0.5`, `20k` or `1M`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "max" {
             return Ok(Self::Max);
         }
-        let (digits, factor) = match text.as_bytes().last() {
-            Some(b'k') => (&text[..text.len() - 1], 1e3),
-            Some(b'M') => (&text[..text.len() - 1], 1e6),
-            _ => (text, 1.0),
-        };
-        let rate = digits.parse::<f64>().map(|number| number * factor);
-        match rate {
-            Ok(rate) if (0.001..=FASTEST).contains(&rate) =>
+        match per_second(text) {
+            Some(rate) if (0.001..=FASTEST).contains(&rate) =>
             {
                 #[expect(
                     clippy::cast_possible_truncation,

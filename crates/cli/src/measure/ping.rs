@@ -37,13 +37,13 @@ use crate::stop::Stop;
     One-way times are given with their clock error, which is none if both sides run on one kernel.")]
 pub(crate) struct Arguments {
     /// Pings a second, or max: the next one when the one before is answered or lost.
-    #[arg(short, long, default_value = "100", value_parser = Rate::parse)]
+    #[arg(short, long, default_value = "100", value_name = "RATE", value_parser = Rate::parse)]
     rate: Rate,
     /// Bytes in each ping besides its 44 of numbers and times.
     #[arg(short, long, default_value = "56", value_parser = parse_size)]
     size: usize,
     /// Ends after this many pings.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', short_alias = 'c', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Ends after this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]

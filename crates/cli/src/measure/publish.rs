@@ -22,6 +22,11 @@ use crate::stop::Stop;
 
 /// Command line of `punctual perf pub`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual perf pub --duration 10s                 64 bytes, as fast as the reader takes them\n  \
+    punctual perf pub --rate 20k --size 1k           at a rate: latencies of `perf sub` count from when samples were due\n  \
+    punctual perf pub --batch 200us --count 1000000  samples wait up to 200 us for others\n\n\
+    `punctual perf sub` is the other side, on this host or another.")]
 pub(super) struct Arguments {
     /// Samples a second, or max: as many as the history takes.
     #[arg(short, long, default_value = "max", value_parser = Rate::parse)]
@@ -39,7 +44,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     loan: bool,
     /// Ends after this many samples.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', short_alias = 'c', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Ends after this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]

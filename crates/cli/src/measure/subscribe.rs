@@ -26,6 +26,10 @@ use crate::stop::Stop;
 
 /// Command line of `punctual perf sub`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:\n  \
+    punctual perf sub                           until the writer has gone, or Ctrl-C\n  \
+    punctual perf sub --keyed --duration 10s    the other side of `punctual perf pub --keys 100`\n  \
+    punctual perf sub --json                    an object for each second, then the sum")]
 pub(super) struct Arguments {
     /// The keyed type, as `perf pub --keys` writes it.
     #[arg(short, long)]
@@ -37,7 +41,7 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = Arrival::Waitset)]
     arrival: Arrival,
     /// Ends after this many samples.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', short_alias = 'c', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Ends after this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse_finite)]
