@@ -84,7 +84,8 @@ impl Ways {
         Some(Conduct {
             heartbeat: stretched(self.slots(frames)?, self.drift)?.max(1),
             patience: stretched(self.sample, self.drift)?,
-            again: stretched(self.round(frames)?, self.drift)?,
+            // A question is on its way to the port for a part of that.
+            again: stretched(self.round(frames)?.checked_add(self.reaction)?, self.drift)?,
         })
     }
 
@@ -155,7 +156,7 @@ mod tests {
         let conduct = ways.conduct(1).unwrap();
         let slot = stretched(100, 100_000).unwrap() + 7;
         let round = 20 + 7 + 3 * slot + 50;
-        assert_eq!(conduct.again, stretched(round, 100_000).unwrap());
+        assert_eq!(conduct.again, stretched(round + 7, 100_000).unwrap());
         let terms = ways.latest(&conduct, 1).unwrap();
         assert_eq!(terms.known, stretched(conduct.heartbeat, 100_000).unwrap() + 7 + slot + 50);
         assert_eq!(terms.asked, stretched(conduct.patience, 100_000).unwrap() + 7 + slot);
