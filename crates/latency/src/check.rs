@@ -8,8 +8,11 @@
 //! what that guard must let through. Of a bundle the sum of its flows is believed, which the certificate does not name.
 mod buffers;
 mod offered;
+mod repairs;
 
 use alloc::vec::Vec;
+
+pub use repairs::{Repaired, check_repaired};
 
 use crate::certificate::{Certificate, Claim, PortCertificate};
 use crate::network::Port;

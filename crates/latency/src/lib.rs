@@ -10,6 +10,7 @@
 //!   cannot tell apart.
 //! - [`network`]: ports, flows and trees; [`policing`]: gates and meters; [`path`]: bounds from end to end.
 //! - [`ledger`]: admission and removal; [`choice`]: among ways, and of who yields; [`split`]: of the latency over the hops; [`order`]: of changes.
+//! - [`repair`]: how late what was lost may be.
 //! - [`reserve`]: what hosts may send of the traffic above all levels, and the gates that this takes.
 //! - [`words`]: refusals in words; [`work`]: how much work all that was.
 //! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
@@ -42,6 +43,7 @@ pub mod path;
 pub mod policing;
 pub mod port;
 mod register;
+pub mod repair;
 pub mod reserve;
 mod reshare;
 pub mod routes;

@@ -7,6 +7,7 @@ use latency::path::PathMethod;
 use latency::policing::Enforcement;
 use serde::Serialize;
 
+use crate::losses::Losses;
 use crate::network::{Asked, Network};
 use crate::planning::Plan;
 use crate::quantity::microseconds;
@@ -53,6 +54,9 @@ const BUFFER: &str = "buffer";
 const ORDER: &str = "order";
 const TRUST: &str = "trust";
 const CONTROL: &str = "control";
+const LOSSES: &str = "losses";
+const REPAIRS: &str = "repairs";
+const REACTION: &str = "reaction";
 
 /// What holds for every verdict.
 const OF_ALL: [(&str, &str); 5] = [
@@ -120,6 +124,18 @@ impl Assumptions {
             let mut ids: BTreeSet<&'static str> =
                 OF_ALL.iter().map(|(id, _)| *id).chain([CLOCK_DRIFT]).collect();
             ids.extend(way.iter().filter_map(|port| of_ports.get(port)).flatten());
+            if let Some(losses) = asked.losses {
+                ids.extend([LOSSES, REPAIRS, REACTION]);
+                for fact in facts_of_losses(losses) {
+                    known.entry(fact).or_default().insert(&asked.name);
+                }
+            }
+            if asked.losses.is_some() || plan.repairs_of(id).is_some() {
+                // A bound of repairs is one of those that come.
+                [FIRST_TRANSMISSION, NO_LOSS].iter().for_each(|without| {
+                    ids.remove(without);
+                });
+            }
             let concatenated = |index| {
                 let bound = bounds.path(plan, id, index);
                 bound.is_some_and(|bound| bound.method == PathMethod::Concatenation)
@@ -150,6 +166,19 @@ impl Assumptions {
     pub(crate) fn of(&self, id: FlowId) -> &[&'static str] {
         usize::try_from(id).ok().and_then(|id| self.of.get(id)).map_or(&[], Vec::as_slice)
     }
+}
+
+/// What a bound with losses takes for true.
+fn facts_of_losses(losses: Losses) -> [Fact; 3] {
+    let Losses { frames, within, reaction } = losses;
+    let lost = format!(
+        "no more than {frames} frames of samples, repairs and questions between the publisher and a subscriber are lost within {} us",
+        microseconds(within)
+    );
+    let reacts = format!("a host does what is due of repairs within {} us", microseconds(reaction));
+    let repairs = "publishers and subscribers keep the waits that the plan says, and send repairs and questions along flows of their own: \
+                   participants and managers of Punctual do not do that yet";
+    [(LOSSES, lost, false), (REPAIRS, repairs.to_owned(), true), (REACTION, reacts, false)]
 }
 
 /// The ports on the way of a flow; of one that is refused, on the first way that was looked at.
@@ -261,5 +290,8 @@ fn warnings(known: &Known<'_>) -> Vec<String> {
              then the file says pause = \"off\""
         )
     });
-    unlimited.into_iter().chain(pauses).collect()
+    let repairs = about(REPAIRS, |_, _| true).map(|flows| {
+        format!("nothing that runs today keeps bounds with losses, and without them these have bounds of first transmissions only: {flows}")
+    });
+    unlimited.into_iter().chain(pauses).chain(repairs).collect()
 }

@@ -1,5 +1,5 @@
 //! The evidence for every admission, checked by the part of `latency` that shares nothing with the search for bounds.
-use latency::check::{MOST_FLOWS, check};
+use latency::check::{MOST_FLOWS, Repaired, check, check_repaired};
 use latency::ledger::FlowId;
 use serde::Serialize;
 
@@ -34,9 +34,36 @@ pub(crate) fn certify(plan: &Plan<'_>, mut told: impl FnMut(usize)) -> Certifica
                 Some(Err(_)) => certificates.wrong.push(plan.name(id).to_owned()),
             }
         }
+        if checked_losses(plan, id) == Some(false) {
+            certificates.wrong.push(format!("{} with losses", plan.name(id)));
+        }
         told(usize::try_from(id).unwrap_or(0) + 1);
     }
     certificates
+}
+
+/// Whether the limit of a flow with losses follows from those of its first transmission and of its repairs, which are checked for themselves.
+fn checked_losses(plan: &Plan<'_>, id: FlowId) -> Option<bool> {
+    let repaired = plan.repaired.get(&id)?;
+    let (asked, _) = plan.flows.get(usize::try_from(id).ok()?)?;
+    let limit = |id, subscriber: usize| Some(plan.ledger.flow(id)?.flow.subscribers.get(subscriber)?.limit);
+    let separation = |id| Some(plan.ledger.flow(id)?.flow.separation);
+    let holds = |(index, beside): (usize, &[FlowId; 2])| {
+        let [repairs, questions] = *beside;
+        let claim = Repaired {
+            frames: repaired.losses.frames,
+            within: repaired.losses.within,
+            limit: asked.flow.subscribers.get(index)?.limit,
+            ways: [limit(id, index)?, limit(questions, 0)?, limit(repairs, 0)?],
+            spacing: separation(questions)?.max(separation(repairs)?),
+            reaction: repaired.losses.reaction,
+            drift: plan.network.clock_drift,
+            waits: [repaired.conduct.heartbeat, repaired.conduct.patience, repaired.conduct.again],
+        };
+        Some(check_repaired(&claim).is_ok())
+    };
+    let complete = repaired.beside.len() == asked.subscribers.len();
+    Some(complete && repaired.beside.iter().enumerate().all(|beside| holds(beside) == Some(true)))
 }
 
 /// Whether all ports of a flow are within the checker, which would look at all their flows.

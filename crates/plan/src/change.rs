@@ -71,6 +71,10 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
             let what = format!("there is no flow \"{}\"", name.get_ref());
             source.problem(name.span().start, what, "name a flow of the network file")
         })?;
+        if let Some(main) = plan.repairs_of(id) {
+            let what = format!("\"{}\" is there for \"{}\"", name.get_ref(), plan.name(main));
+            return Err(source.problem(name.span().start, what, "remove that flow"));
+        }
         if !leaving.insert(id) {
             let what = format!("the flow \"{}\" is removed twice", name.get_ref());
             return Err(source.problem(name.span().start, what, "each flow once"));
@@ -80,7 +84,7 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     let known = plan.flows.len() as FlowId;
     let largest = |plan: &Plan<'_>, bounds: &Bounds, id: FlowId| {
         let subscribers = plan.ledger.flow(id)?.flow.subscribers.len();
-        (0..subscribers).map(|index| Some(bounds.path(plan, id, index)?.latency)).max()?
+        (0..subscribers).map(|index| plan.latest(bounds, id, index)).max()?
     };
     let bounds_before: Vec<Option<u64>> = (0..known).map(|id| largest(plan, &before, id)).collect();
     let ports = 0..plan.network.ports.len();
@@ -91,6 +95,13 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
         ports.clone().map(at).collect()
     };
     let levels_before = levels(plan);
+    let beside: Vec<FlowId> = leaving
+        .iter()
+        .filter_map(|id| plan.repaired.remove(id))
+        .flat_map(|repaired| repaired.beside)
+        .flatten()
+        .collect();
+    leaving.extend(beside);
     let mut changes = Changes::default();
     plan.remove(&leaving);
     for name in &change.remove {

@@ -268,6 +268,9 @@ pub(crate) struct Flow {
     pub(crate) emission: Option<Time>,
     #[serde(default)]
     pub(crate) slack: Option<Time>,
+    /// Frames that may be lost.
+    #[serde(default)]
+    pub(crate) losses: Option<Spanned<Losses>>,
     #[serde(default)]
     pub(crate) importance: u8,
     #[serde(default)]
@@ -278,6 +281,16 @@ pub(crate) struct Flow {
     /// The switches that it may pass.
     #[serde(default)]
     pub(crate) through: Option<Vec<Spanned<String>>>,
+}
+
+#[derive(Deserialize, Debug)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Losses {
+    pub(crate) frames: u32,
+    pub(crate) within: Time,
+    /// Time that a host takes at most to do what is due.
+    #[serde(default)]
+    pub(crate) reaction: Option<Time>,
 }
 
 #[derive(Deserialize, Clone, Copy, Default, Debug)]
@@ -327,13 +340,14 @@ pub(crate) fn read<T: for<'de> Deserialize<'de>>(source: Source<'_>) -> Result<T
 
 /// A message of the parser without names of Rust.
 fn in_words(what: String) -> String {
-    const WORDS: [(&str, &str); 8] = [
+    const WORDS: [(&str, &str); 9] = [
         ("expected u8", "expected a whole number from 0 to 255"),
         ("expected u32", "expected a whole number from 0 to 4294967295"),
         ("expected u64", "expected a whole number"),
         ("expected a string", "expected text in quotes"),
         ("expected a boolean", "expected true or false"),
         ("expected struct Subscriber", "expected { host = \"...\", limit = \"...\" }"),
+        ("expected struct Losses", "expected { frames = NUMBER, within = \"...\" }"),
         ("expected struct Other", "expected { burst = OCTETS, rate = \"...\" }"),
         ("expected struct ", "expected a table, "),
     ];

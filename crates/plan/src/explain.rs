@@ -59,10 +59,47 @@ pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<St
         }
         let bound = concatenation.map_or(sum, |concatenation| concatenation.min(sum));
         term(&mut out, 1, "bound: the lesser", bound);
-        term(&mut out, 1, "limit", subscriber.limit);
-        term(&mut out, 1, "margin", subscriber.limit.checked_sub(bound)?);
+        let limit = match plan.repaired.contains_key(&id) {
+            true => {
+                term(&mut out, 1, "limit of the first transmission", subscriber.limit);
+                with_losses(&mut out, plan, bounds, id, index)?
+            }
+            false => (bound, subscriber.limit),
+        };
+        term(&mut out, 1, "limit", limit.1);
+        term(&mut out, 1, "margin", limit.1.checked_sub(limit.0)?);
     }
     Some(out)
+}
+
+/// The terms of the bound of a flow with losses; the bound and the limit.
+fn with_losses(
+    out: &mut String,
+    plan: &Plan<'_>,
+    bounds: &Bounds,
+    id: FlowId,
+    index: usize,
+) -> Option<(u64, u64)> {
+    let repaired = plan.repaired.get(&id)?;
+    let [repairs, questions] = *repaired.beside.get(index)?;
+    let (terms, ways) = plan.terms(bounds, id, index)?;
+    let (frames, within) = (repaired.losses.frames, microseconds(repaired.losses.within));
+    let _ = writeln!(
+        out,
+        "  with {frames} lost frames within {within}; a host reacts within {}",
+        microseconds(ways.reaction)
+    );
+    term(out, 3, &format!("the way of \"{}\"", plan.name(repairs)), ways.repair);
+    term(out, 3, &format!("the way of \"{}\"", plan.name(questions)), ways.question);
+    term(out, 3, "from one of them to the next", ways.spacing);
+    term(out, 2, "until the reader knows of the sample", terms.known);
+    term(out, 2, "until it has asked", terms.asked);
+    term(out, 2, "until it has asked again", terms.again);
+    term(out, 2, "until the repair has come", terms.repaired);
+    let bound = terms.sum()?;
+    term(out, 1, "bound with losses: the sum", bound);
+    let (asked, _) = plan.flows.get(usize::try_from(id).ok()?)?;
+    Some((bound, asked.flow.subscribers.get(index)?.limit))
 }
 
 fn hop(out: &mut String, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level: u8) {

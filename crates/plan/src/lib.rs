@@ -15,6 +15,7 @@ mod explain;
 mod hosts;
 mod layout;
 mod links;
+mod losses;
 mod markup;
 mod models;
 mod network;
@@ -36,11 +37,13 @@ pub use change::{Added, Changed, Changes, Moved};
 pub use check::{check_models, check_network};
 pub use description::{End, Host, Link, Other, Switch};
 pub use hosts::default_ring;
+pub use losses::Losses;
 pub use network::{Asked, Network};
 pub use problem::Problem;
 pub use quantity::rate;
 pub use report::{
-    EnforcementReport, FlowReport, HopReport, LevelReport, MemberReport, PortReport, Report, SubscriberReport,
+    EnforcementReport, FlowReport, HopReport, LevelReport, LossesReport, MemberReport, PortReport, Report,
+    SubscriberReport,
 };
 pub use run::{ADMITTED, Arguments, REFUSED, VIOLATED, WRONG, check_output, run};
 pub use simulate::{Found, Simulation};

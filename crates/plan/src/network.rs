@@ -14,6 +14,7 @@ use toml::Spanned;
 use crate::description::{Host, Link, Switch};
 use crate::document::{self, Document, LARGEST_FILE};
 use crate::links::Links;
+use crate::losses::Losses;
 use crate::models::Models;
 use crate::problem::{Problem, Source};
 
@@ -56,6 +57,8 @@ pub struct Asked {
     pub through: Option<Vec<usize>>,
     /// The flows in it, if it is a bundle.
     pub members: Vec<(String, Flow)>,
+    /// Frames that may be lost, if the limits are to hold all the same.
+    pub losses: Option<Losses>,
 }
 
 /// A network that makes sense: what a network file says, with everything filled in that it leaves out.
@@ -374,6 +377,7 @@ impl Network {
             }
         };
         let time = |time: Option<crate::quantity::Time>| time.map_or(0, |time| time.0);
+        let asked = flow;
         let flow = Flow {
             largest_message: size + header,
             smallest_message: least + header,
@@ -397,11 +401,12 @@ impl Network {
             bundle: None,
         };
         let topic = topic.clone();
-        Ok(Asked { name, topic, publisher, subscribers, flow, through, members: Vec::new() })
+        let losses = Losses::read(source, asked, &flow)?;
+        Ok(Asked { name, topic, publisher, subscribers, flow, through, members: Vec::new(), losses })
     }
 
     /// How the switch behind a host holds its flows to their contracts.
-    fn first_switch(&self, host: usize) -> Policing {
+    pub(crate) fn first_switch(&self, host: usize) -> Policing {
         let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
         link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
     }

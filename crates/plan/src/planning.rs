@@ -1,5 +1,6 @@
 //! The plan: which flows are admitted, along which way, and why others are not.
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use latency::choice::along;
 use latency::ledger::{Entry, FlowId, Ledger, Reason, Refusal};
@@ -7,6 +8,7 @@ use latency::policing::stretched;
 use latency::routes::{Search, Tree};
 use latency::work::{Limits, Work};
 
+use crate::losses::Repaired;
 use crate::network::{Asked, Network};
 use crate::quantity::microseconds;
 
@@ -30,6 +32,8 @@ pub(crate) enum Verdict {
     Removed,
     /// There is no way from the publisher to all subscribers.
     NoWay,
+    /// With losses, waits alone take longer than the limit.
+    NoTime,
     Refused(Box<Refusal>),
 }
 
@@ -48,6 +52,8 @@ pub(crate) struct Plan<'n> {
     pub(crate) ledger: Ledger,
     /// The flows and their verdicts; the number of a flow is its identity in the ledger.
     pub(crate) flows: Vec<(Asked, Verdict)>,
+    /// Flows with losses that are admitted.
+    pub(crate) repaired: BTreeMap<FlowId, Repaired>,
     offers: usize,
     effort: u32,
     /// The search for ways has no coarser answer: so many steps it may take, and where they ran out.
@@ -72,7 +78,9 @@ impl<'n> Plan<'n> {
         ledger.limit_work(Limits { exact: steps, all: steps.saturating_mul(2), again: FLOW.again });
         let flows = Vec::with_capacity(network.flows.len());
         let ways = Work::limited(steps);
-        let mut plan = Self { network, ledger, flows, offers: 0, effort, ways, lost_at: OnceCell::new() };
+        let repaired = BTreeMap::new();
+        let mut plan =
+            Self { network, ledger, flows, repaired, offers: 0, effort, ways, lost_at: OnceCell::new() };
         for (count, asked) in network.flows.iter().enumerate() {
             plan.add(asked.clone());
             if plan.ways.is_exhausted() {
@@ -131,15 +139,29 @@ impl<'n> Plan<'n> {
     pub(crate) fn add(&mut self, asked: Asked) -> FlowId {
         let id = self.flows.len() as FlowId;
         self.begin();
-        let verdict = self.admit(id, &asked);
-        if self.ways.is_exhausted() {
-            self.lost_at.get_or_init(|| format!("the flow \"{}\"", asked.name));
+        let name = asked.name.clone();
+        match asked.losses {
+            Some(losses) => {
+                self.add_with_losses(asked, losses);
+            }
+            None => {
+                let verdict = self.admit(id, &asked, true);
+                self.flows.push((asked, verdict));
+            }
         }
-        self.flows.push((asked, verdict));
+        if self.is_lost() {
+            self.lost_at.get_or_init(|| format!("the flow \"{name}\""));
+        }
         id
     }
 
-    fn admit(&mut self, id: FlowId, asked: &Asked) -> Verdict {
+    /// True if there was too much work for the search for ways.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.ways.is_exhausted()
+    }
+
+    /// Admits a flow if there is room; if not, it is found out what there would be room for, if that is wanted.
+    pub(crate) fn admit(&mut self, id: FlowId, asked: &Asked, offers: bool) -> Verdict {
         let most = if self.network.ports.len() <= COMPARED { WAYS } else { 1 };
         // Flows are copied for each way, with all their subscribers.
         let _ = self.ways.charge_each(asked.subscribers.len());
@@ -153,8 +175,8 @@ impl<'n> Plan<'n> {
         match planned {
             Ok(plan) => Verdict::Admitted { coarse: plan.coarse },
             Err(reason) => {
-                self.offers += 1;
-                let refusal = if self.offers <= OFFERS {
+                self.offers += usize::from(offers);
+                let refusal = if offers && self.offers <= OFFERS {
                     self.ledger.plan(id, &along(&asked.flow, &first)).err()
                 } else {
                     None
@@ -186,6 +208,9 @@ impl<'n> Plan<'n> {
     /// Less important flows in whose place a refused flow would be admitted along its first way.
     pub(crate) fn yielding(&self, id: FlowId) -> Option<Vec<FlowId>> {
         let (asked, _) = self.flows.get(usize::try_from(id).ok()?)?;
+        if asked.losses.is_some() {
+            return None;
+        }
         let tree = self.first_way(asked)?;
         Some(self.ledger.yielding(id, &along(&asked.flow, &tree))?.0)
     }

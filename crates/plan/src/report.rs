@@ -14,6 +14,7 @@ use latency::units::scale_up;
 use serde::Serialize;
 
 use crate::assumptions::{Assumption, Assumptions};
+use crate::losses::Repaired;
 use crate::network::{Asked, HOST_BUFFER};
 use crate::planning::{Plan, Verdict};
 
@@ -67,8 +68,35 @@ pub struct FlowReport {
     /// What holds it to its contract at the first switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enforcement: Option<EnforcementReport>,
+    /// Frames that may be lost, and what publisher and subscribers keep for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<LossesReport>,
+    /// The flow whose repairs it carries, or the questions that lead to them, if it is there for that. It is not among those that are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs_of: Option<String>,
     /// The assumptions that the verdict rests on, by their names; of a refused flow those along the first way that was tried.
     pub assumptions: Vec<&'static str>,
+}
+
+/// Frames of a flow that may be lost. Times are in picoseconds, by the clocks of hosts but for the first two.
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct LossesReport {
+    /// So many at most,
+    pub frames: u32,
+    /// in so long.
+    pub within_ps: u64,
+    /// The longest time that a host takes to do what is due.
+    pub reaction_ps: u64,
+    /// Between two repairs to a subscriber, and between two questions of one.
+    pub spacing_ps: u64,
+    /// A writer that waits for an acknowledgement asks for it so long after a sample, and again each time.
+    pub heartbeat_ps: u64,
+    /// A reader asks for a sample so long after it was announced.
+    pub patience_ps: u64,
+    /// A reader asks again so long after it has asked.
+    pub again_ps: u64,
+    /// The most bytes of a datagram with repairs.
+    pub datagram: u32,
 }
 
 /// A subscriber of a flow.
@@ -84,7 +112,10 @@ pub struct SubscriberReport {
     /// What the bound leaves of the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin_ps: Option<u64>,
-    /// How the bound was found: `sum` over the hops, or `concatenation`.
+    /// The bound of a first transmission, if frames may be lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_transmission_ps: Option<u64>,
+    /// How the bound was found: `sum` over the hops, or `concatenation`; if frames may be lost, that of the first transmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<&'static str>,
 }
@@ -323,10 +354,12 @@ impl Report {
                 report
             })
             .collect();
-        let admitted = flows.iter().filter(|flow| flow.admitted).count();
+        let asked = || flows.iter().filter(|flow| flow.repairs_of.is_none());
+        let admitted = asked().filter(|flow| flow.admitted).count();
+        let refused = asked().count() - admitted;
         let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
         let Assumptions { all: assumptions, warnings, .. } = assumptions;
-        let (network, refused) = (plan.network.name.clone(), flows.len() - admitted);
+        let network = plan.network.name.clone();
         Self { network, admitted, refused, flows, ports, assumptions, warnings }
     }
 }
@@ -334,15 +367,22 @@ impl Report {
 fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &Verdict) -> FlowReport {
     let node = |node: usize| plan.network.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
     let admitted = plan.ledger.flow(id);
+    let repaired = plan.repaired.get(&id);
     let reported = |flow: &Flow, bound: &dyn Fn(usize) -> Option<PathBound>| -> Vec<SubscriberReport> {
         let subscribers = asked.subscribers.iter().zip(&flow.subscribers).enumerate();
         let subscriber = |(index, (host, subscriber)): (usize, (&usize, &Subscriber))| {
             let bound = admitted.and_then(|_| bound(index));
+            let first = bound.map(|bound| bound.latency);
+            let latest = match repaired {
+                Some(_) => plan.latest(bounds, id, index),
+                None => first,
+            };
             SubscriberReport {
                 host: node(*host),
                 limit_ps: subscriber.limit,
-                bound_ps: bound.map(|bound| bound.latency),
-                margin_ps: bound.and_then(|bound| subscriber.limit.checked_sub(bound.latency)),
+                bound_ps: latest,
+                margin_ps: latest.and_then(|latest| subscriber.limit.checked_sub(latest)),
+                first_transmission_ps: first.filter(|_| repaired.is_some()),
                 method: bound.map(|bound| match bound.method {
                     PathMethod::Sum => "sum",
                     PathMethod::Concatenation => "concatenation",
@@ -385,6 +425,9 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
     let (reason, offer) = match verdict {
         Verdict::Admitted { .. } | Verdict::Removed => (None, None),
         Verdict::NoWay => (Some(plan.no_way(asked)), None),
+        Verdict::NoTime => {
+            (Some("with losses, what hosts take to react alone is more than the limit".to_owned()), None)
+        }
         Verdict::Refused(refusal) => (Some(plan.said(asked, &refusal.reason)), Some(refusal.offer)),
     };
     FlowReport {
@@ -399,7 +442,25 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
         members,
         hops: hops.unwrap_or_default(),
         enforcement,
+        losses: repaired.map(LossesReport::of),
+        repairs_of: plan.repairs_of(id).map(|main| plan.name(main).to_owned()),
         assumptions: Vec::new(),
+    }
+}
+
+impl LossesReport {
+    fn of(repaired: &Repaired) -> Self {
+        let Repaired { losses, conduct, spacing, datagram, .. } = repaired;
+        Self {
+            frames: losses.frames,
+            within_ps: losses.within,
+            reaction_ps: losses.reaction,
+            spacing_ps: *spacing,
+            heartbeat_ps: conduct.heartbeat,
+            patience_ps: conduct.patience,
+            again_ps: conduct.again,
+            datagram: *datagram,
+        }
     }
 }
 

@@ -79,6 +79,24 @@ fn flow(out: &mut String, flow: &FlowReport) {
     for member in &flow.members {
         each(out, &format!("of it \"{}\"", member.name), &member.subscribers);
     }
+    if let Some(losses) = &flow.losses {
+        let _ = writeln!(
+            out,
+            "    with {} lost within {}: heartbeat {}, patience {}, again {}, repairs and questions {} apart",
+            counted(losses.frames as usize, "frame"),
+            microseconds(losses.within_ps),
+            microseconds(losses.heartbeat_ps),
+            microseconds(losses.patience_ps),
+            microseconds(losses.again_ps),
+            microseconds(losses.spacing_ps)
+        );
+        for subscriber in &flow.subscribers {
+            if let Some(first) = subscriber.first_transmission_ps {
+                let _ =
+                    writeln!(out, "    to {} without losses: bound {}", subscriber.host, microseconds(first));
+            }
+        }
+    }
     for hop in &flow.hops {
         let bound = hop.bound_ps.map_or("none".to_owned(), microseconds);
         let share = microseconds(hop.share_ps);

@@ -8,10 +8,12 @@
 
 extern crate alloc;
 
+mod conduct;
 mod count;
 pub mod discovery;
 pub mod familiar;
 pub mod network;
+mod pace;
 pub mod path;
 pub mod ports;
 pub mod reader;
@@ -27,6 +29,7 @@ pub mod writer;
 
 use alloc::sync::Arc;
 
+pub use conduct::Conduct;
 pub use network::{Interface, Network};
 pub use path::{Flow, Path};
 pub use transmit::{Piece, Transmit};

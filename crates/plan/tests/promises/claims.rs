@@ -60,15 +60,20 @@ fn ports(drawn: &Drawn) -> (Vec<Node>, Vec<Port>) {
     ((0..count).map(node).collect(), ports)
 }
 
-fn number(value: &Value, key: &str) -> u64 {
+pub(crate) fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("no {key} in {value}"))
+}
+
+/// The ports by their names.
+pub(crate) fn names(drawn: &Drawn, ports: &[Port]) -> BTreeMap<String, usize> {
+    let name = |port: &Port| format!("{} to {}", drawn.node_name(port.from), drawn.node_name(port.to));
+    ports.iter().map(name).zip(0..).collect()
 }
 
 /// Reads a report.
 pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
     let (nodes, ports) = ports(drawn);
-    let name = |port: &Port| format!("{} to {}", drawn.node_name(port.from), drawn.node_name(port.to));
-    let names: BTreeMap<String, usize> = ports.iter().map(name).zip(0..).collect();
+    let names = names(drawn, &ports);
     let (mut streams, mut claims, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let mut guards: BTreeMap<String, Option<usize>> = BTreeMap::new();
     let reports: BTreeMap<&str, &Value> = report["flows"]
@@ -83,17 +88,7 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
         if report["admitted"] != true {
             continue;
         }
-        let mut hops: Vec<Hop> = Vec::new();
-        let mut delays = Vec::new();
-        for hop in report["hops"].as_array().unwrap() {
-            let port = names[hop["port"].as_str().unwrap()];
-            let after = hops.iter().position(|before| ports[before.port].to == ports[port].from);
-            assert_eq!(after.is_none(), hops.is_empty(), "a tree begins at its publisher: {report}");
-            let level = usize::try_from(number(hop, "level")).unwrap();
-            hops.push(Hop { port, level, after });
-            let bound = hop["bound_ps"].as_u64().unwrap_or(u64::MAX);
-            delays.push(number(hop, "share_ps").min(bound));
-        }
+        let (hops, delays) = way(report, &names, &ports);
         let bound = |hop: &Hop| {
             // What is promised to a flow in a bundle is its own.
             let member = report["members"].as_array().map_or(report, |members| {
@@ -104,7 +99,8 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
             let here = subscribers.iter().find(|subscriber| subscriber["host"] == *to)?;
             let (bound, limit) = (number(here, "bound_ps"), number(here, "limit_ps"));
             assert!(bound <= limit, "{here}");
-            Some(bound)
+            // Of a flow with losses what holds for a frame that is not lost.
+            Some(here["first_transmission_ps"].as_u64().unwrap_or(bound))
         };
         let bounds: Vec<Option<u64>> = hops.iter().map(bound).collect();
         assert_eq!(bounds.iter().flatten().count(), asked.subscribers.len());
@@ -134,7 +130,23 @@ pub(crate) fn planned(drawn: &Drawn, report: &Value) -> Planned {
     Planned { network: Network { nodes, ports, streams, rules }, claims, backlogs }
 }
 
-fn rule(enforcement: &Value) -> Option<Rule> {
+/// The hops of an admitted flow, and the delays that are promised there.
+pub(crate) fn way(report: &Value, names: &BTreeMap<String, usize>, ports: &[Port]) -> (Vec<Hop>, Vec<u64>) {
+    let mut hops: Vec<Hop> = Vec::new();
+    let mut delays = Vec::new();
+    for hop in report["hops"].as_array().unwrap() {
+        let port = names[hop["port"].as_str().unwrap()];
+        let after = hops.iter().position(|before| ports[before.port].to == ports[port].from);
+        assert_eq!(after.is_none(), hops.is_empty(), "a tree begins at its publisher: {report}");
+        let level = usize::try_from(number(hop, "level")).unwrap();
+        hops.push(Hop { port, level, after });
+        let bound = hop["bound_ps"].as_u64().unwrap_or(u64::MAX);
+        delays.push(number(hop, "share_ps").min(bound));
+    }
+    (hops, delays)
+}
+
+pub(crate) fn rule(enforcement: &Value) -> Option<Rule> {
     match enforcement["kind"].as_str().unwrap() {
         "trusted" => None,
         "gate" => Some(Rule::Gate(GateRule {

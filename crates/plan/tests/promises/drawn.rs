@@ -69,6 +69,8 @@ pub(crate) struct Asked {
     pub(crate) importance: u64,
     pub(crate) trusted: bool,
     pub(crate) bundle: Option<usize>,
+    /// Lost frames, in which time, and how long hosts take to react.
+    pub(crate) losses: Option<(u64, u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -229,6 +231,7 @@ impl Drawn {
             importance: draw.below(3),
             trusted: draw.one_in(6),
             bundle: None,
+            losses: None,
         }
     }
 
@@ -330,6 +333,13 @@ impl Drawn {
             flow.trusted
         )
         .unwrap();
+        if let Some((frames, within, reaction)) = flow.losses {
+            writeln!(
+                text,
+                "losses = {{ frames = {frames}, within = \"{within} ps\", reaction = \"{reaction} ps\" }}"
+            )
+            .unwrap();
+        }
         if let Some(bundle) = flow.bundle {
             writeln!(text, "bundle = \"b{bundle}\"").unwrap();
         }

@@ -31,7 +31,7 @@ struct Tally {
 }
 
 /// Plans a network; `None` if that would be too much work.
-fn report(seed: u64, drawn: &Drawn, folder: &Folder, certify: bool) -> Option<Value> {
+pub(crate) fn report(seed: u64, drawn: &Drawn, folder: &Folder, certify: bool) -> Option<Value> {
     let file = folder.file("network.toml", &drawn.text());
     let (code, out, told) = run(&Arguments { json: true, certify, ..arguments(&file) });
     if code == WRONG && told.contains("takes more than") {

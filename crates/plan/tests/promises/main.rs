@@ -10,6 +10,8 @@ mod draw;
 mod drawn;
 mod guards;
 mod judged;
+mod losses;
 mod messages;
+mod repairs;
 mod run;
 mod schedule;

@@ -123,13 +123,52 @@ pub(crate) struct Seen {
     pub(crate) came: Vec<Vec<Option<(u64, u64)>>>,
 }
 
-#[derive(Clone, Copy)]
-struct Frame {
-    stream: usize,
-    hop: usize,
+/// Hosts that answer what they receive, and what is lost on the way.
+pub(crate) trait Hosts {
+    /// Whether a frame gets lost at the end of a link: then it is not seen there.
+    fn loses(&mut self, now: u64, frame: &Frame) -> bool;
+    /// Whether they want to know what comes of a stream.
+    fn listen(&self, stream: usize) -> bool;
+    /// A frame has come to an end of its way.
+    fn receive(&mut self, now: u64, frame: &Frame);
+    /// What hosts hand over now, as streams and octets of a frame.
+    fn act(&mut self, now: u64) -> Vec<(usize, u64)>;
+    /// When they hand over something next; at once, if that is in the past.
+    fn wakes(&self) -> Option<u64>;
+}
+
+/// Nobody.
+struct Silent;
+
+impl Hosts for Silent {
+    fn loses(&mut self, _: u64, _: &Frame) -> bool {
+        false
+    }
+
+    fn listen(&self, _: usize) -> bool {
+        false
+    }
+
+    fn receive(&mut self, _: u64, _: &Frame) {}
+
+    fn act(&mut self, _: u64) -> Vec<(usize, u64)> {
+        Vec::new()
+    }
+
+    fn wakes(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) stream: usize,
+    pub(crate) hop: usize,
     octets: u64,
-    message: usize,
-    handed: u64,
+    pub(crate) message: usize,
+    /// Its place in the message.
+    pub(crate) index: usize,
+    pub(crate) handed: u64,
     queued: u64,
 }
 
@@ -138,6 +177,8 @@ enum What {
     Hand(usize),
     Queue(usize),
     Choose(usize),
+    Arrive(usize),
+    Wake,
 }
 
 #[derive(Default)]
@@ -154,6 +195,10 @@ struct Run<'a> {
     schedule: &'a [Vec<Message>],
     conforms: &'a [bool],
     weather: Weather,
+    hosts: &'a mut dyn Hosts,
+    /// When they are woken next, and how many messages of each stream they have handed over.
+    wakes: Option<u64>,
+    answered: Vec<usize>,
     draw: Draw,
     events: BinaryHeap<Reverse<(u64, u8, u64, What)>>,
     count: u64,
@@ -171,6 +216,17 @@ struct Run<'a> {
 
 /// Runs until nothing is left. `conforms` says which streams keep their contracts.
 pub(crate) fn run(network: &Network, schedule: &[Vec<Message>], conforms: &[bool], weather: Weather) -> Seen {
+    run_with(network, schedule, conforms, weather, &mut Silent)
+}
+
+/// The same with hosts that hand over more than is on the schedule, along streams that have nothing there.
+pub(crate) fn run_with(
+    network: &Network,
+    schedule: &[Vec<Message>],
+    conforms: &[bool],
+    weather: Weather,
+    hosts: &mut dyn Hosts,
+) -> Seen {
     let mut draw = Draw::new(weather.seed);
     let phase = draw.bits();
     let per_hop = |stream: &Stream| vec![0; stream.hops.len()];
@@ -193,6 +249,9 @@ pub(crate) fn run(network: &Network, schedule: &[Vec<Message>], conforms: &[bool
         schedule,
         conforms,
         weather,
+        hosts,
+        wakes: None,
+        answered: vec![0; network.streams.len()],
         draw,
         events: BinaryHeap::new(),
         count: 0,
@@ -206,12 +265,20 @@ pub(crate) fn run(network: &Network, schedule: &[Vec<Message>], conforms: &[bool
         seen,
     };
     (0..network.streams.len()).for_each(|stream| run.expect(stream));
+    run.expect_hosts(0);
     while let Some(Reverse((now, _, _, what))) = run.events.pop() {
         match what {
             What::Hand(stream) => run.hand(now, stream),
             What::Queue(frame) => run.queue(now, frame),
             What::Choose(port) => run.choose(now, port),
+            What::Arrive(place) => {
+                let frame = run.frames[place];
+                run.free.push(place);
+                run.hosts.receive(now, &frame);
+            }
+            What::Wake => run.wake(now),
         }
+        run.expect_hosts(now);
     }
     run.seen
 }
@@ -243,13 +310,34 @@ impl Run<'_> {
         self.push(at, self.class(at, stream), What::Hand(stream));
     }
 
+    fn expect_hosts(&mut self, now: u64) {
+        let next = self.hosts.wakes().map(|at| at.max(now));
+        let Some(at) = next.filter(|at| self.wakes.is_none_or(|before| *at < before)) else { return };
+        self.wakes = Some(at);
+        self.push(at, 0, What::Wake);
+    }
+
+    fn wake(&mut self, now: u64) {
+        if self.wakes.is_some_and(|at| at <= now) {
+            self.wakes = None;
+        }
+        for (stream, octets) in self.hosts.act(now) {
+            assert!(self.schedule[stream].is_empty());
+            let message = self.answered[stream];
+            self.answered[stream] += 1;
+            let frame = Frame { stream, hop: 0, octets, message, index: 0, handed: now, queued: now };
+            let frame = self.keep(frame);
+            self.queue(now, frame);
+        }
+    }
+
     fn hand(&mut self, now: u64, stream: usize) {
         // All that comes at once needs one event.
         loop {
             let (message, index) = self.next[stream];
             let frames = &self.schedule[stream][message].frames;
-            let frame =
-                Frame { stream, hop: 0, octets: frames[index].1, message, handed: frames[0].0, queued: now };
+            let (octets, handed) = (frames[index].1, frames[0].0);
+            let frame = Frame { stream, hop: 0, octets, message, index, handed, queued: now };
             self.next[stream] =
                 if index + 1 < frames.len() { (message, index + 1) } else { (message + 1, 0) };
             let frame = self.keep(frame);
@@ -334,12 +422,21 @@ impl Run<'_> {
 
     fn receive(&mut self, now: u64, frame: Frame) {
         let Frame { stream, hop, octets, message, handed, .. } = frame;
+        if self.hosts.loses(now, &frame) {
+            return;
+        }
         self.seen.carried += 1;
         let latency = &mut self.seen.latency[stream][hop];
         *latency = (*latency).max((now - handed, message));
         let way = &self.network.streams[stream];
         let port = &self.network.ports[way.hops[hop].port];
-        let Node::Switch { least, most, keeps_order } = self.network.nodes[port.to] else { return };
+        let Node::Switch { least, most, keeps_order } = self.network.nodes[port.to] else {
+            if self.hosts.listen(stream) {
+                let place = self.keep(frame);
+                self.push(now, 0, What::Arrive(place));
+            }
+            return;
+        };
         if self.children[stream][hop].is_empty() {
             return;
         }

@@ -20,6 +20,10 @@ impl Reader {
     pub fn poll_transmit<P: Payload>(&mut self, now: Now, out: &mut Transmit<P>) -> bool {
         out.clear();
         let now = now.monotonic;
+        for proxy in self.writers.iter_mut().filter(|proxy| proxy.announced.is_some()) {
+            let may_ask_at = proxy.may_ask_at(&self.store);
+            proxy.ripen(now, may_ask_at);
+        }
         while let Some(proxy) = self.writers.iter_mut().find(|proxy| proxy.due() <= now) {
             if answer(self.config.guid, proxy, now, &mut self.store, out) {
                 return true;
@@ -78,7 +82,7 @@ fn answer<P: Payload>(
     let asks_nothing = set.bitmap().is_empty()
         && !incomplete
         && fragments.is_none_or(|(_, missing)| missing.bitmap().is_empty());
-    if asks_nothing && proxy.heard {
+    if asks_nothing && proxy.heard && proxy.announced.is_none() {
         // The writer may ask again because it was answered.
         let said = Some((set.base(), fragments.map(|(number, missing)| (number, missing.base()))));
         let is_news = core::mem::take(&mut proxy.is_awaited) || proxy.said != said;
@@ -125,6 +129,7 @@ fn answer<P: Payload>(
     store.counters.acknacks += 1;
     store.counters.nack_frags += u64::from(sent.unsigned_abs());
     proxy.answer = false;
+    proxy.hand_out(now);
     proxy.asked_in_doubt();
     proxy.hold.end();
     if let Some(until) = asks {
@@ -133,7 +138,10 @@ fn answer<P: Payload>(
     proxy.answer_at = if !proxy.heard {
         now.after(proxy.next_hello())
     } else if proxy.has_questions() {
-        now.max(proxy.asked_at.unwrap_or(now)).after(proxy.ask_wait(store))
+        // An answer that asks for nothing, because it may not yet, does not put off the question.
+        let wait = proxy.ask_wait(store);
+        let again = proxy.asked_at.map_or(now, |asked| asked.after(wait));
+        if again > now { again } else { now.after(wait) }
     } else {
         Instant::NEVER
     };

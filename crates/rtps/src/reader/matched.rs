@@ -9,6 +9,7 @@ use wire::{Guid, Now, SequenceNumber};
 
 use super::writer_proxy::WriterProxy;
 use super::{MatchedWriter, Reader};
+use crate::conduct::Conduct;
 
 /// Most writers that one reader remembers, at 24 bytes each; those that were lost first make room.
 const MOST: usize = 1_024;
@@ -53,6 +54,15 @@ impl Reader {
         }
     }
 
+    /// Sets how repairs from a matched writer are conducted; `None`, the default, leaves them to the times of the configuration. False if the
+    /// writer is not matched.
+    pub fn set_conduct(&mut self, writer: Guid, conduct: Option<Conduct>) -> bool {
+        let index = self.position(writer).ok();
+        let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) else { return false };
+        proxy.set_conduct(conduct);
+        true
+    }
+
     /// Asks a reliable writer for a HEARTBEAT, until it comes.
     pub(crate) fn ask(&mut self, now: Now, writer: Guid) {
         let index = self.position(writer).ok();
@@ -76,7 +86,8 @@ impl Reader {
         if let Some(proxy) = index.and_then(|index| self.writers.get_mut(index)) {
             let paths = proxy.path.into_iter().collect();
             let writer = MatchedWriter { guid: writer, reliable: proxy.reliable, paths };
-            let new = WriterProxy::new(writer, proxy.reliable, now.monotonic, place);
+            let mut new = WriterProxy::new(writer, proxy.reliable, now.monotonic, place);
+            new.set_conduct(proxy.announced.as_ref().map(|announced| *announced.conduct()));
             core::mem::replace(proxy, new).release(&mut self.store);
         }
     }

@@ -1,9 +1,11 @@
 //! What a reader knows about one matched writer: the order of its changes (RTPS 2.5, 8.4.10.4).
+mod announced;
 mod heartbeats;
 mod leap;
 mod room;
 mod unusable;
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use wire::message::{DataFrag, Gap};
@@ -17,6 +19,7 @@ use super::{Accept, MatchedWriter, Sample, SamplePayload, Sink, Store, Unusable}
 use crate::count::Count;
 use crate::path::Path;
 use crate::spacing::Spacing;
+use announced::Announced;
 use leap::Doubt;
 pub(super) use leap::Leap;
 
@@ -80,6 +83,8 @@ pub(super) struct WriterProxy {
     pub(super) repeats: Spacing,
     /// The writer has said what it holds, and that it sends none of that before it is answered.
     pub(super) is_awaited: bool,
+    /// What may be asked for, if repairs are conducted.
+    pub(super) announced: Option<Box<Announced>>,
 }
 
 impl WriterProxy {
@@ -121,6 +126,7 @@ impl WriterProxy {
             said: None,
             repeats: Spacing::default(),
             is_awaited: false,
+            announced: None,
         }
     }
 
@@ -136,10 +142,6 @@ impl WriterProxy {
         self.order.next()
     }
 
-    pub(super) const fn due(&self) -> Instant {
-        self.answer_at
-    }
-
     /// The writer has said what it held at the match.
     pub(super) const fn knows_history(&self) -> bool {
         self.history_until.is_some()
@@ -153,13 +155,14 @@ impl WriterProxy {
     /// The changes that are missing up to the writer's last, incomplete ones apart.
     pub(super) fn missing(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
         self.order
-            .missing(self.last.next())
+            .missing(self.asks_until().next())
             .filter(|number| !self.assemblies.iter().any(|assembly| assembly.number == *number))
     }
 
     /// Incomplete samples up to the writer's last.
     pub(super) fn incomplete(&self) -> impl Iterator<Item = &Assembly> {
-        self.assemblies.iter().filter(|assembly| assembly.number <= self.last)
+        let until = self.asks_until();
+        self.assemblies.iter().filter(move |assembly| assembly.number <= until)
     }
 
     pub(super) fn is_missing_any(&self) -> bool {

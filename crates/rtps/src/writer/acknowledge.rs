@@ -4,6 +4,7 @@ use wire::{Guid, GuidPrefix, Instant, Now, SequenceNumber};
 
 use super::{ReaderProxy, Writer};
 use crate::Payload;
+use crate::count::Age;
 
 impl<P: Payload> Writer<P> {
     /// A reader acknowledges every change below the base of the set and asks for those in it.
@@ -21,7 +22,12 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable || !proxy.acknacks.is_new(acknack.count, now.monotonic) {
+        let age = proxy.acknacks.age(acknack.count, now.monotonic);
+        if age == Age::Late && proxy.reliable {
+            self.ready |= proxy.request_late(now.monotonic, &acknack.set);
+            return;
+        }
+        if !proxy.reliable || age != Age::New {
             self.counters.implausible += 1;
             return;
         }
@@ -58,7 +64,7 @@ impl<P: Payload> Writer<P> {
         self.blocked = false;
         if progress {
             self.counters.acknowledged += 1;
-            self.heartbeat_wait = self.config.heartbeat_period;
+            self.heartbeat_wait = self.waits.0;
             self.trim();
         }
         self.wait_on(now, guid, progress);
@@ -71,7 +77,9 @@ impl<P: Payload> Writer<P> {
             self.counters.implausible += 1;
             return;
         };
-        if !proxy.reliable || !proxy.nack_frags.is_new(nack.count, now.monotonic) {
+        let age = proxy.nack_frags.age(nack.count, now.monotonic);
+        let is_late = age == Age::Late && !proxy.repeats_fragments_of(nack.sequence_number);
+        if !proxy.reliable || (age != Age::New && !is_late) {
             self.counters.implausible += 1;
             return;
         }
@@ -88,7 +96,7 @@ impl<P: Payload> Writer<P> {
         self.ready = true;
         self.blocked = false;
         if progress {
-            self.heartbeat_wait = self.config.heartbeat_period;
+            self.heartbeat_wait = self.waits.0;
         }
         self.wait_on(now, guid, progress);
     }
@@ -101,12 +109,13 @@ impl<P: Payload> Writer<P> {
         if waited_for.peek().is_none() {
             // It will ask nobody. Without it the next change would have to set a timer anew, each time that all is acknowledged.
             if self.heartbeat_at != Instant::NEVER {
-                self.heartbeat_at = self.heartbeat_at.min(now.monotonic.after(self.config.heartbeat_period));
+                self.heartbeat_at = self.heartbeat_at.min(now.monotonic.after(self.waits.0));
             }
         } else if progress
             && !waited_for.any(|proxy| proxy.guid != reader && (proxy.sent, proxy.sent_fragment) < fresh)
         {
-            self.heartbeat_at = now.monotonic.after(self.heartbeat_wait);
+            // A sample that was sent before has waited for a part of that: its question is not put off.
+            self.heartbeat_at = self.heartbeat_at.min(now.monotonic.after(self.heartbeat_wait));
         } else {
             self.arm_heartbeat(now.monotonic);
         }

@@ -115,7 +115,9 @@ impl<'t, P: Payload> Datagram<'t, P> {
         {
             return self.value(payload, inline_qos, record);
         }
-        let len = INFO_TIMESTAMP_LEN + DATA_HEADER_LEN + inline_qos.len() + source.len() + 3;
+        // Changes that shared a datagram share one again: there, too, one timestamp stands for all that have it.
+        let stamp = if self.timestamp == Some(record.timestamp) { 0 } else { INFO_TIMESTAMP_LEN };
+        let len = stamp + DATA_HEADER_LEN + inline_qos.len() + source.len() + 3;
         let in_parts = matches!(source, Source::Handle(_)) && self.fragment_of(history, record).is_some();
         if in_parts || self.len.saturating_add(len + HEARTBEAT_LEN) > self.limit {
             return if in_parts || self.empty { Added::Fragments } else { Added::Full };

@@ -69,6 +69,9 @@ impl<P: Payload> Writer<P> {
             self.trim();
             return None;
         }
+        if number > self.fresh && now < self.gap_opens_at() {
+            return Some(false);
+        }
         let is_message = number == self.fresh && self.has_flow();
         if is_message && self.fresh_fragment == 0 && !self.pace.may_begin(now) {
             return Some(false);
@@ -86,7 +89,7 @@ impl<P: Payload> Writer<P> {
         self.blocked = false;
         self.arm_heartbeat(now);
         if number > self.fresh {
-            self.send_gap(number, out);
+            self.send_gap(now, number, out);
             return Some(true);
         }
         // The window counts a sample that is more than octets as if it were octets.
@@ -154,6 +157,15 @@ impl<P: Payload> Writer<P> {
         chosen > 0
     }
 
+    /// From when on the GAP before the next fresh change may leave, if there is one.
+    pub(super) fn gap_opens_at(&self) -> Instant {
+        let has_gap =
+            || self.history.at_or_after(self.fresh).is_some_and(|record| record.number > self.fresh);
+        let in_step = self.readers.iter().filter(|proxy| proxy.conduct.is_some() && self.is_in_step(proxy));
+        let opens_at = in_step.map(ReaderProxy::opens_at).max();
+        opens_at.filter(|_| has_gap()).unwrap_or(Instant::START)
+    }
+
     fn is_in_step(&self, proxy: &ReaderProxy) -> bool {
         proxy.told && proxy.sent == self.fresh && proxy.sent_fragment == self.fresh_fragment
     }
@@ -195,13 +207,13 @@ impl<P: Payload> Writer<P> {
         if asks {
             self.unasked = 0;
             // A question by itself does not count: the changes after it would leave the next one to the timer again.
-            self.ask_at = now.after(self.config.heartbeat_period.scaled(1, 2));
+            self.ask_at = now.after(self.waits.0.scaled(1, 2));
         }
         // A question that is due is not put off: somebody may wait for the answer. And one that is not sent this change is reached by
         // such a question only.
         if now < self.heartbeat_at && self.readers.iter().all(|proxy| proxy.chosen || !proxy.is_waited_for())
         {
-            self.heartbeat_at = self.heartbeat_at.max(now.after(self.config.heartbeat_period));
+            self.heartbeat_at = self.heartbeat_at.max(now.after(self.waits.0));
         }
         asks
     }
@@ -211,7 +223,8 @@ impl<P: Payload> Writer<P> {
     }
 
     #[inline(never)]
-    fn send_gap(&mut self, end: SequenceNumber, out: &mut Transmit<P>) {
+    fn send_gap(&mut self, now: Instant, end: SequenceNumber, out: &mut Transmit<P>) {
+        self.readers.iter_mut().filter(|proxy| proxy.chosen).for_each(|proxy| proxy.hand_out(now));
         let heartbeat = self.heartbeat(end, true);
         let guid = self.config.guid;
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, None, self.datagram);

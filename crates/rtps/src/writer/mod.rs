@@ -9,7 +9,6 @@ mod change;
 mod fresh;
 mod history;
 mod over;
-mod pace;
 mod path_size;
 mod reader_proxy;
 mod send;
@@ -20,10 +19,11 @@ use alloc::vec::Vec;
 use wire::{Duration, Guid, Instant, Now, SequenceNumber};
 
 use crate::Payload;
+use crate::conduct::Conduct;
+use crate::pace::Pace;
 use crate::path::Path;
 pub use change::{Body, Change, InPlaceError, WriteError};
 use history::{Entry, History};
-use pace::Pace;
 pub use path_size::PathNews;
 pub use reader_proxy::MatchedReader;
 use reader_proxy::ReaderProxy;
@@ -142,6 +142,8 @@ pub struct Writer<P> {
     liveliness: bool,
     heartbeat_at: Instant,
     heartbeat_wait: Duration,
+    /// First and longest wait for an acknowledgement.
+    waits: (Duration, Duration),
     heartbeat_count: i32,
     /// Something may be ready to leave.
     ready: bool,
@@ -179,6 +181,7 @@ impl<P: Payload> Writer<P> {
             liveliness: false,
             heartbeat_at: Instant::NEVER,
             heartbeat_wait: config.heartbeat_period,
+            waits: (config.heartbeat_period, config.max_heartbeat_period),
             heartbeat_count: 0,
             ready: false,
             question_open: false,
@@ -284,6 +287,7 @@ impl<P: Payload> Writer<P> {
         self.readers.remove(index);
         self.ready = true;
         self.blocked = false;
+        self.measure_waits();
         self.measure_paths();
         self.trim();
         true
@@ -414,6 +418,18 @@ impl<P: Payload> Writer<P> {
         self.ready = true;
     }
 
+    /// Sets how repairs for a matched reader are conducted that gets its samples along a flow; `None`, the default, leaves them to the times of
+    /// the configuration. False if the reader is not matched.
+    pub fn set_conduct(&mut self, reader: Guid, conduct: Option<Conduct>) -> bool {
+        let Ok(index) = self.readers.binary_search_by_key(&reader, |proxy| proxy.guid) else { return false };
+        if let Some(proxy) = self.readers.get_mut(index) {
+            proxy.set_conduct(conduct);
+        }
+        self.ready = true;
+        self.measure_waits();
+        true
+    }
+
     /// Sends what waits for more changes to share a datagram with.
     pub fn flush(&mut self) {
         self.flush = true;
@@ -482,6 +498,14 @@ impl<P: Payload> Writer<P> {
             return Err(WriteError::Full { held, needed, limit });
         }
         Ok(())
+    }
+
+    fn measure_waits(&mut self) {
+        let conducts = self.readers.iter().filter_map(|proxy| proxy.conduct);
+        let shortest = conducts.map(|conduct| conduct.heartbeat).min();
+        let own = (self.config.heartbeat_period, self.config.max_heartbeat_period);
+        self.waits = shortest.map_or(own, |wait| (wait, wait));
+        self.heartbeat_wait = self.waits.0;
     }
 
     fn measure_paths(&mut self) {

@@ -6,7 +6,9 @@ use wire::{Duration, FragmentNumber, FragmentNumberSet, Guid, Instant, SequenceN
 
 use super::history::DATAGRAM_COST;
 use super::path_size::PathSize;
+use crate::conduct::Conduct;
 use crate::count::Count;
+use crate::pace::Pace;
 use crate::path::Path;
 use crate::spacing::Spacing;
 
@@ -93,6 +95,9 @@ pub(crate) struct ReaderProxy {
     fragments_again_at: Instant,
     pub(crate) acknacks: Count,
     pub(crate) nack_frags: Count,
+    /// How repairs are conducted, if they have a bound, and what holds datagrams apart then.
+    pub(crate) conduct: Option<Conduct>,
+    apart: Pace,
 }
 
 impl ReaderProxy {
@@ -141,6 +146,8 @@ impl ReaderProxy {
             fragments_again_at: Instant::START,
             acknacks: Count::default(),
             nack_frags: Count::default(),
+            conduct: None,
+            apart: Pace::default(),
         }
     }
 
@@ -201,6 +208,35 @@ impl ReaderProxy {
     /// True if the way to it is a network, and datagrams are no messages of a contract.
     pub(super) fn is_on_network(&self) -> bool {
         !self.is_flow && !self.is_local() && self.paths.iter().all(|path| path.link.is_none())
+    }
+
+    pub(crate) fn set_conduct(&mut self, conduct: Option<Conduct>) {
+        self.conduct = conduct;
+        self.apart.separation = conduct.map_or(Duration::ZERO, |conduct| conduct.spacing);
+    }
+
+    /// It is `now`, after everything that was handed out has left.
+    pub(crate) fn returned(&mut self, now: Instant) {
+        self.apart.returned(now);
+    }
+
+    /// A datagram beside the messages is handed out.
+    pub(crate) fn hand_out(&mut self, now: Instant) {
+        self.apart.hand_out(now);
+    }
+
+    /// When the next datagram beside the messages may leave.
+    pub(crate) fn opens_at(&self) -> Instant {
+        self.apart.opens_at()
+    }
+
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
+        self.conduct.is_none() || now >= self.opens_at()
+    }
+
+    /// Largest datagram that is for it alone.
+    pub(crate) fn direct_datagram(&self) -> u32 {
+        self.conduct.map_or(u32::MAX, |conduct| conduct.datagram).min(self.max_datagram())
     }
 
     /// Largest datagram of fresh changes.
@@ -294,7 +330,10 @@ impl ReaderProxy {
     }
 
     fn repair_interval(&self) -> Duration {
-        REPAIR_INTERVAL.scaled(1 << self.halvings(), 1)
+        match self.conduct {
+            Some(_) => Duration::ZERO,
+            None => REPAIR_INTERVAL.scaled(1 << self.halvings(), 1),
+        }
     }
 
     /// Octets may be repeated to it; replenishes them when it is time.
@@ -333,6 +372,27 @@ impl ReaderProxy {
         self.requested = requested;
         self.fragments.retain(|(number, _)| *number >= set.base() && !requested.contains(*number));
         news
+    }
+
+    /// A question has come that a later ACKNACK has overtaken. That one may ask for nothing because this one did already. True if something is to
+    /// be repeated for it.
+    pub(crate) fn request_late(&mut self, now: Instant, set: &SequenceNumberSet) -> bool {
+        if self.has_repairs() {
+            return false;
+        }
+        let mut missing = SequenceNumberSet::empty(set.base().max(self.acked));
+        for number in set.iter().filter(|number| *number >= self.acked) {
+            missing.insert(number);
+        }
+        if !missing.bitmap().is_empty() {
+            self.request(now, &missing);
+        }
+        self.has_repairs()
+    }
+
+    /// True if fragments of a change are to be repeated.
+    pub(crate) fn repeats_fragments_of(&self, number: SequenceNumber) -> bool {
+        number < self.acked || self.fragments.iter().any(|(held, _)| *held == number)
     }
 
     /// Adds to what it asks for; true if something of what it asked for last has come.

@@ -23,11 +23,14 @@ impl<P: Payload> Writer<P> {
         if self.poll_single(now, out) {
             return true;
         }
-        self.readers.iter_mut().for_each(|proxy| proxy.give_answer(now));
+        for proxy in &mut self.readers {
+            proxy.returned(now);
+            proxy.give_answer(now);
+        }
         // The parts of a message follow each other.
         let found = (self.fresh_fragment > 0 && self.has_flow() && self.poll_fresh(now, out))
-            || self.poll_liveliness(out)
-            || self.poll_directed(out)
+            || self.poll_liveliness(now, out)
+            || self.poll_directed(now, out)
             || self.poll_repair(now, out)
             || self.poll_fresh(now, out)
             || self.poll_lagging(now, out)
@@ -60,12 +63,25 @@ impl<P: Payload> Writer<P> {
         let mut next = self.heartbeat_at;
         if !self.blocked && self.fresh <= self.last && !self.readers.is_empty() {
             let opens_at = if self.has_flow() { self.pace.opens_at() } else { Instant::START };
+            let opens_at = opens_at.max(self.gap_opens_at());
             next = next.min(self.open_since.after(self.config.batch_delay).max(opens_at));
         }
         self.readers.iter().fold(next, |next, proxy| {
-            let repairs = if proxy.has_repairs() { proxy.refill_at } else { Instant::NEVER };
+            let repairs = match proxy.conduct {
+                None if proxy.has_repairs() => proxy.refill_at,
+                Some(_) if self.liveliness || self.waits_apart(proxy) => proxy.opens_at(),
+                _ => Instant::NEVER,
+            };
             next.min(repairs).min(proxy.answer_at).min(proxy.size.timeout())
         })
+    }
+
+    /// True if something for a reader whose repairs are conducted leaves as soon as its spacing lets it.
+    fn waits_apart(&self, proxy: &ReaderProxy) -> bool {
+        let lags = proxy.is_flow
+            && proxy.told
+            && (proxy.sent, proxy.sent_fragment) < (self.fresh, self.fresh_fragment);
+        proxy.gap_due || proxy.heartbeat_due || proxy.has_repairs() || lags
     }
 
     /// A heartbeat that says what is held, up to the change before `sent`.
@@ -97,13 +113,18 @@ impl<P: Payload> Writer<P> {
         }
     }
 
-    fn poll_liveliness(&mut self, out: &mut Transmit<P>) -> bool {
-        if !core::mem::take(&mut self.liveliness) || self.readers.is_empty() {
+    fn poll_liveliness(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        if !self.liveliness || !self.readers.iter().all(|proxy| proxy.is_open(now)) {
+            return false;
+        }
+        self.liveliness = false;
+        if self.readers.is_empty() {
             return false;
         }
         let heartbeat = Heartbeat { liveliness: true, ..self.heartbeat(self.fresh, true) };
-        for proxy in &self.readers {
+        for proxy in &mut self.readers {
             proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
+            proxy.hand_out(now);
         }
         Datagram::begin(out, self.config.guid.prefix, self.config.guid.entity_id, None, self.datagram)
             .heartbeat(&heartbeat);
@@ -113,10 +134,9 @@ impl<P: Payload> Writer<P> {
     /// Answers to one reader: the GAP before its first change, and a heartbeat. One that has to learn where its history ends gets
     /// a heartbeat for that before: the other says how far it was served, so that it asks for nothing that is to be sent anyway.
     #[inline(never)]
-    fn poll_directed(&mut self, out: &mut Transmit<P>) -> bool {
-        let Some(index) = self.readers.iter().position(|proxy| proxy.gap_due || proxy.heartbeat_due) else {
-            return false;
-        };
+    fn poll_directed(&mut self, now: Instant, out: &mut Transmit<P>) -> bool {
+        let is_due = |proxy: &ReaderProxy| (proxy.gap_due || proxy.heartbeat_due) && proxy.is_open(now);
+        let Some(index) = self.readers.iter().position(is_due) else { return false };
         let Some(proxy) = self.readers.get(index) else { return false };
         let (sent, is_final) = (proxy.sent, !proxy.is_waited_for());
         let history = (!proxy.told && proxy.history_until >= sent).then_some(proxy.history_until.next());
@@ -125,10 +145,11 @@ impl<P: Payload> Writer<P> {
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let gap = core::mem::take(&mut proxy.gap_due);
         proxy.heartbeat_due = false;
+        proxy.hand_out(now);
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let guid = self.config.guid;
         let mut datagram =
-            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram());
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.direct_datagram());
         if gap && datagram.gap(SequenceNumber::FIRST, proxy.start) {
             self.counters.gaps += 1;
         }
@@ -136,8 +157,8 @@ impl<P: Payload> Writer<P> {
             datagram.heartbeat(&history);
         }
         datagram.heartbeat(&heartbeat);
-        let inside =
-            (proxy.is_waited_for() && proxy.sent_fragment > 0).then_some((proxy.sent, proxy.sent_fragment));
+        let inside = (proxy.is_waited_for() && proxy.sent_fragment > 0 && proxy.conduct.is_none())
+            .then_some((proxy.sent, proxy.sent_fragment));
         if let Some((number, last)) = inside {
             self.ask_for_fragments(number, last, out);
         }
@@ -150,9 +171,10 @@ impl<P: Payload> Writer<P> {
         let heartbeat = self.heartbeat(sent, true);
         let Some(proxy) = self.readers.get_mut(index) else { return false };
         let guid = self.config.guid;
+        proxy.hand_out(now);
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let mut datagram =
-            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.max_datagram())
+            Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), proxy.direct_datagram())
                 .local(proxy.is_local());
         let mut from = SequenceNumber::ZERO;
         // Fragments of a change that is needed first go first: the reader may have no room for later ones until it has them.
@@ -236,6 +258,13 @@ impl<P: Payload> Writer<P> {
             let Some(proxy) = self.readers.get_mut(index).filter(|proxy| proxy.has_repairs()) else {
                 continue;
             };
+            if proxy.conduct.is_some() {
+                // Its spacing is all that holds repairs back, and its datagrams have one size.
+                if proxy.is_open(now) {
+                    return Some(index);
+                }
+                continue;
+            }
             let is_narrowed = now >= proxy.refill_at && proxy.size.next_round(now);
             let may_repair = proxy.may_repair(now);
             if is_narrowed {
@@ -311,15 +340,16 @@ impl<P: Payload> Writer<P> {
             if (proxy.sent, proxy.sent_fragment) >= (fresh, fresh_fragment)
                 || !proxy.has_window(offset, proxy.sent_fragment, cost)
                 || !proxy.told
+                || !proxy.is_open(now)
             {
                 continue;
             }
-            self.send_lagging(index, out);
+            self.send_lagging(now, index, out);
             // It asks: a reader that lags has to be heard before it gets more.
             let Some(proxy) = self.readers.get(index) else { return true };
             let (sent, fragment, reliable, acks) =
                 (proxy.sent, proxy.sent_fragment, proxy.reliable, proxy.acks_fragments);
-            if fragment > 0 && acks {
+            if fragment > 0 && acks && proxy.conduct.is_none() {
                 self.ask_for_fragments(sent, fragment, out);
             } else if fragment == 0 && reliable {
                 let heartbeat = self.heartbeat(sent, false);
@@ -332,12 +362,13 @@ impl<P: Payload> Writer<P> {
         false
     }
 
-    fn send_lagging(&mut self, index: usize, out: &mut Transmit<P>) {
+    fn send_lagging(&mut self, now: Instant, index: usize, out: &mut Transmit<P>) {
         let (fresh, fresh_fragment) = (self.fresh, self.fresh_fragment);
         let Some(proxy) = self.readers.get_mut(index) else { return };
+        proxy.hand_out(now);
         proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
         let guid = self.config.guid;
-        let limit = proxy.max_datagram().min(self.config.max_datagram);
+        let limit = proxy.direct_datagram().min(self.config.max_datagram);
         let mut datagram = Datagram::begin(out, guid.prefix, guid.entity_id, Some(proxy.guid), limit)
             .local(proxy.is_local());
         while (proxy.sent, proxy.sent_fragment) < (fresh, fresh_fragment) {
@@ -383,23 +414,23 @@ impl<P: Payload> Writer<P> {
         }
         if !self.readers.iter().any(ReaderProxy::is_waited_for) {
             self.heartbeat_at = Instant::NEVER;
-            self.heartbeat_wait = self.config.heartbeat_period;
+            self.heartbeat_wait = self.waits.0;
             return false;
         }
         let doubled = self.heartbeat_wait.saturating_add(self.heartbeat_wait);
-        self.heartbeat_wait = doubled.min(self.config.max_heartbeat_period).max(self.config.heartbeat_period);
+        self.heartbeat_wait = doubled.min(self.waits.1).max(self.waits.0);
         self.heartbeat_at = now.after(self.heartbeat_wait);
         // Readers inside of a sample may all be at different fragments, and those that lag would ask for what is to be sent to them
         // anyway: each is asked on its own.
         for proxy in self.readers.iter_mut().filter(|proxy| proxy.is_waited_for()) {
-            let alone = proxy.sent < self.fresh || !proxy.told;
+            let alone = proxy.sent < self.fresh || !proxy.told || proxy.conduct.is_some();
             proxy.heartbeat_due |= proxy.sent_fragment > 0 || alone;
             if !alone {
                 proxy.direct_paths().iter().for_each(|path| out.add_path(*path));
             }
         }
         if out.paths().is_empty() {
-            return self.poll_directed(out);
+            return self.poll_directed(now, out);
         }
         self.unasked = 0;
         let heartbeat = self.heartbeat(self.fresh, false);

@@ -19,6 +19,8 @@ mod framing;
 mod history;
 mod hold;
 mod liveliness;
+mod losses;
+mod overtaken;
 mod path_size;
 mod reader;
 mod reliability;

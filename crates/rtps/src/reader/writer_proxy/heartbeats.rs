@@ -4,6 +4,7 @@ use wire::{Duration, EntityId, FragmentNumber, FragmentNumberSet, Instant, Seque
 
 use super::super::{Sink, Store};
 use super::{JUMP, Leap, WriterProxy};
+use crate::count::Age;
 use crate::path::Path;
 
 /// HEARTBEATs for a group may end before what this reader expects for as long as the writer takes to serve slower readers.
@@ -28,7 +29,14 @@ impl WriterProxy {
         if !self.reliable {
             return;
         }
-        if !self.heartbeats.is_new(heartbeat.count, now) {
+        let age = self.heartbeats.age(heartbeat.count, now);
+        if age == Age::Late && !heartbeat.is_final && self.heard {
+            // The writer waits for the answer all the same.
+            self.answer = true;
+            self.answer_at = now;
+            return;
+        }
+        if age != Age::New {
             store.counters.implausible += 1;
             return;
         }
@@ -47,6 +55,7 @@ impl WriterProxy {
         // Punctual's writer names the end of its history, and then what it has sent of it: so to a reader that it has just matched.
         self.is_awaited = is_ours && directed && heartbeat.last < self.last && !heartbeat.is_final;
         self.last = heartbeat.last;
+        self.announce(now, heartbeat.last);
         self.confirm_unusable(heartbeat.last, store, sink);
         let (next, end) = (self.order.next(), heartbeat.last.next());
         // A HEARTBEAT says that the writer has not got to where another one has led this reader: the next one decides.
@@ -125,6 +134,7 @@ impl WriterProxy {
             && !self.blocked
             && self.asked_for_fragments.is_none()
             && self.knows_history()
+            && self.announced.is_none()
             && self.path.is_some_and(|path| path != Path::IN_PROCESS)
     }
 
@@ -148,6 +158,12 @@ impl WriterProxy {
         let number = heartbeat.sequence_number;
         if self.unusable.is_some_and(|(unusable, _)| unusable == number) {
             self.confirm_unusable(number, store, sink);
+        }
+        if self.announced.is_some() {
+            // A HEARTBEAT announces the sample, and only then is it asked for.
+            self.answer = true;
+            self.answer_at = now;
+            return;
         }
         if self.order.knows(number) {
             self.answer |= always;
@@ -186,7 +202,8 @@ impl WriterProxy {
 
     /// When what is missing may be asked for: after a short wait for what is only late, and not again before the period is over.
     pub(super) fn ask_time(&self, now: Instant, store: &Store) -> Instant {
-        now.after(store.config.nack_delay).max(self.may_ask_at(store))
+        let patience = if self.announced.is_some() { Duration::ZERO } else { store.config.nack_delay };
+        now.after(patience).max(self.may_ask_at(store))
     }
 
     /// When something may be asked for again: at once if all that was asked for has come, else when the period is over.
@@ -199,6 +216,9 @@ impl WriterProxy {
 
     /// Wait before asking again for the same: the period, and longer once that was often in vain.
     pub(in crate::reader) fn ask_wait(&self, store: &Store) -> Duration {
+        if let Some(announced) = &self.announced {
+            return announced.conduct().again;
+        }
         let doublings = self.fruitless.saturating_sub(FULL_PACE).min(DOUBLINGS);
         store.config.nack_period.scaled(1 << doublings, 1)
     }
