@@ -55,6 +55,13 @@ impl Kind {
     }
 }
 
+impl Cell {
+    /// Whether samples go through shared memory.
+    pub(crate) fn in_memory(&self) -> bool {
+        self.terms.contains(&"memory=1")
+    }
+}
+
 const LISTENER: &str = "wake=listener";
 
 /// All cells, in the order of the table.

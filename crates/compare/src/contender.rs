@@ -7,6 +7,14 @@ use crate::cell::{Cell, Kind};
 /// Who the ratios refer to.
 pub(crate) const REFERENCE: &str = "raw-udp";
 
+/// Which of them is Punctual.
+pub(crate) const OWN: &str = "punctual";
+
+/// Whether a name is that of what the machine itself can do.
+pub(crate) fn is_raw(name: &str) -> bool {
+    name.starts_with("raw-")
+}
+
 /// Somebody who is compared.
 #[derive(Clone, Debug)]
 pub(crate) struct Contender {
@@ -34,11 +42,10 @@ pub(crate) enum Scope {
 impl Scope {
     /// Whether a cell is one of them.
     pub(crate) fn has(self, cell: &Cell) -> bool {
-        let memory = cell.terms.contains(&"memory=1");
         match self {
             Self::All => true,
-            Self::Rates => cell.kind == Kind::Rate && !memory,
-            Self::Memory => memory || cell.kind == Kind::Start,
+            Self::Rates => cell.kind == Kind::Rate && !cell.in_memory(),
+            Self::Memory => cell.in_memory() || cell.kind == Kind::Start,
         }
     }
 }

@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod stage;
 mod statistics;
+mod summary;
 mod text;
 
 pub use driver::{DriverArguments, drive};

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::cell::{Cell, Kind};
 use crate::conduct::{Measured, Results, float};
-use crate::contender::{Contender, REFERENCE};
+use crate::contender::{Contender, OWN, REFERENCE};
 use crate::statistics::Estimate;
 
 /// The whole comparison.
@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     pub(crate) figure: Option<Estimate>,
     /// To the reference in the same pass.
     pub(crate) ratio: Option<Estimate>,
+    /// How many times better Punctual is in the same pass: shorter times, higher rates; none for Punctual itself.
+    pub(crate) gain: Option<Estimate>,
     /// Median over passes of the 99th percentile, and the greatest of all, in microseconds.
     pub(crate) tail: Option<[f64; 2]>,
     /// Microseconds of processor for each round trip of the asking side; CPU-seconds for a million samples of both sides.
@@ -68,29 +70,42 @@ impl Row {
 
 /// Puts results in order; they are by cell and contender.
 pub(crate) fn rows(cells: &[Cell], contenders: &[Contender], all: &[Vec<Results>]) -> Vec<Row> {
-    let reference = contenders.iter().position(|contender| contender.name == REFERENCE);
     let row = |(cell, results): (&Cell, &Vec<Results>)| {
-        let base = reference.and_then(|index| results.get(index)).map(|results| results.measured.as_slice());
+        let of = |name: &str| {
+            let index = contenders.iter().position(|contender| contender.name == name);
+            index.and_then(|index| results.get(index)).map_or(&[][..], |results| results.measured.as_slice())
+        };
+        let (base, own) = (of(REFERENCE), of(OWN));
         let one = |(contender, results): (&Contender, &Results)| Entry {
             concerned: contender.scope.has(cell),
-            ..entry(*cell, results, base.unwrap_or_default())
+            gain: if contender.name == OWN { None } else { gain(cell.kind, results, own) },
+            ..entry(*cell, results, base)
         };
         Row { cell: *cell, entries: contenders.iter().zip(results).map(one).collect() }
     };
     cells.iter().zip(all).map(row).collect()
 }
 
+/// Values to those of somebody else in the same pass.
+fn ratios(results: &Results, base: &[(usize, Measured)]) -> Vec<f64> {
+    let ratio = |(pass, measured): &(usize, Measured)| {
+        let (_, base) = base.iter().find(|(other, _)| other == pass)?;
+        Some(measured.value / base.value)
+    };
+    results.measured.iter().filter_map(ratio).collect()
+}
+
+/// How many times better Punctual's values are than these, in the same pass.
+fn gain(kind: Kind, results: &Results, own: &[(usize, Measured)]) -> Option<Estimate> {
+    let better = |ratio: f64| if kind == Kind::Rate { 1.0 / ratio } else { ratio };
+    let gains: Vec<f64> = ratios(results, own).into_iter().map(better).collect();
+    Estimate::of(&gains)
+}
+
 fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
     let measured: Vec<&Measured> = results.measured.iter().map(|(_, measured)| measured).collect();
     let values: Vec<f64> = measured.iter().map(|measured| measured.value).collect();
-    let ratios: Vec<f64> = results
-        .measured
-        .iter()
-        .filter_map(|(pass, measured)| {
-            let (_, base) = base.iter().find(|(other, _)| other == pass)?;
-            Some(measured.value / base.value)
-        })
-        .collect();
+    let ratios = ratios(results, base);
     let median = |values: Vec<f64>| Estimate::of(&values).map(|estimate| estimate.median);
     let p99 = median(measured.iter().filter_map(|one| Some(float(one.times?.p99) / 1e3)).collect());
     let max = measured.iter().filter_map(|one| Some(one.times?.max)).max();
@@ -103,6 +118,7 @@ fn entry(cell: Cell, results: &Results, base: &[(usize, Measured)]) -> Entry {
     Entry {
         figure: Estimate::of(&values),
         ratio: Estimate::of(&ratios),
+        gain: None,
         tail: p99.zip(max).map(|(p99, max)| [p99, float(max) / 1e3]),
         processor: median(processor.collect()),
         memory: memory.reduce(|one, other| [one[0].max(other[0]), one[1].max(other[1])]),
@@ -180,17 +196,30 @@ pub(crate) mod tests {
 
     /// A report of two cells, in which a contender was measured in one pass of two, and not at all.
     pub(crate) fn report() -> Report {
+        let other = [results(&[(1, 50.0)], Some("it <hung>")), results(&[], Some("no <rate>"))];
+        made([(REFERENCE, basis()), ("other", other)])
+    }
+
+    /// One with Punctual: better than the peer in one cell, and worse in the other.
+    pub(crate) fn own_beside() -> Report {
+        let own = [results(&[(0, 15.0), (1, 30.0)], None), results(&[(0, 12.0), (1, 12.0)], None)];
+        let peer = [results(&[(0, 10.0), (1, 20.0)], None), results(&[(0, 8.0), (1, 8.0)], None)];
+        made([(REFERENCE, basis()), (OWN, own), ("peer", peer)])
+    }
+
+    fn basis() -> [Results; 2] {
+        [results(&[(0, 10.0), (1, 20.0)], None), results(&[(0, 4.0), (1, 4.0)], None)]
+    }
+
+    fn made<const COUNT: usize>(all: [(&str, [Results; 2]); COUNT]) -> Report {
         let program = Err("<none> & more".to_owned());
-        let contenders = [REFERENCE, "other"].map(|name| Contender {
-            name: name.to_owned(),
+        let contenders = all.each_ref().map(|(name, _)| Contender {
+            name: (*name).to_owned(),
             about: "about <it>".to_owned(),
             program: program.clone(),
             scope: crate::contender::Scope::All,
         });
-        let all = [
-            vec![results(&[(0, 10.0), (1, 20.0)], None), results(&[(1, 50.0)], Some("it <hung>"))],
-            vec![results(&[(0, 4.0), (1, 4.0)], None), results(&[], Some("no <rate>"))],
-        ];
+        let all = [0, 1].map(|cell| all.iter().map(|(_, results)| results[cell].clone()).collect::<Vec<_>>());
         let rate = CELLS.into_iter().find(|cell| cell.kind == Kind::Rate);
         let cells: Vec<Cell> = CELLS.into_iter().take(1).chain(rate).collect();
         Report {

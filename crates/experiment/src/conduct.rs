@@ -248,7 +248,8 @@ impl Stage<'_> {
             return Ok(Row::Measured { topic: index, limit, judged });
         }
         let arrived = judged.points.len();
-        let said = format!("it wrote {} samples, and {arrived} of them arrived whole", judged.sent);
+        let said =
+            format!("its publisher wrote {} samples, and {arrived} of them arrived whole", judged.sent);
         Ok(Row::Babbler { topic: index, said })
     }
 
@@ -363,13 +364,21 @@ fn held(sent: u64, passed: Option<Passed>, topic: &Topic, seconds: f64) -> (Stri
     let most = contract.most_in(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     let nominal =
         contract.most_in(u64::try_from(Duration::from_secs_f64(seconds).as_nanos()).unwrap_or(u64::MAX));
+    let [said_sent, said_frames, said_dropped] = [sent, frames, dropped].map(pages::thousands);
+    let [passed, allowed] = [octets, nominal].map(megabytes);
     let said = format!(
-        "it sent {sent} datagrams; of those that its link carried the gate let {frames} pass and stopped {dropped}: {octets} octets, \
-         {nominal} are its contract's"
+        "its host sent {said_sent} datagrams. Of the frames that the link carried, the gate let {said_frames} pass and stopped {said_dropped}. \
+         What passed is {passed} MB; its contract allows {allowed} MB in this time"
     );
     let wrong = (octets > most || dropped == 0)
-        .then(|| format!("{}: the gate let {octets} octets pass, and stopped {dropped} frames", topic.name));
+        .then(|| format!("{}: the gate let {octets} bytes pass, and stopped {dropped} frames", topic.name));
     (said, wrong)
+}
+
+/// Millions of bytes with one digit behind the point.
+fn megabytes(bytes: u64) -> String {
+    let tenths = bytes / 100_000;
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 impl Babbling {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod conduct;
+mod contrast;
 mod flood;
 mod interrupts;
 mod judge;

@@ -120,6 +120,11 @@ impl Report {
             .collect()
     }
 
+    /// What the subscriber of a topic asks for, in nanoseconds.
+    pub(crate) fn limit(&self, topic: usize) -> i64 {
+        self.topics.get(topic).map_or(0, |topic| i64::try_from(topic.limit).unwrap_or(i64::MAX))
+    }
+
     /// The name of a topic.
     pub(crate) fn name(&self, topic: usize) -> &str {
         name(&self.topics, topic)
@@ -141,10 +146,25 @@ fn name(topics: &[Topic], topic: usize) -> &str {
 }
 
 impl Phase {
-    fn measured(&self) -> impl Iterator<Item = (usize, &Judged)> {
+    /// The topics whose publishers keep to their contracts, and what became of their samples.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = (usize, &Judged)> {
         self.rows.iter().filter_map(|row| match row {
             Row::Measured { topic, judged, .. } => Some((*topic, judged)),
             Row::Babbler { .. } => None,
+        })
+    }
+
+    /// The topics whose publishers babble.
+    pub(crate) fn babblers(&self) -> Vec<usize> {
+        let babbler = |row: &Row| if let Row::Babbler { topic, .. } = row { Some(*topic) } else { None };
+        self.rows.iter().filter_map(babbler).collect()
+    }
+
+    /// What samples of a topic are judged by, in nanoseconds.
+    pub(crate) fn limit_of(&self, wanted: usize) -> Option<i64> {
+        self.rows.iter().find_map(|row| match row {
+            Row::Measured { topic, limit, .. } if *topic == wanted => Some(*limit),
+            _ => None,
         })
     }
 
@@ -251,6 +271,20 @@ pub(crate) mod tests {
             broken: Vec::new(),
             remarks: Vec::new(),
         }
+    }
+
+    /// The same phase with promises and without, where of four samples one is late and two are lost; and a babbler in all of them but the first,
+    /// which is not to be compared with them.
+    pub(crate) fn contrasted() -> Report {
+        let mut report = report(&[4; 4], 0);
+        let mut without = self::report(&[4, 6, 0, 0], 0).phases;
+        let mut other = self::report(&[0; 4], 0).phases;
+        without.iter_mut().chain(&mut other).for_each(|phase| phase.promised = false);
+        other.iter_mut().for_each(|phase| phase.rows.truncate(1));
+        other.append(&mut without);
+        other.append(&mut report.phases);
+        report.phases = other;
+        report
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
+use crate::contrast::Contrast;
 use crate::live::{Wishes, measure, obstacle};
 use crate::report::Conclusion;
 use crate::setting::Setting;
@@ -25,7 +26,8 @@ pub const VOID: u8 = 3;
 #[command(after_help = "Examples:\n  \
     punctual midas                        measures it in a lab (needs root), or simulates it where there can be none\n  \
     punctual midas --simulate             simulates it frame by frame\n  \
-    punctual midas --html /tmp/m.html     where the page with the plots goes\n\n\
+    punctual midas --html /tmp/m.html     where the page with the plots goes\n  \
+    punctual midas --svg /tmp/m.svg       its picture as a file of its own, too\n\n\
     Exit code: 0 every promise was kept; 1 a promise was broken; 2 wrong command line; 3 it could not be done, or the machine stood\n\
     still too often to tell. See docs/midas-experiment.md.")]
 pub struct Arguments {
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// Where the page with the plots goes
     #[arg(long, value_name = "FILE", default_value = "midas.html")]
     pub html: PathBuf,
+    /// Where its picture goes as a file of its own: one topic without and with a manager (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 /// Runs the command; the result is its exit code: [`HELD`], [`BROKEN`] or [`VOID`]. It ends early once `stopped` is true; `progress`
@@ -67,7 +72,10 @@ fn attempt(
     out: &mut dyn Write,
 ) -> Result<u8, String> {
     // Before minutes of measuring.
-    plan::check_output(&arguments.html).map_err(|wrong| format!("--html {wrong}; nothing was run"))?;
+    let outputs = [("--html", Some(&arguments.html)), ("--svg", arguments.svg.as_ref())];
+    for (option, path) in outputs.into_iter().filter_map(|(option, path)| Some((option, path?))) {
+        plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
+    }
     let setting = Setting::new()?;
     let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
     // Each phase is shown as soon as it is over, because all of them take minutes.
@@ -88,8 +96,16 @@ fn attempt(
             },
         )?,
     };
+    let write = |path: &PathBuf, text: String| {
+        fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+    };
     let page = &arguments.html;
-    fs::write(page, crate::page::page(&report)).map_err(|error| format!("{}: {error}", page.display()))?;
+    write(page, crate::page::page(&report))?;
+    if let Some(path) = &arguments.svg {
+        let contrast =
+            Contrast::of(&report).ok_or("--svg: no topic was measured both without and with a manager")?;
+        write(path, contrast.file())?;
+    }
     told(&format!("{}\nThe page with the plots: {}", text::tail(&report), page.display()))?;
     Ok(match report.conclusion() {
         Conclusion::Held(_) => HELD,

@@ -171,7 +171,7 @@ fn babbled(outcome: &Outcome, flow: usize) -> String {
     let (sent, policed, lost) = (count(&outcome.released), count(&outcome.policed), count(&outcome.lost));
     let held =
         if policed > 0 { format!("the gate stopped {policed}") } else { "nothing stopped it".to_owned() };
-    format!("it sent {sent} frames; {held}, {lost} found no room in a queue")
+    format!("its host sent {sent} frames; {held}, and {lost} found no room in a queue")
 }
 
 /// What the plan says to subscribers that ask for too much.

@@ -98,9 +98,6 @@ pub(crate) fn cells(phase: &Phase, row: &Row, topics: &[Topic]) -> [String; HEAD
     };
     let Some(topic) = topics.get(topic) else { return cells };
     let time = |time: Option<i64>| time.map_or("-".to_owned(), milliseconds);
-    let apart = |count: u64, excused: u64| {
-        if excused > 0 { format!("{count} + {excused} d.") } else { count.to_string() }
-    };
     cells[0].clone_from(&topic.name);
     cells[1] = milliseconds(i64::try_from(topic.limit).unwrap_or(i64::MAX));
     cells[2] = if phase.promised { milliseconds(limit) } else { "-".to_owned() };
@@ -112,10 +109,15 @@ pub(crate) fn cells(phase: &Phase, row: &Row, topics: &[Topic]) -> [String; HEAD
     cells[5] = time(judged.median);
     cells[6] = time(judged.percentile_99);
     cells[7] = time(judged.greatest);
-    cells[8] = apart(judged.misses.lost, judged.excused.lost);
-    cells[9] = apart(judged.misses.late, judged.excused.late);
+    cells[8] = apart(judged.misses.lost, judged.excused.lost, "disturbed");
+    cells[9] = apart(judged.misses.late, judged.excused.late, "disturbed");
     cells[10] = judged.disturbed.to_string();
     cells
+}
+
+/// A count, and what is counted apart from it.
+pub(crate) fn apart(count: u64, apart: u64, what: &str) -> String {
+    if apart > 0 { format!("{count} (and {apart} {what})") } else { count.to_string() }
 }
 
 /// Milliseconds with three digits behind the point.
@@ -143,8 +145,8 @@ In a test.
 
 1. Managed (15.0 s)
    Everything is promised.
-   topic  asked  promised  worst case  sent    p50    p99    max      lost      late  disturbed
-   video  5.000     5.000       5.000   100  4.000  5.000  5.000  0 + 1 d.  0 + 1 d.          5
+   topic  asked  promised  worst case  sent    p50    p99    max                 lost                 late  disturbed
+   video  5.000     5.000       5.000   100  4.000  5.000  5.000  0 (and 1 disturbed)  0 (and 1 disturbed)          5
    video babbles: sends <much> & more
    Nothing.
 

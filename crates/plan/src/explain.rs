@@ -1,10 +1,10 @@
-//! The bound of a flow, term by term.
+//! The bound of a flow, term by term: for the terminal, and for the page.
 use std::fmt::Write as _;
 
 use latency::busy::busy_period_delay;
 use latency::ledger::FlowId;
 use latency::linear::linear_delay;
-use latency::network::Imperfections;
+use latency::network::{Flow, Imperfections};
 use latency::path::{HopView, concatenation_bound, sum_bound};
 use latency::port::{Arrival, Contender, blocking};
 use latency::units::time_of;
@@ -13,68 +13,112 @@ use crate::planning::Plan;
 use crate::quantity::microseconds;
 use crate::report::Bounds;
 
+/// How much is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detail {
+    /// All flows that are met, and each bound that was tried.
+    Whole,
+    /// So many flows of each kind at each port, and the bounds that count: nothing is computed again.
+    Named(usize),
+}
+
+/// A term of a bound, or what it comes from.
+pub(crate) struct Term {
+    /// How far it is within others.
+    pub(crate) depth: usize,
+    pub(crate) what: String,
+    /// Microseconds, in text.
+    pub(crate) time: Option<String>,
+}
+
+/// The terms of what one subscriber is promised.
+pub(crate) struct Explained {
+    pub(crate) host: String,
+    pub(crate) terms: Vec<Term>,
+}
+
 /// Every term of the bound of an admitted flow, for each subscriber; `None` if it is not admitted.
-pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<String> {
+pub(crate) fn explain(
+    plan: &Plan<'_>,
+    bounds: &Bounds,
+    id: FlowId,
+    detail: Detail,
+) -> Option<Vec<Explained>> {
+    let flow = &plan.ledger.flow(id)?.flow;
+    (0..flow.subscribers.len()).map(|index| subscriber(plan, bounds, id, index, detail)).collect()
+}
+
+/// The terms for a terminal.
+pub(crate) fn text(name: &str, explained: &[Explained]) -> String {
+    let mut out = format!("{name} (times in microseconds)\n");
+    for Explained { host, terms } in explained {
+        let _ = writeln!(out, "\nto {host}");
+        for Term { depth, what, time } in terms {
+            let what = format!("{:indent$}{what}", "", indent = depth * 2);
+            let _ = match time {
+                Some(time) => writeln!(out, "{what:<54}{time:>14}"),
+                None => writeln!(out, "{what}"),
+            };
+        }
+    }
+    out
+}
+
+/// What has been said so far.
+struct Terms(Vec<Term>);
+
+impl Terms {
+    fn note(&mut self, depth: usize, what: String) {
+        self.0.push(Term { depth, what, time: None });
+    }
+
+    fn time(&mut self, depth: usize, what: &str, time: u64) {
+        self.0.push(Term { depth, what: what.to_owned(), time: Some(microseconds(time)) });
+    }
+}
+
+fn subscriber(
+    plan: &Plan<'_>,
+    bounds: &Bounds,
+    id: FlowId,
+    index: usize,
+    detail: Detail,
+) -> Option<Explained> {
     let admitted = plan.ledger.flow(id)?;
     let flow = &admitted.flow;
-    let mut out = String::new();
-    let _ = writeln!(out, "{} (times in microseconds)", plan.name(id));
-    for (index, subscriber) in flow.subscribers.iter().enumerate() {
-        let views = bounds.views(plan, id, index)?;
-        let way = flow.way_to(subscriber.hop);
-        let host = plan.flows.get(usize::try_from(id).ok()?)?.0.subscribers.get(index)?;
-        let _ = writeln!(out, "\nto {}", plan.network.nodes.get(*host)?.name);
-        let emission = flow.emitting();
-        term(&mut out, 1, "the host hands over all frames of a message", emission);
-        for (view, hop) in views.iter().zip(&way) {
-            let port = flow.tree.get(*hop)?.port;
-            let level = view.contenders.get(view.index)?.level;
-            let _ = writeln!(out, "  {}, level {level}", plan.network.port_name(port));
-            self::hop(&mut out, plan, port, view, level);
-            let share = admitted.shares.get(*hop)?;
-            let _ =
-                writeln!(out, "      promised, and counted as jitter behind it: {}", microseconds(*share));
-            term(&mut out, 2, "= delay at the port", view.delay);
-            term(&mut out, 2, "propagation", view.port.propagation);
-            term(&mut out, 2, "from reception to the queue, at most", view.port.most_multiplexing);
-        }
-        let sum = sum_bound(flow, &views)?;
-        let hops = views.iter().try_fold(emission, |sum, view| {
-            sum.checked_add(view.delay)?
-                .checked_add(view.port.propagation)?
-                .checked_add(view.port.most_multiplexing)
-        });
-        let less = hops?.checked_sub(sum)?;
-        if less > 0 {
-            let less = format!("-{}", microseconds(less));
-            let _ = writeln!(out, "  {:<52}{less:>14}", "its first frame has gone before the last one waits");
-        }
-        term(&mut out, 1, "= sum over the hops", sum);
-        let concatenation = concatenation_bound(flow, &views);
-        match concatenation {
-            Some(bound) => term(&mut out, 1, "or, services of the hops concatenated", bound),
-            None => {
-                let _ = writeln!(out, "  no bound by concatenation");
-            }
-        }
-        let bound = concatenation.map_or(sum, |concatenation| concatenation.min(sum));
-        term(&mut out, 1, "bound: the lesser", bound);
-        let limit = match plan.repaired.contains_key(&id) {
-            true => {
-                term(&mut out, 1, "limit of the first transmission", subscriber.limit);
-                with_losses(&mut out, plan, bounds, id, index)?
-            }
-            false => (bound, subscriber.limit),
-        };
-        term(&mut out, 1, "limit", limit.1);
-        term(&mut out, 1, "margin", limit.1.checked_sub(limit.0)?);
+    let subscriber = flow.subscribers.get(index)?;
+    let views = bounds.views(plan, id, index)?;
+    let host = plan.flows.get(usize::try_from(id).ok()?)?.0.subscribers.get(index)?;
+    let host = plan.network.nodes.get(*host)?.name.clone();
+    let mut terms = Terms(Vec::new());
+    let emission = flow.emitting();
+    terms.time(1, "the host hands over all frames of a message", emission);
+    for (view, hop) in views.iter().zip(flow.way_to(subscriber.hop)) {
+        let port = flow.tree.get(hop)?.port;
+        let level = view.contenders.get(view.index)?.level;
+        terms.note(1, format!("{}, level {level}", plan.network.port_name(port)));
+        self::hop(&mut terms, plan, port, view, level, detail);
+        let share = microseconds(*admitted.shares.get(hop)?);
+        terms.note(3, format!("promised, and counted as jitter behind it: {share}"));
+        terms.time(2, "= delay at the port", view.delay);
+        terms.time(2, "propagation", view.port.propagation);
+        terms.time(2, "from reception to the queue, at most", view.port.most_multiplexing);
     }
-    Some(out)
+    let bound = path(&mut terms, plan, bounds, (id, index), flow, &views, detail)?;
+    let (bound, limit) = if plan.repaired.contains_key(&id) {
+        terms.time(1, "limit of the first transmission", subscriber.limit);
+        with_losses(&mut terms, plan, bounds, id, index)?
+    } else {
+        (bound, subscriber.limit)
+    };
+    terms.time(1, "limit", limit);
+    terms.time(1, "margin", limit.checked_sub(bound)?);
+    Some(Explained { host, terms: terms.0 })
 }
 
 /// The terms of the bound of a flow with losses; the bound and the limit.
 fn with_losses(
-    out: &mut String,
+    out: &mut Terms,
     plan: &Plan<'_>,
     bounds: &Bounds,
     id: FlowId,
@@ -84,81 +128,116 @@ fn with_losses(
     let [repairs, questions] = *repaired.beside.get(index)?;
     let (terms, ways) = plan.terms(bounds, id, index)?;
     let (frames, within) = (repaired.losses.frames, microseconds(repaired.losses.within));
-    let _ = writeln!(
-        out,
-        "  with {frames} lost frames within {within}; a host reacts within {}",
-        microseconds(ways.reaction)
-    );
-    term(out, 3, &format!("the way of \"{}\"", plan.name(repairs)), ways.repair);
-    term(out, 3, &format!("the way of \"{}\"", plan.name(questions)), ways.question);
-    term(out, 3, "from one of them to the next", ways.spacing);
-    term(out, 2, "until the reader knows of the sample", terms.known);
-    term(out, 2, "until it has asked", terms.asked);
-    term(out, 2, "until it has asked again", terms.again);
-    term(out, 2, "until the repair has come", terms.repaired);
+    let reaction = microseconds(ways.reaction);
+    out.note(1, format!("with {frames} lost frames within {within}; a host reacts within {reaction}"));
+    out.time(3, &format!("the way of \"{}\"", plan.name(repairs)), ways.repair);
+    out.time(3, &format!("the way of \"{}\"", plan.name(questions)), ways.question);
+    out.time(3, "from one of them to the next", ways.spacing);
+    out.time(2, "until the reader knows of the sample", terms.known);
+    out.time(2, "until it has asked", terms.asked);
+    out.time(2, "until it has asked again", terms.again);
+    out.time(2, "until the repair has come", terms.repaired);
     let bound = terms.sum()?;
-    term(out, 1, "bound with losses: the sum", bound);
+    out.time(1, "bound with losses: the sum", bound);
     let (asked, _) = plan.flows.get(usize::try_from(id).ok()?)?;
     Some((bound, asked.flow.subscribers.get(index)?.limit))
 }
 
-fn hop(out: &mut String, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level: u8) {
+/// The bound of the whole way.
+fn path(
+    terms: &mut Terms,
+    plan: &Plan<'_>,
+    bounds: &Bounds,
+    (id, index): (FlowId, usize),
+    flow: &Flow,
+    views: &[HopView<'_>],
+    detail: Detail,
+) -> Option<u64> {
+    let sum = sum_bound(flow, views)?;
+    let hops = views.iter().try_fold(flow.emitting(), |sum, view| {
+        sum.checked_add(view.delay)?
+            .checked_add(view.port.propagation)?
+            .checked_add(view.port.most_multiplexing)
+    });
+    let less = hops?.checked_sub(sum)?;
+    if less > 0 {
+        let what = "its first frame has gone before the last one waits".to_owned();
+        terms.0.push(Term { depth: 1, what, time: Some(format!("-{}", microseconds(less))) });
+    }
+    terms.time(1, "= sum over the hops", sum);
+    let concatenation = match detail {
+        Detail::Whole => concatenation_bound(flow, views),
+        Detail::Named(_) => bounds.path(plan, id, index).map(|path| path.latency).filter(|path| *path < sum),
+    };
+    match (concatenation, detail) {
+        (Some(bound), _) => terms.time(1, "or, services of the hops concatenated", bound),
+        (None, Detail::Whole) => terms.note(1, "no bound by concatenation".to_owned()),
+        (None, Detail::Named(_)) => {}
+    }
+    let bound = concatenation.map_or(sum, |concatenation| concatenation.min(sum));
+    terms.time(
+        1,
+        if concatenation.is_some() || detail == Detail::Whole { "bound: the lesser" } else { "bound" },
+        bound,
+    );
+    Some(bound)
+}
+
+fn hop(terms: &mut Terms, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level: u8, detail: Detail) {
     let rate = view.port.rate;
     let server = &view.server;
     let time = |bits: u64| time_of(bits, rate).map_or("?".to_owned(), microseconds);
     let lower = blocking(server, view.contenders, level).saturating_sub(server.ahead);
     if lower > 0 {
-        let _ =
-            writeln!(out, "      a frame below that is on the wire already: {lower} bits, {}", time(lower));
+        terms.note(3, format!("a frame below that is on the wire already: {lower} bits, {}", time(lower)));
     }
     let Imperfections { ring, wake, .. } = view.port.imperfections;
     if ring > 0 {
         let ring = u64::from(ring) * 8;
-        let _ = writeln!(out, "      what the card has taken before: {ring} bits, {}", time(ring));
+        terms.note(3, format!("what the card has taken before: {ring} bits, {}", time(ring)));
     }
     if wake > 0 {
-        let _ = writeln!(out, "      the link wakes: {}", microseconds(wake));
+        terms.note(3, format!("the link wakes: {}", microseconds(wake)));
     }
     if let Some(beside) = server.beside {
         let (burst, rate) = (beside.burst, beside.rate);
-        let _ = writeln!(
-            out,
-            "      what else the host sends: {burst} bits ({}) at once, {rate} b/s",
-            time(burst)
-        );
+        let at_once = time(burst);
+        terms.note(3, format!("what else the host sends: {burst} bits ({at_once}) at once, {rate} b/s"));
     }
     if let Some(control) = server.control {
-        let _ = writeln!(out, "      control above: {} bits at once and {} b/s", control.burst, control.rate);
+        let (burst, rate) = (control.burst, control.rate);
+        terms.note(3, format!("control above: {burst} bits at once and {rate} b/s"));
     }
     let entries = plan.ledger.entries(port);
+    let most = if let Detail::Named(most) = detail { most } else { usize::MAX };
     let mut say = |what: &str, chosen: &dyn Fn(&Contender, usize) -> bool| {
-        for (at, entry) in entries.iter().enumerate() {
-            if chosen(&entry.contender, at) {
-                let came = match entry.contender.arrival {
-                    Arrival::Messages { bits, separation, jitter } => format!(
-                        "{bits} bits ({}) every {}, jitter {}",
-                        time(bits),
-                        microseconds(separation),
-                        microseconds(jitter)
-                    ),
-                    Arrival::Bucket { burst, rate } => {
-                        format!("{burst} bits ({}) at once, {rate} b/s", time(burst))
-                    }
-                };
-                let _ = writeln!(out, "      {what} {}: {came}", plan.name(entry.flow));
-            }
+        let all = || entries.iter().enumerate().filter(|(at, entry)| chosen(&entry.contender, *at));
+        for (_, entry) in all().take(most) {
+            let came = match entry.contender.arrival {
+                Arrival::Messages { bits, separation, jitter } => format!(
+                    "{bits} bits ({}) every {}, jitter {}",
+                    time(bits),
+                    microseconds(separation),
+                    microseconds(jitter)
+                ),
+                Arrival::Bucket { burst, rate } => {
+                    format!("{burst} bits ({}) at once, {rate} b/s", time(burst))
+                }
+            };
+            terms.note(3, format!("{what} {}: {came}", plan.name(entry.flow)));
+        }
+        let more = all().count().saturating_sub(most);
+        if more > 0 {
+            terms.note(3, format!("{what} {more} more"));
         }
     };
     say("above:", &|flow, _| flow.level > level);
     say("beside:", &|flow, at| flow.level == level && at != view.index);
     say("itself:", &|_, at| at == view.index);
-    let linear = linear_delay(server, view.contenders, level);
-    let busy = busy_period_delay(server, view.contenders, level);
-    let shown = |bound: Option<u64>| bound.map_or("none".to_owned(), microseconds);
-    let _ = writeln!(out, "      linear bound {}, by the busy period {}", shown(linear), shown(busy));
-}
-
-fn term(out: &mut String, depth: usize, what: &str, time: u64) {
-    let text = format!("{:depth$}{what}", "", depth = depth * 2);
-    let _ = writeln!(out, "{text:<54}{:>14}", microseconds(time));
+    if detail == Detail::Whole {
+        let linear = linear_delay(server, view.contenders, level);
+        let busy = busy_period_delay(server, view.contenders, level);
+        let shown = |bound: Option<u64>| bound.map_or("none".to_owned(), microseconds);
+        terms.note(3, format!("linear bound {}, by the busy period {}", shown(linear), shown(busy)));
+    }
 }

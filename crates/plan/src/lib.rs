@@ -9,6 +9,7 @@ mod assumptions;
 mod certify;
 mod change;
 mod check;
+mod deliveries;
 mod description;
 mod document;
 mod explain;
@@ -30,6 +31,7 @@ mod run;
 mod sections;
 mod simulate;
 mod text;
+mod ways;
 
 pub use assumptions::Assumption;
 pub use certify::Certificates;

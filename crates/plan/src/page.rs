@@ -1,172 +1,196 @@
-//! The report as a page that needs nothing else: no script, no font, no other file.
-use std::fmt::Write as _;
+//! The report as a page that needs nothing else: a summary, the picture, the flows, the ports, what all rests on.
+use maud::{Markup, PreEscaped, html};
+use pages::{Mood, thousands};
 
+use crate::change::Changes;
+use crate::deliveries;
 use crate::picture::drawing;
 use crate::planning::Plan;
 use crate::quantity::microseconds;
-use crate::report::{FlowReport, LevelReport, Report, SubscriberReport};
+use crate::report::{Bounds, FlowReport, LevelReport, Report, SubscriberReport};
 use crate::sections::Section;
 use crate::text::{counted, percent};
+use crate::ways::Ways;
 
 /// The most nodes that are drawn: with more there is nothing to see.
 const DRAWN: usize = 200;
+/// Refused flows that the summary tells of.
+const TOLD: usize = 6;
+/// Lines of a section that are shown without being unfolded.
+const LINES: usize = 12;
+
+const STYLE: &str = include_str!("page.css");
+
+/// What a page is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'s> {
+    pub(crate) plan: &'s Plan<'s>,
+    pub(crate) bounds: &'s Bounds,
+    pub(crate) report: &'s Report,
+    pub(crate) changes: Option<&'s Changes>,
+}
 
 /// The page.
-pub(crate) fn page(plan: &Plan<'_>, report: &Report, sections: &[Section]) -> String {
+pub(crate) fn page(shown: Shown<'_>, sections: &[Section]) -> String {
+    let Shown { plan, report, .. } = shown;
     let name = if report.network.is_empty() { "Network plan" } else { &report.network };
-    let mut out = String::new();
-    let _ = write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>{}</title>{STYLE}</head><body>\
-         <h1>{}</h1><p>{} admitted, {} refused.</p>",
-        escaped(name),
-        escaped(name),
-        counted(report.admitted, "flow"),
-        report.refused
-    );
-    for section in sections {
-        let lines: String = section.lines.iter().map(|line| format!("<li>{}</li>", escaped(line))).collect();
-        let list = if lines.is_empty() { lines } else { format!("<ul>{lines}</ul>") };
-        let _ = write!(out, "<h2>{}</h2>{list}", escaped(&section.title));
-    }
-    if plan.network.nodes.len() <= DRAWN {
-        drawing(&mut out, plan, report);
-    } else {
-        let _ = write!(out, "<p>{} nodes are too many for a picture.</p>", plan.network.nodes.len());
-    }
-    flows(&mut out, report);
-    ports(&mut out, report);
-    assumptions(&mut out, report);
-    out.push_str("</body></html>\n");
-    out
+    let drawn = plan.network.nodes.len() <= DRAWN;
+    let ways = if drawn { Ways::new(plan, report) } else { Ways::default() };
+    let content = html! {
+        style { (PreEscaped(STYLE)) }
+        h1 { (name) }
+        (summary(report))
+        @for section in sections { (self::section(section)) }
+        @if drawn {
+            (drawing(plan, report, &ways))
+        } @else {
+            p { (plan.network.nodes.len()) " nodes are too many for a picture." }
+        }
+        (deliveries::table(shown, &ways))
+        (ports(report))
+        (assumptions(report))
+    };
+    pages::document(name, content)
 }
 
-const STYLE: &str = "<style>:root{--ink:#1c2430;--dim:#566173;--line:#dde3ea;--paper:#fff;--node:#27548a;--bad:#b3261e;\
---good:#17692f;--l0:#b8c1cc;--l1:#2e9e5b;--l2:#8aa62a;--l3:#d99000;--l4:#c8372d;color-scheme:light dark}\
-@media (prefers-color-scheme:dark){:root{--ink:#e4e9f0;--dim:#a3adba;--line:#39424f;--paper:#171c23;--node:#7fb0ea;\
---bad:#ff8a80;--good:#6fd08c;--l0:#566173;--l1:#3fb56f;--l2:#a9c545;--l3:#f0ad2e;--l4:#f0665a}}\
-body{font:15px/1.45 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:var(--ink);\
-background:var(--paper)}.wide{overflow-x:auto;margin:1rem 0}table{border-collapse:collapse;width:100%}\
-th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}\
-th{font-weight:600;white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
-td.w{white-space:nowrap}.no{color:var(--bad);font-weight:600}.yes{color:var(--good)}small,.dim{color:var(--dim)}\
-.wide>svg{display:block;width:100%;margin:0 auto}text{font:600 12px system-ui,sans-serif;fill:var(--ink);\
-stroke:var(--paper);stroke-width:3;paint-order:stroke}text.dim{font-weight:400;fill:var(--dim)}\
-.node{fill:var(--paper);stroke:var(--node);stroke-width:2.5}.full{fill:var(--node)}.key{width:24px;height:8px}\
-.l0{stroke:var(--l0)}.l1{stroke:var(--l1)}.l2{stroke:var(--l2)}.l3{stroke:var(--l3)}.l4{stroke:var(--l4)}</style>";
-
-/// Text as text in a page.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push(char::REPLACEMENT_CHARACTER),
-            c => out.push(c),
+fn summary(report: &Report) -> Markup {
+    let flows = counted(report.flows.len(), "flow");
+    let refused: Vec<&FlowReport> = report.flows.iter().filter(|flow| !flow.admitted).collect();
+    let mut lines: Vec<String> = refused.iter().take(TOLD).map(|flow| said(flow)).collect();
+    if refused.len() > TOLD {
+        lines.push(format!("and {} more: search the flows for \"refused\"", refused.len() - TOLD));
+    }
+    let (mood, sentence) = match (report.admitted, refused.len()) {
+        (0, 0) => (Mood::Odd, "The network has no flows.".to_owned()),
+        (1, 0) => (Mood::Good, "The only flow is admitted and keeps its limit.".to_owned()),
+        (_, 0) => (Mood::Good, format!("All {flows} are admitted and keep their limits.")),
+        (admitted, refused) => {
+            (Mood::Bad, format!("{} refused, {admitted} admitted.", counted(refused, "flow")))
+        }
+    };
+    html! {
+        (pages::verdict(mood, &sentence, &lines))
+        @if let Some((flow, subscriber, bound)) = tightest(report) {
+            p {
+                "The least room: " b { (flow.name) } " to " (subscriber.host) ", at most " (microseconds(bound)) " us of "
+                (microseconds(subscriber.limit_ps)) " us (" (percent(parts(bound, subscriber.limit_ps))) "). "
+                @if let Some(port) = report.ports.iter().max_by_key(|port| port.load_ppm) {
+                    "The fullest link: " b { (port.port) } ", " (percent(port.load_ppm)) " of its time."
+                }
+            }
         }
     }
-    out
 }
 
-fn flows(out: &mut String, report: &Report) {
-    out.push_str(
-        "<h2>Flows</h2><div class=\"wide\"><table><tr><th>Flow</th><th>From, to</th><th>Verdict</th>\
-         <th class=\"n\">Bound, us</th><th class=\"n\">Limit, us</th><th class=\"n\">Margin, us</th><th>Links</th></tr>",
-    );
-    for flow in &report.flows {
-        for (index, subscriber) in flow.subscribers.iter().enumerate() {
-            let rows = flow.subscribers.len();
-            let whole = |content: String| {
-                if index == 0 { format!("<td rowspan=\"{rows}\">{content}</td>") } else { String::new() }
-            };
-            let hop = |hop: &crate::report::HopReport| {
-                format!("<small>{}, level {}</small>", escaped(&hop.port), hop.level)
-            };
-            let hops: Vec<String> = flow.hops.iter().map(hop).collect();
-            let _ = write!(
-                out,
-                "<tr>{}<td>{} to {}</td>{}{}{}</tr>",
-                whole(escaped(&flow.name)),
-                escaped(&flow.publisher),
-                escaped(&subscriber.host),
-                verdict(flow),
-                times(subscriber),
-                whole(hops.join("<br>"))
-            );
-        }
-        if let Some(reason) = &flow.reason {
-            let _ = write!(
-                out,
-                "<tr><td></td><td colspan=\"6\"><small>{}{}</small></td></tr>",
-                escaped(reason),
-                flow.offer().map_or(String::new(), |offer| format!("<br>would be admitted with {offer}"))
-            );
-        }
-        if !flow.assumptions.is_empty() {
-            let ids = flow.assumptions.join(", ");
-            let _ = write!(out, "<tr><td></td><td colspan=\"6\"><small>rests on {ids}</small></td></tr>");
+/// Why a flow is refused, and what would do.
+fn said(flow: &FlowReport) -> String {
+    let reason = flow.reason.as_deref().unwrap_or("refused");
+    let offer = flow.offer().map_or(String::new(), |offer| format!("; it would be admitted with {offer} us"));
+    format!("{}: {reason}{offer}", flow.name)
+}
+
+/// A part in parts of a million, rounded up.
+pub(crate) fn parts(part: u64, whole: u64) -> u64 {
+    let parts = (u128::from(part) * 1_000_000).div_ceil(u128::from(whole.max(1)));
+    u64::try_from(parts).unwrap_or(u64::MAX)
+}
+
+/// The delivery whose bound is nearest to its limit.
+fn tightest(report: &Report) -> Option<(&FlowReport, &SubscriberReport, u64)> {
+    let all = report
+        .flows
+        .iter()
+        .flat_map(|flow| flow.subscribers.iter().map(move |subscriber| (flow, subscriber)));
+    let bounded = all.filter_map(|(flow, subscriber)| Some((flow, subscriber, subscriber.bound_ps?)));
+    bounded.max_by_key(|(_, subscriber, bound)| parts(*bound, subscriber.limit_ps))
+}
+
+fn section(section: &Section) -> Markup {
+    let list = html! { ul { @for line in &section.lines { li { (line) } } } };
+    html! {
+        h2 { (section.title) }
+        @if section.lines.len() > LINES {
+            details { summary { (section.lines.len()) " lines" } (list) }
+        } @else if !section.lines.is_empty() {
+            (list)
         }
     }
-    out.push_str("</table></div>");
 }
 
-fn verdict(flow: &FlowReport) -> &'static str {
-    if flow.admitted { "<td class=\"yes\">admitted</td>" } else { "<td class=\"no\">refused</td>" }
-}
-
-fn times(subscriber: &SubscriberReport) -> String {
-    let shown = |time: Option<u64>| time.map_or(String::new(), microseconds);
-    format!(
-        "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>",
-        shown(subscriber.bound_ps),
-        microseconds(subscriber.limit_ps),
-        shown(subscriber.margin_ps)
-    )
-}
-
-fn ports(out: &mut String, report: &Report) {
-    out.push_str(
-        "<h2>Ports</h2><div class=\"wide\"><table><tr><th>Port</th><th class=\"n\">Load</th>\
-         <th class=\"n\">Backlog, octets</th><th class=\"n\">Buffer, octets</th><th>Levels</th></tr>",
-    );
-    for port in &report.ports {
-        let level = |level: &LevelReport| {
-            let bound = level.bound_ps.map_or("no bound".to_owned(), microseconds);
-            format!(
-                "level {}: {}, delay {bound} us of {} promised",
-                level.level,
-                counted(level.flows.len(), "flow"),
-                microseconds(level.least_share_ps)
-            )
-        };
-        let levels: Vec<String> = port.levels.iter().map(level).collect();
-        let _ = write!(
-            out,
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"w\">{}</td></tr>",
-            escaped(&port.port),
-            percent(port.load_ppm),
-            port.backlog_octets.map_or("no bound".to_owned(), |octets| octets.to_string()),
-            port.buffer_octets.map_or("memory".to_owned(), |octets| octets.to_string()),
-            levels.join("<br>")
-        );
+/// A bar of so many parts of a million of its whole length, and a line where it ended before; beyond the whole it is hatched.
+pub(crate) fn bar(ppm: u64, before: Option<u64>) -> Markup {
+    let class = match ppm {
+        ..900_000 => "bar",
+        900_000..=1_000_000 => "bar near",
+        _ => "bar over",
+    };
+    let length = |ppm: u64| {
+        let tenths = ppm.div_ceil(1_000).min(1_000);
+        format!("{}.{}%", tenths / 10, tenths % 10)
+    };
+    html! {
+        span class=(class) {
+            i style=(format_args!("width:{}", length(ppm))) {}
+            @if let Some(before) = before { u style=(format_args!("left:{}", length(before))) title=(format_args!("before: {}", percent(before))) {} }
+        }
     }
-    out.push_str("</table></div>");
 }
 
-fn assumptions(out: &mut String, report: &Report) {
-    out.push_str("<h2>Assumptions</h2><div class=\"wide\"><table><tr><th>Name</th><th>What is taken for true</th></tr>");
-    for assumption in &report.assumptions {
-        let shown = escaped(&assumption.shown());
-        let _ = write!(out, "<tr><td class=\"w\">{}</td><td>{shown}</td></tr>", assumption.id);
+fn ports(report: &Report) -> Markup {
+    let heads = [
+        ("port", false),
+        ("load", true),
+        ("backlog, bytes", true),
+        ("buffer, bytes", true),
+        ("levels: delay of what is promised, us", true),
+    ];
+    html! {
+        @if !report.ports.is_empty() {
+            h2 { "Ports" }
+            div class="scroll" {
+                table class="sorted" data-search="search ports" {
+                    thead {
+                        tr {
+                            @for (index, (head, number)) in heads.iter().enumerate() {
+                                th data-key=[number.then_some("number")] data-first=[number.then_some("down")] class=[(1..4).contains(&index).then_some("n")] { (head) }
+                            }
+                        }
+                    }
+                    @for port in &report.ports {
+                        tbody data-0=(port.port) data-1=(port.load_ppm) data-2=[port.backlog_octets] data-3=[port.buffer_octets] data-4=(port.levels.len()) {
+                            tr {
+                                td { (port.port) }
+                                td class="n" { (percent(port.load_ppm)) (bar(port.load_ppm, None)) }
+                                td class="n" { (port.backlog_octets.map_or("no bound".to_owned(), thousands)) }
+                                td class="n" { (port.buffer_octets.map_or("memory".to_owned(), thousands)) }
+                                td { @for level in &port.levels { (self::level(level)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
-    out.push_str("</table></div>");
-    if !report.warnings.is_empty() {
-        let lines: String =
-            report.warnings.iter().map(|line| format!("<li>{}</li>", escaped(line))).collect();
-        let _ = write!(out, "<h2>Warnings</h2><ul>{lines}</ul>");
+}
+
+fn level(level: &LevelReport) -> Markup {
+    let bound = level.bound_ps.map_or("no bound".to_owned(), microseconds);
+    html! {
+        div class="w" {
+            "level " (level.level) ": " (bound) " of " (microseconds(level.least_share_ps)) ", " (counted(level.flows.len(), "flow"))
+        }
+    }
+}
+
+fn assumptions(report: &Report) -> Markup {
+    html! {
+        @if !report.assumptions.is_empty() {
+            h2 { "Assumptions" }
+            dl { @for assumption in &report.assumptions { dt { (assumption.id) } dd { (assumption.shown()) } } }
+        }
+        @if !report.warnings.is_empty() {
+            h2 { "Warnings" }
+            ul { @for warning in &report.warnings { li { (warning) } } }
+        }
     }
 }

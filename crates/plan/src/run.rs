@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::certify::{Certificates, certify};
 use crate::change::{Changes, apply};
 use crate::document::LARGEST_FILE;
-use crate::explain::explain;
+use crate::explain::{self, Detail, explain};
 use crate::network::Network;
-use crate::page::page;
+use crate::page::{Shown, page};
 use crate::planning::{Plan, steps};
 use crate::problem::{Source, printable};
 use crate::report::{Bounds, Report};
@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Writes the report as JSON
     #[arg(long, conflicts_with = "explain")]
     pub json: bool,
-    /// Writes a page with a picture of the network and its loads
+    /// Writes a page: the network with its flows, bounds against limits, why others are refused
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Shows the bound of a flow with every term
@@ -139,7 +139,8 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     .flatten()
     .collect();
     if let Some(path) = &arguments.html {
-        let written = fs::write(path, page(&plan, &report, &sections));
+        let shown = Shown { plan: &plan, bounds: &bounds, report: &report, changes: changes.as_ref() };
+        let written = fs::write(path, page(shown, &sections));
         written.map_err(|error| format!("{}: {error}", printable(&path.to_string_lossy())))?;
     }
     let shown = match &arguments.explain {
@@ -176,9 +177,10 @@ fn explained(plan: &Plan<'_>, bounds: &Bounds, name: &str) -> Result<String, Str
         let known: Vec<&str> = plan.flows.iter().take(20).map(|(asked, _)| asked.name.as_str()).collect();
         format!("there is no flow \"{}\"; flows are {}", printable(name), printable(&known.join(", ")))
     })?;
-    explain(plan, bounds, id).ok_or_else(|| {
+    let explained = explain(plan, bounds, id, Detail::Whole).ok_or_else(|| {
         format!("\"{}\" is not admitted; the report without --explain says why", printable(name))
-    })
+    })?;
+    Ok(explain::text(plan.name(id), &explained))
 }
 
 /// Whether a file of this name can be written; what it has is left as it is.

@@ -102,23 +102,8 @@ fn flow(out: &mut String, flow: &FlowReport) {
         let share = microseconds(hop.share_ps);
         let _ = writeln!(out, "    - {}: level {}, delay {bound} of {share} promised", hop.port, hop.level);
     }
-    match &flow.enforcement {
-        None => {}
-        Some(EnforcementReport::Trusted) => {
-            let _ = writeln!(out, "    nothing holds it to its contract: the publisher is trusted");
-        }
-        Some(EnforcementReport::Gate { octets, separation_ps, tolerance_ps, window_ps }) => {
-            let _ = writeln!(
-                out,
-                "    gate: {octets} octets every {}, early by {} at most, within {}",
-                microseconds(*separation_ps),
-                microseconds(*tolerance_ps),
-                microseconds(*window_ps)
-            );
-        }
-        Some(EnforcementReport::Meter { burst_bits, rate, counts }) => {
-            let _ = writeln!(out, "    meter: {rate} b/s, burst {burst_bits} bits, counting {counts}");
-        }
+    if let Some(enforcement) = &flow.enforcement {
+        let _ = writeln!(out, "    {}", enforced(enforcement));
     }
     if let Some(reason) = &flow.reason {
         let _ = writeln!(out, "    {reason}");
@@ -128,6 +113,22 @@ fn flow(out: &mut String, flow: &FlowReport) {
     }
     if !flow.assumptions.is_empty() {
         let _ = writeln!(out, "    rests on {}", flow.assumptions.join(", "));
+    }
+}
+
+/// What holds a flow to its contract; times in microseconds.
+pub(crate) fn enforced(enforcement: &EnforcementReport) -> String {
+    match enforcement {
+        EnforcementReport::Trusted => "nothing holds it to its contract: the publisher is trusted".to_owned(),
+        EnforcementReport::Gate { octets, separation_ps, tolerance_ps, window_ps } => format!(
+            "gate: {octets} octets every {}, early by {} at most, within {}",
+            microseconds(*separation_ps),
+            microseconds(*tolerance_ps),
+            microseconds(*window_ps)
+        ),
+        EnforcementReport::Meter { burst_bits, rate, counts } => {
+            format!("meter: {rate} b/s, burst {burst_bits} bits, counting {counts}")
+        }
     }
 }
 

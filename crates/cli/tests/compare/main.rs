@@ -88,7 +88,9 @@ fn raw_udp_and_punctual_are_measured_in_turn() {
     // Those that are for many samples have no line elsewhere.
     assert!(entry("rate-16-batched", "raw-gso")["of"].as_u64().unwrap() > 0, "{text}");
     assert_eq!(entry("start", "raw-gso"), Value::Null);
-    assert!(html.unwrap().contains("<svg"));
+    let html = html.unwrap();
+    assert_eq!(html.matches("class=\"bar own\"").count(), 3, "{html}");
+    assert!(html.contains("Beside blocking raw UDP") && html.contains("All ratios to raw-udp"), "{html}");
     assert_eq!(processes("measured"), 0);
 }
 

@@ -49,7 +49,20 @@ const LOST: usize = 7;
 
 #[test]
 fn the_simulated_experiment_keeps_its_promises_and_says_that_it_is_simulated() {
-    let run = run("simulated", &["--simulate"]);
+    let picture = std::env::temp_dir().join(format!("punctual-simulated-{}.svg", std::process::id()));
+    let run = run("simulated", &["--simulate", "--svg", picture.to_str().unwrap()]);
+    let drawn = std::fs::read_to_string(&picture).unwrap();
+    std::fs::remove_file(&picture).unwrap();
+    // The same words on the page and in the picture, which stands alone.
+    assert!(drawn.starts_with("<svg xmlns") && drawn.ends_with("</svg>"), "{drawn}");
+    for said in [
+        "Without a manager",
+        "With a manager",
+        "all 254 samples in time",
+        "while the publishers of video and ECG",
+    ] {
+        assert!(drawn.contains(said) && run.page.contains(said), "{said}: {drawn}");
+    }
     assert_eq!(run.code, 0, "{}", run.text);
     assert!(run.text.starts_with("SIMULATED") && run.page.contains("SIMULATED"));
     assert!(run.text.contains("Every promise was kept"), "{}", run.text);
@@ -72,10 +85,10 @@ fn the_experiment_runs_on_a_real_network_and_leaves_nothing() {
     // How much a babbler gets to send, and so how much it harms, depends on what else the machine does.
     assert!(open[LOST] > held[LOST] + open[SENT] / 10.0 && held[LOST] < held[SENT] / 5.0, "{}", run.text);
     assert_eq!(run.text.matches("refused: ").count(), 2, "{}", run.text);
-    // A plot for each topic that does not babble.
+    // A plot for each topic that does not babble, and two on top for the one that gains most.
     let plots = [(BEST_EFFORT, 3), (BABBLE, 1), (MANAGED, 3), (HELD, 1)]
         .map(|(phase, plots)| plots * run.text.matches(&format!(". {phase} (")).count());
-    assert_eq!(run.page.matches("<svg").count(), plots.iter().sum::<usize>(), "{}", run.text);
+    assert_eq!(run.page.matches("<svg viewBox").count(), plots.iter().sum::<usize>() + 2, "{}", run.text);
     let left = lab::names().unwrap().into_iter().filter(|name| name.starts_with("midas-"));
     let alive =
         |name: &String| std::path::Path::new("/proc").join(name.trim_start_matches("midas-")).exists();

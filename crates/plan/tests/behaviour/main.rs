@@ -5,6 +5,7 @@
 mod command;
 
 mod document;
+mod page;
 mod plans;
 mod refuted;
 mod simulated;

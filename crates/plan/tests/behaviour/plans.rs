@@ -191,52 +191,6 @@ fn the_evidence_for_every_admission_holds() {
 }
 
 #[test]
-fn the_page_says_what_was_asked_beside_the_plan() {
-    let folder = Folder::new("beside");
-    let page = folder.file("plan.html", "");
-    let change = folder.file("change.toml", "remove = [\"T1\"]\n");
-    let (_, text, told) = run(&Arguments {
-        html: Some(page.clone()),
-        what_if: Some(change),
-        certify: true,
-        simulate: Some(1),
-        ..arguments(&example("table-two.toml"))
-    });
-    let page = fs::read_to_string(page).unwrap_or_else(|error| panic!("{error}: {text} {told}"));
-    for title in
-        ["What if (times in microseconds)", "Certificates: the evidence for 2 flows holds", "Simulation: "]
-    {
-        assert!(page.contains(&format!("<h2>{title}")) && text.contains(title), "{title}: {text}");
-    }
-    assert!(page.contains("<li>removed T1</li>"), "{page}");
-}
-
-#[test]
-fn a_page_that_cannot_be_written_is_told_before_the_plan() {
-    let (code, text, told) =
-        run(&Arguments { html: Some("/nowhere/p.html".into()), ..arguments(Path::new("/no-network.toml")) });
-    assert_eq!((code, text.as_str()), (WRONG, ""));
-    assert!(told.starts_with("--html /nowhere/p.html: No such file"), "{told}");
-}
-
-#[test]
-fn the_page_needs_nothing_else() {
-    let folder = Folder::new("page");
-    let text = fs::read_to_string(example("table-two.toml")).unwrap();
-    let net = folder.file("net.toml", &text.replace("display", "<script>alert(1)</script>"));
-    let page = folder.path("page.html");
-    let (code, ..) = run(&Arguments { html: Some(page.clone()), ..arguments(&net) });
-    assert_eq!(code, ADMITTED);
-    let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("<svg") && page.contains("1631.312") && page.contains("85.2 %"));
-    for forbidden in ["<script", "http", "src=", "href=", "url(", "NaN", "inf"] {
-        assert!(!page.contains(forbidden), "{forbidden}");
-    }
-    let unwritable = Arguments { html: Some(folder.path("no/page.html")), ..arguments(&net) };
-    assert_eq!(run(&unwritable).0, WRONG);
-}
-
-#[test]
 fn a_bundle_is_one_flow() {
     let folder = Folder::new("bundle");
     let text = fs::read_to_string(example("figure-four.toml")).unwrap();
