@@ -13,6 +13,7 @@ use crate::assure::{Told, Wanted};
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
 use crate::explain;
+use crate::format::FormatOption;
 use crate::output::progress;
 use crate::qos::QosOptions;
 use crate::span;
@@ -27,8 +28,9 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual echo Readings --type 'struct Reading { @key uint32 sensor; double celsius; };'\n  \
     punctual echo Poses --idl pose.idl --type robot::Pose --count 10 --info\n  \
     punctual echo Readings --within 3ms        within 3 ms, as a resource manager promises\n  \
-    punctual echo Anything --hex               octets of any topic\n\n\
-    One sample a line, as JSON. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
+    punctual echo Poses --format text          one member a line, and a line --- after each sample\n  \
+    punctual echo Anything --hex               bytes of any topic\n\n\
+    One sample a line, as JSON, which other programs read best. `punctual pub` reads what this writes, in either format. The reader asks for as much as the topic's writers offer (RELIABILITY, DURABILITY, OWNERSHIP) and for their\n\
     partitions, so that it gets what there is; the options below ask for something else. Without a writer it waits for one. What did not\n\
     arrive is counted at the end.")]
 pub(crate) struct Arguments {
@@ -43,6 +45,8 @@ pub(crate) struct Arguments {
     /// Says of each sample when and by whom it was written.
     #[arg(long)]
     info: bool,
+    #[command(flatten)]
+    format: FormatOption,
     /// TIME_BASED_FILTER: at most one sample of an instance in this time.
     #[arg(long, value_name = "TIME", value_parser = span::parse, help_heading = "QoS")]
     separation: Option<Duration>,
@@ -85,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
     let subscriber = participant.create_subscriber(QosKind::Specific(group), None, NO_STATUS)?;
     let qos = QosKind::Specific(reader_qos(arguments, &adapted));
     let reader = subscriber.create_raw_datareader(&topic, form.support(), qos, None, NO_STATUS)?;
-    let mut shower = Shower::new(form, arguments.info);
+    let mut shower = Shower::new(form, arguments.format.format, arguments.info);
     let shown = listen(arguments, &participant, &reader, &mut shower, stop, start)?;
     progress("");
     for reason in DropReason::ALL {

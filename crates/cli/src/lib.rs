@@ -10,6 +10,7 @@ mod domain;
 mod echo;
 mod exit;
 pub mod explain;
+mod format;
 mod grm;
 mod hex;
 mod idl;

@@ -15,6 +15,7 @@ use self::lines::Lines;
 use crate::assure;
 use crate::domain::DomainOptions;
 use crate::exit::{Failure, Outcome};
+use crate::format::{Format, FormatOption, Samples};
 use crate::hex;
 use crate::measure::pace::per_second;
 use crate::output::{print, progress};
@@ -31,17 +32,20 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual pub Square '{color: RED, x: 10, y: 20, shapesize: 30}' --type ShapeType --rate 10 --count 0\n  \
     punctual pub Readings '{sensor: 7, celsius: 21.5}'       the type is that of the topic's readers, which tell it\n  \
     punctual pub Poses --idl pose.idl --type robot::Pose < poses.jsonl      one sample a line from standard input\n  \
+    punctual echo Poses --format text | punctual pub Copies --idl pose.idl --format text     one member a line, samples end at a line ---\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --dispose            the sensor exists no more\n  \
     punctual pub Readings '{sensor: 7}' --type Reading --rate 100 --assure separation=9ms,size=64\n  \
-    punctual pub Raw 00010000efbeadde --hex --type-name Word                octets as they are\n\n\
-    Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}. Members that are left out have their initial value.\n\
+    punctual pub Raw 00010000efbeadde --hex --type-name Word                bytes as they are\n\n\
+    Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}; a line of its own for each member does without commas. Members that are left out have their initial value.\n\
     Without a reader it waits for one, as long as --timeout says; `punctual why TOPIC` says why none comes.\n\
-    A wrong line of standard input is told and passed over; the exit code is 1 then.")]
+    A wrong sample of standard input is told and passed over; the exit code is 1 then.")]
 pub(crate) struct Arguments {
     /// Topic.
     topic: String,
-    /// Samples, each written in its turn; without any, lines of standard input.
+    /// Samples, each written in its turn; without any, standard input is read.
     samples: Vec<String>,
+    #[command(flatten)]
+    format: FormatOption,
     /// How often the samples are written; 0 for ever. Default: once, or for ever with --rate.
     #[arg(short = 'n', short_alias = 'c', long, value_name = "TIMES")]
     count: Option<u64>,
@@ -163,30 +167,36 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         return Ok(if stop.requested() { Outcome::Done } else { Outcome::BadNews });
     }
     tell_assurance(&participant, &arguments.topic, &writer);
-    let mut wrong_lines = 0_u64;
+    let mut wrong_samples = 0_u64;
     let mut pace = Pace { rate: arguments.rate, start: std::time::Instant::now(), written: 0 };
     if samples.is_empty() {
         let lines = Lines::of_stdin(stop)?;
-        let mut number = 0_u64;
-        while let Some(line) = lines.next(stop)? {
-            number += 1;
-            if line.trim().is_empty() {
-                continue;
+        let mut texts = Samples::new(arguments.format.format);
+        loop {
+            let line = lines.next(stop)?;
+            let is_end = line.is_none();
+            let text = match line {
+                Some(line) => texts.line(line),
+                None => texts.end(),
+            };
+            // A sample that Ctrl-C has cut off is none.
+            if stop.requested() {
+                break;
             }
-            match serialize(&form, &line, encoding) {
-                Ok(bytes) => {
-                    write(arguments, &writer, &bytes)?;
-                    pace.next(stop)?;
+            if let Some((number, text)) = text {
+                match serialize(&form, &text, encoding) {
+                    Ok(bytes) => {
+                        write(arguments, &writer, &bytes)?;
+                        pace.next(stop)?;
+                    }
+                    Err(wrong) => {
+                        wrong_samples += 1;
+                        eprintln!("{}", wrong.told(number, arguments.format.format));
+                    }
                 }
-                Err(wrong) => {
-                    wrong_lines += 1;
-                    let column =
-                        wrong.place.map(|(_, column)| format!(", column {column}")).unwrap_or_default();
-                    eprintln!(
-                        "punctual: standard input, line {number}{column}: {}; the line is not written",
-                        wrong.message
-                    );
-                }
+            }
+            if is_end {
+                break;
             }
         }
     } else {
@@ -215,7 +225,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         );
     }
     let outcome = finish(arguments, &writer)?;
-    Ok(if wrong_lines > 0 { Outcome::BadNews } else { outcome })
+    Ok(if wrong_samples > 0 { Outcome::BadNews } else { outcome })
 }
 
 fn writer_qos(arguments: &Arguments) -> DataWriterQos {
@@ -248,6 +258,15 @@ struct Wrong {
 impl Wrong {
     fn anywhere(error: &impl ToString) -> Self {
         Self { place: None, message: error.to_string() }
+    }
+
+    /// As it is told of a sample of standard input that begins in the line `first`.
+    fn told(&self, first: u64, format: Format) -> String {
+        let (line, column) = self.place.unwrap_or((1, 0));
+        let line = first + u64::from(line.saturating_sub(1));
+        let column = if column > 0 { format!(", column {column}") } else { String::new() };
+        let what = if format == Format::Text { "sample" } else { "line" };
+        format!("punctual: standard input, line {line}{column}: {}; the {what} is not written", self.message)
     }
 }
 

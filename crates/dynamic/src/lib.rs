@@ -12,6 +12,7 @@ mod codec;
 mod decode;
 mod encode;
 pub mod idl;
+mod lines;
 mod print;
 mod read;
 pub mod rust;

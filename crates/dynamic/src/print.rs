@@ -1,7 +1,7 @@
 //! From values to text: JSON in one line.
 use core::fmt;
 
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 
 use crate::bitset;
 use crate::decode::label;
@@ -19,23 +19,16 @@ pub(crate) fn value(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, valu
         (Type::Sequence(element, _), Value::List(items)) => {
             list(f, items, |f, item| self::value(f, schema, element, item))
         }
-        (Type::Map(key, of, _), Value::Map(entries)) => {
-            list_in(f, ['{', '}'], entries, |f, (one, other)| {
-                // Names of JSON are strings.
-                if matches!(one, Value::Text(_) | Value::WideText(_)) {
-                    self::value(f, schema, key, one)?;
-                } else {
-                    quoted(f, &Shown { schema, ty: key, value: one }.to_string())?;
-                }
-                f.write_str(": ")?;
-                self::value(f, schema, of, other)
-            })
-        }
+        (Type::Map(key, of, _), Value::Map(entries)) => list_in(f, ['{', '}'], entries, |f, (one, other)| {
+            self::key(f, schema, key, one)?;
+            f.write_str(": ")?;
+            self::value(f, schema, of, other)
+        }),
         (Type::Named(index), _) => match (schema.get(*index), value) {
             (Some(Definition::Struct(of)), Value::Members(members)) => {
                 let there = of.members.iter().zip(members).filter(|(_, value)| **value != Value::Absent);
                 list_in(f, ['{', '}'], there, |f, (member, value)| {
-                    write!(f, "\"{}\": ", member.name)?;
+                    member_name(f, &member.name)?;
                     self::value(f, schema, &member.ty, value)
                 })
             }
@@ -44,7 +37,8 @@ pub(crate) fn value(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, valu
                 self::value(f, schema, &of.discriminator, &from_label(&of.discriminator, *discriminator))?;
                 let case = of.case(*discriminator).and_then(|case| of.cases.get(case));
                 if let (Some(case), Some(inner)) = (case, inner) {
-                    write!(f, ", \"{}\": ", case.name)?;
+                    f.write_str(", ")?;
+                    member_name(f, &case.name)?;
                     self::value(f, schema, &case.ty, inner)?;
                 }
                 f.write_str("}")
@@ -69,17 +63,36 @@ pub(crate) fn value(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, valu
                     return write!(f, "{bits}");
                 }
                 list_in(f, ['{', '}'], of.fields.iter(), |f, field| {
-                    write!(f, "\"{}\": ", field.name)?;
+                    member_name(f, &field.name)?;
                     plain(f, &bitset::get(field, *bits))
                 })
             }
             _ => f.write_str("null"),
         },
         (Type::Primitive(Primitive::WideChar), Value::Unsigned(unit)) => {
-            quoted(f, &String::from_utf16_lossy(&[u16::try_from(*unit).unwrap_or(0xfffd)]))
+            units(f, &[u16::try_from(*unit).unwrap_or(0xfffd)])
         }
         _ => plain(f, value),
     }
+}
+
+/// Writes the key of an entry of a map: names of JSON are strings.
+pub(crate) fn key(f: &mut fmt::Formatter<'_>, schema: &Schema, ty: &Type, value: &Value) -> fmt::Result {
+    if matches!(value, Value::Text(_) | Value::WideText(_)) {
+        return self::value(f, schema, ty, value);
+    }
+    quoted(f, &Shown { schema, ty, value }.to_string())
+}
+
+/// Writes the name of a member: in quotes if it is none of IDL, as a type that another participant tells may have.
+pub(crate) fn name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if !name.is_empty() && name.chars().all(is_word) { f.write_str(name) } else { quoted(f, name) }
+}
+
+fn member_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    quoted(f, name)?;
+    f.write_str(": ")
 }
 
 /// A value of a type, to be shown.
@@ -109,7 +122,7 @@ fn plain(f: &mut fmt::Formatter<'_>, value: &Value) -> fmt::Result {
         // Which character it is, is a matter of the sender's code page.
         Value::Char(_) => write!(f, "{}", label(value)),
         Value::Text(text) => quoted(f, text),
-        Value::WideText(units) => quoted(f, &String::from_utf16_lossy(units)),
+        Value::WideText(units) => self::units(f, units),
         Value::Octets(octets) => list(f, octets, |f, octet| write!(f, "{octet}")),
         _ => f.write_str("null"),
     }
@@ -201,19 +214,33 @@ const fn turns_text(character: char) -> bool {
 
 fn quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_str("\"")?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            // Also the controls of a terminal above ASCII: what is printed may come from anybody.
-            control if control.is_control() || turns_text(control) => {
-                write!(f, "\\u{:04x}", u32::from(control))?
-            }
-            other => write!(f, "{other}")?,
+    text.chars().try_for_each(|character| escaped(f, character))?;
+    f.write_str("\"")
+}
+
+/// UTF-16 code units, also halves of pairs, which are no characters.
+fn units(f: &mut fmt::Formatter<'_>, units: &[u16]) -> fmt::Result {
+    f.write_str("\"")?;
+    for decoded in char::decode_utf16(units.iter().copied()) {
+        match decoded {
+            Ok(character) => escaped(f, character)?,
+            Err(half) => write!(f, "\\u{:04x}", half.unpaired_surrogate())?,
         }
     }
     f.write_str("\"")
+}
+
+fn escaped(f: &mut fmt::Formatter<'_>, character: char) -> fmt::Result {
+    match character {
+        '"' => f.write_str("\\\""),
+        '\\' => f.write_str("\\\\"),
+        '\n' => f.write_str("\\n"),
+        '\r' => f.write_str("\\r"),
+        '\t' => f.write_str("\\t"),
+        // Also the controls of a terminal above ASCII: what is printed may come from anybody.
+        control if control.is_control() || turns_text(control) => {
+            write!(f, "\\u{:04x}", u32::from(control))
+        }
+        other => write!(f, "{other}"),
+    }
 }

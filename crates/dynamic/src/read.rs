@@ -1,4 +1,4 @@
-//! From text to values: JSON, and the one-line form of YAML that people type: `{sensor: 7, name: left wheel}`.
+//! From text to values: JSON, what `lines` writes, and what people type: `{sensor: 7, name: left wheel}`.
 mod cursor;
 
 use alloc::boxed::Box;
@@ -71,7 +71,10 @@ impl Reader<'_> {
                 Ok(Value::Text(text))
             }
             Type::WideText(bound) => {
-                let units: Vec<u16> = without_nul(cursor)?.encode_utf16().collect();
+                let units = cursor.units()?;
+                if units.contains(&0) {
+                    return Err(cursor.error(NUL.to_string()));
+                }
                 within(cursor, *bound, units.len(), "UTF-16 code units")?;
                 Ok(Value::WideText(units))
             }
@@ -330,11 +333,13 @@ impl Reader<'_> {
     }
 }
 
+const NUL: &str = "a string of DDS contains no NUL";
+
 /// NUL ends strings on the wire, so that none can contain it.
 fn without_nul(cursor: &mut Cursor<'_>) -> Result<String> {
     let text = cursor.text()?;
     if text.contains('\0') {
-        return Err(cursor.error("a string of DDS contains no NUL".to_string()));
+        return Err(cursor.error(NUL.to_string()));
     }
     Ok(text)
 }
@@ -365,6 +370,12 @@ fn literal(cursor: &mut Cursor<'_>, of: &Enumeration) -> Result<Value> {
 }
 
 fn primitive(cursor: &mut Cursor<'_>, kind: Primitive) -> Result<Value> {
+    if kind == Primitive::WideChar {
+        return match cursor.units()?.as_slice() {
+            [unit] => Ok(Value::Unsigned(u64::from(*unit))),
+            _ => Err(cursor.error("expected one character of the first 65536".to_string())),
+        };
+    }
     let text = cursor.text()?;
     let wrong = |what: &str| Err(cursor.error(format!("expected {what}, found {text:?}")));
     macro_rules! number {
@@ -403,13 +414,7 @@ fn primitive(cursor: &mut Cursor<'_>, kind: Primitive) -> Result<Value> {
                 _ => wrong("one character of ASCII, or the number of an octet"),
             }
         }
-        Primitive::WideChar => {
-            let units: Vec<u16> = text.encode_utf16().collect();
-            match units.as_slice() {
-                [unit] => Ok(Value::Unsigned(u64::from(*unit))),
-                _ => wrong("one character of the first 65536"),
-            }
-        }
+        Primitive::WideChar => wrong("one character of the first 65536"),
     }
 }
 

@@ -10,6 +10,7 @@ use wire::cdr::{EncodeError, Encoding};
 
 use crate::decode::{self, Unreadable};
 use crate::encode;
+use crate::lines;
 use crate::print;
 use crate::read::{self, TextError};
 use wire::schema::{Definition, Primitive, Schema, Type, TypeIndex, is_octets, length};
@@ -70,7 +71,8 @@ impl Sample {
         Ok(Self { schema: Arc::clone(schema), index, value })
     }
 
-    /// Reads a text, as [`fmt::Display`] writes it, and more freely: quotes around words and commas at line ends may be left out.
+    /// Reads a text, as [`fmt::Display`] or [`Self::lines`] write it, and more freely: quotes around words and commas at line ends may be
+    /// left out.
     /// Members that are not named have their initial values.
     ///
     /// # Errors
@@ -88,9 +90,22 @@ impl Sample {
         encode::payload(&self.schema, self.index, &self.value, encoding, out)
     }
 
+    /// The sample as text for people: a member a line, without a line break at the end. No line begins with `#` or `---`.
+    pub const fn lines(&self) -> impl fmt::Display {
+        Lines(self)
+    }
+
     /// The value.
     pub const fn value(&self) -> &Value {
         &self.value
+    }
+}
+
+struct Lines<'a>(&'a Sample);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        lines::sample(f, &self.0.schema, self.0.index, &self.0.value)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A sample as a line.
+//! A sample as text.
 use std::collections::BTreeMap;
 
 use dcps::TypeSupport;
@@ -7,6 +7,7 @@ use dds::cdr::Representation;
 use dds::{InstanceHandle, InstanceState};
 use dynamic::Sample;
 
+use crate::format::{END, Format};
 use crate::hex;
 use crate::output::print;
 use crate::types::Form;
@@ -15,6 +16,7 @@ use crate::utc;
 /// Shows samples of one type.
 pub(super) struct Shower {
     form: Form,
+    format: Format,
     info: bool,
     support: Box<dyn TypeSupport + Send>,
     /// Keys of instances as text: the reader forgets an instance with its last sample, which has no data that would say them.
@@ -25,8 +27,8 @@ pub(super) struct Shower {
 const MAX_KEYS: usize = 16_384;
 
 impl Shower {
-    pub(super) fn new(form: Form, info: bool) -> Self {
-        Self { support: form.support(), form, info, keys: BTreeMap::new() }
+    pub(super) fn new(form: Form, format: Format, info: bool) -> Self {
+        Self { support: form.support(), form, format, info, keys: BTreeMap::new() }
     }
 
     /// Prints a sample; of one that only tells of the end of its instance the key, after a word that says so.
@@ -43,7 +45,12 @@ impl Shower {
         match &sample.payload {
             Some(payload) => {
                 self.remember(info.instance_handle, payload.bytes());
-                print(format_args!("{}", self.text(payload.bytes(), false)));
+                match self.format {
+                    Format::Json => print(format_args!("{}", self.text(payload.bytes(), self.format, false))),
+                    Format::Text => {
+                        print(format_args!("{}\n{END}", self.text(payload.bytes(), self.format, false)));
+                    }
+                }
             }
             None => {
                 let word = match info.instance_state {
@@ -64,18 +71,19 @@ impl Shower {
         let (mut key, mut octets) = (Vec::new(), Vec::new());
         let made = self.support.key(payload, false, &mut key);
         if made.and_then(|()| self.support.key_payload(&key, Representation::Xcdr2, &mut octets)).is_ok() {
-            let text = self.text(&octets, true);
+            let text = self.text(&octets, Format::Json, true);
             self.keys.insert(instance, text);
         }
     }
 
-    fn text(&self, payload: &[u8], is_key: bool) -> String {
+    fn text(&self, payload: &[u8], format: Format, is_key: bool) -> String {
         match &self.form {
             Form::Octets { .. } => hex::show(payload),
             Form::Described(schema, index) => match Sample::decode(schema, *index, payload, is_key) {
+                Ok(sample) if format == Format::Text => sample.lines().to_string(),
                 Ok(sample) => sample.to_string(),
                 Err(unreadable) => {
-                    format!("# not readable as this type: {unreadable}; octets {}", hex::show(payload))
+                    format!("# not readable as this type: {unreadable}; bytes {}", hex::show(payload))
                 }
             },
         }

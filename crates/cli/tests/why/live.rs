@@ -1,4 +1,5 @@
 //! The command itself, on real sockets, each test in a network namespace of its own.
+use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
 use crate::namespace::{alone, bare, ip};
@@ -11,6 +12,16 @@ pub(crate) fn punctual(arguments: &[&str]) -> Command {
 
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = punctual(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
+}
+
+/// The same with a text as standard input.
+fn feed(arguments: &[&str], text: &str) -> (Option<i32>, String) {
+    let mut command = punctual(arguments);
+    let mut process =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let Output { status, stdout, stderr } = process.wait_with_output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap())
 }
 
@@ -91,6 +102,38 @@ fn what_is_published_is_echoed_and_listed() {
         let census: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!(census["topics"][0]["endpoints"][0]["qos"]["PARTITION"], "\"left\"");
         assert_eq!(talker.interrupt().0, Some(0));
+    });
+}
+
+/// What `punctual echo --format text` shows is what `punctual pub --format text` reads, also from one command to the other.
+#[test]
+fn text_goes_from_echo_to_pub() {
+    alone(|| {
+        let idl = "struct In { long x; }; struct Out { @key uint32 sensor; string name; sequence<In> parts; @optional long none; };";
+        let shown = |topic: &str| {
+            let options = ["--type", idl, "--format", "text", "--count", "2", "--timeout", "60s"];
+            Background::start(&[&["echo", topic][..], &options].concat())
+        };
+        let echo = shown("First");
+        let samples = ["{\"sensor\": 7, \"name\": \"a\\n#\"}", "sensor: 8\nparts: [\n  {x: 1}\n  {}\n]"];
+        let written = run(&["pub", "First", samples[0], samples[1], "--type", idl, "--timeout", "60s"]);
+        assert_eq!(written, (Some(0), String::new()));
+        let (code, text) = echo.end();
+        assert_eq!(code, Some(0));
+        let expected = "sensor: 7\nname: \"a\\n#\"\nparts: []\n---\nsensor: 8\nname: \"\"\nparts: [\n  {\n    x: 1\n  }\n  {\n    x: 0\n  }\n]\n---\n";
+        let (samples, rest) = text.split_at(expected.len().min(text.len()));
+        assert_eq!(samples, expected, "{text}");
+        assert!(rest.is_empty() || rest.starts_with("# no writers: {\"sensor\": "), "{text}");
+        let echo = shown("Second");
+        let wrong = format!("# a line that is no sample\n{text}sensor: 9\nnam: x\n---\n");
+        let (code, said) =
+            feed(&["pub", "Second", "--type", idl, "--format", "text", "--timeout", "60s"], &wrong);
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains(", column 4: Out has no member \"nam\"; it has "), "{said}");
+        assert!(said.contains("; the sample is not written\n"), "{said}");
+        let (code, again) = echo.end();
+        assert_eq!(code, Some(0));
+        assert!(again.starts_with(expected), "{again}");
     });
 }
 

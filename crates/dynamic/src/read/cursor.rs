@@ -1,6 +1,7 @@
 //! Where in a text of values the reader is.
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use super::{Result, TextError};
 
@@ -56,15 +57,16 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes a comma, or sees the end of the list.
+    /// Takes a comma, or sees the end of the list; the end of a line is as good as a comma.
     pub(super) fn separator(&mut self, end: char) -> Result<()> {
+        let line = self.line;
         self.skip_space();
         match self.peek() {
             Some(',') => {
                 self.next();
                 Ok(())
             }
-            Some(next) if next == end => Ok(()),
+            Some(next) if next == end || self.line > line => Ok(()),
             Some(other) => Err(self.error(format!("expected a comma or {end:?}, found {other:?}"))),
             None => Err(self.error(format!("expected {end:?}, found the end of the text"))),
         }
@@ -92,12 +94,25 @@ impl<'a> Cursor<'a> {
             && rest.next().is_none_or(|next| !next.is_alphanumeric())
     }
 
+    /// UTF-16 code units: of a string in quotes also halves of pairs, which are no characters.
+    pub(super) fn units(&mut self) -> Result<Vec<u16>> {
+        match self.peek() {
+            Some(quote @ ('"' | '\'')) => {
+                self.next();
+                self.quoted(quote)
+            }
+            _ => Ok(self.text()?.encode_utf16().collect()),
+        }
+    }
+
     /// A word in quotes, or up to the next sign without.
     pub(super) fn text(&mut self) -> Result<String> {
         match self.peek() {
             Some(quote @ ('"' | '\'')) => {
                 self.next();
-                self.quoted(quote)
+                let units = self.quoted(quote)?;
+                String::from_utf16(&units)
+                    .map_err(|_| self.error("\\u is no character: half of a pair stands alone".to_string()))
             }
             _ => {
                 let mut text = String::new();
@@ -126,46 +141,32 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn quoted(&mut self, quote: char) -> Result<String> {
-        let mut text = String::new();
+    fn quoted(&mut self, quote: char) -> Result<Vec<u16>> {
+        let mut units = Vec::new();
         while let Some(next) = self.next() {
             match next {
-                end if end == quote => return Ok(text),
-                '\\' if quote == '"' => text.push(self.escape()?),
-                other => text.push(other),
+                end if end == quote => return Ok(units),
+                '\\' if quote == '"' => units.push(self.escape()?),
+                other => units.extend_from_slice(other.encode_utf16(&mut [0; 2])),
             }
         }
         Err(self.error(format!("the string does not end; put {quote} at its end")))
     }
 
-    fn escape(&mut self) -> Result<char> {
+    fn escape(&mut self) -> Result<u16> {
         Ok(match self.next() {
-            Some('n') => '\n',
-            Some('r') => '\r',
-            Some('t') => '\t',
-            Some('b') => '\u{8}',
-            Some('f') => '\u{c}',
-            Some('u') => self.code_point()?,
-            Some(other @ ('"' | '\\' | '/' | '\'')) => other,
+            Some('n') => 0xa,
+            Some('r') => 0xd,
+            Some('t') => 0x9,
+            Some('b') => 0x8,
+            Some('f') => 0xc,
+            Some('u') => self.unit()?,
+            Some(other @ ('"' | '\\' | '/' | '\'')) => other as u16,
             _ => return Err(self.error("a backslash stands before one of n r t b f u \" \\ /".to_string())),
         })
     }
 
-    /// Four hexadecimal digits; two such if the character is beyond the first 65536.
-    fn code_point(&mut self) -> Result<char> {
-        let first = self.unit()?;
-        let mut units = [first, 0];
-        let surrogate = (0xd800..0xdc00).contains(&first);
-        if surrogate && self.next() == Some('\\') && self.next() == Some('u') {
-            units[1] = self.unit()?;
-        }
-        let used = units.get(..if surrogate { 2 } else { 1 }).unwrap_or(&[]);
-        let decoded = char::decode_utf16(used.iter().copied()).next();
-        decoded
-            .and_then(core::result::Result::ok)
-            .ok_or_else(|| self.error("\\u is no character".to_string()))
-    }
-
+    /// Four hexadecimal digits: a code unit of UTF-16.
     fn unit(&mut self) -> Result<u16> {
         let mut unit = 0_u32;
         for _ in 0..4 {

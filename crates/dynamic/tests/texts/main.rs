@@ -3,6 +3,7 @@
 
 mod annotations;
 mod generated;
+mod lines;
 mod numbers;
 
 use std::sync::Arc;

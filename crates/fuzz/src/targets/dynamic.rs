@@ -38,7 +38,7 @@ pub(super) fn samples() -> impl FnMut(&[u8]) {
         for index in indices {
             if let Ok(sample) = Sample::decode(schema, *index, payload, false) {
                 same_octets(schema, *index, &sample);
-                same_text(schema, *index, &sample.to_string());
+                same_text(schema, *index, &sample);
                 key(schema, *index, payload);
             }
             if let Ok(key) = Sample::decode(schema, *index, payload, true) {
@@ -57,7 +57,7 @@ pub(super) fn texts() -> impl FnMut(&[u8]) {
         let text = String::from_utf8_lossy(bytes);
         for index in indices {
             if let Ok(sample) = Sample::read(schema, *index, &text) {
-                same_text(schema, *index, &sample.to_string());
+                same_text(schema, *index, &sample);
                 same_octets(schema, *index, &sample);
             }
         }
@@ -135,6 +135,7 @@ pub(super) fn text_seeds() -> Vec<Vec<u8>> {
         "yes: true, gears: [FIRST, REVERSE, 0]",
         "{\"_d\": \"FIRST\", \"one\": 12}",
         "{other: [0.5, .nan, -1e300, Infinity]}",
+        "name: \"\\ud800\"\nnumbers: [1, 2, 3]\nsmalls: [\n  [\n    {\n      x: 1\n    }\n    {}\n  ]\n  [{}, {}]\n]\nmap: {\n  \"\\\"FIRST\\\"\": \"\\udc00w\"\n}\nsign: \"\\udfff\"\n",
         "name: \"a\\n\\u20ac\", numbers: [1, 0x2, 3], smalls: [[{x: 1}, {}], [{y: null}, {}]], choices: [{small: {x: 4}}], map: {FIRST: w, 0: z}, flags: [A, B], letter: x, sign: \u{20ac}, bits: [true, false], octets: [0, 255], single: 0.1, tree: {name: t}, deep: [[1], []], large: 18446744073709551615",
     ]
     .map(|text| text.as_bytes().to_vec())
@@ -169,11 +170,20 @@ fn same_octets(schema: &Arc<Schema>, index: TypeIndex, sample: &Sample) {
     }
 }
 
-fn same_text(schema: &Arc<Schema>, index: TypeIndex, text: &str) {
-    match Sample::read(schema, index, text) {
-        Ok(again) => assert_eq!(again.to_string(), text, "a text that is written is read as the same"),
-        Err(error) => unreachable!("a text that is written is read: {error}: {text}"),
+/// Each text of a sample, JSON or a member a line, is read as the same.
+fn same_text(schema: &Arc<Schema>, index: TypeIndex, sample: &Sample) {
+    let (json, lines) = (sample.to_string(), sample.lines().to_string());
+    for text in [&json, &lines] {
+        match Sample::read(schema, index, text) {
+            Ok(again) => {
+                assert_eq!(again.to_string(), json, "a text that is written is read as the same");
+                assert_eq!(again.lines().to_string(), lines, "a text that is written is read as the same");
+            }
+            Err(error) => unreachable!("a text that is written is read: {error}: {text}"),
+        }
     }
+    let is_told = |line: &str| line.starts_with('#') || line.starts_with("---");
+    assert!(!lines.lines().any(is_told), "lines of a sample are no lines around it: {lines}");
 }
 
 /// A sample's key is written, and read as the same.
