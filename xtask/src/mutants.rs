@@ -1,6 +1,7 @@
-//! Plausible mistakes of `latency` and of `control`, one at a time in a copy of them: does a test see each of them?
+//! Plausible mistakes of `latency`, of `control`, and of what keeps bounds with losses in `rtps` and `plan`, one at a time in a copy of them: does a test see each of them?
 mod control;
 mod list;
+mod losses;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -31,15 +32,17 @@ const fn judge(
 
 const SOUNDNESS: &[&str] = &["--package", "punctual-frames", "--test", "soundness"];
 const PROMISES: &[&str] = &["--package", "punctual-plan", "--test", "promises"];
+const LOSSES: &[&str] = &["--package", "punctual-rtps", "--test", "behaviour", "--", "losses", "overtaken"];
 const NETWORK: &[&str] = &["--package", "punctual-control", "--test", "network"];
 
 /// They are asked in turn until one fails: those that are quick first, then what takes minutes.
-const JUDGES: [Judge; 7] = [
+const JUDGES: [Judge; 8] = [
     judge("latency", &["latency"], &["--package", "punctual-latency"], "quick"),
+    judge("losses", &["latency", "rtps"], LOSSES, "quick"),
     judge("frames", &["latency"], SOUNDNESS, "quick"),
-    judge("promises", &["latency"], PROMISES, "quick"),
+    judge("promises", &["latency", "plan"], PROMISES, "quick"),
     judge("control", &["control"], &["--package", "punctual-control"], "quick"),
-    judge("promises in ci", &["latency"], PROMISES, "ci"),
+    judge("promises in ci", &["latency", "plan"], PROMISES, "ci"),
     judge("frames in ci", &["latency"], SOUNDNESS, "ci"),
     judge("control in ci", &["control"], NETWORK, "ci"),
 ];
@@ -62,7 +65,8 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool, String> {
         false => mutant.name.contains(name.as_str()),
     };
     let chosen = |mutant: &&Mutant| names.is_empty() || names.iter().any(|name| stands_for(name, mutant));
-    let tried: Vec<&Mutant> = list::MUTANTS.iter().chain(control::MUTANTS).filter(chosen).collect();
+    let tried: Vec<&Mutant> =
+        list::MUTANTS.iter().chain(control::MUTANTS).chain(losses::MUTANTS).filter(chosen).collect();
     for judge in JUDGES.iter().filter(|judge| judge.tier == "quick") {
         if tried.iter().any(|mutant| judge.of.contains(&mutant.of)) && !judge.passes(&copy)? {
             return Err(format!("the tests of {} fail without any mistake", judge.name));

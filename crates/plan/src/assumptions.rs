@@ -12,6 +12,7 @@ use crate::network::{Asked, Network};
 use crate::planning::Plan;
 use crate::quantity::microseconds;
 use crate::report::Bounds;
+use crate::text::counted;
 
 /// A fact that verdicts rest on.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -172,7 +173,9 @@ impl Assumptions {
 fn facts_of_losses(losses: Losses) -> [Fact; 3] {
     let Losses { frames, within, reaction } = losses;
     let lost = format!(
-        "no more than {frames} frames of samples, repairs and questions between the publisher and a subscriber are lost within {} us",
+        "no more than {} of samples, repairs and questions {} lost within {} us between the publisher and a subscriber",
+        counted(frames as usize, "frame"),
+        if frames == 1 { "is" } else { "are" },
         microseconds(within)
     );
     let reacts = format!("a host does what is due of repairs within {} us", microseconds(reaction));

@@ -12,6 +12,7 @@ use latency::units::time_of;
 use crate::planning::Plan;
 use crate::quantity::microseconds;
 use crate::report::Bounds;
+use crate::text::counted;
 
 /// How much is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,9 +128,10 @@ fn with_losses(
     let repaired = plan.repaired.get(&id)?;
     let [repairs, questions] = *repaired.beside.get(index)?;
     let (terms, ways) = plan.terms(bounds, id, index)?;
-    let (frames, within) = (repaired.losses.frames, microseconds(repaired.losses.within));
+    let frames = counted(repaired.losses.frames as usize, "frame");
+    let within = microseconds(repaired.losses.within);
     let reaction = microseconds(ways.reaction);
-    out.note(1, format!("with {frames} lost frames within {within}; a host reacts within {reaction}"));
+    out.note(1, format!("with {frames} lost within {within}; a host reacts within {reaction}"));
     out.time(3, &format!("the way of \"{}\"", plan.name(repairs)), ways.repair);
     out.time(3, &format!("the way of \"{}\"", plan.name(questions)), ways.question);
     out.time(3, "from one of them to the next", ways.spacing);

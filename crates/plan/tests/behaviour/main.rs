@@ -5,6 +5,7 @@
 mod command;
 
 mod document;
+mod losses;
 mod page;
 mod plans;
 mod refuted;
