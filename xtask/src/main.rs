@@ -4,6 +4,7 @@ mod arrows;
 mod book;
 mod cargo;
 mod documents;
+mod examples;
 mod licences;
 mod mutants;
 mod packages;
@@ -35,6 +36,7 @@ Developer commands of Punctual.
     purity     pure crates are no_std without unsafe; unsafe is in leaf crates only
     tidy       file sizes, names, module docs, no unfinished work, no real time in tests, no binaries
     documents  paths, links and stops in documents exist, the book has them all, quoted files are quoted right; decision records are numbered and complete
+    examples   each entity, condition and listener of the public API has an example
     licences   licences of third-party crates, and a decision record that explains each chosen one
     packages   crates that programs depend on are described and come with the licence, on published crates alone
     packing    cargo package on them, without building
@@ -57,11 +59,12 @@ enum Check {
     ByCargo(fn(&Path) -> Outcome),
 }
 
-const CHECKS: [(&str, Check); 10] = [
+const CHECKS: [(&str, Check); 11] = [
     ("arrows", Check::OfTree(arrows::check)),
     ("purity", Check::OfTree(purity::check)),
     ("tidy", Check::OfTree(tidy::check)),
     ("documents", Check::OfTree(documents::check)),
+    ("examples", Check::OfTree(examples::check)),
     ("licences", Check::OfTree(licences::check)),
     ("packages", Check::OfTree(packages::check)),
     ("packing", Check::ByCargo(packages::pack)),

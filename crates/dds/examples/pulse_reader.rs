@@ -16,6 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for pair in reader.assurance() {
                 let bound = pair.bound.map(|bound| format!("within {bound}"));
                 println!("{:?} {}", pair.state, bound.unwrap_or(pair.reason));
+                if let Some(least) = pair.offered_latency {
+                    println!("{least} would be admitted");
+                }
             }
         })
         .create()?;

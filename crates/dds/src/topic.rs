@@ -19,6 +19,20 @@ use crate::participant::{DomainParticipant, ParticipantEntity};
 use crate::types::{Announced, TypeOf};
 
 /// Called when a status of a topic changes.
+///
+/// ```
+/// # use dds::prelude::*;
+/// use dds::status::InconsistentTopic;
+/// use dds::{Topic, TopicListener};
+///
+/// struct Warn;
+///
+/// impl TopicListener for Warn {
+///     fn on_inconsistent_topic(&self, topic: &Topic, status: InconsistentTopic) {
+///         eprintln!("{}: {} participants have another type", topic.get_name(), status.total.count);
+///     }
+/// }
+/// ```
 pub trait TopicListener: Send + Sync {
     /// Somebody has a topic of this name with another type: of another name, or with other members.
     fn on_inconsistent_topic(&self, topic: &Topic, status: InconsistentTopic) {

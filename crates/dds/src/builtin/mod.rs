@@ -15,7 +15,22 @@ use crate::subscription::SampleType;
 
 pub(crate) use support::Support;
 
-/// A built-in topic.
+/// A built-in topic: what a participant knows of others, as samples.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// use dds::{BuiltinTopic, PublicationBuiltinTopicData};
+///
+/// let builtin = participant.get_builtin_subscriber()?;
+/// if let Some(reader) = builtin.lookup_datareader(BuiltinTopic::Publication.name()) {
+///     for writer in reader.typed::<PublicationBuiltinTopicData>()?.samples() {
+///         println!("somebody writes {} of type {}", writer.topic_name, writer.type_name);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BuiltinTopic {
     /// Participants, as [`ParticipantBuiltinTopicData`].

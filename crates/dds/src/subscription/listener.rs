@@ -93,6 +93,29 @@ pub trait AnyDataReaderListener: Send + Sync {
 }
 
 /// The listener of a Subscriber, for all its readers.
+///
+/// ```
+/// # use dds::prelude::*;
+/// # use std::sync::Arc;
+/// use dds::status::StatusMask;
+/// use dds::{AnyDataReaderListener, QosKind, RawDataReader, States, Subscriber, SubscriberListener};
+///
+/// struct Count;
+///
+/// impl AnyDataReaderListener for Count {}
+///
+/// impl SubscriberListener for Count {
+///     fn on_data_on_readers(&self, subscriber: &Subscriber) {
+///         println!("{} readers have samples", subscriber.get_datareaders(States::NOT_READ).len());
+///     }
+/// }
+///
+/// # fn example(participant: &Participant) -> Result<(), dds::Error> {
+/// let mask = StatusMask::DATA_ON_READERS;
+/// participant.create_subscriber(QosKind::Default, Some(Arc::new(Count)), mask)?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait SubscriberListener: AnyDataReaderListener {
     /// Some reader has samples. If this is asked for, nobody's `on_data_available` is called.
     fn on_data_on_readers(&self, subscriber: &Subscriber) {
