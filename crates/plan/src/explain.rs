@@ -5,7 +5,7 @@ use latency::busy::busy_period_delay;
 use latency::ledger::FlowId;
 use latency::linear::linear_delay;
 use latency::network::Imperfections;
-use latency::path::{HopView, concatenation_bound, sum_bound};
+use latency::path::{HopView, PathMethod, concatenation_bound, fixed_latency, sum_bound};
 use latency::port::{Arrival, Contender, blocking};
 use latency::units::time_of;
 
@@ -57,8 +57,25 @@ pub(crate) fn explain(plan: &Plan<'_>, bounds: &Bounds, id: FlowId) -> Option<St
                 let _ = writeln!(out, "  no bound by concatenation");
             }
         }
-        let bound = concatenation.map_or(sum, |concatenation| concatenation.min(sum));
-        term(&mut out, 1, "bound: the lesser", bound);
+        let shares = way.iter().try_fold(0_u64, |sum, hop| sum.checked_add(*admitted.shares.get(*hop)?))?;
+        let fixed = fixed_latency(flow, views.iter().map(|view| view.port))?;
+        let promised = shares.checked_add(fixed)?;
+        let rests_on = plan.ledger.rests_on(id, index);
+        if promised > subscriber.limit {
+            let _ = writeln!(
+                out,
+                "  promised at the ports and fixed: {}, above the limit,",
+                microseconds(promised)
+            );
+            let how = match rests_on.map(|bound| bound.method) {
+                Some(PathMethod::LinearProgram) => "which rests on a linear program along the way",
+                _ => "which rests on services concatenated, as planned",
+            };
+            term(&mut out, 1, how, rests_on?.latency);
+        }
+        let bounds = [Some(sum), concatenation, rests_on.map(|bound| bound.latency)];
+        let bound = bounds.into_iter().flatten().min()?;
+        term(&mut out, 1, "bound: the least", bound);
         term(&mut out, 1, "limit", subscriber.limit);
         term(&mut out, 1, "margin", subscriber.limit.checked_sub(bound)?);
     }
