@@ -8,6 +8,7 @@ use core::time::Duration;
 use gate::protocol::ContractState;
 use latency::ledger::Ledger;
 use latency::network::Port;
+use latency::program::Solver;
 use latency::reserve::Edge;
 use latency::routes::Topology;
 use latency::switch::Guard;
@@ -94,6 +95,11 @@ pub struct ResourceManager {
 }
 
 impl ResourceManager {
+    /// Limits may rest on linear programs from now on, for which the solver proposes multipliers: before grants are restored that do.
+    pub fn use_solver(&mut self, solver: Solver) {
+        self.ledger.use_solver(solver);
+    }
+
     /// A manager of a network of which nothing is connected yet. `epoch` is larger than that of every manager before.
     ///
     /// # Errors

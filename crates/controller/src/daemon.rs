@@ -166,6 +166,7 @@ impl<'d> Daemon<'d> {
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
         let most_of_participant = config.most_requests_of_participant;
         let mut manager = ResourceManager::new(config, network, epoch)?;
+        manager.use_solver(solver::multipliers);
         info!("{}", manager.reserved_status());
         let mut grants = Vec::new();
         for (number, grant) in store.grants()? {

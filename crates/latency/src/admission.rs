@@ -8,8 +8,8 @@ use crate::arrivals::Offering;
 use crate::backlog::{backlog_from_counted, backlog_within};
 use crate::bound::{planned_bound, planned_bound_counted};
 use crate::ledger::{Admitted, FlowId, Ledger, Move, Phase, Plan, Reason};
-use crate::levels::{NoLevels, assign_last_counted, least_bound_counted};
-use crate::network::{Buffer, Flow, FlowError, Policing, Port};
+use crate::levels::{NoLevels, SMALL_PORT, assign_last_counted, least_bound_counted};
+use crate::network::{Buffer, Flow, FlowError, Hop, Policing, Port};
 use crate::order::{pause, verified_order_counted};
 use crate::path::{fixed_latency, least_latency, separation_at_subscriber};
 use crate::policing::stretched;
@@ -28,14 +28,19 @@ enum Search {
     Exact,
     /// By running sums alone: whatever is left of the work that there may be, these few steps are taken.
     Coarse,
+    /// Exactly, with shares that together may be more than a limit.
+    Beyond,
 }
+
+/// How many steps it may take to find out whether limits are kept by other methods than the sum of shares.
+const BEYOND: u64 = 2_000_000;
 
 impl Ledger {
     /// Whether and how the flow can be admitted, without looking for an alternative.
     pub fn plan_as_asked(&self, id: FlowId, flow: &Flow) -> Result<Plan, Reason> {
         self.plan_beside(id, flow).or_else(|reason| match reason {
             _ if !may_find_room(&reason) => Err(reason),
-            _ => self.share_again_for(id, flow).ok_or(reason),
+            _ => self.share_again_for(id, flow).or_else(|| self.beyond_shares(id, flow)).ok_or(reason),
         })
     }
 
@@ -51,13 +56,34 @@ impl Ledger {
         }
         let mut answer = Err(Reason::Work { port });
         if !self.work().is_exhausted() {
-            answer = self.search(id, flow, Search::Sums);
+            answer = self.search(id, flow, Search::Sums).and_then(|plan| self.leaves_all(plan));
             if answer.as_ref().is_err_and(may_find_room) {
-                answer = self.search(id, flow, Search::Exact);
+                answer = self.search(id, flow, Search::Exact).and_then(|plan| self.leaves_all(plan));
             }
         }
         // What was said after the work ran out was not found out.
-        if self.work().is_exhausted() { self.search(id, flow, Search::Coarse) } else { answer }
+        if self.work().is_exhausted() {
+            return self.search(id, flow, Search::Coarse).and_then(|plan| self.leaves_all(plan));
+        }
+        answer
+    }
+
+    /// A plan in which limits rest on other methods than the sum of shares, where few flows meet.
+    pub(crate) fn beyond_shares(&self, id: FlowId, flow: &Flow) -> Option<Plan> {
+        let is_small = |hop: &Hop| self.entries(hop.port).len() <= SMALL_PORT;
+        if self.uses_sums_alone() || self.work().is_sparing() || self.work().is_exhausted() {
+            return None;
+        }
+        if !flow.tree.iter().all(is_small) {
+            return None;
+        }
+        (0..flow.subscribers.len()).all(|index| self.keeps_separation(flow, index).is_ok()).then_some(())?;
+        self.work().part(BEYOND, || {
+            let tight = self.tight_shares(id, flow, Search::Beyond);
+            let beside = tight.and_then(|tight| self.with_shares(id, flow, &tight, Search::Beyond));
+            let beside = beside.and_then(|plan| self.leaves_all(plan)).ok();
+            beside.or_else(|| self.share_again_beyond(id, flow))
+        })
     }
 
     /// Counts the work of looking at the levels of a port, or at so many of its flows.
@@ -160,11 +186,11 @@ impl Ledger {
         for (index, (hop, budget)) in flow.tree.iter().zip(flow.budgets(self.ports())).enumerate() {
             self.charge_in(search, hop.port, 0)?;
             let before = hop.parent.and_then(|parent| spent.get(parent)).copied().unwrap_or(0);
-            let limit = budget.saturating_sub(before);
+            let limit = if search == Search::Beyond { budget } else { budget.saturating_sub(before) };
             let contender = offering.next(&shares).map_err(Reason::Flow)?;
             let quickest = match search {
                 Search::Sums | Search::Coarse => self.quickest(index, hop.port, &contender)?,
-                Search::Exact => None,
+                Search::Exact | Search::Beyond => None,
             };
             let share = match quickest.filter(|delay| *delay <= limit) {
                 Some(delay) => delay,
@@ -259,8 +285,6 @@ impl Ledger {
     /// The plan with these shares, if they can be kept.
     fn with_shares(&self, id: FlowId, flow: &Flow, shares: &[u64], search: Search) -> Result<Plan, Reason> {
         let mut contenders = flow.contenders(self.ports(), shares).map_err(Reason::Flow)?;
-        let first = shares.first().copied().unwrap_or(0);
-        let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
         let mut phase = Phase::default();
         for (index, ((hop, contender), share)) in
             flow.tree.iter().zip(&mut contenders).zip(shares).enumerate()
@@ -280,7 +304,15 @@ impl Ledger {
                 None => self.place(id, hop.port, port, *contender, *share, &mut phase)?,
             };
         }
-        let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
+        let admitted = match search {
+            Search::Beyond => self.admitted_with(flow, shares).map_err(Reason::Flow)?,
+            // They were found within the limits.
+            Search::Sums | Search::Exact | Search::Coarse => {
+                let first = shares.first().copied().unwrap_or(0);
+                let enforcement = flow.enforcement(self.ports(), first).map_err(Reason::Flow)?;
+                Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement, by_sum: true }
+            }
+        };
         let basis = flow.tree.iter().filter_map(|hop| self.seen(hop.port)).collect();
         let coarse = !self.work().is_exact();
         let phases = Vec::from_iter(phase.changes_something().then_some(phase));

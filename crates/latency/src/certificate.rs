@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 
 use crate::bound::{Method, planned_bound};
 use crate::busy::{EFFORT, busy_period};
+use crate::facts::Fact;
 use crate::ledger::{FlowId, Ledger};
 use crate::network::{Flow, Port};
 use crate::policing::Enforcement;
@@ -38,6 +39,15 @@ pub struct PortCertificate {
     pub claims: Vec<Claim>,
 }
 
+/// What a limit rests on where the shares of the way are more than it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// The services that the flow is left with at its hops, concatenated.
+    Concatenation,
+    /// Facts along the way, and how many parts of one each of them counts: see [`PARTS`](crate::facts::PARTS).
+    Facts(Vec<(Fact, u128)>),
+}
+
 /// Evidence that a flow keeps its limits, and that all others at its ports keep their shares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certificate {
@@ -51,6 +61,8 @@ pub struct Certificate {
     pub enforcement: Enforcement,
     /// Its ports, in the order of its hops.
     pub ports: Vec<PortCertificate>,
+    /// For each subscriber what its limit rests on, if that is not the sum of shares.
+    pub proofs: Vec<Option<Proof>>,
 }
 
 impl Ledger {
@@ -61,7 +73,8 @@ impl Ledger {
         let ports =
             admitted.flow.tree.iter().map(|hop| self.port_certificate(hop.port)).collect::<Option<_>>()?;
         let (flow, shares) = (admitted.flow.clone(), admitted.shares.clone());
-        Some(Certificate { id, flow, shares, enforcement: admitted.enforcement, ports })
+        let proofs = (0..flow.subscribers.len()).map(|index| self.proof(id, index)).collect();
+        Some(Certificate { id, flow, shares, enforcement: admitted.enforcement, ports, proofs })
     }
 
     fn port_certificate(&self, port: usize) -> Option<PortCertificate> {

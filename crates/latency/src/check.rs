@@ -7,14 +7,16 @@
 //! What a flow offers to each hop is derived a second time, too, from its samples, its shares and what guards the first switch; so is
 //! what that guard must let through. Of a bundle the sum of its flows is believed, which the certificate does not name.
 mod buffers;
+mod left;
 mod offered;
 mod repairs;
+mod way;
 
 use alloc::vec::Vec;
 
 pub use repairs::{Repaired, check_repaired};
 
-use crate::certificate::{Certificate, Claim, PortCertificate};
+use crate::certificate::{Certificate, Claim, PortCertificate, Proof};
 use crate::network::Port;
 use crate::port::{Arrival, Contender, Control, Ingress};
 
@@ -55,7 +57,7 @@ pub enum Fault {
         /// Picoseconds after the start.
         after: u64,
     },
-    /// Shares, propagation and multiplexing exceed the limit of a subscriber.
+    /// Shares, propagation and multiplexing exceed the limit of a subscriber, and no other bound in the certificate is within it.
     Limit {
         /// Index of the subscriber.
         subscriber: usize,
@@ -128,7 +130,13 @@ pub fn check(certificate: &Certificate, ports: &[Port]) -> Result<(), Fault> {
             let share = certificate.shares.get(hop).ok_or(Fault::Shape)?;
             sum += u128::from(*share) + u128::from(port.propagation) + u128::from(port.most_multiplexing);
         }
-        if sum > u128::from(subscriber.limit) {
+        let limit = u128::from(subscriber.limit);
+        let proof = certificate.proofs.get(index).and_then(Option::as_ref);
+        let other = || match proof? {
+            Proof::Concatenation => left::concatenated(certificate, ports, index),
+            Proof::Facts(facts) => way::bound(certificate, ports, index, facts),
+        };
+        if sum > limit && other().is_none_or(|bound| bound > limit) {
             return Err(Fault::Limit { subscriber: index });
         }
     }

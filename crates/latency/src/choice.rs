@@ -23,6 +23,7 @@ impl Ledger {
         });
         if best.is_none() && refusal.as_ref().is_some_and(may_find_room) {
             best = self.best_of(flow, trees, |along| self.share_again_for(id, along));
+            best = best.or_else(|| self.best_of(flow, trees, |along| self.beyond_shares(id, along)));
         }
         best.ok_or(refusal.unwrap_or(Reason::Flow(crate::network::FlowError::Loop)))
     }

@@ -17,6 +17,8 @@ use crate::units::time_of;
 /// How often ports are looked at, each of them so many times on average, before a search is given up: in a cycle shares may
 /// grow in small steps.
 const VISITS: usize = 100;
+/// How many times a limit shares may be together where the limit rests on another method.
+const MOST_BEYOND: u64 = 4;
 
 /// Why it does not work so.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +57,8 @@ pub(crate) struct Group<'l> {
     pub(crate) meetings: BTreeMap<usize, Meeting<'l>>,
     /// For each port of a member, the largest number of hops before it.
     depths: BTreeMap<usize, usize>,
+    /// Whether shares may together be more than limits.
+    pub(crate) beyond: bool,
 }
 
 impl<'l> Member<'l> {
@@ -103,6 +107,11 @@ impl<'l> Member<'l> {
         self.ways.iter().all(|(way, left)| self.left_of(way, *left).is_some())
     }
 
+    /// Whether shares are not so far beyond the limits that no method could help.
+    fn is_near_limits(&self) -> bool {
+        self.ways.iter().all(|(way, left)| self.left_of(way, left.saturating_mul(MOST_BEYOND)).is_some())
+    }
+
     fn port_of(&self, hop: usize) -> Option<usize> {
         Some(self.flow.tree.get(hop)?.port)
     }
@@ -148,7 +157,7 @@ impl<'l> Group<'l> {
             let known = depths.entry(hop.port).or_default();
             *known = depth.max(*known);
         }
-        Some(Self { ledger, members, by_id, meetings: BTreeMap::new(), depths })
+        Some(Self { ledger, members, by_id, meetings: BTreeMap::new(), depths, beyond: false })
     }
 
     /// The new flow.
@@ -238,7 +247,8 @@ impl<'l> Group<'l> {
                     let depth = self.depths.get(&changed).copied().unwrap_or(0);
                     due.insert((depth, changed));
                 }
-                if !self.members.get(member).ok_or(Stuck::Never)?.keeps_limits() {
+                let one = self.members.get(member).ok_or(Stuck::Never)?;
+                if !(one.keeps_limits() || self.beyond && one.is_near_limits()) {
                     return Err(Stuck::With(self.beside(member)?));
                 }
             }
@@ -297,6 +307,9 @@ impl<'l> Group<'l> {
 
     /// Shares out what the limits leave: all, a half, a quarter or nothing, as the ports can keep it.
     pub(crate) fn share_out(&mut self) -> Result<(), Stuck> {
+        if self.beyond {
+            return if self.all_keep() { Ok(()) } else { Err(Stuck::Never) };
+        }
         let least: Vec<Vec<u64>> = self.members.iter().map(|member| member.shares.clone()).collect();
         let extra: Option<Vec<Vec<u64>>> =
             self.members.iter().map(|member| member.extra(self.ledger)).collect();

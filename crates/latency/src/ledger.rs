@@ -12,7 +12,9 @@ use crate::network::{Flow, FlowError, Port};
 use crate::path::{HopView, PathBound, path_bound};
 use crate::policing::Enforcement;
 use crate::port::Contender;
+use crate::program::{Chosen, Solver};
 use crate::register::Register;
+use crate::resting::Resting;
 use crate::split::Split;
 use crate::verdict::Seen;
 pub use crate::verdict::{Move, Offer, Phase, Plan, Reason, Refusal, Reshare};
@@ -43,6 +45,9 @@ pub struct Admitted {
     pub shares: Vec<u64>,
     /// What is programmed where it enters the first switch.
     pub enforcement: Enforcement,
+    /// Whether its shares, with what is fixed on its ways, are within all of its limits; else these rest on another bound: see
+    /// [`Ledger::rests_on`].
+    pub by_sum: bool,
 }
 
 /// All ports with the flows that have been promised something.
@@ -51,9 +56,12 @@ pub struct Ledger {
     ports: Vec<Port>,
     registers: Vec<Arc<Register>>,
     flows: BTreeMap<FlowId, Arc<Admitted>>,
+    resting: Resting,
     split: Split,
     guards: Guards,
     keeps_meters: bool,
+    sums_alone: bool,
+    solver: Chosen,
     work: Arc<Work>,
 }
 
@@ -71,7 +79,19 @@ impl Ledger {
     pub fn new(ports: Vec<Port>, split: Split) -> Self {
         let registers = ports.iter().map(|port| Arc::new(Register::new(port.queues))).collect();
         let (flows, guards, work) = (BTreeMap::new(), Guards::default(), Arc::new(Work::unlimited()));
-        Self { ports, registers, flows, split, guards, keeps_meters: false, work }
+        let (resting, solver) = (Resting::default(), Chosen::default());
+        Self {
+            ports,
+            registers,
+            flows,
+            resting,
+            split,
+            guards,
+            keeps_meters: false,
+            sums_alone: false,
+            solver,
+            work,
+        }
     }
 
     /// Plans, and what is asked of this ledger besides, take so many steps together. Behind that, coarser tests decide: what they find
@@ -126,6 +146,25 @@ impl Ledger {
         self.keeps_meters = true;
     }
 
+    /// From now on limits may rest on linear programs, too, for which the solver proposes multipliers. Flows that rest on them are put back with
+    /// the same solver.
+    pub fn use_solver(&mut self, solver: Solver) {
+        self.solver = Chosen(Some(solver));
+    }
+
+    /// From now on flows are admitted only if their shares are within their limits: what is admitted leaves more room to what comes later.
+    pub fn use_sums_alone(&mut self) {
+        self.sums_alone = true;
+    }
+
+    pub(crate) fn uses_sums_alone(&self) -> bool {
+        self.sums_alone
+    }
+
+    pub(crate) fn solver(&self) -> Option<Solver> {
+        self.solver.0
+    }
+
     pub(crate) fn keeps_meters(&self) -> bool {
         self.keeps_meters
     }
@@ -148,6 +187,10 @@ impl Ledger {
     /// An admitted flow.
     pub fn flow(&self, id: FlowId) -> Option<&Admitted> {
         self.flows.get(&id).map(|admitted| &**admitted)
+    }
+
+    pub(crate) fn resting(&self) -> &Resting {
+        &self.resting
     }
 
     pub(crate) fn admitted(&self, id: FlowId) -> Option<&Arc<Admitted>> {
@@ -240,9 +283,7 @@ impl Ledger {
             }
             contender.level = *level;
         }
-        let first = shares.first().copied().unwrap_or(0);
-        let enforcement = flow.enforcement(&self.ports, first).map_err(Reason::Flow)?;
-        let admitted = Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement };
+        let admitted = self.admitted_with(flow, shares).map_err(Reason::Flow)?;
         self.enter(&Plan { contenders, ..Plan::still(id, admitted.clone()) });
         let missed = flow.tree.iter().find_map(|hop| Some((hop.port, self.first_missed(hop.port)?)));
         if let Some((port, missed)) = missed {
@@ -253,6 +294,10 @@ impl Ledger {
                 return Err(Reason::Work { port });
             }
             return Err(Reason::Delay { port, level, flow: missed, by: None });
+        }
+        if let Err(reason) = self.all_rest(id) {
+            self.remove(id);
+            return Err(reason);
         }
         Ok(admitted)
     }
@@ -286,6 +331,7 @@ impl Ledger {
             self.insert(place.port, entry);
         }
         self.use_guard(&plan.admitted, |left| left.saturating_sub(1));
+        self.resting.note(plan.id, &plan.admitted);
         self.flows.insert(plan.id, Arc::new(plan.admitted.clone()));
     }
 
@@ -318,6 +364,7 @@ impl Ledger {
             }
             self.insert(place.port, Entry { flow: id, hop, contender, share: *share });
         }
+        self.resting.note(id, admitted);
         self.flows.insert(id, Arc::clone(admitted));
     }
 
@@ -329,6 +376,7 @@ impl Ledger {
     fn take(&mut self, id: FlowId) -> Option<Arc<Admitted>> {
         let admitted = self.flows.remove(&id)?;
         self.use_guard(&admitted, |left| left.saturating_add(1));
+        self.resting.forget(id, &admitted);
         for hop in &admitted.flow.tree {
             // All that stays is looked at; beyond the limit, the next request is told.
             let _ = self.work.charge_each(self.entries(hop.port).len());
@@ -346,6 +394,7 @@ impl Ledger {
         for id in ids {
             let Some(admitted) = self.flows.remove(id) else { continue };
             self.use_guard(&admitted, |left| left.saturating_add(1));
+            self.resting.forget(*id, &admitted);
             for hop in &admitted.flow.tree {
                 leaving.entry(hop.port).or_default().insert(*id);
             }
@@ -371,6 +420,7 @@ impl Ledger {
             self.insert(port, entry);
         }
         self.use_guard(&suspended.admitted, |left| left.saturating_sub(1));
+        self.resting.note(suspended.id, &suspended.admitted);
         self.flows.insert(suspended.id, suspended.admitted);
     }
 
@@ -429,7 +479,9 @@ impl Ledger {
                 let delay = found.map_or(share, |bound| bound.delay.min(share));
                 views.push(HopView { port, server: port.server(), contenders, index, delay });
             }
-            bounds.push(path_bound(&admitted.flow, &admitted.flow, &views)?);
+            let present = path_bound(&admitted.flow, &admitted.flow, &views);
+            let rests_on = self.rests_on(id, bounds.len());
+            bounds.push(present.into_iter().chain(rests_on).min_by_key(|bound| bound.latency)?);
         }
         Some(bounds)
     }

@@ -12,6 +12,7 @@
 //! - [`ledger`]: admission and removal; [`choice`]: among ways, and of who yields; [`split`]: of the latency over the hops; [`order`]: of changes.
 //! - [`repair`]: how late what was lost may be.
 //! - [`reserve`]: what hosts may send of the traffic above all levels, and the gates that this takes.
+//! - [`program`], [`facts`]: linear programs along a way, for limits that no other method meets.
 //! - [`words`]: refusals in words; [`work`]: how much work all that was.
 //! - [`certificate`]: the evidence for an admission; [`check`]: a separate, exact check of it.
 #![no_std]
@@ -29,6 +30,7 @@ pub mod certificate;
 pub mod check;
 pub mod choice;
 mod curve;
+pub mod facts;
 pub mod framing;
 mod group;
 pub mod ledger;
@@ -40,18 +42,22 @@ pub mod network;
 mod offer;
 pub mod order;
 pub mod path;
+mod plp;
 pub mod policing;
 pub mod port;
+pub mod program;
 mod register;
 pub mod repair;
 pub mod reserve;
 mod reshare;
+mod resting;
 pub mod routes;
 mod settle;
 pub mod split;
 mod stair;
 mod sums;
 pub mod switch;
+mod tandem;
 pub mod units;
 mod verdict;
 pub mod words;

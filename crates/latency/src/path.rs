@@ -16,6 +16,8 @@ pub enum PathMethod {
     Sum,
     /// Concatenation of the service that is left for the flow at each hop, which pays for its own message once (SFA).
     Concatenation,
+    /// A linear program over all that is known of a frame on its way (PLP).
+    LinearProgram,
 }
 
 /// An end-to-end bound.
@@ -146,14 +148,8 @@ fn concatenation_with(
     services: &[Option<LeftOver>],
 ) -> Option<u64> {
     let first = hops.first()?;
-    let overtakes = |hop: &HopView<'_>| hop.port.variation() > 0 && !hop.port.keeps_order;
-    let frames = flow.frames(first.port)?;
-    // What is too small without its tag may be padded behind the first link.
-    let grows = first.port.tag > 0 && frames.smallest < frame_bits(LEAST_FRAME + u64::from(first.port.tag));
-    if grows || hops.iter().any(|hop| hop.port.tag != first.port.tag || overtakes(hop)) {
-        return None;
-    }
-    let frame = frames.largest;
+    keeps_shape(flow, hops.iter().map(|hop| hop.port)).then_some(())?;
+    let frame = flow.frames(first.port)?.largest;
     let services: Vec<LeftOver> = services.iter().copied().collect::<Option<_>>()?;
     let mut latency = passage(hops.iter().map(|hop| hop.port))?.checked_add(emission.longest)?;
     for (index, service) in services.iter().enumerate() {
@@ -165,6 +161,16 @@ fn concatenation_with(
     let burst = first.contenders.get(first.index)?.arrival.burst()?;
     let rate = services.iter().map(|service| service.rate).min()?;
     latency.checked_add(time_of(burst, rate)?)
+}
+
+/// Whether frames of a flow keep their sizes and their order along ports.
+pub(crate) fn keeps_shape<'v>(flow: &Flow, ports: impl Iterator<Item = &'v Port> + Clone) -> bool {
+    let Some(first) = ports.clone().next() else { return false };
+    let Some(frames) = flow.frames(first) else { return false };
+    let overtakes = |port: &Port| port.variation() > 0 && !port.keeps_order;
+    // What is too small without its tag may be padded behind the first link.
+    let grows = first.tag > 0 && frames.smallest < frame_bits(LEAST_FRAME + u64::from(first.tag));
+    !grows && !ports.into_iter().any(|port| port.tag != first.tag || overtakes(port))
 }
 
 /// The most time between two messages at a subscriber, in picoseconds: the writer's, and the variation of the latency.

@@ -42,6 +42,8 @@ struct Search<'l> {
     ledger: &'l Ledger,
     id: FlowId,
     flow: &'l Flow,
+    /// Whether shares may together be more than limits, which then rest on other methods.
+    beyond: bool,
 }
 
 impl Ledger {
@@ -50,14 +52,22 @@ impl Ledger {
         if self.work().is_sparing() {
             return None;
         }
-        let search = Search { ledger: self, id, flow };
+        let search = Search { ledger: self, id, flow, beyond: false };
         (0..flow.subscribers.len()).all(|index| self.keeps_separation(flow, index).is_ok()).then_some(())?;
         let together = search.together();
         let most = if together.is_some() { u64::MAX } else { self.work().again() };
         if most == 0 {
             return None;
         }
-        self.work().part(most, || search.plan(together))
+        let plan = self.work().part(most, || search.plan(together))?;
+        self.leaves_all(plan).ok()
+    }
+
+    /// The same where limits may rest on other methods than the sum of shares: all flows that hang together have the least shares.
+    pub(crate) fn share_again_beyond(&self, id: FlowId, flow: &Flow) -> Option<Plan> {
+        let search = Search { ledger: self, id, flow, beyond: true };
+        let plan = search.all_together(&search.together()?)?;
+        self.leaves_all(plan).ok()
     }
 }
 
@@ -120,7 +130,9 @@ impl<'l> Search<'l> {
             let flow = &self.ledger.flow(*id)?.flow;
             Some((flow, *id, Arc::clone(before)))
         });
-        Group::new(self.ledger, members, new.then_some((self.id, self.flow)), frees_guards)
+        let mut group = Group::new(self.ledger, members, new.then_some((self.id, self.flow)), frees_guards)?;
+        group.beyond = self.beyond;
+        Some(group)
     }
 
     fn having(&self, flows: &BTreeSet<FlowId>) -> BTreeMap<FlowId, Arc<Admitted>> {
@@ -270,8 +282,7 @@ impl<'l> Search<'l> {
     }
 
     fn with_shares(&self, flow: &Flow, shares: &[u64]) -> Option<Admitted> {
-        let enforcement = flow.enforcement(self.ledger.ports(), *shares.first()?).ok()?;
-        Some(Admitted { flow: flow.clone(), shares: shares.to_vec(), enforcement })
+        self.ledger.admitted_with(flow, shares).ok()
     }
 
     /// What a group changes.

@@ -1,7 +1,7 @@
 //! What verdicts rest on: facts that a plan takes from the file, or by default, and that nothing in it can check.
 use std::collections::{BTreeMap, BTreeSet};
 
-use latency::ledger::FlowId;
+use latency::ledger::{Admitted, FlowId};
 use latency::network::{Buffer, Policing};
 use latency::path::PathMethod;
 use latency::policing::Enforcement;
@@ -137,11 +137,14 @@ impl Assumptions {
                     ids.remove(without);
                 });
             }
-            let concatenated = |index| {
+            let needs_order = |index| {
                 let bound = bounds.path(plan, id, index);
-                bound.is_some_and(|bound| bound.method == PathMethod::Concatenation)
+                bound.is_some_and(|bound| bound.method != PathMethod::Sum)
             };
-            if plan.ledger.flow(id).is_some() && (0..asked.subscribers.len()).any(concatenated) {
+            let admitted = plan.ledger.flow(id);
+            let rests =
+                |admitted: &Admitted| !admitted.by_sum || (0..asked.subscribers.len()).any(needs_order);
+            if admitted.is_some_and(rests) {
                 ids.insert(ORDER);
                 let text = "switches keep the order of frames of a flow from reception to queue";
                 known.entry((ORDER, text.to_owned(), false)).or_default();

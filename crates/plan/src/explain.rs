@@ -5,7 +5,7 @@ use latency::busy::busy_period_delay;
 use latency::ledger::FlowId;
 use latency::linear::linear_delay;
 use latency::network::{Flow, Imperfections};
-use latency::path::{HopView, concatenation_bound, sum_bound};
+use latency::path::{HopView, PathMethod, concatenation_bound, fixed_latency, sum_bound};
 use latency::port::{Arrival, Contender, blocking};
 use latency::units::time_of;
 
@@ -176,13 +176,28 @@ fn path(
         (None, Detail::Whole) => terms.note(1, "no bound by concatenation".to_owned()),
         (None, Detail::Named(_)) => {}
     }
-    let bound = concatenation.map_or(sum, |concatenation| concatenation.min(sum));
-    terms.time(
-        1,
-        if concatenation.is_some() || detail == Detail::Whole { "bound: the lesser" } else { "bound" },
-        bound,
-    );
-    Some(bound)
+    let rests_on = plan.ledger.rests_on(id, index);
+    let promised = promised(plan, id, index, views)?;
+    if promised > flow.subscribers.get(index)?.limit {
+        terms.note(1, format!("promised at the ports and fixed: {}, above the limit,", microseconds(promised)));
+        let how = match rests_on.map(|bound| bound.method) {
+            Some(PathMethod::LinearProgram) => "which rests on a linear program along the way",
+            _ => "which rests on services concatenated, as planned",
+        };
+        terms.time(1, how, rests_on?.latency);
+    }
+    let least = [Some(sum), concatenation, rests_on.map(|bound| bound.latency)].into_iter().flatten().min()?;
+    let several = concatenation.is_some() || detail == Detail::Whole || least < sum;
+    terms.time(1, if several { "bound: the least" } else { "bound" }, least);
+    Some(least)
+}
+
+/// What the ports of the way promise together, and what is fixed, in picoseconds.
+fn promised(plan: &Plan<'_>, id: FlowId, index: usize, views: &[HopView<'_>]) -> Option<u64> {
+    let admitted = plan.ledger.flow(id)?;
+    let way = admitted.flow.way_to(admitted.flow.subscribers.get(index)?.hop);
+    let shares = way.iter().try_fold(0_u64, |sum, hop| sum.checked_add(*admitted.shares.get(*hop)?))?;
+    shares.checked_add(fixed_latency(&admitted.flow, views.iter().map(|view| view.port))?)
 }
 
 fn hop(terms: &mut Terms, plan: &Plan<'_>, port: usize, view: &HopView<'_>, level: u8, detail: Detail) {

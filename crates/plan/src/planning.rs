@@ -71,6 +71,7 @@ impl<'n> Plan<'n> {
     /// how many have been planned. Whether all ways were found says [`Self::finished`].
     pub(crate) fn new(network: &'n Network, limit: Option<(u64, u32)>, mut told: impl FnMut(usize)) -> Self {
         let mut ledger = Ledger::new(network.ports.clone(), network.split);
+        ledger.use_solver(solver::multipliers);
         for (switch, ports, guards) in &network.guards {
             ledger.limit_guards(*switch, ports, *guards);
         }
@@ -318,6 +319,7 @@ mod tests {
             assert!(plan.finished().is_ok() || steps < 2_000, "{steps}");
             // Without a limit, all that is promised is seen to be kept.
             let mut judge = Ledger::new(network.ports.clone(), network.split);
+            judge.use_solver(solver::multipliers);
             for id in 0..plan.flows.len() as FlowId {
                 let Some(admitted) = plan.ledger.flow(id) else { continue };
                 let at = admitted.flow.tree.iter().map(|hop| plan.entry(hop.port, id).unwrap());

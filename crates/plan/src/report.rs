@@ -319,7 +319,13 @@ impl Bounds {
             first: one.first.min(other.first),
         });
         let emission = all.unwrap_or_else(|| flow.emission(flow, port));
-        path_bound_with(flow, emission, &views, &services, plan.ledger.work())
+        let present = path_bound_with(flow, emission, &views, &services, plan.ledger.work());
+        // What the limit rests on where shares are not within it: for all of a bundle, whose messages take longest to be handed over.
+        let rests_on = plan.ledger.rests_on(id, subscriber).and_then(|bound| {
+            let latency = bound.latency.checked_sub(flow.emitting())?.checked_add(emission.longest)?;
+            Some(PathBound { latency, ..bound })
+        });
+        present.into_iter().chain(rests_on).min_by_key(|bound| bound.latency)
     }
 }
 
@@ -386,6 +392,7 @@ fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &V
                 method: bound.map(|bound| match bound.method {
                     PathMethod::Sum => "sum",
                     PathMethod::Concatenation => "concatenation",
+                    PathMethod::LinearProgram => "linear program",
                 }),
             }
         };

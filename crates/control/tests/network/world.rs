@@ -94,7 +94,8 @@ pub(crate) fn features(datapath: u64) -> Features {
 
 impl World {
     pub(crate) fn new(network: Network, config: Config) -> Self {
-        let manager = ResourceManager::new(config.clone(), network.clone(), 1).unwrap();
+        let mut manager = ResourceManager::new(config.clone(), network.clone(), 1).unwrap();
+        manager.use_solver(solver::multipliers);
         let count = network.switches.len();
         Self {
             now: Duration::from_secs(100),
@@ -224,6 +225,7 @@ impl World {
         // What reading back puts right is not found.
         self.config.inspection = Duration::ZERO;
         self.manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
+        self.manager.use_solver(solver::multipliers);
     }
 
     /// The network as the manager believes it to be.
@@ -256,6 +258,7 @@ impl World {
         // With the old one its samples are gone.
         self.verdicts.clear();
         let mut manager = ResourceManager::new(self.config.clone(), self.believed(), self.epoch).unwrap();
+        manager.use_solver(solver::multipliers);
         manager.restore(self.now, self.store.values().cloned().collect());
         self.manager = manager;
         self.collect();

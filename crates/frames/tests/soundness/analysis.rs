@@ -297,6 +297,7 @@ impl Analysis {
         let busy = self.delays[flow].iter().all(|bound| bound.method == Method::BusyPeriod);
         match (self.paths[flow][hop].method, busy) {
             (PathMethod::Concatenation, _) => "concatenation",
+            (PathMethod::LinearProgram, _) => "linear program",
             (PathMethod::Sum, true) => "sum of busy periods",
             (PathMethod::Sum, false) => "sum, some linear",
         }

@@ -1,5 +1,5 @@
 //! What the ledger admits: levels, guards, limits and buffers of its choice, against adversaries.
-use frames::{Bounds, Flow, Hop, Network, Node, Random};
+use frames::{Bounds, Flow, Hop, Network, Node, Port, Random};
 use latency::ledger::Ledger;
 use latency::network::Buffer;
 use latency::split::Split;
@@ -9,17 +9,45 @@ use crate::clocks::run_apart;
 use crate::networks::{attack, generated, is_unadmitted};
 
 /// The flows of a ledger as a network, with the bounds that the ledger gives.
-struct Promise {
-    network: Network,
-    bounds: Bounds,
+pub(crate) struct Promise {
+    pub(crate) network: Network,
+    pub(crate) bounds: Bounds,
     /// For each flow and each hop: the delay that no frame exceeds there.
-    shares: Vec<Vec<u64>>,
+    pub(crate) shares: Vec<Vec<u64>>,
     refused: u64,
+    /// How many of the bounds no other method than a linear program has.
+    pub(crate) less: u64,
+}
+
+/// What limits are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Limits {
+    /// Anything between easy and impossible.
+    Any,
+    /// In the end no more than what linear programs meet.
+    Program,
+}
+
+/// Flow by flow is admitted anew with the limit that a linear program meets, if it is.
+pub(crate) fn lower_limits(ledger: &mut Ledger, flows: u64) {
+    for id in (0..flows).chain(0..flows) {
+        let Some(admitted) = ledger.flow(id) else { continue };
+        let mut flow = admitted.flow.clone();
+        for (place, subscriber) in flow.subscribers.iter_mut().enumerate() {
+            let bound = ledger.linear_program(id, place).map(|bound| bound.latency + 1_000);
+            subscriber.limit = bound.unwrap_or(subscriber.limit).min(subscriber.limit);
+        }
+        let before = ledger.clone();
+        ledger.remove(id);
+        if ledger.admit_as_asked(id, &flow).is_err() {
+            *ledger = before;
+        }
+    }
 }
 
 /// Admits the flows of a generated network one by one, each for a limit between easy and impossible; where it is
 /// refused, for the latency that is offered instead. Some are removed again.
-fn promise(seed: u64) -> Option<Promise> {
+fn promise(seed: u64, by: Limits) -> Option<Promise> {
     let (generated, policing) = generated(seed);
     let network = &generated.network;
     let mut model = Model::of(&generated, &policing).with_drift(seed);
@@ -31,6 +59,9 @@ fn promise(seed: u64) -> Option<Promise> {
     }
     let split = [Split::Last, Split::Load, Split::Even][random.index(3)];
     let mut ledger = Ledger::new(model.ports.clone(), split);
+    if by == Limits::Program {
+        ledger.use_solver(solver::multipliers);
+    }
     let mut refused = 0;
     for (id, flow) in (0..).zip(&mut model.flows) {
         let alone = alone(&model.ports, flow);
@@ -50,9 +81,18 @@ fn promise(seed: u64) -> Option<Promise> {
             ledger.remove(random.below(id));
         }
     }
+    if by == Limits::Program {
+        lower_limits(&mut ledger, model.flows.len() as u64);
+    }
     let mut ports = network.ports().to_vec();
     ports.iter_mut().for_each(|port| port.buffer = buffer);
-    let (mut flows, mut bounds, mut shares) = (Vec::new(), Bounds::default(), Vec::new());
+    let promise = promised(&ledger, network, ports, seed);
+    (!promise.bounds.latency.is_empty()).then_some(Promise { refused, ..promise })
+}
+
+/// A network with what a ledger has admitted, where buffers are those of `ports`.
+pub(crate) fn promised(ledger: &Ledger, network: &Network, mut ports: Vec<Port>, seed: u64) -> Promise {
+    let (mut flows, mut bounds, mut shares, mut less) = (Vec::new(), Bounds::default(), Vec::new(), 0);
     for (index, flow) in network.flows().iter().enumerate() {
         if is_unadmitted(network, index) {
             // What a host sends besides is no higher than any flow.
@@ -75,26 +115,43 @@ fn promise(seed: u64) -> Option<Promise> {
             ports[flow.tree[0].port].buffer = u64::MAX;
         } else {
             let given = ledger.bounds(index as u64).unwrap();
-            for (subscriber, bound) in admitted.flow.subscribers.iter().zip(given) {
+            for (place, (subscriber, bound)) in admitted.flow.subscribers.iter().zip(given).enumerate() {
                 assert!(bound.latency <= subscriber.limit, "seed {seed} flow {index}");
-                latencies[subscriber.hop] = Some(bound.latency);
+                let program = ledger.linear_program(index as u64, place);
+                let least = program.map_or(bound.latency, |program| program.latency.min(bound.latency));
+                less += u64::from(least < bound.latency || ledger.rests_on(index as u64, place).is_some());
+                latencies[subscriber.hop] = Some(least);
             }
         }
         bounds.latency.push(latencies);
         shares.push(admitted.shares.clone());
     }
     let network = run_apart(&Network::new(network.nodes().to_vec(), ports, flows).unwrap(), seed);
-    (!bounds.latency.is_empty()).then_some(Promise { network, bounds, shares, refused })
+    Promise { network, bounds, shares, refused: 0, less }
 }
 
 #[test]
 fn what_is_admitted_is_kept() {
-    let (mut networks, mut flows, mut refusals, mut runs) = (0, 0, 0, 0);
+    let (networks, flows, refusals, _) = attack_all(tiers::current().seeds("latency.networks"), Limits::Any);
+    assert!(flows > 2 * networks && refusals > 0);
+}
+
+/// The same where limits rest on linear programs, and for each other flow the bound that one says.
+#[test]
+fn what_linear_programs_promise_is_kept() {
+    let (networks, _, _, less) = attack_all(tiers::current().seeds("latency.programs"), Limits::Program);
+    assert!(less * 4 > networks as u64, "{less} of {networks}");
+}
+
+fn attack_all(seeds: impl Iterator<Item = u64>, limits: Limits) -> (usize, usize, u64, u64) {
+    let (mut networks, mut flows, mut refusals, mut runs, mut less) = (0, 0, 0, 0, 0);
     let mut wrong = Vec::new();
-    for seed in tiers::current().seeds("latency.networks") {
-        let Some(Promise { network, bounds, shares, refused }) = promise(seed) else { continue };
+    for seed in seeds {
+        let Some(promise) = promise(seed, limits) else { continue };
+        let Promise { network, bounds, shares, refused, .. } = &promise;
         refusals += refused;
-        let Some((_, _, found)) = attack(seed, &network, &bounds) else { continue };
+        less += promise.less;
+        let Some((_, _, found)) = attack(seed, network, bounds) else { continue };
         networks += 1;
         flows += network.flows().len();
         runs += found.runs;
@@ -113,7 +170,9 @@ fn what_is_admitted_is_kept() {
             ));
         }
     }
-    println!("{networks} networks with {flows} flows admitted, {refusals} refusals, {runs} runs");
+    println!(
+        "{networks} networks with {flows} flows admitted, {refusals} refusals, {less} bounds by programs alone, {runs} runs"
+    );
     assert!(wrong.is_empty(), "{} networks: {wrong:#?}", wrong.len());
-    assert!(flows > 2 * networks && refusals > 0);
+    (networks, flows, refusals, less)
 }

@@ -11,6 +11,7 @@ mod ledger;
 mod mutants;
 mod networks;
 mod one_port;
+mod programs;
 mod ratios;
 mod tightness;
 mod transitions;

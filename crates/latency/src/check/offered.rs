@@ -135,6 +135,12 @@ pub(super) fn emitting(flow: &Flow) -> Option<u64> {
     Some(if several { flow.emission } else { 0 })
 }
 
+/// Bits of the smallest and of the largest frame on a link, not padded behind the first.
+pub(super) fn frames(flow: &Flow, port: &Port) -> Option<[i128; 2]> {
+    let weight = weight(flow, port.tag, 0)?;
+    Some([weight.smallest, weight.largest])
+}
+
 /// What the publisher sends as a bundle of flows that are not in step, where their frames have so many bytes more than header and payload:
 /// bits of a message of each, bits besides because messages are late, and bits per second, by a clock that is slow.
 fn flood(flow: &Flow, bytes: i128, drift: i128) -> Option<[i128; 3]> {

@@ -2,7 +2,7 @@
 //! Each state between is built anew, and evidence for each of its flows is checked by the checker, which shares nothing with the search.
 use std::collections::BTreeMap;
 
-use crate::tfa::networks::{Network, first_in_first_out, network_of_levels};
+use crate::tfa::networks::{Network, first_in_first_out, network_of_levels, with_limits};
 use latency::check::check;
 use latency::ledger::{FlowId, Ledger, Plan};
 use latency::network::{Flow, Port};
@@ -28,6 +28,7 @@ fn state_of(ledger: &Ledger, ids: impl Iterator<Item = FlowId>) -> State {
 /// Whether a state is sound: each flow finds its place, and its evidence holds.
 fn judge(ports: &[Port], state: &State, what: &str) {
     let mut ledger = Ledger::new(ports.to_vec(), Split::Load);
+    ledger.use_solver(solver::multipliers);
     for (id, (flow, shares, levels)) in state {
         let restored = ledger.restore(*id, flow, shares, levels);
         assert!(restored.is_ok(), "{what}: flow {id}: {restored:?}");
@@ -101,6 +102,7 @@ fn judge_way(ports: &[Port], mut state: State, plan: &Plan, after: &State, what:
 
 fn judge_network(network: &Network, order: impl Iterator<Item = usize>, what: &str, counts: &mut Counts) {
     let mut ledger = Ledger::new(network.ports.clone(), Split::Load);
+    ledger.use_solver(solver::multipliers);
     let ids = || 0..network.flows.len() as FlowId;
     for index in order {
         let before = state_of(&ledger, ids());
@@ -125,6 +127,10 @@ fn every_state_between_is_sound() {
         judge_network(&network, forwards.rev(), &format!("seed {seed}, backwards"), &mut counts);
         let network = network_of_levels(seed);
         judge_network(&network, 0..network.flows.len(), &format!("levels, seed {seed}"), &mut counts);
+        // Where limits rest on more than the sum of shares.
+        let mut network = first_in_first_out(seed);
+        with_limits(&mut network, [0.95, 0.9, 0.8][seed as usize / 4 % 3]).unwrap();
+        judge_network(&network, 0..network.flows.len(), &format!("less, seed {seed}"), &mut counts);
     }
     println!("{counts:?}");
     let Counts { plans, shares, moves, phases, waits } = counts;

@@ -10,6 +10,7 @@ mod tfa;
 
 mod admission;
 mod between;
+mod beyond;
 mod certificates;
 mod choices;
 mod given;
