@@ -2,7 +2,8 @@
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, DeriveInput, Error, Ident, LitInt, LitStr, Path, Type};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, DeriveInput, Error, Ident, LitInt, LitStr, Path, Token, Type};
 
 /// How far a type may change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,8 +22,10 @@ pub(crate) struct TypeAttributes {
     pub(crate) bit_bound: Option<(u32, Span)>,
     /// It is an integer whose bits have meanings: a bitmask or a bitset.
     pub(crate) bitmask: bool,
-    /// It is a bitset, for which there is no description.
+    /// It is a bitset.
     pub(crate) bitset: bool,
+    /// Fields of a bitset.
+    pub(crate) fields: Vec<FieldAttribute>,
     pub(crate) discriminator: Option<Type>,
     pub(crate) discriminator_key: bool,
     /// The discriminator is an octet, not a number.
@@ -38,6 +41,26 @@ pub(crate) struct TypeAttributes {
     pub(crate) cdr: Tokens,
 }
 
+/// A field of a bitset: `"low": u8 = 0..3`.
+pub(crate) struct FieldAttribute {
+    pub(crate) name: LitStr,
+    pub(crate) ty: Ident,
+    pub(crate) begin: LitInt,
+    pub(crate) end: LitInt,
+}
+
+impl Parse for FieldAttribute {
+    fn parse(input: ParseStream<'_>) -> Result<Self, Error> {
+        let name = input.parse()?;
+        input.parse::<Token![:]>()?;
+        let ty = input.parse()?;
+        input.parse::<Token![=]>()?;
+        let begin = input.parse()?;
+        input.parse::<Token![..]>()?;
+        Ok(Self { name, ty, begin, end: input.parse()? })
+    }
+}
+
 impl TypeAttributes {
     pub(crate) fn parse(input: &DeriveInput, cdr: Tokens) -> Result<Self, Error> {
         let mut found = Self {
@@ -47,6 +70,7 @@ impl TypeAttributes {
             bit_bound: None,
             bitmask: false,
             bitset: false,
+            fields: Vec::new(),
             discriminator: None,
             discriminator_key: false,
             octets: false,
@@ -97,13 +121,19 @@ impl TypeAttributes {
                     found.flags.push((key(&flag), flag.value()?.parse()?));
                     Ok(())
                 }),
+                "field" => {
+                    let content;
+                    syn::parenthesized!(content in meta.input);
+                    found.fields.push(content.parse()?);
+                    Ok(())
+                }
                 "crate" => {
                     let path: Path = text(&meta)?.parse()?;
                     found.cdr = quote!(#path::cdr);
                     Ok(())
                 }
                 _ => Err(meta.error(
-                    "expected final, appendable, mutable, name, autoid, nested, base, bit_bound, bitmask, bitset, flag, discriminator, octet, key or crate",
+                    "expected final, appendable, mutable, name, autoid, nested, base, bit_bound, bitmask, bitset, flag, field, discriminator, octet, key or crate",
                 )),
             }
         })?;

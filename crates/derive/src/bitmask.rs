@@ -3,7 +3,7 @@ use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::{DeriveInput, Error, FieldsUnnamed, Type};
 
-use crate::attribute::TypeAttributes;
+use crate::attribute::{FieldAttribute, TypeAttributes};
 use crate::member::{MemberAttributes, bare};
 
 pub(crate) fn expand(
@@ -45,9 +45,13 @@ pub(crate) fn expand(
         }
         flags.push(quote!((#name, #at)));
     }
-    let body = quote!(Bitmask { bit_bound: #bit_bound as u8, flags: &[#(#flags),*] });
-    let description =
-        if attributes.bitset { Tokens::new() } else { attributes.description(ident, true, &body) };
+    let body = match fields_of(attributes, bits)? {
+        Some(fields) => quote!(Bitset { bits: #bits as u8, fields: &[#(#fields),*] }),
+        None => quote!(Bitmask { bit_bound: #bit_bound as u8, flags: &[#(#flags),*] }),
+    };
+    // A bitset without fields says nothing of itself.
+    let is_told = !attributes.bitset || !attributes.fields.is_empty();
+    let description = if is_told { attributes.description(ident, true, &body) } else { Tokens::new() };
     Ok(quote! {
         #[automatically_derived]
         impl #cdr::CdrType for #ident {
@@ -83,4 +87,51 @@ pub(crate) fn expand(
             }
         }
     })
+}
+
+/// The fields of a bitset of so many bits; `None` for a bitmask.
+fn fields_of(attributes: &TypeAttributes, bits: u32) -> Result<Option<Vec<Tokens>>, Error> {
+    if !attributes.bitset {
+        return match attributes.fields.first() {
+            Some(field) => Err(Error::new_spanned(&field.name, "fields are those of a bitset")),
+            None => Ok(None),
+        };
+    }
+    let (cdr, mut free) = (&attributes.cdr, 0);
+    let mut fields = Vec::new();
+    for FieldAttribute { name, ty, begin, end } in &attributes.fields {
+        let (kind, most) = match ty.to_string().as_str() {
+            "bool" => (quote!(Boolean), 1),
+            "u8" => (quote!(U8), 8),
+            "u16" => (quote!(U16), 16),
+            "u32" => (quote!(U32), 32),
+            "u64" => (quote!(U64), 64),
+            "i8" => (quote!(I8), 8),
+            "i16" => (quote!(I16), 16),
+            "i32" => (quote!(I32), 32),
+            "i64" => (quote!(I64), 64),
+            _ => {
+                return Err(Error::new_spanned(
+                    ty,
+                    "the type of a field is bool or an integer up to 64 bits",
+                ));
+            }
+        };
+        let (from, to) = (begin.base10_parse::<u32>()?, end.base10_parse::<u32>()?);
+        if from < free || to <= from || to > bits {
+            let message =
+                format!("the bits of a field come after those of the one before, and are at most {bits}");
+            return Err(Error::new_spanned(begin, message));
+        }
+        let width = to - from;
+        if width > most {
+            return Err(Error::new_spanned(end, format!("{ty} has {most} bits, and the field {width}")));
+        }
+        free = to;
+        let place = quote!(position: #from as u8, width: #width as u8);
+        fields.push(quote! {
+            #cdr::description::Field { name: #name, #place, ty: #cdr::description::Primitive::#kind }
+        });
+    }
+    Ok(Some(fields))
 }

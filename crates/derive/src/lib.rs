@@ -8,19 +8,20 @@
 //! | `enum` with `#[dds(discriminator = "…")]` | `union` |
 //! | `[T; N]`, `Vec<T>`, `BTreeMap<K, V>` | array, `sequence`, `map` |
 //! | `HashMap<K, V>` as the type of a field, with keys that have an order | `map` |
-//! | `(A, B)` to tuples of eight | `@final struct` with the members `_0`, `_1` and so on |
+//! | `(A, B)` to tuples of eight | `@final struct` with the members `e0`, `e1` and so on |
 //! | `String`, `WString`, `Char8`, `Char16` | `string`, `wstring`, `char`, `wchar` |
 //! | `BoundedVec`, `BoundedString`, `BoundedMap`, or `#[dds(bound = N)]` on a field | the same with a bound |
 //! | `Option<T>` as the type of a field | `@optional` |
 //! | `Box<T>` | `@external` |
 //!
 //! Attributes of a type: `final`, `appendable` (the default, as in XTypes), `mutable`, `name = "…"`,
-//! `autoid = "hash"`, `nested`, `bit_bound = N`, `bitmask`, `flag(NAME = position)` (repeated, of a bitmask), `bitset` (no type object says that one), `discriminator = "type"`, `key`
+//! `autoid = "hash"`, `nested`, `bit_bound = N`, `bitmask`, `flag(NAME = position)` (repeated, of a bitmask), `bitset`, `field("name": type = begin..end)` (repeated, of a bitset), `discriminator = "type"`, `key`
 //! and `octet` (of a union: its discriminator is a key, is an octet), `base = "type"` (of a structure that extends another one: it begins with all fields of that,
 //! with the same ids), and `crate = "path"` for a crate that re-exports the module `cdr` under another path than `::wire`.
 //!
 //! Attributes of a field: `key`, `id = N`, `hashid`, `hashid = "…"`, `name = "…"`, `must_understand`, `optional`
 //! (implied by `Option`), `bound = N`, `recursive`, `octet` (its `u8` are octets of IDL, not `uint8`; also of a `typedef`),
+//! `boxed` (its `Box` is what Rust needs, and no `@external`),
 //! `try_construct = "discard"`, `"use_default"` or `"trim"` (what is announced of a value that does not fit; this side always discards it). Of a literal:
 //! `default`, `name = "…"`. Of a case: `case = label` (repeated for more labels), `default`, `default = label`, `id = N`, `name = "…"`,
 //! `no_value` (the union has no member then, and the one field of the case is the label).

@@ -33,6 +33,7 @@ pub(crate) struct MemberAttributes {
     pub(crate) bound: Option<Expr>,
     pub(crate) recursive: bool,
     pub(crate) octets: bool,
+    pub(crate) boxed: bool,
     pub(crate) try_construct: TryConstruct,
     pub(crate) labels: Vec<Expr>,
     pub(crate) default: bool,
@@ -55,6 +56,7 @@ impl MemberAttributes {
                 "optional" => set(&mut found.optional),
                 "recursive" => set(&mut found.recursive),
                 "octet" => set(&mut found.octets),
+                "boxed" => set(&mut found.boxed),
                 "no_value" => set(&mut found.no_value),
                 "id" => {
                     let id: LitInt = meta.value()?.parse()?;
@@ -108,6 +110,7 @@ pub(crate) struct Member {
     bound: Option<Expr>,
     recursive: bool,
     octets: bool,
+    boxed: bool,
     try_construct: TryConstruct,
     /// The field is a `HashMap`; `ty` is the map that it is on the wire.
     pub(crate) hashed: bool,
@@ -142,6 +145,7 @@ impl Member {
             must_understand: attributes.must_understand || attributes.key,
             bound: attributes.bound.clone(),
             octets: attributes.octets,
+            boxed: attributes.boxed,
             try_construct: attributes.try_construct,
             recursive: attributes.recursive || mentions(ty.to_token_stream(), owner),
             hashed: on_wire.is_some(),
@@ -162,7 +166,7 @@ impl Member {
 
     /// Name, id and type, as descriptions have them.
     fn described_value(&self, cdr: &Tokens) -> Tokens {
-        let Self { name, id, ty, octets, .. } = self;
+        let Self { name, id, ty, octets, boxed, .. } = self;
         let try_construct = match self.try_construct {
             TryConstruct::Discard => quote!(Discard),
             TryConstruct::UseDefault => quote!(UseDefault),
@@ -179,6 +183,7 @@ impl Member {
                 ty: #cdr::description::describe::<#ty>,
                 bound: #bound,
                 octets: #octets,
+                boxed: #boxed,
                 try_construct: #cdr::description::TryConstruct::#try_construct,
             }
         }

@@ -7,7 +7,7 @@ use crate::attribute::{Extensibility, TypeAttributes, plain_name};
 use crate::hash_map;
 use crate::member::{Member, MemberAttributes, MemberIds};
 
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "key",
     "id",
     "hashid",
@@ -17,6 +17,7 @@ const WORDS: [&str; 10] = [
     "bound",
     "recursive",
     "octet",
+    "boxed",
     "try_construct",
 ];
 

@@ -9,7 +9,7 @@ use crate::attribute::{TypeAttributes, plain_name};
 use crate::enumeration::integer;
 use crate::member::{Member, MemberAttributes, MemberIds, bare};
 
-const WORDS: [&str; 11] = [
+const WORDS: [&str; 12] = [
     "case",
     "default",
     "id",
@@ -19,6 +19,7 @@ const WORDS: [&str; 11] = [
     "bound",
     "recursive",
     "octet",
+    "boxed",
     "try_construct",
     "no_value",
 ];

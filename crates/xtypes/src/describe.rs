@@ -5,21 +5,24 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use wire::cdr::Extensibility;
+use wire::cdr::{EncodeError, Extensibility};
 use wire::schema::{
-    Alias, Bitmask, Definition, Enumeration, Primitive, Remarks, Schema, Struct, TryConstruct, Type,
+    Alias, Bitmask, Bitset, Definition, Enumeration, Primitive, Remarks, Schema, Struct, TryConstruct, Type,
     TypeIndex, Union,
 };
 
+use crate::component::{self, Place};
+use crate::graph;
 use crate::identifier::{
     CollectionHeader, LargeArray, LargeMap, LargeSequence, LargeString, SmallArray, SmallMap, SmallSequence,
     SmallString, TypeIdentifier, kind,
 };
 use crate::information::{Dependencies, IdentifierWithSize, TypeInformation};
 use crate::object::{
-    Annotations, CommonBit, CommonCase, CommonLiteral, CommonMember, MemberDetail, Related, TypeDetail,
-    TypeObject, complete, flag, hash,
+    Annotations, CommonBit, CommonCase, CommonField, CommonLiteral, CommonMember, MemberDetail, Related,
+    TypeDetail, TypeObject, complete, flag, hash,
 };
+use crate::shape;
 use crate::strip;
 
 /// How deep types may be in each other.
@@ -37,9 +40,9 @@ pub struct Described {
 /// Why a type has no type objects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DescribeError {
-    /// The type of this name contains itself.
-    Recursive(String),
-    /// The type of this name is a bitset, or has one in it.
+    /// More than 64 types contain each other, that of this name too.
+    TooManyTogether(String),
+    /// The size of the bitset of this name cannot be told, because it ends with bits that have no name.
     Bitset(String),
     /// Types are in each other more than 64 deep.
     TooDeep,
@@ -56,6 +59,7 @@ pub enum DescribeError {
 pub fn describe(schema: &Schema, index: TypeIndex) -> Result<Described, DescribeError> {
     let mut describer = Describer {
         schema,
+        components: graph::components(schema, index).ok_or(DescribeError::TooDeep)?,
         known: BTreeMap::new(),
         minimal: Vec::new(),
         described: Described { minimal: Vec::new(), complete: Vec::new() },
@@ -85,8 +89,10 @@ fn dependencies(objects: &[(TypeIdentifier, Vec<u8>)]) -> Dependencies {
 
 struct Describer<'s> {
     schema: &'s Schema,
-    /// Types that are described, by complete type objects; `None` while they are being described.
-    known: BTreeMap<TypeIndex, Option<TypeIdentifier>>,
+    /// Types that contain themselves.
+    components: Vec<Vec<TypeIndex>>,
+    /// Types that are described, by complete type objects.
+    known: BTreeMap<TypeIndex, TypeIdentifier>,
     /// Each identifier by a complete type object, and that by the minimal one.
     minimal: Vec<(TypeIdentifier, TypeIdentifier)>,
     described: Described,
@@ -96,37 +102,102 @@ type Result<T, E = DescribeError> = core::result::Result<T, E>;
 
 impl Describer<'_> {
     fn named(&mut self, index: TypeIndex, depth: usize) -> Result<TypeIdentifier> {
-        let definition = self.schema.get(index).ok_or(DescribeError::Unknown)?;
-        match self.known.get(&index) {
-            Some(Some(known)) => return Ok(known.clone()),
-            Some(None) => return Err(DescribeError::Recursive(definition.name().into())),
-            None if depth > MAX_DEPTH => return Err(DescribeError::TooDeep),
-            None => self.known.insert(index, None),
-        };
-        let complete = match definition {
-            Definition::Struct(of) => self.structure(of, depth)?,
-            Definition::Union(of) => self.union(of, depth)?,
-            Definition::Enumeration(of) => enumeration(of)?,
-            Definition::Bitmask(of) => bitmask(of),
-            Definition::Bitset(of) => return Err(DescribeError::Bitset(of.name.clone())),
-            Definition::Alias(of) => self.alias(of, depth)?,
-        };
+        if let Some(known) = self.known.get(&index) {
+            return Ok(known.clone());
+        }
+        if depth > MAX_DEPTH {
+            return Err(DescribeError::TooDeep);
+        }
+        let component = self.components.iter().find(|component| component.contains(&index));
+        match component.cloned() {
+            Some(component) => self.component(component, index, depth),
+            None => self.single(index, depth),
+        }
+    }
+
+    /// A type that does not contain itself.
+    fn single(&mut self, index: TypeIndex, depth: usize) -> Result<TypeIdentifier> {
+        let complete = self.object(index, depth)?;
         let minimal = strip::object(&complete, &mut |part| self.minimal(part))?;
-        let out_of_range = |_| DescribeError::OutOfRange;
         let minimal = TypeObject::Minimal(minimal).serialize().map_err(out_of_range)?;
         let complete = TypeObject::Complete(complete).serialize().map_err(out_of_range)?;
         let identifier = TypeIdentifier::Complete(hash(&complete));
         let minimal_identifier = TypeIdentifier::Minimal(hash(&minimal));
-        // Two names can stand for types with one minimal type object.
-        if !self.described.minimal.iter().any(|(known, _)| *known == minimal_identifier) {
-            self.described.minimal.push((minimal_identifier.clone(), minimal));
-        }
-        if !self.described.complete.iter().any(|(known, _)| *known == identifier) {
-            self.described.complete.push((identifier.clone(), complete));
-        }
-        self.minimal.push((identifier.clone(), minimal_identifier));
-        self.known.insert(index, Some(identifier.clone()));
+        self.add(index, (identifier.clone(), complete), (minimal_identifier, minimal));
         Ok(identifier)
+    }
+
+    /// Types that contain each other, `asked` last.
+    fn component(
+        &mut self,
+        mut component: Vec<TypeIndex>,
+        asked: TypeIndex,
+        depth: usize,
+    ) -> Result<TypeIdentifier> {
+        let name = |index: &TypeIndex| self.schema.get(*index).map(Definition::name);
+        component.sort_by(|one, other| name(one).cmp(&name(other)));
+        let length = u8::try_from(component.len()).ok().filter(|length| *length <= component::MOST);
+        let Some(length) = length else {
+            return Err(DescribeError::TooManyTogether(name(&asked).unwrap_or_default().into()));
+        };
+        let places: Vec<(TypeIndex, Place)> =
+            component.into_iter().zip((1..=length).map(|index| Place { length, index })).collect();
+        for (index, place) in &places {
+            let (complete, minimal) =
+                (component::placeholder(true, *place), component::placeholder(false, *place));
+            self.known.insert(*index, complete.clone());
+            self.minimal.push((complete, minimal));
+        }
+        let (mut complete, mut minimal) = (Vec::new(), Vec::new());
+        for (index, _) in &places {
+            let object = self.object(*index, depth)?;
+            let stripped = strip::object(&object, &mut |part| self.minimal(part))?;
+            minimal.push(TypeObject::Minimal(stripped));
+            complete.push(TypeObject::Complete(object));
+        }
+        let finish = |objects: &mut Vec<TypeObject>| -> Result<Vec<(TypeIdentifier, Vec<u8>)>> {
+            let ids = component::name_together(objects, component::NONE).map_err(out_of_range)?;
+            let each = ids.into_iter().zip(objects);
+            each.map(|(id, object)| Ok((id.identifier(), object.serialize().map_err(out_of_range)?)))
+                .collect()
+        };
+        let (complete, minimal) = (finish(&mut complete)?, finish(&mut minimal)?);
+        let mut described: Vec<_> =
+            places.iter().map(|(index, _)| *index).zip(complete.into_iter().zip(minimal)).collect();
+        described.sort_by_key(|(index, _)| *index == asked);
+        for (index, (complete, minimal)) in described {
+            self.add(index, complete, minimal);
+        }
+        self.known.get(&asked).cloned().ok_or(DescribeError::Unknown)
+    }
+
+    fn add(
+        &mut self,
+        index: TypeIndex,
+        complete: (TypeIdentifier, Vec<u8>),
+        minimal: (TypeIdentifier, Vec<u8>),
+    ) {
+        self.known.insert(index, complete.0.clone());
+        self.minimal.push((complete.0.clone(), minimal.0.clone()));
+        // Two names can stand for types with one minimal type object.
+        if !self.described.minimal.iter().any(|(known, _)| *known == minimal.0) {
+            self.described.minimal.push(minimal);
+        }
+        if !self.described.complete.iter().any(|(known, _)| *known == complete.0) {
+            self.described.complete.push(complete);
+        }
+    }
+
+    /// The complete type object; the types that it names are described, or have placeholders.
+    fn object(&mut self, index: TypeIndex, depth: usize) -> Result<complete::Object> {
+        match self.schema.get(index).ok_or(DescribeError::Unknown)? {
+            Definition::Struct(of) => self.structure(of, depth),
+            Definition::Union(of) => self.union(of, depth),
+            Definition::Enumeration(of) => enumeration(of),
+            Definition::Bitmask(of) => Ok(bitmask(of)),
+            Definition::Bitset(of) => bitset(of),
+            Definition::Alias(of) => self.alias(of, depth),
+        }
     }
 
     /// The identifier by minimal type objects of one that was made.
@@ -244,6 +315,10 @@ impl Describer<'_> {
     }
 }
 
+fn out_of_range(_: EncodeError) -> DescribeError {
+    DescribeError::OutOfRange
+}
+
 fn enumeration(of: &Enumeration) -> Result<complete::Object> {
     let mut literals = Vec::new();
     for (name, value) in &of.literals {
@@ -272,6 +347,30 @@ fn bitmask(of: &Bitmask) -> complete::Object {
         header: bit_header(of.bit_bound, &of.name),
         bits,
     })
+}
+
+fn bitset(of: &Bitset) -> Result<complete::Object> {
+    let mut fields = of.fields.clone();
+    fields.sort_by_key(|field| field.position);
+    // Readers of the type object have to take the least integer that holds all that has a name.
+    let end = fields.last().map_or(0, |field| field.position.saturating_add(field.width));
+    if end == 0 || shape::holder(u16::from(end)) != u16::from(of.bits) {
+        return Err(DescribeError::Bitset(of.name.clone()));
+    }
+    let fields = fields.iter().map(|field| complete::Field {
+        common: CommonField {
+            position: u16::from(field.position),
+            flags: 0,
+            width: field.width,
+            holder: primitive(field.ty),
+        },
+        detail: member_detail(&field.name),
+    });
+    Ok(complete::Object::Bitset(complete::Bitset {
+        flags: 0,
+        header: complete::Header { detail: type_detail(&of.name) },
+        fields: fields.collect(),
+    }))
 }
 
 const NO_ANNOTATIONS: Annotations = Annotations { builtin: None, custom: None };
@@ -342,8 +441,10 @@ const fn primitive(of: Primitive) -> u8 {
 impl fmt::Display for DescribeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recursive(name) => write!(f, "{name} contains itself"),
-            Self::Bitset(name) => write!(f, "{name} is a bitset"),
+            Self::TooManyTogether(name) => {
+                write!(f, "more than {} types contain each other, {name} too", component::MOST)
+            }
+            Self::Bitset(name) => write!(f, "the bitset {name} ends with bits that have no name"),
             Self::TooDeep => write!(f, "types are in each other more than {MAX_DEPTH} deep"),
             Self::OutOfRange => write!(f, "a label or value exceeds 32 bits"),
             Self::Unknown => write!(f, "the type is not described"),

@@ -98,13 +98,9 @@ pub struct Directory {
 impl Directory {
     /// Adds a type of an endpoint of ours, whose type objects others may ask for.
     pub fn add(&mut self, described: &Described) {
-        for (identifier, object) in described.minimal.iter().chain(&described.complete) {
-            if let Some(id) = ObjectId::of(identifier)
-                && self.objects.add(id, object)
-            {
-                self.own.insert(id);
-            }
-        }
+        let objects = described.minimal.iter().chain(&described.complete);
+        let objects = objects.filter_map(|(ty, object)| Some((ObjectId::of(ty)?, object.as_slice())));
+        self.own.extend(self.objects.add_all(objects));
     }
 
     /// All type objects that are known.
@@ -233,15 +229,17 @@ impl Directory {
                 );
             }
         }
-        for TypeAndObject { ty, object: SerializedObject(object) } in found.types {
-            let Some(id) = ObjectId::of(&ty).filter(|id| wanted.contains(id)) else { continue };
-            if object.len() > MOST_OBJECT {
-                continue;
-            }
-            if self.objects.octets().saturating_add(object.len()) > MOST_OCTETS {
-                self.objects.retain(|id| self.own.contains(id));
-            }
-            if self.objects.add(id, &object) {
+        let mut answers = Vec::new();
+        for TypeAndObject { ty, object: SerializedObject(object) } in &found.types {
+            let id = ObjectId::of(ty).filter(|id| wanted.contains(id) && object.len() <= MOST_OBJECT);
+            answers.extend(id.map(|id| (id, object.as_slice())));
+        }
+        let octets = answers.iter().map(|(_, object)| object.len()).sum::<usize>();
+        if self.objects.octets().saturating_add(octets) > MOST_OCTETS {
+            self.objects.retain(|id| self.own.contains(id));
+        }
+        if octets <= MOST_OCTETS {
+            for id in self.objects.add_all(answers) {
                 wanted.remove(&id);
             }
         }
@@ -301,7 +299,9 @@ impl Directory {
 
     fn types(&self, asked: &[TypeIdentifier]) -> TypesOut {
         let mut room = MOST_ANSWERED;
-        let asked: BTreeSet<ObjectId> = asked.iter().take(MOST_ASKED).filter_map(ObjectId::of).collect();
+        let asked = asked.iter().take(MOST_ASKED).filter_map(ObjectId::of);
+        // Types that contain each other are told together.
+        let asked: BTreeSet<ObjectId> = asked.flat_map(ObjectId::together).collect();
         let own = asked.into_iter().filter(|id| self.own.contains(id));
         let types = own.filter_map(|id| {
             let object = self.objects.get(&id)?;

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use derive::DdsType;
 use wire::cdr::{CdrType, DecodeError, Decoder, EncodeError, Scope};
 
-use crate::identifier::{Hash, TypeIdentifier};
+use crate::identifier::{Component, ComponentId, Hash, TypeIdentifier};
 use crate::object::{ENCODING, serialize};
 
 /// What an endpoint says about its type.
@@ -56,10 +56,13 @@ impl TypeInformation {
         Self::decode(&mut Decoder::new(octets, ENCODING, Scope::Data))
     }
 
-    /// The hash of the minimal type object; `None` if it is not said, as by peers that announce complete type objects alone.
+    /// The hash of the minimal type object, or that of all types which contain it and are contained in it; `None` if it is not said, as by peers that announce complete type objects alone.
     pub const fn minimal_hash(&self) -> Option<&Hash> {
         match &self.minimal.ty.ty {
-            TypeIdentifier::Minimal(hash) => Some(hash),
+            TypeIdentifier::Minimal(hash)
+            | TypeIdentifier::Component(Component { component: ComponentId::Minimal(hash), .. }) => {
+                Some(hash)
+            }
             _ => None,
         }
     }

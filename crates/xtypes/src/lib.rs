@@ -12,8 +12,10 @@ pub mod lookup;
 pub mod object;
 
 mod assign;
+mod component;
 mod describe;
 mod directory;
+mod graph;
 mod information;
 mod library;
 mod needs;
@@ -22,6 +24,7 @@ mod shape;
 mod strip;
 
 pub use assign::{Difference, Obstacle, Rules, assignable};
+pub use component::{Place, name_together};
 pub use describe::{DescribeError, Described, describe};
 pub use directory::{ByName, Directory, Verdict, compare};
 pub use identifier::TypeIdentifier;

@@ -19,10 +19,14 @@ pub(crate) fn needs(library: &Library, of: ObjectId) -> Vec<ObjectId> {
     while let Some(id) = next.pop() {
         if library.get(&id).is_none() || seen.len() > MOST {
             missing.push(id);
+            // Those that contain it are known together.
+            missing.extend(id.together().filter(|other| seen.insert(*other)));
             continue;
         }
         next.extend(parts(library, id).into_iter().filter(|part| seen.insert(*part)));
     }
+    // Those that are known together stay so where some are asked for.
+    missing.sort_unstable();
     missing
 }
 
@@ -40,7 +44,7 @@ pub(crate) fn parts(library: &Library, of: ObjectId) -> Vec<ObjectId> {
             add(&of.discriminator, &mut found, 0);
             of.cases.iter().for_each(|case| add(&case.ty, &mut found, 0));
         }
-        Some(Shape::Enumeration(_) | Shape::Bitmask { .. }) | None => {}
+        Some(Shape::Enumeration(_) | Shape::Bitmask { .. } | Shape::Bitset(_)) | None => {}
     }
     found
 }

@@ -107,6 +107,20 @@ pub struct CommonBit {
     pub flags: u16,
 }
 
+/// Position, width and type of a field of a bitset.
+#[derive(DdsType, Clone, PartialEq, Eq, Debug)]
+#[dds(final)]
+pub struct CommonField {
+    /// Position of its least significant bit.
+    pub position: u16,
+    /// Flags; none is used.
+    pub flags: u16,
+    /// Its bits.
+    pub width: u8,
+    /// Kind of its type: boolean or an integer.
+    pub holder: u8,
+}
+
 /// The hash of a name: the first octets of its MD5.
 #[derive(DdsType, Clone, Copy, PartialEq, Eq, Debug)]
 #[dds(final)]
@@ -160,8 +174,8 @@ macro_rules! objects {
 
             #[allow(unused_imports, reason = "one of the two needs fewer")]
             use super::{
-                Annotations, CommonBit, CommonCase, CommonLiteral, CommonMember, MemberDetail, NameHash, Nothing,
-                Related, TypeDetail, TypeIdentifier,
+                Annotations, CommonBit, CommonCase, CommonField, CommonLiteral, CommonMember, MemberDetail,
+                NameHash, Nothing, Related, TypeDetail, TypeIdentifier,
             };
 
             /// A type.
@@ -183,6 +197,9 @@ macro_rules! objects {
                 /// A union.
                 #[dds(case = 0x52)]
                 Union(Union),
+                /// A bitset.
+                #[dds(case = 0x53)]
+                Bitset(Bitset),
             }
 
             /// Another name for a type.
@@ -312,6 +329,26 @@ macro_rules! objects {
             pub struct Bit {
                 /// Position.
                 pub common: CommonBit,
+                /// Name.
+                pub detail: $of_member,
+            }
+
+            /// A bitset.
+            #[derive(DdsType, Clone, PartialEq, Eq, Debug)]
+            pub struct Bitset {
+                /// Flags; none is used.
+                pub flags: u16,
+                /// Name.
+                pub header: Header,
+                /// Fields that have a name, from the least position.
+                pub fields: Vec<Field>,
+            }
+
+            /// A field of a bitset.
+            #[derive(DdsType, Clone, PartialEq, Eq, Debug)]
+            pub struct Field {
+                /// Position, width, type.
+                pub common: CommonField,
                 /// Name.
                 pub detail: $of_member,
             }

@@ -19,6 +19,7 @@ pub(crate) enum Shape {
     Alias(TypeIdentifier),
     Enumeration(Enumeration),
     Bitmask { bit_bound: u16 },
+    Bitset(Vec<Field>),
     Struct(Struct),
     Union(Union),
 }
@@ -73,6 +74,14 @@ pub(crate) struct Case {
     pub(crate) flags: u16,
     pub(crate) ty: TypeIdentifier,
     pub(crate) labels: Vec<i32>,
+    pub(crate) label: Label,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Field {
+    pub(crate) position: u16,
+    pub(crate) width: u8,
+    pub(crate) holder: u8,
     pub(crate) label: Label,
 }
 
@@ -143,6 +152,17 @@ macro_rules! shape {
                     .collect(),
             }),
             $kind::Object::Bitmask(of) => Shape::Bitmask { bit_bound: of.header.bit_bound },
+            $kind::Object::Bitset(of) => Shape::Bitset(
+                of.fields
+                    .into_iter()
+                    .map(|field| Field {
+                        position: field.common.position,
+                        width: field.common.width,
+                        holder: field.common.holder,
+                        label: field.detail.into(),
+                    })
+                    .collect(),
+            ),
             $kind::Object::Struct(of) => Shape::Struct(Struct {
                 change: Change::of(of.flags),
                 base: of.header.base,
@@ -183,5 +203,15 @@ impl From<TypeObject> for Shape {
             TypeObject::Minimal(object) => shape!(minimal, object),
             TypeObject::Complete(object) => shape!(complete, object),
         }
+    }
+}
+
+/// Bits of the integer that holds an enumerator, a bitmask or a bitset.
+pub(crate) const fn holder(bit_bound: u16) -> u16 {
+    match bit_bound {
+        0..=8 => 8,
+        9..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
     }
 }

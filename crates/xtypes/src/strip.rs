@@ -44,6 +44,16 @@ pub(crate) fn object<E>(
                 bits: bits.collect(),
             })
         }
+        complete::Object::Bitset(of) => {
+            let fields = of.fields.iter();
+            let fields = fields
+                .map(|field| minimal::Field { common: field.common.clone(), detail: hash(&field.detail) });
+            minimal::Object::Bitset(minimal::Bitset {
+                flags: of.flags,
+                header: minimal::Header { detail: Nothing {} },
+                fields: fields.collect(),
+            })
+        }
         complete::Object::Struct(of) => {
             let mut members = Vec::with_capacity(of.members.len());
             for member in &of.members {

@@ -292,7 +292,7 @@ fn bitset(of: &Bitset, name: &str) -> Option<String> {
         if let Some(gap @ 1..) = field.position.checked_sub(next) {
             text.push_str(&format!("bitfield<{gap}>; "));
         }
-        let (ty, name) = (primitive(field.ty), spelled(&field.name)?);
+        let (ty, name) = (field.ty.name(), spelled(&field.name)?);
         text.push_str(&format!("bitfield<{}, {ty}> {name}; ", field.width));
         next = field.position + field.width;
     }
@@ -325,7 +325,7 @@ fn inner(schema: &Schema, ty: &Type) -> Option<String> {
         None => String::new(),
     };
     Some(match ty {
-        Type::Primitive(of) => primitive(*of).to_string(),
+        Type::Primitive(of) => of.name().to_string(),
         Type::Text(None) => "string".to_string(),
         Type::Text(Some(bound)) => format!("string<{bound}>"),
         Type::WideText(None) => "wstring".to_string(),
@@ -339,25 +339,6 @@ fn inner(schema: &Schema, ty: &Type) -> Option<String> {
         Type::Named(index) => path(schema.get(*index)?.name())?,
         Type::Array(..) => return None,
     })
-}
-
-const fn primitive(of: Primitive) -> &'static str {
-    match of {
-        Primitive::Boolean => "boolean",
-        Primitive::U8 => "uint8",
-        Primitive::Octet => "octet",
-        Primitive::I8 => "int8",
-        Primitive::U16 => "uint16",
-        Primitive::I16 => "int16",
-        Primitive::U32 => "uint32",
-        Primitive::I32 => "int32",
-        Primitive::U64 => "uint64",
-        Primitive::I64 => "int64",
-        Primitive::F32 => "float",
-        Primitive::F64 => "double",
-        Primitive::Char => "char",
-        Primitive::WideChar => "wchar",
-    }
 }
 
 fn changes(of: Extensibility, remarks: Remarks) -> String {

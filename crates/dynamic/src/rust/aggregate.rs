@@ -44,6 +44,9 @@ impl Writer<'_> {
             said.extend(renamed(&spelled, &member.name));
             said.extend(fitting(member.try_construct));
             said.extend(field.said);
+            if boxed && !member.external {
+                said.push("boxed".to_string());
+            }
             self.attribute(&said);
             let ty = if member.optional { format!("Option<{}>", field.ty) } else { field.ty };
             self.line(&format!("pub {spelled}: {ty},"));

@@ -79,7 +79,16 @@ impl Writer<'_> {
     }
 
     pub(super) fn bitset(&mut self, of: &Bitset, name: &str) -> Result<()> {
-        self.begin(&TRAITS, &of.name, name, Vec::from(["bitset".to_string()]));
+        let mut attributes = Vec::from(["bitset".to_string()]);
+        for field in &of.fields {
+            let ty = match field.ty {
+                Primitive::Boolean => "bool".to_string(),
+                ty => format!("{}{}", if field.is_signed() { 'i' } else { 'u' }, ty.size() * 8),
+            };
+            let (begin, end) = (field.position, field.position + field.width);
+            attributes.push(format!("field({:?}: {ty} = {begin}..{end})", field.name));
+        }
+        self.begin(&TRAITS, &of.name, name, attributes);
         self.line(&format!("pub struct {name}(pub u{});", of.bits));
         if !of.fields.is_empty() {
             self.line("");

@@ -23,7 +23,12 @@ const TYPES: &str = "
         typedef sequence<Gear, 300> Gears;
         @mutable union Choice switch (Gear) { case NEUTRAL: string<300> one; default: map<short, Gears, 4> other; };
         @final struct Base { @key long id; wstring text; };
-        struct Rich : Base { Choice choices[2][300]; @optional Flags flags; sequence<sequence<Base>> deep; };
+        bitset Bits { bitfield<3> a; bitfield<1>; bitfield<9, short> b; };
+        struct Tree;
+        typedef map<string, Tree> Trees;
+        union Branch switch (octet) { case 1: Trees trees; case 2: Bits bits; };
+        struct Tree { Branch branch; @optional Tree other; sequence<Tree, 3> more; };
+        struct Rich : Base { Tree tree; Choice choices[2][300]; @optional Flags flags; sequence<sequence<Base>> deep; };
     };
 ";
 
@@ -91,10 +96,10 @@ fn look_up(own: &Described, bytes: &[u8]) {
         directory.compare(now, &writer, &reader, Some(THEIRS));
     }
     let mut library = Library::default();
-    let ids: Vec<ObjectId> = objects.iter().filter_map(|object| add(&mut library, object)).collect();
-    for (identifier, object) in &own.complete {
-        ObjectId::of(identifier).map(|id| library.add(id, object));
-    }
+    let named = objects.iter().filter_map(|of| Some((ObjectId::of(&of.ty)?, of.object.0.as_slice())));
+    let ids = library.add_all(named);
+    library
+        .add_all(own.complete.iter().filter_map(|(ty, object)| Some((ObjectId::of(ty)?, object.as_slice()))));
     let ours = own.complete.last().map(|(identifier, _)| identifier.clone()).unwrap_or(TypeIdentifier::NONE);
     for id in ids {
         for delimited in [false, true] {
@@ -115,17 +120,20 @@ fn announced(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<TypeAndObject>) {
         Ok(Reply { result: Return::Types(TypesResult::Found(found)), .. }) => found.types,
         _ => Vec::new(),
     };
-    let objects = objects.into_iter().map(|TypeAndObject { object, .. }| {
+    let (single, together): (Vec<_>, Vec<_>) =
+        objects.into_iter().partition(|object| ObjectId::of(&object.ty).is_none_or(|id| id.place.is_none()));
+    let single = single.into_iter().map(|TypeAndObject { object, .. }| {
         let hash = xtypes::object::hash(&object.0);
         let complete = matches!(TypeObject::read(&object.0), Ok(TypeObject::Complete(_)));
-        TypeAndObject { ty: ObjectId { complete, hash }.identifier(), object }
+        TypeAndObject { ty: ObjectId { complete, hash, place: None }.identifier(), object }
     });
-    let objects: Vec<TypeAndObject> = objects.collect();
+    let mut objects: Vec<TypeAndObject> = single.collect();
+    objects.extend(named_together(together));
     let last = objects.last().map(|object| {
         let sized = |ty: TypeIdentifier| xtypes::IdentifierWithSize { ty, size: 0 };
         let of = |ty| xtypes::Dependencies { ty: sized(ty), count: -1, others: Vec::new() };
         let (minimal, complete) = match &object.ty {
-            ty @ TypeIdentifier::Complete(_) => (TypeIdentifier::NONE, ty.clone()),
+            ty if ObjectId::of(ty).is_some_and(|id| id.complete) => (TypeIdentifier::NONE, ty.clone()),
             ty => (ty.clone(), TypeIdentifier::NONE),
         };
         TypeInformation { minimal: of(minimal), complete: of(complete) }
@@ -133,9 +141,17 @@ fn announced(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<TypeAndObject>) {
     (last.and_then(|information| information.serialize().ok()), objects)
 }
 
-fn add(library: &mut Library, object: &TypeAndObject) -> Option<ObjectId> {
-    let id = ObjectId::of(&object.ty)?;
-    library.add(id, &object.object.0).then_some(id)
+/// Type objects that are said to contain each other, under the hash that they have.
+fn named_together(mut objects: Vec<TypeAndObject>) -> Vec<TypeAndObject> {
+    objects.sort_by_key(|object| ObjectId::of(&object.ty));
+    let Some(named) = objects.first().and_then(|object| ObjectId::of(&object.ty)) else { return Vec::new() };
+    let read = objects.iter().filter_map(|object| TypeObject::read(&object.object.0).ok());
+    let mut read: Vec<TypeObject> = read.collect();
+    let ids = xtypes::name_together(&mut read, named.hash).unwrap_or_default();
+    let named = ids.into_iter().zip(read).filter_map(|(id, object)| {
+        Some(TypeAndObject { ty: id.identifier(), object: SerializedObject(object.serialize().ok()?) })
+    });
+    named.collect()
 }
 
 /// Questions and answers about types of every shape.

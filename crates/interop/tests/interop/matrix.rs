@@ -144,6 +144,27 @@ mod fastdds_to_punctual {
     }
 }
 
+mod punctual_to_fastdds3 {
+    use super::*;
+    plays! { Punctual to FastDds3:
+        keyed = stream;
+        keyed_xcdr2 = stream { xcdr: 2 };
+        keyless_xcdr2_over_a_cable = stream { kind: Kind::Keyless, xcdr: 2, link: Link::Cable };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+    }
+}
+
+mod fastdds3_to_punctual {
+    use super::*;
+    plays! { FastDds3 to Punctual:
+        keyed = stream;
+        keyed_xcdr2 = stream { xcdr: 2 };
+        keyless_xcdr2_over_a_cable = stream { kind: Kind::Keyless, xcdr: 2, link: Link::Cable };
+        numbered_xcdr2 = stream { kind: Kind::Numbered, xcdr: 2 };
+        later_version_xcdr2 = stream { kind: Kind::Grown, xcdr: 2 };
+    }
+}
+
 mod punctual_to_rustdds {
     use super::*;
     plays! { Punctual to RustDds:

@@ -10,6 +10,8 @@ pub(crate) enum Vendor {
     Punctual,
     Cyclone,
     FastDds,
+    /// Of the third generation, which announces types.
+    FastDds3,
     /// With the program that it brings along: see `shape_main`.
     RustDds,
 }
@@ -27,6 +29,9 @@ impl Vendor {
             }
             Self::FastDds => {
                 command.arg(installed("fastdds/peer")?);
+            }
+            Self::FastDds3 => {
+                command.arg(installed("fastdds3/peer")?);
             }
             Self::RustDds => {
                 command.arg(installed("rustdds/bin/shape_main")?);

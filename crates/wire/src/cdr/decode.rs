@@ -299,7 +299,10 @@ impl<'a> Decoder<'a> {
         value: &mut T,
     ) -> Result<(), DecodeError> {
         self.bound = member.bound;
+        // A member has an end of its own, after which no element of a collection around it comes.
+        let collections = core::mem::replace(&mut self.collections, 0);
         value.decode_into(self).map_err(|error| error.in_member(member.name))?;
+        self.collections = collections;
         self.leave(header.part);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! What types look like, known when compiling: constants, of which [`crate::schema::of`] makes a schema when one is needed.
 use super::{CdrType, Extensibility};
-use crate::schema::Primitive;
-pub use crate::schema::TryConstruct;
+pub use crate::schema::{Primitive, TryConstruct};
 
 /// Gives the description of a type: so that types can contain themselves.
 pub type Describe = fn() -> Description;
@@ -30,6 +29,8 @@ pub enum Description {
     Map(Describe, Describe, Option<u32>),
     /// A value that is kept elsewhere.
     External(Describe),
+    /// A tuple, with its elements.
+    Tuple(&'static [Describe]),
     /// A type with a name.
     Named(&'static Named),
 }
@@ -95,6 +96,26 @@ pub enum Body {
         /// Flags that have names, with their positions.
         flags: &'static [(&'static str, u8)],
     },
+    /// A bitset.
+    Bitset {
+        /// Bits of the integer: 8, 16, 32 or 64.
+        bits: u8,
+        /// Fields that have names, from the least position.
+        fields: &'static [Field],
+    },
+}
+
+/// A field of a bitset.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Name.
+    pub name: &'static str,
+    /// Its least significant bit in the integer.
+    pub position: u8,
+    /// Its bits.
+    pub width: u8,
+    /// Its type: boolean or an integer.
+    pub ty: Primitive,
 }
 
 /// A member of a structure.
@@ -134,6 +155,8 @@ pub struct Value {
     pub bound: Option<u32>,
     /// Its `u8` are octets, not numbers.
     pub octets: bool,
+    /// Its `Box` is of Rust alone: it is not said to be external.
+    pub boxed: bool,
     /// What becomes of a value that does not fit.
     pub try_construct: TryConstruct,
 }

@@ -1,4 +1,5 @@
-//! Tuples: final structures with the members `_0`, `_1` and so on.
+//! Tuples: final structures, whose members are `e0`, `e1` and so on where others are told of the type.
+use super::description::{self, Description};
 use super::{
     CdrType, DecodeError, Decoder, EncodeError, Encoder, Extensibility, LengthCode, Member, Sink, SizeBound,
 };
@@ -6,6 +7,7 @@ use super::{
 macro_rules! tuple {
     ($($id:tt $name:literal $T:ident),+) => {
         impl<$($T: CdrType),+> CdrType for ($($T,)+) {
+            const DESCRIPTION: Description = Description::Tuple(&[$(description::describe::<$T>),+]);
             const LENGTH_CODE: LengthCode = LengthCode::NextInt;
             const SIZE_XCDR1: SizeBound = SizeBound::EMPTY$(.then($T::SIZE_XCDR1))+;
             const SIZE_XCDR2: SizeBound = SizeBound::EMPTY$(.then($T::SIZE_XCDR2))+;
@@ -36,11 +38,11 @@ const fn element(name: &'static str, id: u32) -> Member {
     Member { name, id, must_understand: false, bound: None }
 }
 
-tuple!(0 "_0" A);
-tuple!(0 "_0" A, 1 "_1" B);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C, 3 "_3" D);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C, 3 "_3" D, 4 "_4" E);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C, 3 "_3" D, 4 "_4" E, 5 "_5" F);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C, 3 "_3" D, 4 "_4" E, 5 "_5" F, 6 "_6" G);
-tuple!(0 "_0" A, 1 "_1" B, 2 "_2" C, 3 "_3" D, 4 "_4" E, 5 "_5" F, 6 "_6" G, 7 "_7" H);
+tuple!(0 "e0" A);
+tuple!(0 "e0" A, 1 "e1" B);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C, 3 "e3" D);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C, 3 "e3" D, 4 "e4" E);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C, 3 "e3" D, 4 "e4" E, 5 "e5" F);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C, 3 "e3" D, 4 "e4" E, 5 "e5" F, 6 "e6" G);
+tuple!(0 "e0" A, 1 "e1" B, 2 "e2" C, 3 "e3" D, 4 "e4" E, 5 "e5" F, 6 "e6" G, 7 "e7" H);

@@ -1,13 +1,15 @@
 //! Schemas of types that the compiler knows.
 use alloc::boxed::Box;
-use alloc::string::ToString;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{
-    Alias, Bitmask, Case, Definition, Enumeration, Member, Primitive, Remarks, Schema, Struct, Type,
-    TypeIndex, Union,
+    Alias, Bitfield, Bitmask, Bitset, Case, Definition, Enumeration, Member, Primitive, Remarks, Schema,
+    Struct, TryConstruct, Type, TypeIndex, Union,
 };
+use crate::cdr::Extensibility;
 use crate::cdr::description::{self, Body, Description, Named};
 
 /// How deep types may be in each other.
@@ -52,8 +54,77 @@ impl Builder {
                 Type::Map(Box::new(key), Box::new(self.ty(value(), depth)?), bound)
             }
             Description::External(of) => self.ty(of(), depth)?,
+            Description::Tuple(elements) => Type::Named(self.tuple(elements, depth)?),
             Description::Named(named) => Type::Named(self.named(named, depth)?),
         })
+    }
+
+    /// A tuple is a structure, whose name says its elements.
+    fn tuple(&mut self, elements: &[description::Describe], depth: usize) -> Option<TypeIndex> {
+        let mut name = "tuple".to_string();
+        let mut members = Vec::new();
+        for (id, element) in elements.iter().enumerate() {
+            let description = element();
+            let external = matches!(description, Description::External(_));
+            let declared = self.ty(description, depth)?;
+            name.push('_');
+            self.add_name(&declared, &mut name);
+            members.push(Member {
+                name: format!("e{id}"),
+                ty: self.schema.plain(&declared),
+                declared,
+                id: u32::try_from(id).ok()?,
+                external,
+                try_construct: TryConstruct::Discard,
+                key: false,
+                optional: false,
+                must_understand: false,
+            });
+        }
+        loop {
+            let of = Struct::new(&self.schema, name.clone(), Extensibility::Final, None, members.clone());
+            let of = Definition::Struct(of);
+            let known = self.schema.iter().find(|(_, known)| known.name() == name);
+            let known = known.map(|(index, known)| (index, *known == of));
+            match known {
+                Some((index, true)) => return Some(index),
+                // Other elements whose names are the same.
+                Some(_) => name.push('_'),
+                None => return Some(self.schema.add(of)),
+            }
+        }
+    }
+
+    /// Adds what says a type, in letters that names may have.
+    fn add_name(&self, ty: &Type, name: &mut String) {
+        match ty {
+            Type::Primitive(primitive) => name.push_str(primitive.name()),
+            Type::Text(bound) | Type::WideText(bound) => {
+                name.push_str(if matches!(ty, Type::Text(_)) { "string" } else { "wstring" });
+                name.extend(bound.map(|bound| bound.to_string()));
+            }
+            Type::Sequence(element, bound) => {
+                name.push_str("sequence");
+                name.extend(bound.map(|bound| bound.to_string()));
+                name.push('_');
+                self.add_name(element, name);
+            }
+            Type::Array(element, dimensions) => {
+                name.push_str("array");
+                dimensions.iter().for_each(|size| name.push_str(&format!("{size}_")));
+                self.add_name(element, name);
+            }
+            Type::Map(key, value, _) => {
+                name.push_str("map_");
+                self.add_name(key, name);
+                name.push('_');
+                self.add_name(value, name);
+            }
+            Type::Named(index) => {
+                let of = self.schema.get(*index).map_or("", Definition::name);
+                name.push_str(&of.replace("::", "_"));
+            }
+        }
     }
 
     fn named(&mut self, named: &'static Named, depth: usize) -> Option<TypeIndex> {
@@ -114,6 +185,19 @@ impl Builder {
                 said_default: default,
                 default: default.or_else(|| literals.first().map(|(_, value)| *value)).unwrap_or(0),
             }),
+            Body::Bitset { bits, fields } => Definition::Bitset(Bitset {
+                name,
+                bits,
+                fields: fields
+                    .iter()
+                    .map(|field| Bitfield {
+                        name: field.name.to_string(),
+                        position: field.position,
+                        width: field.width,
+                        ty: field.ty,
+                    })
+                    .collect(),
+            }),
             Body::Bitmask { bit_bound, flags } => Definition::Bitmask(Bitmask {
                 name,
                 bits: holder(bit_bound),
@@ -160,7 +244,7 @@ impl Builder {
     /// The type as it is declared, and whether the value is kept elsewhere.
     fn value(&mut self, value: &description::Value, depth: usize) -> Option<(Type, bool)> {
         let description = (value.ty)();
-        let external = matches!(description, Description::External(_));
+        let external = matches!(description, Description::External(_)) && !value.boxed;
         let mut ty = self.ty(description, depth)?;
         if let (Some(_), Type::Text(bound) | Type::WideText(bound)) = (value.bound, &mut ty) {
             *bound = value.bound;

@@ -337,6 +337,26 @@ impl Schema {
 }
 
 impl Primitive {
+    /// As IDL has it, in one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Boolean => "boolean",
+            Self::U8 => "uint8",
+            Self::Octet => "octet",
+            Self::I8 => "int8",
+            Self::U16 => "uint16",
+            Self::I16 => "int16",
+            Self::U32 => "uint32",
+            Self::I32 => "int32",
+            Self::U64 => "uint64",
+            Self::I64 => "int64",
+            Self::F32 => "float",
+            Self::F64 => "double",
+            Self::Char => "char",
+            Self::WideChar => "wchar",
+        }
+    }
+
     /// Octets of a value.
     pub const fn size(self) -> usize {
         match self {

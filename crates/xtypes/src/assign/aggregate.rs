@@ -140,9 +140,12 @@ impl Judge<'_> {
         for label in theirs.labels.keys().chain(ours.labels.keys()) {
             any |= theirs.labels.contains_key(label) && ours.labels.contains_key(label);
             match (ours.selected(*label), theirs.selected(*label)) {
-                (Some(read), Some(written)) => {
-                    let name = read.label.or(format_args!("(case {label})"));
-                    self.at(name, |judge| judge.check_case(&read.ty, &written.ty, keys))?;
+                (Some(one), Some(other)) => {
+                    let name = one.label.or(format_args!("(case {label})"));
+                    self.at(name, |judge| {
+                        judge.check_case_ids(read.change, one, other)?;
+                        judge.check_case(&one.ty, &other.ty, keys)
+                    })?;
                 }
                 (None, Some(written)) if keys == Keys::Alone => {
                     let name = written.label.or(format_args!("(case {label})"));
@@ -151,9 +154,12 @@ impl Judge<'_> {
                 _ => {}
             }
         }
-        if let (Some(read), Some(written)) = (ours.default, theirs.default) {
-            let name = read.label.or("(default)");
-            self.at(name, |judge| judge.check_case(&read.ty, &written.ty, keys))?;
+        if let (Some(one), Some(other)) = (ours.default, theirs.default) {
+            let name = one.label.or("(default)");
+            self.at(name, |judge| {
+                judge.check_case_ids(read.change, one, other)?;
+                judge.check_case(&one.ty, &other.ty, keys)
+            })?;
         }
         if keys == Keys::Alone && theirs.default.is_some() && ours.default.is_none() {
             return Err(self.differ("a key with a default case", "one without"));
@@ -162,6 +168,15 @@ impl Judge<'_> {
             return Ok(());
         }
         Err(self.differ("a union", "one without any of its labels"))
+    }
+
+    /// In samples of mutable unions a case has its id, and is found by that.
+    fn check_case_ids(&self, change: Change, read: &Case, written: &Case) -> Result {
+        if change != Change::Mutable || read.id == written.id {
+            return Ok(());
+        }
+        let name = |of: &Case| format!("{} with the id {}", of.label.or("a case"), of.id);
+        Err(self.differ(name(written), name(read)))
     }
 
     /// Values of cases that one label selects.

@@ -14,10 +14,11 @@ use core::fmt;
 
 use wire::qos::TypeConsistency;
 
+use crate::component;
 use crate::identifier::{TypeIdentifier, kind};
 use crate::library::{Library, ObjectId};
 use crate::object::{TypeObject, hash};
-use crate::shape::{Change, Enumeration, Shape};
+use crate::shape::{Change, Enumeration, Field, Shape, holder};
 use crate::strip;
 
 /// Most comparisons of two types with each other, after which nothing is said.
@@ -41,7 +42,7 @@ pub enum Obstacle {
     Difference(Difference),
     /// A type object is missing.
     Missing(ObjectId),
-    /// A type is not understood, or too large: it contains itself, has parts of unknown kinds, or takes too many comparisons.
+    /// A type is not understood, or too large: it has parts of unknown kinds, or takes too many comparisons.
     Obscure,
 }
 
@@ -167,6 +168,7 @@ impl<'a> Judge<'a> {
             (Some(Shape::Enumeration(read)), Some(Shape::Enumeration(written))) => {
                 self.check_enumeration(read, written)
             }
+            (Some(Shape::Bitset(read)), Some(Shape::Bitset(written))) => self.check_bitset(read, written),
             _ if bits(&read).is_some() && bits(&read) == bits(&written) => Ok(()),
             _ => Err(self.differ_types(&read, &written)),
         }
@@ -268,6 +270,39 @@ impl<'a> Judge<'a> {
         Ok(())
     }
 
+    /// The standard says nothing of bitsets that differ: their fields have to be the same.
+    fn check_bitset(&mut self, read: &[Field], written: &[Field]) -> Result {
+        let told = |of: &Field| {
+            alloc::format!(
+                "bits {} to {}",
+                of.position,
+                of.position.saturating_add(u16::from(of.width)).saturating_sub(1)
+            )
+        };
+        let sorted = |of: &[Field]| {
+            let mut fields: Vec<Field> = of.to_vec();
+            fields.retain(|field| field.width > 0);
+            fields.sort_by_key(|field| field.position);
+            fields
+        };
+        let (read, written) = (sorted(read), sorted(written));
+        let counts = !self.rules.consistency.ignore_member_names;
+        for (ours, theirs) in read.iter().zip(&written) {
+            let name = ours.label.or(told(ours));
+            let is_same =
+                (ours.position, ours.width, ours.holder) == (theirs.position, theirs.width, theirs.holder);
+            if !is_same || counts && ours.label.hash != theirs.label.hash {
+                let told = |of: &Field| alloc::format!("{} ({})", of.label.or("a field"), told(of));
+                return self.at(name, |judge| Err(judge.differ(told(theirs), told(ours))));
+            }
+        }
+        if read.len() == written.len() {
+            return Ok(());
+        }
+        let told = |of: &[Field]| alloc::format!("a bitset of {} fields", of.len());
+        Err(self.differ(told(&written), told(&read)))
+    }
+
     /// True if both are one type: names of members count, names of types do not.
     fn same(&mut self, read: &TypeIdentifier, written: &TypeIdentifier) -> Result<bool> {
         if read == written {
@@ -281,22 +316,37 @@ impl<'a> Judge<'a> {
         if depth > MAX_DEPTH {
             return Err(Obstacle::Obscure);
         }
-        let id = match identifier {
-            TypeIdentifier::Complete(hash) => ObjectId { complete: true, hash: *hash },
-            other => return strip::identifier(other, &mut |part| self.minimal_of(part, depth + 1)),
+        let id = match ObjectId::of(identifier).filter(|id| id.complete) {
+            Some(id) => id,
+            None => return strip::identifier(identifier, &mut |part| self.minimal_of(part, depth + 1)),
         };
         if let Some(known) = self.minimal.get(&id) {
             return Ok(known.clone());
         }
-        let object = self.library.get(&id).ok_or(Obstacle::Missing(id))?;
-        let Ok(TypeObject::Complete(object)) = TypeObject::read(object) else {
-            return Err(Obstacle::Obscure);
+        // While types that contain each other are looked at, placeholders stand for them.
+        for id in id.together() {
+            if let Some(place) = id.place {
+                self.minimal.insert(id, component::placeholder(false, place));
+            }
+        }
+        let mut objects = Vec::new();
+        for id in id.together() {
+            let object = self.library.get(&id).ok_or(Obstacle::Missing(id))?;
+            let Ok(TypeObject::Complete(object)) = TypeObject::read(object) else {
+                return Err(Obstacle::Obscure);
+            };
+            let object = strip::object(&object, &mut |part| self.minimal_of(part, depth + 1))?;
+            objects.push(TypeObject::Minimal(object));
+        }
+        let common = match (id.place, objects.as_slice()) {
+            (None, [object]) => object.serialize().map(|object| hash(&object)),
+            _ => component::hash(&objects),
         };
-        let object = strip::object(&object, &mut |part| self.minimal_of(part, depth + 1))?;
-        let object = TypeObject::Minimal(object).serialize().map_err(|_| Obstacle::Obscure)?;
-        let minimal = TypeIdentifier::Minimal(hash(&object));
-        self.minimal.insert(id, minimal.clone());
-        Ok(minimal)
+        let hash = common.map_err(|_| Obstacle::Obscure)?;
+        for id in id.together() {
+            self.minimal.insert(id, ObjectId { complete: false, hash, place: id.place }.identifier());
+        }
+        self.minimal.get(&id).cloned().ok_or(Obstacle::Obscure)
     }
 
     /// The type without other names of it.
@@ -305,6 +355,7 @@ impl<'a> Judge<'a> {
         for _ in 0..MAX_DEPTH {
             let Some(id) = ObjectId::of(&identifier) else {
                 return match identifier {
+                    // Of more types that contain each other than are believed.
                     TypeIdentifier::Component(_) => Err(Obstacle::Obscure),
                     plain => Ok(Resolved::Plain(plain)),
                 };
@@ -440,15 +491,5 @@ impl PartialEq for Bits {
             (None, None) => false,
             _ => self.holder == other.holder,
         }
-    }
-}
-
-/// Bits of the integer that holds an enumerator or a bitmask.
-const fn holder(bit_bound: u16) -> u16 {
-    match bit_bound {
-        0..=8 => 8,
-        9..=16 => 16,
-        17..=32 => 32,
-        _ => 64,
     }
 }

@@ -36,6 +36,7 @@ impl Judge<'_> {
                 Shape::Union(_) => "a union".to_string(),
                 Shape::Enumeration(_) => "an enumeration".to_string(),
                 Shape::Bitmask { bit_bound } => format!("a bitmask of {bit_bound} bits"),
+                Shape::Bitset(fields) => format!("a bitset of {} fields", fields.len()),
                 Shape::Alias(_) => "another name".to_string(),
             },
             Resolved::Plain(plain) => self.plain_name(plain, 0),

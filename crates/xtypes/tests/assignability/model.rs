@@ -1,8 +1,8 @@
 //! Types as trees: made at random, changed at random as developers change them, and turned into schemas.
 use wire::cdr::Extensibility;
 use wire::schema::{
-    Bitmask, Case, Definition, Enumeration, Member, Primitive, Remarks, Schema, Struct, TryConstruct, Type,
-    Union,
+    Bitfield, Bitmask, Bitset, Case, Definition, Enumeration, Member, Primitive, Remarks, Schema, Struct,
+    TryConstruct, Type, TypeIndex, Union,
 };
 
 /// SplitMix64.
@@ -41,7 +41,17 @@ pub(crate) enum Model {
     Bitmask(u8),
     Struct(Extensibility, Vec<Part>),
     Union(Extensibility, Box<Model>, bool, Vec<Choice>),
+    /// Fields: name, least bit, bits, type.
+    Bitset(Vec<Field>),
+    /// The structure around this one, so many structures further out.
+    Again(usize),
+    /// A structure of a table: see [`table`].
+    Known(usize),
+    /// Where [`unrolled`] ends: no value has it.
+    Nothing,
 }
+
+pub(crate) type Field = (String, u8, u8, Primitive);
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Part {
@@ -97,7 +107,23 @@ fn enumeration(random: &mut Random) -> Model {
     Model::Enumeration(extensibility, *random.pick(&[7, 8, 12, 32]), literals)
 }
 
+fn bitset(random: &mut Random) -> Model {
+    let mut next = 0;
+    let fields = (0..1 + random.below(3)).map(|at| {
+        let kind =
+            *random.pick(&[Primitive::U8, Primitive::I8, Primitive::U16, Primitive::I32, Primitive::Boolean]);
+        let width = if kind == Primitive::Boolean { 1 } else { 1 + random.below(8) as u8 };
+        let position = next + random.below(4) as u8;
+        next = position + width;
+        (NAMES[at].to_owned(), position, width, kind)
+    });
+    Model::Bitset(fields.collect())
+}
+
 fn leaf(random: &mut Random) -> Model {
+    if random.one_in(12) {
+        return bitset(random);
+    }
     match random.below(8) {
         0..=3 => Model::Primitive(*random.pick(&PRIMITIVES)),
         4 | 5 => Model::Text(bound(random)),
@@ -141,6 +167,144 @@ fn part(random: &mut Random, depth: usize, id: u32, name: &str) -> Part {
         optional: !key && random.one_in(4),
         must_understand: random.one_in(8),
     }
+}
+
+/// A structure, which may contain itself.
+pub(crate) fn whole(random: &mut Random, depth: usize) -> Model {
+    let mut whole = structure(random, depth);
+    if random.one_in(3) {
+        tie(random, &mut whole, 0);
+    }
+    whole
+}
+
+/// Puts structures into themselves, where their values have an end.
+fn tie(random: &mut Random, of: &mut Model, around: usize) {
+    match of {
+        Model::Sequence(element, _) | Model::Map(_, element, _) if around > 0 && random.one_in(2) => {
+            **element = Model::Again(random.below(around));
+        }
+        Model::Sequence(element, _) | Model::Map(_, element, _) | Model::Array(element, _) => {
+            tie(random, element, around);
+        }
+        Model::Struct(_, members) => {
+            for member in members {
+                if member.optional && random.one_in(2) {
+                    member.ty = Model::Again(random.below(around + 1));
+                } else {
+                    tie(random, &mut member.ty, around + 1);
+                }
+            }
+        }
+        Model::Union(_, _, _, cases) => cases.iter_mut().for_each(|case| tie(random, &mut case.ty, around)),
+        _ => {}
+    }
+}
+
+/// The structures of a type, of which the last is the type itself; each names the others by their place.
+pub(crate) fn table(of: &Model) -> Vec<Model> {
+    let mut table = Vec::new();
+    close(of, &mut Vec::new(), &mut table);
+    // The type itself was met first.
+    table.rotate_left(1);
+    let count = table.len();
+    let moved = |at: usize| if at == 0 { count - 1 } else { at - 1 };
+    table.iter_mut().for_each(|of| {
+        each(of, &mut |part| {
+            if let Model::Known(at) = part {
+                *at = moved(*at);
+            }
+        })
+    });
+    table
+}
+
+/// Calls for each part of a type, itself too.
+fn each(of: &mut Model, call: &mut impl FnMut(&mut Model)) {
+    call(of);
+    match of {
+        Model::Sequence(element, _) | Model::Array(element, _) => each(element, call),
+        Model::Map(key, value, _) => {
+            each(key, call);
+            each(value, call);
+        }
+        Model::Struct(_, members) => members.iter_mut().for_each(|member| each(&mut member.ty, call)),
+        Model::Union(_, discriminator, _, cases) => {
+            each(discriminator, call);
+            cases.iter_mut().for_each(|case| each(&mut case.ty, call));
+        }
+        _ => {}
+    }
+}
+
+fn close(of: &Model, around: &mut Vec<usize>, table: &mut Vec<Model>) -> Model {
+    match of {
+        Model::Struct(extensibility, members) => {
+            let at = table.len();
+            table.push(Model::Nothing);
+            around.push(at);
+            let member = |of: &Part, table: &mut Vec<Model>, around: &mut Vec<usize>| Part {
+                ty: close(&of.ty, around, table),
+                ..of.clone()
+            };
+            let members = members.iter().map(|of| member(of, table, around)).collect();
+            around.pop();
+            table[at] = Model::Struct(*extensibility, members);
+            Model::Known(at)
+        }
+        Model::Again(out) => Model::Known(around[around.len() - 1 - out]),
+        Model::Sequence(element, bound) => Model::Sequence(close(element, around, table).into(), *bound),
+        Model::Array(element, sizes) => Model::Array(close(element, around, table).into(), sizes.clone()),
+        Model::Map(key, value, bound) => {
+            Model::Map(close(key, around, table).into(), close(value, around, table).into(), *bound)
+        }
+        Model::Union(extensibility, discriminator, key, cases) => {
+            let cases = cases.iter().map(|of| Choice { ty: close(&of.ty, around, table), ..of.clone() });
+            Model::Union(*extensibility, discriminator.clone(), *key, cases.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The type as far as values of it go that have so many structures in themselves.
+pub(crate) fn unrolled(of: &Model, levels: usize) -> Model {
+    unroll(of, &mut Vec::new(), levels)
+}
+
+fn unroll<'a>(of: &'a Model, around: &mut Vec<&'a Model>, levels: usize) -> Model {
+    match of {
+        Model::Struct(extensibility, members) => {
+            around.push(of);
+            let members = members
+                .iter()
+                .map(|member| Part { ty: unroll(&member.ty, around, levels), ..member.clone() })
+                .collect();
+            around.pop();
+            Model::Struct(*extensibility, members)
+        }
+        Model::Again(_) if levels == 0 => Model::Nothing,
+        Model::Again(out) => {
+            let at = around.len() - 1 - out;
+            let mut outside = around[..at].to_vec();
+            unroll(around[at], &mut outside, levels - 1)
+        }
+        Model::Sequence(element, bound) => Model::Sequence(unroll(element, around, levels).into(), *bound),
+        Model::Array(element, sizes) => Model::Array(unroll(element, around, levels).into(), sizes.clone()),
+        Model::Map(key, value, bound) => {
+            Model::Map(key.clone(), unroll(value, around, levels).into(), *bound)
+        }
+        Model::Union(extensibility, discriminator, key, cases) => {
+            let cases =
+                cases.iter().map(|case| Choice { ty: unroll(&case.ty, around, levels), ..case.clone() });
+            Model::Union(*extensibility, discriminator.clone(), *key, cases.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// True if it contains itself somewhere.
+pub(crate) fn is_recursive(of: &Model) -> bool {
+    matches!(of, Model::Again(_)) || children(of).into_iter().any(is_recursive)
 }
 
 /// A structure.
@@ -191,7 +355,7 @@ fn children(of: &Model) -> Vec<&Model> {
     }
 }
 
-fn count(of: &Model) -> usize {
+pub(crate) fn count(of: &Model) -> usize {
     1 + children(of).into_iter().map(count).sum::<usize>()
 }
 
@@ -256,6 +420,21 @@ fn mutate(random: &mut Random, of: &mut Model) {
             }
         },
         Model::Bitmask(bits) => *bits = *random.pick(&[3, 8, 12, 16, 20, 40]),
+        Model::Bitset(fields) => {
+            let last = fields.len() - 1;
+            match random.below(5) {
+                0 => fields[0].0 = "renamed".to_owned(),
+                1 => fields[last].3 = Primitive::U64,
+                2 => fields[last].1 += 1,
+                3 if last > 0 => drop(fields.remove(0)),
+                _ => {
+                    let next = fields[last].1 + fields[last].2;
+                    fields.push(("added".to_owned(), next, 2, Primitive::U8));
+                }
+            }
+        }
+        Model::Again(out) => *out = random.below(*out + 1),
+        Model::Known(_) | Model::Nothing => {}
         Model::Struct(extensibility, members) => mutate_struct(random, extensibility, members),
         Model::Union(extensibility, _, key, cases) => {
             let at = random.below(cases.len());
@@ -313,34 +492,39 @@ fn mutate_struct(random: &mut Random, extensibility: &mut Extensibility, members
         }
         _ => members[at].must_understand = !members[at].must_understand,
     }
+    // Values need an end.
+    for member in members.iter_mut().filter(|member| matches!(member.ty, Model::Again(_))) {
+        (member.optional, member.key) = (true, false);
+    }
 }
 
-/// The schema of a type; the type itself is the last one.
-pub(crate) fn schema(of: &Model) -> (Schema, wire::schema::TypeIndex) {
+/// The schema of a type. Names of types say where they are, so that types of one component have the same order in other versions.
+pub(crate) fn schema(of: &Model) -> (Schema, TypeIndex) {
     let mut schema = Schema::default();
-    let Type::Named(index) = add(&mut schema, of) else { panic!("no type of topics") };
+    let Type::Named(index) = add(&mut schema, of, "T", &mut Vec::new()) else { panic!("no type of topics") };
     (schema, index)
 }
 
-fn add(schema: &mut Schema, of: &Model) -> Type {
-    let name = format!("Type{}", schema.iter().count());
+fn add(schema: &mut Schema, of: &Model, path: &str, around: &mut Vec<TypeIndex>) -> Type {
+    let name = path.to_owned();
+    let below = |step: &str| format!("{path}_{step}");
     match of {
         Model::Primitive(kind) => Type::Primitive(*kind),
         Model::Text(bound) => Type::Text(*bound),
-        Model::Sequence(element, bound) => Type::Sequence(add(schema, element).into(), *bound),
-        Model::Array(element, dimensions) => Type::Array(add(schema, element).into(), dimensions.clone()),
+        Model::Sequence(element, bound) => {
+            Type::Sequence(add(schema, element, &below("e"), around).into(), *bound)
+        }
+        Model::Array(element, dimensions) => {
+            Type::Array(add(schema, element, &below("e"), around).into(), dimensions.clone())
+        }
         Model::Map(key, value, bound) => {
-            let key = add(schema, key);
-            Type::Map(key.into(), add(schema, value).into(), *bound)
+            let key = add(schema, key, &below("k"), around);
+            Type::Map(key.into(), add(schema, value, &below("e"), around).into(), *bound)
         }
         Model::Enumeration(extensibility, bit_bound, literals) => {
             let definition = Definition::Enumeration(Enumeration {
                 name,
-                bits: match bit_bound {
-                    0..=8 => 8,
-                    9..=16 => 16,
-                    _ => 32,
-                },
+                bits: holder(*bit_bound),
                 bit_bound: *bit_bound,
                 extensibility: *extensibility,
                 literals: literals.clone(),
@@ -352,21 +536,31 @@ fn add(schema: &mut Schema, of: &Model) -> Type {
         Model::Bitmask(bit_bound) => {
             let definition = Definition::Bitmask(Bitmask {
                 name,
-                bits: match bit_bound {
-                    0..=8 => 8,
-                    9..=16 => 16,
-                    17..=32 => 32,
-                    _ => 64,
-                },
+                bits: holder(*bit_bound),
                 bit_bound: *bit_bound,
                 extensibility: Extensibility::Final,
                 flags: (0..*bit_bound).map(|at| (format!("FLAG{at}"), at)).collect(),
             });
             Type::Named(schema.add(definition))
         }
+        Model::Bitset(fields) => {
+            let end = fields.last().map_or(0, |(_, position, width, _)| position + width);
+            let fields = fields.iter().cloned().map(|(name, position, width, ty)| Bitfield {
+                name,
+                position,
+                width,
+                ty,
+            });
+            let bits = holder(end);
+            Type::Named(schema.add(Definition::Bitset(Bitset { name, bits, fields: fields.collect() })))
+        }
+        Model::Again(out) => Type::Named(around[around.len() - 1 - out]),
+        Model::Known(_) | Model::Nothing => panic!("of no schema"),
         Model::Struct(extensibility, members) => {
+            let index = schema.add(Definition::Struct(Struct::open(name.clone())));
+            around.push(index);
             let members = members.iter().map(|member| {
-                let declared = add(schema, &member.ty);
+                let declared = add(schema, &member.ty, &below(&member.name), around);
                 Member {
                     name: member.name.clone(),
                     ty: schema.plain(&declared),
@@ -380,13 +574,15 @@ fn add(schema: &mut Schema, of: &Model) -> Type {
                 }
             });
             let members = members.collect();
+            around.pop();
             let definition = Struct::new(schema, name, *extensibility, None, members);
-            Type::Named(schema.add(Definition::Struct(definition)))
+            schema.replace(index, Definition::Struct(definition));
+            Type::Named(index)
         }
         Model::Union(extensibility, discriminator, key, cases) => {
-            let discriminator = add(schema, discriminator);
+            let discriminator = add(schema, discriminator, &below("d"), around);
             let cases = cases.iter().map(|case| {
-                let declared = add(schema, &case.ty);
+                let declared = add(schema, &case.ty, &below(&case.name), around);
                 Case {
                     labels: case.labels.clone(),
                     default: case.default,
@@ -403,5 +599,14 @@ fn add(schema: &mut Schema, of: &Model) -> Type {
             definition.remarks = Remarks::default();
             Type::Named(schema.add(Definition::Union(definition)))
         }
+    }
+}
+
+const fn holder(bits: u8) -> u8 {
+    match bits {
+        0..=8 => 8,
+        9..=16 => 16,
+        17..=32 => 32,
+        _ => 64,
     }
 }

@@ -1,9 +1,11 @@
 //! The rules of XTypes 1.3, 7.2.4, stated once more over the trees of this test: shares no code with what it judges.
+use std::cell::RefCell;
+
 use wire::cdr::Extensibility;
 use wire::qos::TypeConsistency;
 use wire::schema::Primitive;
 
-use crate::model::{Choice, Model, Part};
+use crate::model::{self, Choice, Field, Model, Part};
 
 /// How the statement is to be read.
 #[derive(Clone, Copy)]
@@ -12,7 +14,25 @@ pub(crate) struct Reading {
     pub xcdr2: bool,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+/// The same, of two types whose structures are in tables.
+struct Sides<'a> {
+    policy: TypeConsistency,
+    xcdr2: bool,
+    read: &'a [Model],
+    written: &'a [Model],
+    /// What is being asked: of structures in themselves everything is true that nothing speaks against.
+    asked: RefCell<Vec<(usize, usize, Whose)>>,
+}
+
+/// What stands for a structure.
+fn open<'a>(of: &'a Model, table: &'a [Model]) -> &'a Model {
+    match of {
+        Model::Known(at) => &table[*at],
+        other => other,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Whose {
     Sample,
     Erased,
@@ -21,38 +41,54 @@ enum Whose {
 
 /// What is written as `written` may be read as `read`.
 pub(crate) fn fits(read: &Model, written: &Model, reading: Reading) -> bool {
-    if !reading.policy.allow_type_coercion {
-        return equal(read, written);
+    let (read, written) = (model::table(read), model::table(written));
+    let Reading { policy, xcdr2 } = reading;
+    let sides = Sides { policy, xcdr2, read: &read, written: &written, asked: RefCell::default() };
+    let whole = |table: &[Model]| Model::Known(table.len() - 1);
+    let (one, other) = (whole(&read), whole(&written));
+    if !policy.allow_type_coercion {
+        return equal(&one, &other, &sides);
     }
-    assignable(read, written, reading, Whose::Sample)
+    assignable(&one, &other, &sides, Whose::Sample)
 }
 
 /// Types whose minimal type objects are the same. A member of the key is one that must be understood.
-fn equal(read: &Model, written: &Model) -> bool {
-    normal(read) == normal(written)
+fn equal(read: &Model, written: &Model, sides: &Sides<'_>) -> bool {
+    normal(read, sides.read, &mut Vec::new()) == normal(written, sides.written, &mut Vec::new())
 }
 
-fn normal(of: &Model) -> Model {
-    let inner = |of: &Model| Box::new(normal(of));
+/// The type as a tree, in which a structure that is around stands for how far out it is.
+fn normal(of: &Model, table: &[Model], around: &mut Vec<usize>) -> Model {
+    if let Model::Known(at) = of {
+        if let Some(out) = around.iter().rev().position(|known| known == at) {
+            return Model::Again(out);
+        }
+        around.push(*at);
+        let of = normal(&table[*at], table, around);
+        around.pop();
+        return of;
+    }
+    let mut inner = |of: &Model| Box::new(normal(of, table, around));
     match of {
         Model::Sequence(element, bound) => Model::Sequence(inner(element), *bound),
         Model::Array(element, dimensions) => Model::Array(inner(element), dimensions.clone()),
         Model::Map(key, value, bound) => Model::Map(inner(key), inner(value), *bound),
         Model::Struct(extensibility, members) => {
-            let member = |of: &Part| Part {
-                ty: normal(&of.ty),
+            let mut member = |of: &Part| Part {
+                ty: *inner(&of.ty),
                 must_understand: of.must_understand || of.key,
                 ..of.clone()
             };
-            Model::Struct(*extensibility, members.iter().map(member).collect())
+            Model::Struct(*extensibility, members.iter().map(&mut member).collect())
         }
         Model::Union(extensibility, discriminator, key, cases) => {
-            let case = |of: &Choice| {
+            let discriminator = inner(discriminator);
+            let mut case = |of: &Choice| {
                 let mut labels = of.labels.clone();
                 labels.sort_unstable();
-                Choice { ty: normal(&of.ty), labels, ..of.clone() }
+                Choice { ty: *inner(&of.ty), labels, ..of.clone() }
             };
-            Model::Union(*extensibility, inner(discriminator), *key, cases.iter().map(case).collect())
+            Model::Union(*extensibility, discriminator, *key, cases.iter().map(&mut case).collect())
         }
         Model::Enumeration(extensibility, bits, literals) => {
             let mut literals = literals.clone();
@@ -76,29 +112,49 @@ const fn holder(bits: u8) -> u8 {
     }
 }
 
-fn ends_itself(of: &Model, xcdr2: bool) -> bool {
-    match of {
-        Model::Sequence(element, _) | Model::Array(element, _) => ends_itself(element, xcdr2),
-        Model::Map(key, value, _) => ends_itself(key, xcdr2) && ends_itself(value, xcdr2),
+/// Values of what is written.
+fn ends_itself(of: &Model, sides: &Sides<'_>) -> bool {
+    match open(of, sides.written) {
+        Model::Sequence(element, _) | Model::Array(element, _) => ends_itself(element, sides),
+        Model::Map(key, value, _) => ends_itself(key, sides) && ends_itself(value, sides),
         Model::Struct(extensibility, _) | Model::Union(extensibility, ..) => match extensibility {
             Extensibility::Final => false,
-            Extensibility::Appendable => xcdr2,
+            Extensibility::Appendable => sides.xcdr2,
             Extensibility::Mutable => true,
         },
         _ => true,
     }
 }
 
-fn strongly(read: &Model, written: &Model, reading: Reading) -> bool {
-    equal(read, written)
-        || ends_itself(written, reading.xcdr2) && assignable(read, written, reading, Whose::Sample)
+fn strongly(read: &Model, written: &Model, reading: &Sides<'_>) -> bool {
+    equal(read, written, reading)
+        || ends_itself(written, reading) && assignable(read, written, reading, Whose::Sample)
 }
 
-fn assignable(read: &Model, written: &Model, reading: Reading, whose: Whose) -> bool {
-    if equal(read, written) {
+fn assignable(read: &Model, written: &Model, reading: &Sides<'_>, whose: Whose) -> bool {
+    if equal(read, written, reading) {
         return true;
     }
+    if let (Model::Known(one), Model::Known(other)) = (read, written) {
+        let question = (*one, *other, whose);
+        if reading.asked.borrow().contains(&question) {
+            return true;
+        }
+        reading.asked.borrow_mut().push(question);
+        let answer = assignable_now(&reading.read[*one], &reading.written[*other], reading, whose);
+        reading.asked.borrow_mut().pop();
+        return answer;
+    }
+    assignable_now(open(read, reading.read), open(written, reading.written), reading, whose)
+}
+
+fn assignable_now(read: &Model, written: &Model, reading: &Sides<'_>, whose: Whose) -> bool {
     match (read, written) {
+        (Model::Bitset(ours), Model::Bitset(theirs)) => {
+            let names = !reading.policy.ignore_member_names;
+            let same = |a: &Field, b: &Field| (a.1, a.2, a.3) == (b.1, b.2, b.3) && (!names || a.0 == b.0);
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| same(a, b))
+        }
         (Model::Bitmask(one), Model::Bitmask(other)) => one == other,
         (Model::Bitmask(bits), Model::Primitive(kind)) | (Model::Primitive(kind), Model::Bitmask(bits)) => {
             matches!(
@@ -142,7 +198,7 @@ fn assignable(read: &Model, written: &Model, reading: Reading, whose: Whose) -> 
     }
 }
 
-fn structures(how: Extensibility, ours: &[Part], theirs: &[Part], reading: Reading, whose: Whose) -> bool {
+fn structures(how: Extensibility, ours: &[Part], theirs: &[Part], reading: &Sides<'_>, whose: Whose) -> bool {
     let narrowed = |of: &[Part]| -> Vec<Part> {
         if whose != Whose::Holder {
             return of.to_vec();
@@ -195,8 +251,8 @@ fn structures(how: Extensibility, ours: &[Part], theirs: &[Part], reading: Readi
         .all(|(a, b)| a.id == b.id && a.optional == b.optional && strongly(&a.ty, &b.ty, reading))
 }
 
-fn every_value_is_a_key(read: &Model, written: &Model, reading: Reading) -> bool {
-    match (read, written) {
+fn every_value_is_a_key(read: &Model, written: &Model, reading: &Sides<'_>) -> bool {
+    match (open(read, reading.read), open(written, reading.written)) {
         (Model::Text(one), Model::Text(other)) => wide(*one) >= wide(*other),
         (Model::Sequence(one, most), Model::Sequence(other, most_written)) => {
             wide(*most) >= wide(*most_written) && every_value_is_a_key(one, other, reading)
@@ -217,7 +273,7 @@ fn every_value_is_a_key(read: &Model, written: &Model, reading: Reading) -> bool
     }
 }
 
-fn unions(how: Extensibility, ours: &[Choice], theirs: &[Choice], reading: Reading, whose: Whose) -> bool {
+fn unions(how: Extensibility, ours: &[Choice], theirs: &[Choice], reading: &Sides<'_>, whose: Whose) -> bool {
     let names = !reading.policy.ignore_member_names;
     let pairs = || ours.iter().flat_map(|a| theirs.iter().map(move |b| (a, b)));
     if names && pairs().any(|(a, b)| (a.id == b.id) != (a.name == b.name)) {
@@ -243,8 +299,10 @@ fn unions(how: Extensibility, ours: &[Choice], theirs: &[Choice], reading: Readi
     };
     let keyed = whose == Whose::Holder;
     let both = |a: Option<Choice>, b: Option<Choice>| match (a, b) {
+        // What is read of a mutable union is looked for by its id.
         (Some(a), Some(b)) => {
-            assignable(&a.ty, &b.ty, reading, Whose::Erased)
+            (how != Extensibility::Mutable || a.id == b.id)
+                && assignable(&a.ty, &b.ty, reading, Whose::Erased)
                 && (!keyed || every_value_is_a_key(&a.ty, &b.ty, reading))
         }
         (None, Some(_)) => !keyed,

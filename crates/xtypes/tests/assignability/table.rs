@@ -71,6 +71,31 @@ fn the_member_that_stands_in_the_way_is_named() {
         ),
         ("struct A { long x[3]; };", "struct A { long x[4]; };", "x: written as int32[3], read as int32[4]"),
         ("struct A { octet x; };", "struct A { uint8 x; };", "x: written as octet, read as uint8"),
+        (
+            "struct L; @final struct L { long x; sequence<L> more; };",
+            "struct L; @final struct L { float x; sequence<L> more; };",
+            "x: written as int32, read as float",
+        ),
+        (
+            "struct L; struct L { long x; sequence<L> more; };",
+            "struct L; struct L { long x; sequence<L> more; long y; };",
+            "",
+        ),
+        (
+            "struct A; struct B { sequence<A> back; long x; }; struct A { @optional B b; long y; };",
+            "struct A; struct B { sequence<A> back; string x; }; struct A { @optional B b; long y; };",
+            "back[].b.x: written as int32, read as string",
+        ),
+        (
+            "bitset B { bitfield<3> a; bitfield<5> b; }; struct A { B b; };",
+            "bitset B { bitfield<3> a; bitfield<4> b; }; struct A { B b; };",
+            "b.b: written as b (bits 3 to 7), read as b (bits 3 to 6)",
+        ),
+        (
+            "bitset B { bitfield<3> a; bitfield<5> b; }; struct A { B b; };",
+            "struct A { uint8 b; };",
+            "b: written as a bitset of 2 fields, read as uint8",
+        ),
     ];
     for (written, read, expected) in cases {
         assert_eq!(obstacle(written, read, |_| {}), expected, "{written} {read}");

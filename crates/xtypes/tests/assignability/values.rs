@@ -48,6 +48,14 @@ pub(crate) fn any(random: &mut Random, of: &Model) -> Value {
             let len = random.below(6).min(bound.unwrap_or(6) as usize);
             Value::Text((0..len).map(|_| char::from(b'a' + random.below(26) as u8)).collect())
         }
+        Model::Sequence(element, _) if **element == Model::Nothing => Value::List(Vec::new()),
+        Model::Map(_, value, _) if **value == Model::Nothing => Value::Map(Vec::new()),
+        Model::Bitset(fields) => {
+            let mask =
+                fields.iter().fold(0, |mask, (_, at, width, _)| mask | (u64::MAX >> (64 - width)) << at);
+            Value::Number(i128::from(random.bits() & mask))
+        }
+        Model::Again(_) | Model::Known(_) | Model::Nothing => panic!("no value"),
         Model::Sequence(element, bound) => {
             let len = random.below(3).min(bound.unwrap_or(3) as usize);
             Value::List((0..len).map(|_| any(random, element)).collect())
@@ -73,7 +81,7 @@ pub(crate) fn any(random: &mut Random, of: &Model) -> Value {
             members
                 .iter()
                 .map(|member| {
-                    let absent = member.optional && random.one_in(2);
+                    let absent = member.optional && (member.ty == Model::Nothing || random.one_in(2));
                     (member.id, if absent { Value::Absent } else { any(random, &member.ty) })
                 })
                 .collect(),

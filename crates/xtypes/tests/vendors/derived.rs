@@ -132,9 +132,37 @@ struct List {
     next: Option<Box<List>>,
 }
 
+#[derive(DdsType)]
+#[dds(bitset, name = "Status", field("mode": u8 = 0..3), field("on": bool = 3..4), field("offset": i16 = 8..13))]
+struct Bits(u16);
+
+#[derive(DdsType)]
+#[allow(dead_code, reason = "no value is made")]
+struct Tuples {
+    one: (u32, String),
+    more: Vec<(u32, String)>,
+    #[dds(name = "deep")]
+    other: (Vec<Gear>, (f64, [u8; 2]), Bits),
+}
+
 #[test]
-fn a_type_that_contains_itself_is_described_all_the_same() {
-    let (schema, index) = wire::schema::of(List::DESCRIPTION).unwrap();
-    assert_eq!(schema.get(index).unwrap().name(), "List");
-    assert!(describe(&schema, index).is_err());
+fn types_that_contain_themselves_bitsets_and_tuples() {
+    let idl = "
+        struct List;
+        struct List { uint32 value; @optional @external List next; };
+        enum Gear { @value(-1) REVERSE, @default_literal NEUTRAL };
+        bitset Status { bitfield<3> mode; bitfield<1> on; bitfield<4>; bitfield<5, short> offset; };
+        @final struct tuple_uint32_string { uint32 e0; string e1; };
+        @final struct tuple_double_array2_uint8 { double e0; uint8 e1[2]; };
+        @final struct tuple_sequence_Gear_tuple_double_array2_uint8_Status {
+            sequence<Gear> e0; tuple_double_array2_uint8 e1; Status e2;
+        };
+        struct Tuples {
+            tuple_uint32_string one; sequence<tuple_uint32_string> more;
+            tuple_sequence_Gear_tuple_double_array2_uint8_Status deep;
+        };";
+    let schema = dynamic::idl::parse(idl).unwrap();
+    let in_idl = |name: &str| describe(&schema, schema.find(name).unwrap()).unwrap();
+    assert_eq!(derived::<List>(), in_idl("List"));
+    assert_eq!(derived::<Tuples>(), in_idl("Tuples"));
 }
