@@ -179,14 +179,18 @@ fn path(
     let rests_on = plan.ledger.rests_on(id, index);
     let promised = promised(plan, id, index, views)?;
     if promised > flow.subscribers.get(index)?.limit {
-        terms.note(1, format!("promised at the ports and fixed: {}, above the limit,", microseconds(promised)));
+        terms.note(
+            1,
+            format!("promised at the ports and fixed: {}, above the limit,", microseconds(promised)),
+        );
         let how = match rests_on.map(|bound| bound.method) {
             Some(PathMethod::LinearProgram) => "which rests on a linear program along the way",
             _ => "which rests on services concatenated, as planned",
         };
         terms.time(1, how, rests_on?.latency);
     }
-    let least = [Some(sum), concatenation, rests_on.map(|bound| bound.latency)].into_iter().flatten().min()?;
+    let least =
+        [Some(sum), concatenation, rests_on.map(|bound| bound.latency)].into_iter().flatten().min()?;
     let several = concatenation.is_some() || detail == Detail::Whole || least < sum;
     terms.time(1, if several { "bound: the least" } else { "bound" }, least);
     Some(least)
