@@ -253,12 +253,17 @@ impl Ledger {
     }
 
     /// Whether each flow whose limits rest on a method keeps them while a plan is carried out and afterwards; the reason of one that does not.
+    #[inline]
     pub(crate) fn leaves_all(&self, plan: Plan) -> Result<Plan, Reason> {
-        let rests = |admitted: &Admitted| !admitted.by_sum;
-        let others = || plan.shares().any(|change| rests(&change.to));
+        let others = || plan.shares().any(|change| !change.to.by_sum);
         if self.resting().at.is_empty() && plan.admitted.by_sum && !others() {
             return Ok(plan);
         }
+        self.looks_at_all(&plan).map(|()| plan)
+    }
+
+    fn looks_at_all(&self, plan: &Plan) -> Result<(), Reason> {
+        let rests = |admitted: &Admitted| !admitted.by_sum;
         let touched = plan.admitted.flow.tree.iter().map(|hop| hop.port);
         let touched = touched.chain(plan.moves().map(|step| step.port));
         let trees = plan.shares().flat_map(|change| &change.from.flow.tree).map(|hop| hop.port);
@@ -272,14 +277,13 @@ impl Ledger {
         });
         flows.extend(plan.shares().filter(|change| rests(&change.to)).map(|change| change.flow));
         let port = plan.admitted.flow.tree.first().map_or(0, |hop| hop.port);
-        let cover = Cover::of(self, &plan).ok_or(Reason::Work { port })?;
+        let cover = Cover::of(self, plan).ok_or(Reason::Work { port })?;
         for id in flows {
             let Some(admitted) = self.flow(id) else { continue };
             let shares = cover.shares.get(&id).map_or(&admitted.shares, |(shares, _)| shares);
             cover.keeps(id, admitted, shares)?;
         }
-        cover.keeps(plan.id, &plan.admitted, &plan.admitted.shares)?;
-        Ok(plan)
+        cover.keeps(plan.id, &plan.admitted, &plan.admitted.shares)
     }
 
     /// Whether the flows at the ports of one, itself among them, keep their limits now as far as these rest on more than shares.
