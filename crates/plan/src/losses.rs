@@ -265,6 +265,7 @@ impl Plan<'_> {
     /// The flow whose repairs a flow carries, if it is one of those.
     pub(crate) fn repairs_of(&self, id: FlowId) -> Option<FlowId> {
         let (main, repaired) = self.repaired.range(..id).next_back()?;
-        repaired.beside.iter().flatten().any(|beside| *beside == id).then_some(*main)
+        // Their identities follow that of the flow.
+        repaired.beside.last().is_some_and(|[_, last]| id <= *last).then_some(*main)
     }
 }
