@@ -174,7 +174,7 @@ impl Assumptions {
 
 /// What a bound with losses takes for true.
 fn facts_of_losses(losses: Losses) -> [Fact; 3] {
-    let Losses { frames, within, reaction } = losses;
+    let Losses { frames, within, reaction, reaction_by_default } = losses;
     let lost = format!(
         "no more than {} of samples, repairs and questions {} lost within {} us between the publisher and a subscriber",
         counted(frames as usize, "frame"),
@@ -184,7 +184,7 @@ fn facts_of_losses(losses: Losses) -> [Fact; 3] {
     let reacts = format!("a host does what is due of repairs within {} us", microseconds(reaction));
     let repairs = "publishers and subscribers keep the waits that the plan says, and send repairs and questions along flows of their own: \
                    participants and managers of Punctual do not do that yet";
-    [(LOSSES, lost, false), (REPAIRS, repairs.to_owned(), true), (REACTION, reacts, false)]
+    [(LOSSES, lost, false), (REPAIRS, repairs.to_owned(), true), (REACTION, reacts, reaction_by_default)]
 }
 
 /// The ports on the way of a flow; of one that is refused, on the first way that was looked at.

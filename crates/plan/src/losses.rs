@@ -32,6 +32,8 @@ pub struct Losses {
     pub within: u64,
     /// Picoseconds that a host takes at most to do what is due.
     pub reaction: u64,
+    /// Whether that is so because the file does not say otherwise.
+    pub reaction_by_default: bool,
 }
 
 /// An admitted flow with losses.
@@ -97,7 +99,8 @@ impl Losses {
             );
         }
         let reaction = losses.reaction.map_or(REACTION, |time| time.0);
-        Ok(Some(Self { frames, within, reaction }))
+        let reaction_by_default = losses.reaction.is_none();
+        Ok(Some(Self { frames, within, reaction, reaction_by_default }))
     }
 
     /// The longest ways with which a sample takes no longer than `limit`, if its first transmission takes `parts` of 16 of that at most.
@@ -265,6 +268,7 @@ impl Plan<'_> {
     /// The flow whose repairs a flow carries, if it is one of those.
     pub(crate) fn repairs_of(&self, id: FlowId) -> Option<FlowId> {
         let (main, repaired) = self.repaired.range(..id).next_back()?;
-        repaired.beside.iter().flatten().any(|beside| *beside == id).then_some(*main)
+        // Their identities follow that of the flow.
+        repaired.beside.last().is_some_and(|[_, last]| id <= *last).then_some(*main)
     }
 }

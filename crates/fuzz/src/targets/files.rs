@@ -2,11 +2,12 @@
 use plan::{Problem, check_models, check_network};
 
 /// The examples that `plan` ships.
-const NETWORKS: [&str; 4] = [
+const NETWORKS: [&str; 5] = [
     include_str!("../../../plan/networks/table-two.toml"),
     include_str!("../../../plan/networks/table-two-meters.toml"),
     include_str!("../../../plan/networks/figure-four.toml"),
     include_str!("../../../plan/networks/hosts.toml"),
+    include_str!("../../../plan/networks/losses.toml"),
 ];
 const MODELS: &str = include_str!("../../../plan/networks/switches.xml");
 

@@ -65,6 +65,8 @@ fn more_losses_take_longer_and_too_many_are_refused() {
     let losses = "losses = { frames = 2, within = \"1 s\" }";
     let (code, report) = json(&arguments(&folder.file("network.toml", &with(losses, "9 ms"))));
     assert_eq!((code, number(&report, "refused")), (REFUSED, 1));
+    let reaction = report["assumptions"].as_array().unwrap().iter().find(|entry| entry["id"] == "reaction");
+    assert_eq!(reaction.unwrap()["default"], true);
     let reason = flow(&report, "sensor/pressure")["reason"].as_str().unwrap();
     assert!(reason.contains("to react alone"), "{reason}");
     // Nothing of the flow is left in the plan where only its repairs find no room.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 pub(crate) type Shape = fn(usize) -> String;
 
 /// Shapes whose work grows with their size and no faster, each with a number of flows or nodes for which it is small.
-pub(crate) const LINEAR: [(&str, Shape, usize); 14] = [
+pub(crate) const LINEAR: [(&str, Shape, usize); 15] = [
     ("line", line, 400),
     ("ring", ring, 400),
     ("star", star, 400),
@@ -20,6 +20,7 @@ pub(crate) const LINEAR: [(&str, Shape, usize); 14] = [
     ("lists of switches", through, 400),
     ("no way", no_way, 400),
     ("almost full links", almost_full, 20),
+    ("losses", losses, 100),
 ];
 
 /// Shapes whose work grows faster, until it is more than a file of their size may ask for.
@@ -109,6 +110,11 @@ fn star(count: usize) -> String {
     }
     neighbours(&mut file, count, 9);
     file
+}
+
+/// A star whose flows have losses.
+fn losses(count: usize) -> String {
+    star(count).replace("size = 100\n", "size = 100\nlosses = { frames = 1, within = \"1 s\" }\n")
 }
 
 /// Each switch with each other one, and eight flows of each host.
