@@ -86,8 +86,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "services are concatenated though frames are padded between",
         "path.rs",
-        "if grows || hops.iter()",
-        "if grows & false || hops.iter()",
+        "!grows && !ports.into_iter()",
+        "!(grows & false) && !ports.into_iter()",
     ),
     mutant(
         "what a guard lets through has the flow's largest frame",
