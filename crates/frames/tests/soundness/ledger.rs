@@ -9,14 +9,14 @@ use crate::clocks::run_apart;
 use crate::networks::{attack, generated, is_unadmitted};
 
 /// The flows of a ledger as a network, with the bounds that the ledger gives.
-pub(crate) struct Promise {
-    pub(crate) network: Network,
-    pub(crate) bounds: Bounds,
+struct Promise {
+    network: Network,
+    bounds: Bounds,
     /// For each flow and each hop: the delay that no frame exceeds there.
-    pub(crate) shares: Vec<Vec<u64>>,
+    shares: Vec<Vec<u64>>,
     refused: u64,
     /// How many of the bounds no other method than a linear program has.
-    pub(crate) less: u64,
+    less: u64,
 }
 
 /// What limits are.
@@ -29,7 +29,7 @@ enum Limits {
 }
 
 /// Flow by flow is admitted anew with the limit that a linear program meets, if it is.
-pub(crate) fn lower_limits(ledger: &mut Ledger, flows: u64) {
+fn lower_limits(ledger: &mut Ledger, flows: u64) {
     for id in (0..flows).chain(0..flows) {
         let Some(admitted) = ledger.flow(id) else { continue };
         let mut flow = admitted.flow.clone();
@@ -91,7 +91,7 @@ fn promise(seed: u64, by: Limits) -> Option<Promise> {
 }
 
 /// A network with what a ledger has admitted, where buffers are those of `ports`.
-pub(crate) fn promised(ledger: &Ledger, network: &Network, mut ports: Vec<Port>, seed: u64) -> Promise {
+fn promised(ledger: &Ledger, network: &Network, mut ports: Vec<Port>, seed: u64) -> Promise {
     let (mut flows, mut bounds, mut shares, mut less) = (Vec::new(), Bounds::default(), Vec::new(), 0);
     for (index, flow) in network.flows().iter().enumerate() {
         if is_unadmitted(network, index) {

@@ -11,7 +11,6 @@ mod ledger;
 mod mutants;
 mod networks;
 mod one_port;
-mod programs;
 mod ratios;
 mod tightness;
 mod transitions;

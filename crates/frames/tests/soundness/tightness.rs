@@ -8,11 +8,11 @@ use crate::ratios::Ratios;
 
 /// Picoseconds of a byte at 1 Gb/s.
 const GIGABIT: u64 = 8_000;
-pub(crate) const EFFORT: Effort = Effort { aligned: 80, climbing: 1_200, random: 20, frames: 250 };
+const EFFORT: Effort = Effort { aligned: 80, climbing: 1_200, random: 20, frames: 250 };
 
 /// What contracts allow besides messages that come at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+enum Kind {
     Plain,
     Jitter,
     Emission,
@@ -44,7 +44,7 @@ impl Kind {
 
 /// A line of switches with two hosts at each. The first flow goes from the first to the last switch; others from and to anywhere on the way.
 /// Of a bundle the first two flows are one.
-pub(crate) fn line(seed: u64, hops: usize, kind: Kind) -> Network {
+fn line(seed: u64, hops: usize, kind: Kind) -> Network {
     let mut random = Random::new(seed);
     let switches = hops - 1;
     let (slowest, best_effort) = (random.below(3_000_000), [0, 1_538][random.index(2)]);

@@ -66,6 +66,17 @@ fn published(factor: f64) -> impl Iterator<Item = (String, Network)> {
     CASES.iter().flat_map(with)
 }
 
+/// The published networks where frames of different flows may overtake each other on their way into queues.
+fn varying(factor: f64) -> impl Iterator<Item = (String, Network)> {
+    CASES.iter().map(move |case| {
+        let mut network = with_frames(case, Policing::Trusted, 1);
+        let servers = case.servers.len();
+        network.ports.iter_mut().take(servers).for_each(|port| port.most_multiplexing = 900_000_000);
+        with_limits(&mut network, factor).unwrap();
+        (format!("{}, varying", case.name), network)
+    })
+}
+
 /// Networks with limits below what TFA++ keeps, of which some flows rest on another method.
 fn networks() -> impl Iterator<Item = (String, Network, Ledger)> {
     let seeds = tiers::current().seeds("latency.programs");
@@ -74,7 +85,7 @@ fn networks() -> impl Iterator<Item = (String, Network, Ledger)> {
         with_limits(&mut less, [0.95, 0.9, 0.8, 0.7][seed as usize % 4]).unwrap();
         [(format!("seed {seed}"), less), (format!("levels, seed {seed}"), network_of_levels(seed))]
     });
-    random.chain(published(0.95)).filter_map(|(what, network)| {
+    random.chain(published(0.95)).chain(varying(0.97)).filter_map(|(what, network)| {
         let ledger = admit(&network);
         (count(&ledger, &network).1 > 0).then_some((what, network, ledger))
     })
