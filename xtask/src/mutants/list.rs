@@ -248,8 +248,8 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     mutant(
         "services are concatenated though frames overtake",
         "path.rs",
-        "hop.port.tag != first.port.tag || overtakes(hop)",
-        "hop.port.tag != first.port.tag || overtakes(hop) & false",
+        "port.tag != first.tag || overtakes(port)",
+        "port.tag != first.tag || overtakes(port) & false",
     ),
     mutant(
         "no frame for each further link",
