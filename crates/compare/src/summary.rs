@@ -163,27 +163,33 @@ fn table(report: &Report) -> Markup {
         (Kind::Rate, "samples a second: ratio of rates, more is better"),
         (Kind::Start, "from the start to the first sample: ratio of times, less is better"),
     ];
-    let others = || report.contenders.iter().enumerate().filter(|(_, who)| who.name != REFERENCE);
+    // Punctual first, and nothing for who was not measured.
+    let measured = |index: usize| {
+        report.rows.iter().any(|row| row.entries.get(index).is_some_and(|one| one.ratio.is_some()))
+    };
+    let all = report.contenders.iter().enumerate();
+    let mut others: Vec<_> = all.filter(|(index, who)| who.name != REFERENCE && measured(*index)).collect();
+    others.sort_by_key(|(_, who)| who.name != OWN);
     let reference = report.contenders.iter().position(|who| who.name == REFERENCE);
     html! {
         h2 { "All ratios to " (REFERENCE) ", formed in the same pass" }
         p class="soft" { "Bold: the best of the middleware in its line." }
         div class="scroll" {
             table class="ratios" {
-                thead { tr { th {} th class="n" { (REFERENCE) } @for (_, who) in others() { th class=(column(&who.name)) { (who.name) } } } }
+                thead { tr { th {} th class="n" { (REFERENCE) } @for (_, who) in &others { th class=(column(&who.name)) { (who.name) } } } }
                 @for (kind, meaning) in kinds {
                     @if report.rows.iter().any(|row| row.cell.kind == kind) {
                         tbody {
-                            tr { th colspan=(report.contenders.len() + 1) { (meaning) } }
+                            tr { th colspan=(others.len() + 2) { (meaning) } }
                             @for row in report.rows.iter().filter(|row| row.cell.kind == kind) {
                                 @let best = best(report, row);
                                 tr {
                                     td { (row.cell.title) }
                                     td class="n" { (figure(row, reference.and_then(|index| row.entries.get(index)))) }
-                                    @for (index, who) in others() {
+                                    @for (index, who) in &others {
                                         td class=(column(&who.name)) {
-                                            @match row.entries.get(index).and_then(|entry| entry.ratio) {
-                                                Some(ratio) if best == Some(index) => b { (number(ratio.median)) },
+                                            @match row.entries.get(*index).and_then(|entry| entry.ratio) {
+                                                Some(ratio) if best == Some(*index) => b { (number(ratio.median)) },
                                                 Some(ratio) => (number(ratio.median)),
                                                 None => "–",
                                             }
