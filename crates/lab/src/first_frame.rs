@@ -45,14 +45,21 @@ impl FirstFrame {
     }
 
     /// Has a frame sent to the port; it has been when this returns.
+    ///
+    /// A switch that is still being configured may hang up and call again: only what comes of its last call counts.
     pub(crate) fn send(self, port: u32) -> Result<(), Error> {
         let failed = |what: String| Error::new(format!("the first frame of a switch: {what}"), "");
-        let stream = self.called().map_err(|error| failed(error.to_string()))?;
-        exchange(stream, port).map_err(|error| failed(error.to_string()))
+        let begun = Instant::now();
+        loop {
+            let stream = self.called(begun).map_err(|error| failed(error.to_string()))?;
+            match exchange(stream, port) {
+                Err(error) if hung_up(&error) && begun.elapsed() < PATIENCE => {}
+                exchanged => return exchanged.map_err(|error| failed(error.to_string())),
+            }
+        }
     }
 
-    fn called(&self) -> std::io::Result<UnixStream> {
-        let begun = Instant::now();
+    fn called(&self, begun: Instant) -> std::io::Result<UnixStream> {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => {
@@ -73,6 +80,11 @@ impl Drop for FirstFrame {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether the switch has ended the connection.
+fn hung_up(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof)
 }
 
 /// Says what is to be sent, and waits until it has been.
@@ -101,5 +113,46 @@ fn exchange(mut stream: UnixStream, port: u32) -> std::io::Result<()> {
                 Err(error) => return Err(std::io::Error::other(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_frame(test: &str) -> (FirstFrame, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("punctual-first-{test}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        (FirstFrame::new(&folder).unwrap(), folder)
+    }
+
+    /// A switch that has been asked for a barrier.
+    fn answer(path: &Path) {
+        let mut stream = UnixStream::connect(path).unwrap();
+        let (mut framer, mut heard) = (Framer::new(u16::MAX), [0; 2_048]);
+        loop {
+            let length = stream.read(&mut heard).unwrap();
+            let mut bytes = &heard[..length];
+            while let Some(message) = framer.next(&mut bytes).unwrap() {
+                if let Ok((xid, Message::BarrierRequest)) = Message::decode(message) {
+                    let mut reply = Vec::new();
+                    Message::BarrierReply.encode(xid, &mut reply).unwrap();
+                    return stream.write_all(&reply).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_switch_that_hangs_up_is_heard_when_it_calls_again() {
+        let (first, folder) = first_frame("again");
+        let path = folder.join("first.sock");
+        // Two calls that come to nothing before anybody has looked.
+        drop(UnixStream::connect(&path).unwrap());
+        drop(UnixStream::connect(&path).unwrap());
+        let switch = std::thread::spawn(move || answer(&path));
+        first.send(1).unwrap();
+        switch.join().unwrap();
+        fs::remove_dir_all(folder).unwrap();
     }
 }
