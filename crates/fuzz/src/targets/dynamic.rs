@@ -135,7 +135,7 @@ pub(super) fn text_seeds() -> Vec<Vec<u8>> {
         "yes: true, gears: [FIRST, REVERSE, 0]",
         "{\"_d\": \"FIRST\", \"one\": 12}",
         "{other: [0.5, .nan, -1e300, Infinity]}",
-        "name: \"\\ud800\"\nnumbers: [1, 2, 3]\nsmalls: [\n  [\n    {\n      x: 1\n    }\n    {}\n  ]\n  [{}, {}]\n]\nmap: {\n  \"\\\"FIRST\\\"\": \"\\udc00w\"\n}\nsign: \"\\udfff\"\n",
+        "name: \"\\u20ac\"\nnumbers: [1, 2, 3]\nsmalls: [\n  [\n    {\n      x: 1\n    }\n    {}\n  ]\n  [{}, {}]\n]\nmap: {\n  \"\\\"FIRST\\\"\": \"\\udc00w\"\n}\nsign: \"\\udfff\"\n",
         "name: \"a\\n\\u20ac\", numbers: [1, 0x2, 3], smalls: [[{x: 1}, {}], [{y: null}, {}]], choices: [{small: {x: 4}}], map: {FIRST: w, 0: z}, flags: [A, B], letter: x, sign: \u{20ac}, bits: [true, false], octets: [0, 255], single: 0.1, tree: {name: t}, deep: [[1], []], large: 18446744073709551615",
     ]
     .map(|text| text.as_bytes().to_vec())

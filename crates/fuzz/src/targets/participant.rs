@@ -231,7 +231,7 @@ mod tests {
     fn mutated_datagrams_are_delivered_along_the_short_way() {
         let mut mutator = Mutator::new(Structure::Message, seeds());
         let (mut short, mut other) = (0, 0);
-        for session in 0..8 {
+        for session in 0..16 {
             let mut scene = Scene::matched(scene::KNOWN_PREFIX);
             let mut numbers = Numbers::of(&scene);
             let (mut input, mut last) = (Vec::new(), BTreeMap::<Guid, Familiar>::new());
