@@ -1,5 +1,4 @@
-//! Words for what is known of a frame on its way along several ports, of which a bound from end to end is put together: see
-//! [`crate::tandem`].
+//! Words for what is known of a frame on its way along several ports, of which the module `tandem` puts a bound from end to end together.
 
 /// A flow, or several that are counted together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
