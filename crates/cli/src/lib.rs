@@ -157,7 +157,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 mod tests {
     use super::*;
 
-    /// Calls `look` with a command and with all below it, by their full names; what nobody is to call is left out.
+    /// Calls `look` with a command and with all below it, by their full names; internal ones are left out.
     fn all(command: &clap::Command, name: &str, look: &mut impl FnMut(&str, &clap::Command)) {
         look(name, command);
         for below in command.get_subcommands() {

@@ -86,7 +86,7 @@ pub(crate) fn rows(cells: &[Cell], contenders: &[Contender], all: &[Vec<Results>
     cells.iter().zip(all).map(row).collect()
 }
 
-/// Values to those of somebody else in the same pass.
+/// Values to those of another contender in the same pass.
 fn ratios(results: &Results, base: &[(usize, Measured)]) -> Vec<f64> {
     let ratio = |(pass, measured): &(usize, Measured)| {
         let (_, base) = base.iter().find(|(other, _)| other == pass)?;

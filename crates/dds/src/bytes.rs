@@ -1,4 +1,4 @@
-//! Bytes that are shared, and used again when nobody holds them.
+//! Bytes that are shared, and used again when the last holder has dropped them.
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;

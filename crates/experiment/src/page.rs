@@ -26,8 +26,8 @@ pub(crate) fn page(report: &Report) -> String {
     let content = html! {
         style { (PreEscaped(plot::STYLE)) }
         h1 { "The MIDAS experiment" }
-        p { "Three publishers send to one host through one switch, and their topics need 90 % of its last link. First nobody manages the \
-             network; then a resource manager admits each subscriber with a latency that it promises, and programs the switch. In each half the \
+        p { "Three publishers send to one host through one switch, and their topics need 90 % of its last link. First the network has \
+             no manager; then a resource manager admits each subscriber with a latency that it promises, and programs the switch. In each half the \
              publishers at first keep to their contracts, and then two of them go mad." }
         p class="soft" { (report.place) }
         @if let Some(contrast) = Contrast::of(report) {

@@ -104,7 +104,7 @@ struct Output {
     /// What that takes of the buffer.
     occupied: [u64; LEVELS as usize],
     occupied_by_all: u64,
-    /// What the card has taken and not sent yet, and its bytes: frames, or what nobody admitted.
+    /// What the card has taken and not sent yet, and its bytes: frames, or what was not admitted.
     ring: VecDeque<(Option<usize>, u64)>,
     in_ring: u64,
     /// What is on the wire.

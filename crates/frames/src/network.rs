@@ -38,7 +38,7 @@ pub struct Port {
     pub picoseconds_per_byte: u64,
     /// Propagation of the link, in picoseconds.
     pub propagation: u64,
-    /// The largest frame, in bytes on the wire, that nobody admitted and that may be on the wire when an admitted
+    /// The largest frame, in bytes on the wire, that was not admitted and may be on the wire when an admitted
     /// one arrives; 0 if there is none.
     pub best_effort: u64,
     /// Bytes that each level can hold, in whole cells, the frame in transmission included; what does not fit is lost.

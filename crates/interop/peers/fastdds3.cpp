@@ -41,16 +41,16 @@ static void check(bool good, const char* what) {
     }
 }
 
-static uint32_t adler32(const std::vector<uint8_t>& octets) {
+static uint32_t adler32(const std::vector<uint8_t>& bytes) {
     uint32_t low = 1, high = 0;
-    for (uint8_t octet : octets) {
-        low = (low + octet) % 65521;
+    for (uint8_t byte : bytes) {
+        low = (low + byte) % 65521;
         high = (high + low) % 65521;
     }
     return high << 16 | low;
 }
 
-enum class Of { String, Long, Float, Double, Octets };
+enum class Of { String, Long, Float, Double, Bytes };
 
 struct Member {
     const char* name;
@@ -59,35 +59,35 @@ struct Member {
     bool optional;
 };
 
-// A type, and which of its members hold key, number, value and octets.
+// A type, and which of its members hold key, number, value and bytes.
 struct Kind {
     const char* name;
     ExtensibilityKind extensibility;
     std::vector<Member> members;
-    size_t key, number, value, octets;
+    size_t key, number, value, bytes;
 };
 
 static Kind kind_of(const std::string& kind) {
     const auto appendable = ExtensibilityKind::APPENDABLE, final = ExtensibilityKind::FINAL, mutable_ = ExtensibilityKind::MUTABLE;
     if (kind == "keyed") {
         return {"ShapeType", appendable, {{"color", Of::String, true, false}, {"x", Of::Long, false, false}, {"y", Of::Long, false, false},
-                {"shapesize", Of::Long, false, false}, {"additional_payload_size", Of::Octets, false, false}}, 0, 1, 2, 4};
+                {"shapesize", Of::Long, false, false}, {"additional_payload_size", Of::Bytes, false, false}}, 0, 1, 2, 4};
     }
     if (kind == "keyless") {
         return {"Reading", final, {{"source", Of::String, false, false}, {"number", Of::Long, false, false},
-                {"value", Of::Double, false, false}, {"payload", Of::Octets, false, false}}, 0, 1, 2, 3};
+                {"value", Of::Double, false, false}, {"payload", Of::Bytes, false, false}}, 0, 1, 2, 3};
     }
     if (kind == "numbered") {
         return {"Track", final, {{"id", Of::Long, true, false}, {"number", Of::Long, false, false},
-                {"value", Of::Double, false, false}, {"payload", Of::Octets, false, false}}, 0, 1, 2, 3};
+                {"value", Of::Double, false, false}, {"payload", Of::Bytes, false, false}}, 0, 1, 2, 3};
     }
     if (kind == "mutable") {
         return {"Report", mutable_, {{"name", Of::String, true, false}, {"number", Of::Long, false, false},
-                {"value", Of::Double, false, true}, {"payload", Of::Octets, false, false}}, 0, 1, 2, 3};
+                {"value", Of::Double, false, true}, {"payload", Of::Bytes, false, false}}, 0, 1, 2, 3};
     }
     check(kind == "grown" || kind == "clashing", "there is no such type here");
     Kind log{"Log", appendable, {{"id", Of::Long, true, false}, {"number", Of::Long, false, false},
-             {"value", kind == "grown" ? Of::Double : Of::Float, false, false}, {"payload", Of::Octets, false, false}}, 0, 1, 2, 3};
+             {"value", kind == "grown" ? Of::Double : Of::Float, false, false}, {"payload", Of::Bytes, false, false}}, 0, 1, 2, 3};
     if (kind == "grown") {
         log.members.push_back({"more", Of::Long, false, false});
     }
@@ -140,11 +140,11 @@ static void fill(DynamicData::_ref_type data, const Kind& kind, const std::strin
     } else if (!kind.members[kind.value].optional || number % 2 == 0) {
         data->set_float64_value(kind.value, number + 0.25);
     }
-    std::vector<uint8_t> octets;
+    std::vector<uint8_t> bytes;
     for (size_t at = 0; at < size; ++at) {
-        octets.push_back(static_cast<uint8_t>((at + number) % 251));
+        bytes.push_back(static_cast<uint8_t>((at + number) % 251));
     }
-    data->set_uint8_values(kind.octets, octets);
+    data->set_uint8_values(kind.bytes, bytes);
 }
 
 static std::string key_of(DynamicData::_ref_type data, const Kind& kind) {
@@ -176,10 +176,10 @@ static std::string line_of(DynamicData::_ref_type data, const Kind& kind) {
             std::snprintf(value, sizeof value, "%.2f", found);
         }
     }
-    std::vector<uint8_t> octets;
-    data->get_uint8_values(octets, kind.octets);
+    std::vector<uint8_t> bytes;
+    data->get_uint8_values(bytes, kind.bytes);
     std::ostringstream line;
-    line << "sample " << key_of(data, kind) << ' ' << number << ' ' << value << ' ' << octets.size() << ' ' << adler32(octets);
+    line << "sample " << key_of(data, kind) << ' ' << number << ' ' << value << ' ' << bytes.size() << ' ' << adler32(bytes);
     return line.str();
 }
 

@@ -42,13 +42,13 @@ pub(crate) fn placeholder(complete: bool, place: Place) -> TypeIdentifier {
 
 /// The hash of type objects that name each other by [`placeholder`].
 pub(crate) fn hash(objects: &[TypeObject]) -> Result<Hash, EncodeError> {
-    let mut octets = Vec::new();
-    let mut encoder = Encoder::new(VecSink::new(&mut octets), ENCODING, Scope::Data);
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(VecSink::new(&mut bytes), ENCODING, Scope::Data);
     encoder.u32(u32::try_from(objects.len()).unwrap_or(u32::MAX))?;
     for object in objects {
         object.encode(&mut encoder)?;
     }
-    let digest = md5(&octets);
+    let digest = md5(&bytes);
     Ok(digest.first_chunk::<HASH_SIZE>().copied().unwrap_or_default())
 }
 

@@ -1,6 +1,6 @@
 //! The types of a participant, those of others as far as they are known, and questions about them.
 //!
-//! Without input and output: questions and answers are octets, time is an argument. What others say costs a limited amount of memory, and is
+//! Without input and output: questions and answers are bytes, time is an argument. What others say costs a limited amount of memory, and is
 //! believed because it has the hash that was announced.
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -23,15 +23,15 @@ use crate::lookup::{
 };
 use crate::needs::needs;
 
-/// Most octets of type objects of others; beyond it all that are not of our own types are forgotten.
-const MOST_OCTETS: usize = 4 << 20;
-/// Most octets of one type object of others.
+/// Most bytes of type objects of others; beyond it all that are not of our own types are forgotten.
+const MOST_BYTES: usize = 4 << 20;
+/// Most bytes of one type object of others.
 const MOST_OBJECT: usize = 64 << 10;
 /// Most types that are looked up at once, and most that are known to be in vain.
 const MOST_LOOKUPS: usize = 1_024;
 /// Most types in one question, asked or answered.
 const MOST_ASKED: usize = 64;
-/// Most octets of type objects in an answer.
+/// Most bytes of type objects in an answer.
 const MOST_ANSWERED: usize = 128 << 10;
 /// How often is asked in vain.
 const ATTEMPTS: u32 = 6;
@@ -234,11 +234,11 @@ impl Directory {
             let id = ObjectId::of(ty).filter(|id| wanted.contains(id) && object.len() <= MOST_OBJECT);
             answers.extend(id.map(|id| (id, object.as_slice())));
         }
-        let octets = answers.iter().map(|(_, object)| object.len()).sum::<usize>();
-        if self.objects.octets().saturating_add(octets) > MOST_OCTETS {
+        let bytes = answers.iter().map(|(_, object)| object.len()).sum::<usize>();
+        if self.objects.bytes().saturating_add(bytes) > MOST_BYTES {
             self.objects.retain(|id| self.own.contains(id));
         }
-        if octets <= MOST_OCTETS {
+        if bytes <= MOST_BYTES {
             for id in self.objects.add_all(answers) {
                 wanted.remove(&id);
             }
@@ -321,7 +321,7 @@ impl Directory {
                 );
             }
         }
-        let from = continuation.first_chunk().map_or(0, |octets| u32::from_le_bytes(*octets) as usize);
+        let from = continuation.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
         let rest = found.iter().skip(from).count();
         let sized = |id: &ObjectId| IdentifierWithSize {
             ty: id.identifier(),

@@ -35,12 +35,12 @@ pub struct Dependencies {
 pub struct IdentifierWithSize {
     /// The type.
     pub ty: TypeIdentifier,
-    /// Octets of its serialized type object.
+    /// Bytes of its serialized type object.
     pub size: u32,
 }
 
 impl TypeInformation {
-    /// The octets of it, without encapsulation header, as the parameter TYPE_INFORMATION has them.
+    /// The bytes of it, without encapsulation header, as the parameter TYPE_INFORMATION has them.
     ///
     /// # Errors
     /// Identifiers are nested deeper than values may be.
@@ -51,9 +51,9 @@ impl TypeInformation {
     /// Reads what the parameter TYPE_INFORMATION has.
     ///
     /// # Errors
-    /// The octets are no type information.
-    pub fn read(octets: &[u8]) -> Result<Self, DecodeError> {
-        Self::decode(&mut Decoder::new(octets, ENCODING, Scope::Data))
+    /// The bytes are no type information.
+    pub fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::decode(&mut Decoder::new(bytes, ENCODING, Scope::Data))
     }
 
     /// The hash of the minimal type object, or that of all types which contain it and are contained in it; `None` if it is not said, as by peers that announce complete type objects alone.

@@ -22,7 +22,7 @@ pub struct ObjectId {
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     objects: BTreeMap<ObjectId, Arc<[u8]>>,
-    octets: usize,
+    bytes: usize,
 }
 
 impl ObjectId {
@@ -95,9 +95,9 @@ impl Library {
             };
             if is_right {
                 added.insert(*id);
-                let octets = &mut self.octets;
+                let bytes = &mut self.bytes;
                 self.objects.entry(*id).or_insert_with(|| {
-                    *octets = octets.saturating_add(object.len());
+                    *bytes = bytes.saturating_add(object.len());
                     (*object).into()
                 });
             }
@@ -113,12 +113,12 @@ impl Library {
     /// Forgets those that are not named.
     pub fn retain(&mut self, mut keep: impl FnMut(&ObjectId) -> bool) {
         self.objects.retain(|id, _| keep(id));
-        self.octets = self.objects.values().map(|object| object.len()).sum();
+        self.bytes = self.objects.values().map(|object| object.len()).sum();
     }
 
-    /// Octets of all type objects.
-    pub const fn octets(&self) -> usize {
-        self.octets
+    /// Bytes of all type objects.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// How many there are.

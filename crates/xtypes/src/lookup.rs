@@ -16,7 +16,7 @@ use crate::object::TypeObject;
 #[derive(DdsType, Clone, PartialEq, Eq, Debug)]
 #[dds(final)]
 pub struct SampleIdentity {
-    /// The octets of the writer's guid.
+    /// The bytes of the writer's guid.
     pub writer: [u8; 16],
     /// Its number, high half.
     pub high: i32,
@@ -189,10 +189,10 @@ impl CdrType for SerializedObject {
         }
         // A type object begins with its length.
         let len = decoder.u32()?;
-        let octets = decoder.octets(len as usize)?;
+        let bytes = decoder.octets(len as usize)?;
         self.0.clear();
         self.0.extend_from_slice(&len.to_le_bytes());
-        self.0.extend_from_slice(octets);
+        self.0.extend_from_slice(bytes);
         Ok(())
     }
 }

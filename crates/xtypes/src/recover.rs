@@ -345,7 +345,7 @@ fn bitset(of: complete::Bitset) -> Option<Definition> {
         if position < free || end == position || usize::from(width) > most {
             return None;
         }
-        // Samples know no octets.
+        // Samples have numbers where types have octets.
         let ty = if ty == Primitive::Octet { Primitive::U8 } else { ty };
         fields.push(Bitfield { name: field.detail.name, position, width, ty });
     }

@@ -68,10 +68,10 @@ impl Shower {
         if self.keys.len() >= MAX_KEYS || self.keys.contains_key(&instance) || !self.support.has_key() {
             return;
         }
-        let (mut key, mut octets) = (Vec::new(), Vec::new());
+        let (mut key, mut bytes) = (Vec::new(), Vec::new());
         let made = self.support.key(payload, false, &mut key);
-        if made.and_then(|()| self.support.key_payload(&key, Representation::Xcdr2, &mut octets)).is_ok() {
-            let text = self.text(&octets, Format::Json, true);
+        if made.and_then(|()| self.support.key_payload(&key, Representation::Xcdr2, &mut bytes)).is_ok() {
+            let text = self.text(&bytes, Format::Json, true);
             self.keys.insert(instance, text);
         }
     }

@@ -36,7 +36,7 @@ fn a_latency_is_promised_refused_and_withdrawn() {
         }
     }
     let [each, manager, writer, reader, status, refused, down] = typed[..] else { panic!("{blocks:#?}") };
-    let [ready, admitted, promised, no_room, revoked, nobody] = printed[..] else { panic!("{blocks:#?}") };
+    let [ready, admitted, promised, no_room, revoked, alone] = printed[..] else { panic!("{blocks:#?}") };
     let terminal = |commands: &str| Terminal::new(&root, &format!("{each}{commands}"));
 
     let _tidy = Tidy(&root, format!("{each}{down}"));
@@ -64,5 +64,5 @@ fn a_latency_is_promised_refused_and_withdrawn() {
     first.ends();
 
     let mut third = terminal(reader);
-    third.shows(nobody);
+    third.shows(alone);
 }

@@ -25,7 +25,7 @@ pub(crate) use support::Support;
 /// let builtin = participant.get_builtin_subscriber()?;
 /// if let Some(reader) = builtin.lookup_datareader(BuiltinTopic::Publication.name()) {
 ///     for writer in reader.typed::<PublicationBuiltinTopicData>()?.samples() {
-///         println!("somebody writes {} of type {}", writer.topic_name, writer.type_name);
+///         println!("a writer of {} of type {}", writer.topic_name, writer.type_name);
 ///     }
 /// }
 /// # Ok(())

@@ -136,7 +136,7 @@ fn a_link_wakes_before_it_sends_what_comes_first() {
 #[test]
 fn what_a_card_has_taken_goes_first() {
     let card = Imperfections { ring: 250, ..Imperfections::default() };
-    // Behind a frame of nobody's on the wire there are 250 bytes of others.
+    // Behind a frame of no flow on the wire there are 250 bytes of others.
     assert_eq!(imperfect(vec![(1, single(100))], card, &[10]), [1350]);
     // When the first frame is in the card there is room behind it for 150 bytes, and these are there when the second one comes.
     let flows = vec![(1, single(100)), (2, single(100))];

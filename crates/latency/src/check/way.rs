@@ -79,7 +79,7 @@ pub(super) fn bound(
         let evidence = certificate.ports.get(*hop)?;
         let mut flows = evidence.flows.clone();
         flows.sort_unstable();
-        // Who is there twice could be counted as somebody else.
+        // A flow that is there twice could be counted as another one.
         flows.windows(2).all(|two| two.first() != two.last()).then_some(())?;
         let own = evidence.flows.iter().position(|flow| *flow == certificate.id)?;
         places.push(Place { evidence, port, own });

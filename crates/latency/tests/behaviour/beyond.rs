@@ -104,7 +104,7 @@ fn below_tfa_what_another_method_meets_is_admitted_and_kept() {
     assert!(resting > 10, "{resting}");
 }
 
-/// Bounds grow with what arrives: whoever leaves, all others keep what they have, and none has a larger bound than before.
+/// Bounds grow with what arrives: when a flow leaves, all others keep what they have, and none has a larger bound than before.
 #[test]
 fn who_leaves_does_no_harm() {
     let mut looked_at = 0;

@@ -208,7 +208,7 @@ impl<'a> Attacker<'a> {
     fn travels(&self, stream: usize, hop: usize, weather: &Weather) -> u64 {
         let network = &self.planned.network;
         let hops = &network.streams[stream].hops;
-        let octets = self.messages[stream][0][0] + 66;
+        let bytes = self.messages[stream][0][0] + 66;
         let (mut time, mut at) = (0, hop);
         while let Some(before) = hops[at].after {
             let port = &network.ports[hops[before].port];
@@ -217,7 +217,7 @@ impl<'a> Attacker<'a> {
                 Node::Switch { least, .. } => least,
                 Node::Host => 0,
             };
-            time += octets * port.octet + port.propagation + crossing;
+            time += bytes * port.byte + port.propagation + crossing;
             at = before;
         }
         time
@@ -227,18 +227,18 @@ impl<'a> Attacker<'a> {
     fn ahead(&self, stream: usize, hop: usize, draw: &mut Draw) -> u64 {
         let hops = &self.planned.network.streams[stream].hops;
         let port = hops[hop].after.unwrap_or(hop);
-        let octet = self.planned.network.ports[hops[port].port].octet;
+        let byte = self.planned.network.ports[hops[port].port].byte;
         let message = &self.messages[stream][0];
-        let octets: u64 = message.iter().map(|datagram| datagram + 66).sum();
+        let bytes: u64 = message.iter().map(|datagram| datagram + 66).sum();
         match draw.below(6) {
             0 => 0,
             1 => 1,
-            2 => (message[0] + 66) * octet,
-            3 => octets * octet,
-            4 => draw.below(octets * octet),
+            2 => (message[0] + 66) * byte,
+            3 => bytes * byte,
+            4 => draw.below(bytes * byte),
             _ => {
                 let Contract { separation, jitter, emission } = self.contracts[stream];
-                octets * octet * ((jitter + emission) / separation + 1)
+                bytes * byte * ((jitter + emission) / separation + 1)
             }
         }
     }
@@ -411,7 +411,7 @@ impl<'a> Attacker<'a> {
         let index = way.hops[0].port;
         let port = &network.ports[index];
         let most = match rule {
-            Rule::Gate(gate) => gate.octets,
+            Rule::Gate(gate) => gate.bytes,
             Rule::Meter(meter) => meter.burst / 8,
         };
         let mut sizes = filling(most, port.largest, draw);
@@ -422,8 +422,8 @@ impl<'a> Attacker<'a> {
             // The rest comes when the window ends, and the next message as soon as it may.
             let first = sizes[0];
             let opening = if draw.one_in(2) { 84 + port.tag } else { first };
-            let rest = (most.saturating_sub(opening)) * port.octet;
-            held = Some(gate.window.saturating_sub(rest) + opening * port.octet);
+            let rest = (most.saturating_sub(opening)) * port.byte;
+            held = Some(gate.window.saturating_sub(rest) + opening * port.byte);
             sizes.insert(0, opening);
         }
         let phase = Draw::new(weather.seed).bits();

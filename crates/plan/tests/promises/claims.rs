@@ -8,9 +8,9 @@ use crate::guards::{GateRule, MeterRule, Rule};
 use crate::messages::largest_on_wire;
 use crate::run::{CONTROL, Hop, Network, Node, Port, Stream};
 
-/// Picoseconds that an octet takes at one bit per second.
+/// Picoseconds that an byte takes at one bit per second.
 const OCTET_SECOND: u64 = 8_000_000_000_000;
-/// Octets of a frame that can be interrupted which keep the link, by `docs/plan.md`.
+/// Bytes of a frame that can be interrupted which keep the link, by `docs/plan.md`.
 const NOT_INTERRUPTED: u64 = 143;
 
 /// What is promised of a stream.
@@ -29,7 +29,7 @@ pub(crate) struct Planned {
     pub(crate) network: Network,
     /// Of the first streams; behind them is control.
     pub(crate) claims: Vec<Claim>,
-    /// For each port, the most octets in all its queues, and the room that there is, for each queue if it says so.
+    /// For each port, the most bytes in all its queues, and the room that there is, for each queue if it says so.
     pub(crate) backlogs: Vec<Option<(u64, Option<u64>, bool)>>,
 }
 
@@ -53,8 +53,8 @@ fn ports(drawn: &Drawn) -> (Vec<Node>, Vec<Port>) {
                 Some(_) if drawn.best_effort => frame,
                 _ => 0,
             };
-            let (octet, propagation) = (OCTET_SECOND / cable.rate, cable.propagation);
-            ports.push(Port { from, to, octet, propagation, below, largest: frame, tag });
+            let (byte, propagation) = (OCTET_SECOND / cable.rate, cable.propagation);
+            ports.push(Port { from, to, byte, propagation, below, largest: frame, tag });
         }
     }
     ((0..count).map(node).collect(), ports)
@@ -150,7 +150,7 @@ pub(crate) fn rule(enforcement: &Value) -> Option<Rule> {
     match enforcement["kind"].as_str().unwrap() {
         "trusted" => None,
         "gate" => Some(Rule::Gate(GateRule {
-            octets: number(enforcement, "octets"),
+            bytes: number(enforcement, "octets"),
             separation: number(enforcement, "separation_ps"),
             tolerance: number(enforcement, "tolerance_ps"),
             window: number(enforcement, "window_ps"),

@@ -76,7 +76,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug)]
 pub(crate) struct Drawn {
     pub(crate) best_effort: bool,
-    /// Octets at once, and bits per second.
+    /// Bytes at once, and bits per second.
     pub(crate) control: Option<(u64, u64)>,
     pub(crate) split: &'static str,
     pub(crate) models: Vec<Model>,
@@ -197,12 +197,12 @@ impl Drawn {
         simple: bool,
         draw: &mut Draw,
     ) -> Asked {
-        let octets: u64 = samples.heaviest().iter().map(|datagram| datagram.max(&18) + 66 + 4).sum();
-        let time = |host: usize| octets * 8 * (SECOND / 1_000_000) / (self.cables[host].rate / 1_000_000);
+        let bytes: u64 = samples.heaviest().iter().map(|datagram| datagram.max(&18) + 66 + 4).sum();
+        let time = |host: usize| bytes * 8 * (SECOND / 1_000_000) / (self.cables[host].rate / 1_000_000);
         let slow = readers.iter().map(|host| time(*host)).max().unwrap().max(time(publisher));
         // A trunk may be slower than all hosts.
         let slowest = self.cables.iter().map(|cable| cable.rate).min().unwrap();
-        let trunk = octets * 8 * (SECOND / 1_000_000) / (slowest / 1_000_000);
+        let trunk = bytes * 8 * (SECOND / 1_000_000) / (slowest / 1_000_000);
         let busy = if draw.one_in(3) { slow } else { trunk };
         let separation = (busy * count * 100 / load * draw.range(40, 200) / 100).max(1_000);
         let separation = if draw.one_in(4) { separation.next_power_of_two() } else { separation };

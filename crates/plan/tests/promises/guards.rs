@@ -5,10 +5,10 @@ const MILLISECOND: u64 = 1_000_000_000;
 /// Bits of a second's rate times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// What a gate is told, in octets and picoseconds.
+/// What a gate is told, in bytes and picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GateRule {
-    pub(crate) octets: u64,
+    pub(crate) bytes: u64,
     pub(crate) separation: u64,
     pub(crate) tolerance: u64,
     pub(crate) window: u64,
@@ -45,20 +45,20 @@ impl Guard {
         }
     }
 
-    /// Whether a frame passes that takes so many octets of the wire. What is padded counts if the publisher `conforms`, and not if it does
+    /// Whether a frame passes that takes so many bytes of the wire. What is padded counts if the publisher `conforms`, and not if it does
     /// not, whichever is worse.
-    pub(crate) fn passes(&mut self, now: u64, octets: u64, conforms: bool) -> bool {
+    pub(crate) fn passes(&mut self, now: u64, bytes: u64, conforms: bool) -> bool {
         match self {
-            Self::Gate(gate) => gate.passes(now, octets),
-            Self::Meter(meter) => meter.passes(now, octets, conforms),
+            Self::Gate(gate) => gate.passes(now, bytes),
+            Self::Meter(meter) => meter.passes(now, bytes, conforms),
         }
     }
 
     /// The first instant from `now` on when a frame of somebody who does not conform would pass; `None` if never.
-    pub(crate) fn opens(&self, now: u64, octets: u64) -> Option<u64> {
+    pub(crate) fn opens(&self, now: u64, bytes: u64) -> Option<u64> {
         match self {
-            Self::Gate(gate) => gate.opens(now, octets),
-            Self::Meter(meter) => meter.opens(now, octets),
+            Self::Gate(gate) => gate.opens(now, bytes),
+            Self::Meter(meter) => meter.opens(now, bytes),
         }
     }
 }
@@ -97,15 +97,15 @@ impl Gate {
         }
     }
 
-    fn passes(&mut self, now: u64, octets: u64) -> bool {
-        let GateRule { octets: most, separation, tolerance, window } = self.rule;
+    fn passes(&mut self, now: u64, bytes: u64) -> bool {
+        let GateRule { bytes: most, separation, tolerance, window } = self.rule;
         let pause = separation.saturating_sub(tolerance).saturating_sub(window);
         let gap = self.last.map_or(u64::MAX, |last| now - last);
         self.last = Some(now);
         // 1
-        if self.open_until.is_some_and(|until| now <= until) && octets <= self.left {
-            self.left -= octets;
-            self.rest = self.rest.saturating_sub(octets);
+        if self.open_until.is_some_and(|until| now <= until) && bytes <= self.left {
+            self.left -= bytes;
+            self.rest = self.rest.saturating_sub(bytes);
             self.paused |= gap >= pause;
             return true;
         }
@@ -117,18 +117,18 @@ impl Gate {
             began + separation + window
         };
         let is_rest = if pause > 0 {
-            (octets <= self.rest || self.paused) && gap < pause && now < until
+            (bytes <= self.rest || self.paused) && gap < pause && now < until
         } else {
             self.refused && now < until
         };
         if self.strict && self.began.is_some() && is_rest {
-            self.rest = self.rest.saturating_sub(octets);
+            self.rest = self.rest.saturating_sub(bytes);
             return false;
         }
         // 3
-        if octets <= most && now + tolerance >= self.next {
+        if bytes <= most && now + tolerance >= self.next {
             self.next = now.max(self.next) + separation;
-            (self.left, self.rest) = (most - octets, most - octets);
+            (self.left, self.rest) = (most - bytes, most - bytes);
             self.open_until = Some(now + window);
             self.began = Some(now);
             (self.refused, self.paused) = (false, false);
@@ -143,10 +143,10 @@ impl Gate {
         if !self.refused
             && closed
             && now <= began + window + separation / 2
-            && octets <= self.rest
+            && bytes <= self.rest
             && !self.late[1]
         {
-            self.rest -= octets;
+            self.rest -= bytes;
             self.late[0] = true;
             return false;
         }
@@ -155,15 +155,15 @@ impl Gate {
             self.began = Some(now);
         }
         (self.left, self.open_until, self.refused) = (0, None, true);
-        self.rest = most.saturating_sub(octets);
+        self.rest = most.saturating_sub(bytes);
         false
     }
 
-    fn opens(&self, now: u64, octets: u64) -> Option<u64> {
-        if octets > self.rule.octets {
+    fn opens(&self, now: u64, bytes: u64) -> Option<u64> {
+        if bytes > self.rule.bytes {
             return None;
         }
-        let is_open = self.open_until.is_some_and(|until| now <= until) && octets <= self.left;
+        let is_open = self.open_until.is_some_and(|until| now <= until) && bytes <= self.left;
         Some(if is_open { now } else { now.max(self.next.saturating_sub(self.rule.tolerance)) })
     }
 }
@@ -185,12 +185,12 @@ impl Meter {
     }
 
     /// Bits that a frame counts.
-    fn counted(&self, octets: u64, conforms: bool) -> u64 {
+    fn counted(&self, bytes: u64, conforms: bool) -> u64 {
         // Preamble, gap and check sequence are not seen.
-        let seen = octets - 24;
+        let seen = bytes - 24;
         8 * match self.rule.counts_wire {
-            true => octets,
-            false if octets <= 84 && !conforms => 42,
+            true => bytes,
+            false if bytes <= 84 && !conforms => 42,
             false => seen,
         }
     }
@@ -208,10 +208,10 @@ impl Meter {
         (self.tokens + u128::from(time) * u128::from(rate)).min(u128::from(burst) * SECOND)
     }
 
-    fn passes(&mut self, now: u64, octets: u64, conforms: bool) -> bool {
+    fn passes(&mut self, now: u64, bytes: u64, conforms: bool) -> bool {
         self.tokens = self.filled(now);
         self.last = Some(now);
-        let cost = u128::from(self.counted(octets, conforms)) * SECOND;
+        let cost = u128::from(self.counted(bytes, conforms)) * SECOND;
         let passes = cost <= self.tokens;
         if passes {
             self.tokens -= cost;
@@ -219,8 +219,8 @@ impl Meter {
         passes
     }
 
-    fn opens(&self, now: u64, octets: u64) -> Option<u64> {
-        let bits = self.counted(octets, false);
+    fn opens(&self, now: u64, bytes: u64) -> Option<u64> {
+        let bits = self.counted(bytes, false);
         if bits > self.rule.burst {
             return None;
         }
@@ -237,18 +237,18 @@ impl Meter {
     }
 }
 
-/// What control may send at a port: octets at once, and bits per second.
+/// What control may send at a port: bytes at once, and bits per second.
 pub(crate) struct Bucket(Meter);
 
 impl Bucket {
-    pub(crate) fn new(octets: u64, rate: u64) -> Self {
-        Self(Meter::new(MeterRule { burst: octets * 8, rate, counts_wire: true }, 0))
+    pub(crate) fn new(bytes: u64, rate: u64) -> Self {
+        Self(Meter::new(MeterRule { burst: bytes * 8, rate, counts_wire: true }, 0))
     }
 
     /// When a frame may come, from `now` on, and that it does.
-    pub(crate) fn take(&mut self, now: u64, octets: u64) -> u64 {
-        let at = self.0.opens(now, octets).unwrap();
-        assert!(self.0.passes(at, octets, true));
+    pub(crate) fn take(&mut self, now: u64, bytes: u64) -> u64 {
+        let at = self.0.opens(now, bytes).unwrap();
+        assert!(self.0.passes(at, bytes, true));
         at
     }
 }

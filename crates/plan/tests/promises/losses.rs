@@ -25,7 +25,7 @@ struct Promise {
     stream: usize,
     hop: usize,
     beside: [usize; 2],
-    octets: [u64; 2],
+    bytes: [u64; 2],
     conduct: Conduct,
     bound: u64,
 }
@@ -77,7 +77,7 @@ fn promises(drawn: &Drawn, report: &Value, planned: &mut Planned) -> (Vec<Promis
                     let flow = flows.iter().find(|flow| flow["name"] == **beside).unwrap();
                     assert!(flow["admitted"] == true && flow["repairs_of"] == *name, "{flow}");
                     let (hops, _) = way(flow, &names, &planned.network.ports);
-                    let octets = on_wire(datagram, planned.network.ports[hops[0].port].tag);
+                    let bytes = on_wire(datagram, planned.network.ports[hops[0].port].tag);
                     let guard = rule(&flow["enforcement"]).map(|rule| {
                         planned.network.rules.push(rule);
                         planned.network.rules.len() - 1
@@ -85,7 +85,7 @@ fn promises(drawn: &Drawn, report: &Value, planned: &mut Planned) -> (Vec<Promis
                     let stream = planned.network.streams.len();
                     bounds.push((stream, number(&flow["subscribers"][0], "bound_ps")));
                     planned.network.streams.push(Stream { hops, guard });
-                    (stream, octets)
+                    (stream, bytes)
                 });
             let ends = |hop: &crate::run::Hop| drawn.node_name(planned.network.ports[hop.port].to) == host;
             let hop = planned.network.streams[stream].hops.iter().position(ends).unwrap();
@@ -93,7 +93,7 @@ fn promises(drawn: &Drawn, report: &Value, planned: &mut Planned) -> (Vec<Promis
                 stream,
                 hop,
                 beside: beside.map(|(stream, _)| stream),
-                octets: beside.map(|(_, octets)| octets),
+                bytes: beside.map(|(_, bytes)| bytes),
                 conduct,
                 bound: number(subscriber, "bound_ps"),
             });
@@ -167,8 +167,8 @@ impl Judge<'_> {
             along: draw.one_in(2),
         };
         let pair = |promise: &Promise| {
-            let Promise { stream, hop, beside, octets, conduct, .. } = *promise;
-            Pair::new(conduct, (stream, hop), beside, octets, &schedule[stream], DRIFT, habits)
+            let Promise { stream, hop, beside, bytes, conduct, .. } = *promise;
+            Pair::new(conduct, (stream, hop), beside, bytes, &schedule[stream], DRIFT, habits)
         };
         let pairs = self.promises.iter().map(pair).collect();
         let mut hosts = Losing::new(pairs, choices.taken.clone(), Draw::new(!choices.seed));

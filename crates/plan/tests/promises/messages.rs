@@ -39,7 +39,7 @@ const AROUND: u64 = 8 + 12;
 /// The least that a frame takes of the wire.
 pub(crate) const LEAST_ON_WIRE: u64 = LEAST + AROUND;
 
-/// What a datagram takes of the wire where frames have a tag of so many octets.
+/// What a datagram takes of the wire where frames have a tag of so many bytes.
 pub(crate) fn on_wire(datagram: u64, tag: u64) -> u64 {
     (HEADERS + datagram + tag + CHECK).max(LEAST) + AROUND
 }
@@ -51,8 +51,8 @@ pub(crate) fn largest_on_wire(mtu: u64, tag: u64) -> u64 {
 
 /// What a frame takes of the next link. A switch pads what has less than the least size without its tag, and takes no padding off;
 /// `early` says whether it does so before it knows the next link, or only where the frame would be too small there.
-pub(crate) fn carried(octets: u64, tag: u64, next: u64, early: bool) -> u64 {
-    if early { (octets - tag).max(LEAST_ON_WIRE) + next } else { (octets - tag + next).max(LEAST_ON_WIRE) }
+pub(crate) fn carried(bytes: u64, tag: u64, next: u64, early: bool) -> u64 {
+    if early { (bytes - tag).max(LEAST_ON_WIRE) + next } else { (bytes - tag + next).max(LEAST_ON_WIRE) }
 }
 
 impl Samples {
@@ -65,16 +65,16 @@ impl Samples {
         room - room % 4
     }
 
-    /// The datagrams of a sample of so many octets; `full` with everything that may stand beside it, else with nothing.
-    fn message(&self, octets: u64, full: bool) -> Vec<u64> {
+    /// The datagrams of a sample of so many bytes; `full` with everything that may stand beside it, else with nothing.
+    fn message(&self, bytes: u64, full: bool) -> Vec<u64> {
         let pieces = |total: u64, most: u64| {
             let count = total.div_ceil(most).max(1);
             (0..count).map(|index| (total - index * most).min(most)).collect::<Vec<u64>>()
         };
         if self.framing == Framing::Udp {
-            return pieces(octets, self.datagram);
+            return pieces(bytes, self.datagram);
         }
-        let payload = octets + ENCAPSULATION;
+        let payload = bytes + ENCAPSULATION;
         let time = if full { TIME } else { NO_TIME };
         let heartbeat = if full { HEARTBEAT } else { 0 };
         if payload <= self.largest_whole() {

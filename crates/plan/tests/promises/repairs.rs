@@ -45,8 +45,8 @@ pub(crate) struct Pair {
     /// The stream of samples and the hop of it that ends at the subscriber, and the streams of repairs and questions.
     pub(crate) samples: (usize, usize),
     pub(crate) beside: [usize; 2],
-    /// Octets of their frames.
-    pub(crate) octets: [u64; 2],
+    /// Bytes of their frames.
+    pub(crate) bytes: [u64; 2],
     /// When the first and the last frame of each sample are handed over, and how many there are.
     handed: Vec<(u64, u64, usize)>,
     clocks: [i8; 2],
@@ -80,7 +80,7 @@ impl Pair {
         conduct: Conduct,
         samples: (usize, usize),
         beside: [usize; 2],
-        octets: [u64; 2],
+        bytes: [u64; 2],
         schedule: &[Message],
         drift: u64,
         habits: Habits,
@@ -93,7 +93,7 @@ impl Pair {
             conduct,
             samples,
             beside,
-            octets,
+            bytes,
             come: vec![BTreeSet::new(); handed.len()],
             handed,
             clocks: habits.clocks,
@@ -320,7 +320,7 @@ impl Hosts for Losing {
                     let number = self.handed.entry(stream).or_default();
                     self.said.insert((stream, *number), said);
                     *number += 1;
-                    frames.push((stream, pair.octets[side]));
+                    frames.push((stream, pair.bytes[side]));
                 }
             }
         }

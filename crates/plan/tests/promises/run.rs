@@ -1,6 +1,6 @@
 //! One run of a network, frame by frame: store and forward, strict priority that interrupts nothing, first in first out within a level.
 //!
-//! Instants are picoseconds, sizes octets. The order of what happens at one instant is chosen: each choice stands for runs in which it
+//! Instants are picoseconds, sizes bytes. The order of what happens at one instant is chosen: each choice stands for runs in which it
 //! happens in that order a moment apart.
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,12 +23,12 @@ pub(crate) enum Node {
 pub(crate) struct Port {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// Picoseconds of an octet.
-    pub(crate) octet: u64,
+    /// Picoseconds of an byte.
+    pub(crate) byte: u64,
     pub(crate) propagation: u64,
-    /// Octets of the largest frame below all levels, or of what of it cannot be interrupted.
+    /// Bytes of the largest frame below all levels, or of what of it cannot be interrupted.
     pub(crate) below: u64,
-    /// Octets of the largest frame that the link carries: a switch drops larger ones.
+    /// Bytes of the largest frame that the link carries: a switch drops larger ones.
     pub(crate) largest: u64,
     pub(crate) tag: u64,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Stream {
 /// Frames that are handed over for one sample, or one frame of somebody who sends no messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Message {
-    /// Instants, never decreasing, and octets on the first link.
+    /// Instants, never decreasing, and bytes on the first link.
     pub(crate) frames: Vec<(u64, u64)>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Seen {
     /// For each stream and hop: the longest from the handing over of a message's first frame to the reception of one of its frames, and
     /// which message that was.
     pub(crate) latency: Vec<Vec<(u64, usize)>>,
-    /// For each port, the most octets that were there, and the most of any level.
+    /// For each port, the most bytes that were there, and the most of any level.
     pub(crate) held: Vec<(u64, u64)>,
     /// For each stream, frames that its guard dropped, and frames that came to ends of hops.
     pub(crate) dropped: Vec<u64>,
@@ -131,13 +131,13 @@ pub(crate) trait Hosts {
     fn listen(&self, stream: usize) -> bool;
     /// A frame has come to an end of its way.
     fn receive(&mut self, now: u64, frame: &Frame);
-    /// What hosts hand over now, as streams and octets of a frame.
+    /// What hosts hand over now, as streams and bytes of a frame.
     fn act(&mut self, now: u64) -> Vec<(usize, u64)>;
     /// When they hand over something next; at once, if that is in the past.
     fn wakes(&self) -> Option<u64>;
 }
 
-/// Nobody.
+/// Hosts that hand over nothing.
 struct Silent;
 
 impl Hosts for Silent {
@@ -164,7 +164,7 @@ impl Hosts for Silent {
 pub(crate) struct Frame {
     pub(crate) stream: usize,
     pub(crate) hop: usize,
-    octets: u64,
+    bytes: u64,
     pub(crate) message: usize,
     /// Its place in the message.
     pub(crate) index: usize,
@@ -321,11 +321,11 @@ impl Run<'_> {
         if self.wakes.is_some_and(|at| at <= now) {
             self.wakes = None;
         }
-        for (stream, octets) in self.hosts.act(now) {
+        for (stream, bytes) in self.hosts.act(now) {
             assert!(self.schedule[stream].is_empty());
             let message = self.answered[stream];
             self.answered[stream] += 1;
-            let frame = Frame { stream, hop: 0, octets, message, index: 0, handed: now, queued: now };
+            let frame = Frame { stream, hop: 0, bytes, message, index: 0, handed: now, queued: now };
             let frame = self.keep(frame);
             self.queue(now, frame);
         }
@@ -336,8 +336,8 @@ impl Run<'_> {
         loop {
             let (message, index) = self.next[stream];
             let frames = &self.schedule[stream][message].frames;
-            let (octets, handed) = (frames[index].1, frames[0].0);
-            let frame = Frame { stream, hop: 0, octets, message, index, handed, queued: now };
+            let (bytes, handed) = (frames[index].1, frames[0].0);
+            let frame = Frame { stream, hop: 0, bytes, message, index, handed, queued: now };
             self.next[stream] =
                 if index + 1 < frames.len() { (message, index + 1) } else { (message + 1, 0) };
             let frame = self.keep(frame);
@@ -362,12 +362,12 @@ impl Run<'_> {
     fn queue(&mut self, now: u64, place: usize) {
         let frame = &mut self.frames[place];
         frame.queued = now;
-        let Frame { stream, hop, octets, message, .. } = *frame;
+        let Frame { stream, hop, bytes, message, .. } = *frame;
         let Hop { port: index, level, .. } = self.network.streams[stream].hops[hop];
         let output = &mut self.outputs[index];
         output.queues[level].push_back(place);
-        output.held[level] += octets;
-        output.all += octets;
+        output.held[level] += bytes;
+        output.all += bytes;
         let held = &mut self.seen.held[index];
         let of_level = if level < CONTROL { output.held[level] } else { 0 };
         *held = (held.0.max(output.all), held.1.max(of_level));
@@ -386,7 +386,7 @@ impl Run<'_> {
             Below::Sometimes if self.draw.one_in(2) => self.draw.range(0, port.below),
             Below::Sometimes => port.below,
         };
-        self.push_choice(now + below * port.octet, index);
+        self.push_choice(now + below * port.byte, index);
     }
 
     fn push_choice(&mut self, at: u64, port: usize) {
@@ -402,18 +402,18 @@ impl Run<'_> {
     fn choose(&mut self, now: u64, index: usize) {
         let output = &mut self.outputs[index];
         output.busy = false;
-        if let Some((level, octets)) = output.sends.take() {
-            output.held[level] -= octets;
-            output.all -= octets;
+        if let Some((level, bytes)) = output.sends.take() {
+            output.held[level] -= bytes;
+            output.all -= bytes;
         }
         let Some(level) = (0..LEVELS).rev().find(|level| !output.queues[*level].is_empty()) else { return };
         let place = output.queues[level].pop_front().unwrap();
         let frame = self.frames[place];
         self.free.push(place);
         let port = &self.network.ports[index];
-        let end = now + frame.octets * port.octet;
+        let end = now + frame.bytes * port.byte;
         output.busy = true;
-        output.sends = Some((level, frame.octets));
+        output.sends = Some((level, frame.bytes));
         let delay = &mut self.seen.delay[frame.stream][frame.hop];
         *delay = (*delay).max(end - frame.queued);
         self.push_choice(end, index);
@@ -421,7 +421,7 @@ impl Run<'_> {
     }
 
     fn receive(&mut self, now: u64, frame: Frame) {
-        let Frame { stream, hop, octets, message, handed, .. } = frame;
+        let Frame { stream, hop, bytes, message, handed, .. } = frame;
         if self.hosts.loses(now, &frame) {
             return;
         }
@@ -441,7 +441,7 @@ impl Run<'_> {
             return;
         }
         if let (0, Some(guard)) = (hop, way.guard)
-            && !self.guards[guard].passes(now, octets, self.conforms[stream])
+            && !self.guards[guard].passes(now, bytes, self.conforms[stream])
         {
             self.seen.dropped[stream] += 1;
             return;
@@ -473,11 +473,11 @@ impl Run<'_> {
         for index in 0..self.children[stream][hop].len() {
             let next = self.children[stream][hop][index];
             let out = &self.network.ports[way.hops[next].port];
-            let octets = carried(octets, port.tag, out.tag, self.weather.pads_early);
-            if octets > out.largest {
+            let bytes = carried(bytes, port.tag, out.tag, self.weather.pads_early);
+            if bytes > out.largest {
                 continue;
             }
-            let place = self.keep(Frame { hop: next, octets, ..frame });
+            let place = self.keep(Frame { hop: next, bytes, ..frame });
             self.push(at, class, What::Queue(place));
         }
     }

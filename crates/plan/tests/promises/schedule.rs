@@ -160,7 +160,7 @@ pub(crate) fn conforming(
 /// Frames that somebody sends who keeps no contract, each as soon as its guard lets it through. `port` is that of the host.
 pub(crate) struct Babble {
     pub(crate) instant: u64,
-    /// Octets of each frame; the last one goes on.
+    /// Bytes of each frame; the last one goes on.
     pub(crate) sizes: Vec<u64>,
     /// One frame comes so long before the rest.
     pub(crate) held: Option<u64>,
@@ -177,11 +177,11 @@ pub(crate) fn babbling(rule: Rule, port: &Port, babble: &Babble, end: u64, draw:
     let mut sizes = babble.sizes.iter().copied().chain(std::iter::repeat(*babble.sizes.last().unwrap()));
     let mut refused = 0;
     while all.len() < MOST_FRAMES && refused < 40 {
-        let octets = sizes.next().unwrap();
-        let takes = octets * port.octet;
+        let bytes = sizes.next().unwrap();
+        let takes = bytes * port.byte;
         // The guard judges it when its last bit has come.
         let comes = now + takes + port.propagation;
-        let Some(opens) = guard.opens(comes, octets) else {
+        let Some(opens) = guard.opens(comes, bytes) else {
             refused += 1;
             continue;
         };
@@ -192,13 +192,13 @@ pub(crate) fn babbling(rule: Rule, port: &Port, babble: &Babble, end: u64, draw:
         if babble.noise && at > now + takes && draw.one_in(2) {
             // It is in vain, and closes some gates for longer.
             let between = draw.range(now, at - takes);
-            guard.passes(between + takes + port.propagation, octets, false);
-            all.push(Message { frames: vec![(between, octets)] });
+            guard.passes(between + takes + port.propagation, bytes, false);
+            all.push(Message { frames: vec![(between, bytes)] });
             now = between + takes;
             continue;
         }
-        guard.passes(opens, octets, false);
-        all.push(Message { frames: vec![(at, octets)] });
+        guard.passes(opens, bytes, false);
+        all.push(Message { frames: vec![(at, bytes)] });
         now = at + takes;
         if all.len() == 1 && babble.held.is_some() {
             now = now.max(babble.instant);
@@ -215,12 +215,12 @@ pub(crate) fn filling(most: u64, largest: u64, draw: &mut Draw) -> Vec<u64> {
         1 => {
             let mut left = most;
             while left >= LEAST_ON_WIRE && sizes.len() < MOST_FRAMES {
-                let mut octets = left.min(largest);
-                if left - octets > 0 && left - octets < LEAST_ON_WIRE {
-                    octets = (left - LEAST_ON_WIRE).max(LEAST_ON_WIRE).min(largest);
+                let mut bytes = left.min(largest);
+                if left - bytes > 0 && left - bytes < LEAST_ON_WIRE {
+                    bytes = (left - LEAST_ON_WIRE).max(LEAST_ON_WIRE).min(largest);
                 }
-                sizes.push(octets);
-                left -= octets;
+                sizes.push(bytes);
+                left -= bytes;
             }
             // The next message does the same.
             let message = sizes.clone();
@@ -237,14 +237,14 @@ pub(crate) fn filling(most: u64, largest: u64, draw: &mut Draw) -> Vec<u64> {
 
 /// Control at a port: all that its bucket allows from an instant on.
 pub(crate) fn control(
-    (octets, rate): (u64, u64),
+    (bytes, rate): (u64, u64),
     largest: u64,
     instant: u64,
     end: u64,
     draw: &mut Draw,
 ) -> Vec<Message> {
-    let largest = largest.min(octets);
-    let mut bucket = Bucket::new(octets, rate);
+    let largest = largest.min(bytes);
+    let mut bucket = Bucket::new(bytes, rate);
     let (mut all, mut now) = (Vec::new(), instant);
     let habit = draw.below(3);
     while all.len() < MOST_FRAMES / 4 {

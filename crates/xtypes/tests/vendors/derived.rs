@@ -62,7 +62,7 @@ struct Written {
     #[dds(id = 9)]
     numbers: Vec<u8>,
     #[dds(octet)]
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     deep: Vec<Vec<i16>>,
     matrix: [[i32; 2]; 300],
     wide: WString,

@@ -54,11 +54,11 @@ const CYCLONE: &[(&str, &str, &str)] = &[
     ("HasNestedUnion", "c90df72c4f6efa46d45d91fa6c28", "ab7a1a2179efd26bf668a53fbe9c"),
 ];
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn octets(hex: &str) -> Vec<u8> {
+fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect()
 }
 
@@ -119,7 +119,7 @@ fn minimal_hashes_are_those_of_the_python_of_cyclone() {
     }
 }
 
-/// Type information as the same `idlc` writes it: octets that an endpoint would announce.
+/// Type information as the same `idlc` writes it: bytes that an endpoint would announce.
 const INFORMATION: &[(&str, &str)] = &[
     (
         "Single",
@@ -139,7 +139,7 @@ const INFORMATION: &[(&str, &str)] = &[
 fn type_information_is_written_and_read_as_cyclone_does() {
     for (name, expected) in INFORMATION {
         let ours = described(name).information();
-        let theirs = TypeInformation::read(&octets(expected)).unwrap();
+        let theirs = TypeInformation::read(&bytes(expected)).unwrap();
         assert_eq!(
             (&theirs.minimal.ty, &theirs.complete.ty),
             (&ours.minimal.ty, &ours.complete.ty),
@@ -155,7 +155,7 @@ const ANNOUNCED: &str = "6000000001100040280000002400000014000000f1e3d371df3e732
 
 #[test]
 fn what_a_running_writer_announces_is_read() {
-    let information = TypeInformation::read(&octets(ANNOUNCED)).unwrap();
+    let information = TypeInformation::read(&bytes(ANNOUNCED)).unwrap();
     assert_eq!(information.minimal.ty.ty, described("Single").information().minimal.ty.ty);
     assert_eq!((information.minimal.ty.size, information.minimal.count), (0, 0));
     assert_eq!(hex(&information.serialize().unwrap()), ANNOUNCED);
@@ -166,10 +166,10 @@ fn type_objects_are_read_as_they_were_written() {
     let schema = dynamic::idl::parse(CORPUS).unwrap();
     for (index, definition) in schema.iter() {
         let of = describe(&schema, index).unwrap();
-        for (identifier, octets) in of.minimal.iter().chain(&of.complete) {
-            let object = TypeObject::read(octets).unwrap();
-            assert_eq!(object.serialize().unwrap(), *octets, "{}", definition.name());
-            let hash = xtypes::object::hash(octets);
+        for (identifier, bytes) in of.minimal.iter().chain(&of.complete) {
+            let object = TypeObject::read(bytes).unwrap();
+            assert_eq!(object.serialize().unwrap(), *bytes, "{}", definition.name());
+            let hash = xtypes::object::hash(bytes);
             assert!([TypeIdentifier::Minimal(hash), TypeIdentifier::Complete(hash)].contains(identifier));
         }
     }
@@ -207,11 +207,11 @@ const STRICTER: &[&str] = &[
 #[test]
 fn what_cyclone_matches_and_refuses_is_matched_and_refused() {
     let mut library = Library::default();
-    let hash = |hex: &str| ObjectId { complete: false, hash: octets(hex).try_into().unwrap(), place: None };
+    let hash = |hex: &str| ObjectId { complete: false, hash: bytes(hex).try_into().unwrap(), place: None };
     let words = || PAIRS.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     for line in words() {
         if let [_, digest, object] = line[..] {
-            assert!(library.add(hash(digest), &octets(object)), "{digest}");
+            assert!(library.add(hash(digest), &bytes(object)), "{digest}");
         }
     }
     let (mut matched, mut refused, mut wrong) = (0, 0, Vec::new());

@@ -5,7 +5,7 @@ use xtypes::{
     describe, recover,
 };
 
-use super::{hex, octets};
+use super::{bytes, hex};
 
 fn described(idl: &str, name: &str) -> Described {
     let schema = dynamic::idl::parse(idl).unwrap();
@@ -95,7 +95,7 @@ const COMPILED: &str = "
 #[test]
 fn components_are_those_of_cyclone() {
     for (name, expected) in CYCLONE {
-        let expected = TypeInformation::read(&octets(expected)).unwrap();
+        let expected = TypeInformation::read(&bytes(expected)).unwrap();
         let mut ours = described(COMPILED, name).information();
         // The order of those that a type needs has no meaning.
         let mut sorted = expected.clone();
