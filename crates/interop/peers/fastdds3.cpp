@@ -1,24 +1,6 @@
 // Fast DDS 3 behind the language of README.md. Types are described at run time, so that they are announced with their type objects.
-#include <cstdint>
 #include <cstdio>
-#include <iostream>
-#include <map>
-#include <mutex>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
-#include <fastdds/dds/domain/DomainParticipant.hpp>
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/publisher/DataWriter.hpp>
-#include <fastdds/dds/publisher/DataWriterListener.hpp>
-#include <fastdds/dds/publisher/Publisher.hpp>
-#include <fastdds/dds/subscriber/DataReader.hpp>
-#include <fastdds/dds/subscriber/DataReaderListener.hpp>
-#include <fastdds/dds/subscriber/SampleInfo.hpp>
-#include <fastdds/dds/subscriber/Subscriber.hpp>
-#include <fastdds/dds/topic/TypeSupport.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/DynamicData.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/DynamicDataFactory.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/DynamicPubSubType.hpp>
@@ -27,28 +9,7 @@
 #include <fastdds/dds/xtypes/dynamic_types/MemberDescriptor.hpp>
 #include <fastdds/dds/xtypes/dynamic_types/TypeDescriptor.hpp>
 
-using namespace eprosima::fastdds::dds;
-
-static void say(const std::string& line) {
-    static std::mutex one_at_a_time;
-    std::lock_guard<std::mutex> guard(one_at_a_time);
-    std::cout << line << std::endl;
-}
-
-static void check(bool good, const char* what) {
-    if (!good) {
-        throw std::runtime_error(what);
-    }
-}
-
-static uint32_t adler32(const std::vector<uint8_t>& bytes) {
-    uint32_t low = 1, high = 0;
-    for (uint8_t byte : bytes) {
-        low = (low + byte) % 65521;
-        high = (high + low) % 65521;
-    }
-    return high << 16 | low;
-}
+#include "fastdds.hpp"
 
 enum class Of { String, Long, Float, Double, Bytes };
 
@@ -140,11 +101,7 @@ static void fill(DynamicData::_ref_type data, const Kind& kind, const std::strin
     } else if (!kind.members[kind.value].optional || number % 2 == 0) {
         data->set_float64_value(kind.value, number + 0.25);
     }
-    std::vector<uint8_t> bytes;
-    for (size_t at = 0; at < size; ++at) {
-        bytes.push_back(static_cast<uint8_t>((at + number) % 251));
-    }
-    data->set_uint8_values(kind.bytes, bytes);
+    data->set_uint8_values(kind.bytes, bytes_of(number, size));
 }
 
 static std::string key_of(DynamicData::_ref_type data, const Kind& kind) {
@@ -178,49 +135,28 @@ static std::string line_of(DynamicData::_ref_type data, const Kind& kind) {
     }
     std::vector<uint8_t> bytes;
     data->get_uint8_values(bytes, kind.bytes);
-    std::ostringstream line;
-    line << "sample " << key_of(data, kind) << ' ' << number << ' ' << value << ' ' << bytes.size() << ' ' << adler32(bytes);
-    return line.str();
+    return line_of(key_of(data, kind), number, value, bytes);
 }
 
-class WriterEvents : public DataWriterListener {
-    void on_publication_matched(DataWriter*, const PublicationMatchedStatus& status) override {
-        say("matched " + std::to_string(status.current_count));
-    }
-    void on_offered_incompatible_qos(DataWriter*, const OfferedIncompatibleQosStatus& status) override {
-        say("incompatible " + std::to_string(status.last_policy_id));
-    }
-};
-
-class ReaderEvents : public DataReaderListener {
+class Samples : public ReaderEvents {
 public:
-    ReaderEvents(const Kind& kind, DynamicType::_ref_type type) : kind_(kind), type_(type) {}
+    Samples(const Kind& kind, DynamicType::_ref_type type) : kind_(kind), type_(type) {}
 
 private:
-    void on_subscription_matched(DataReader*, const SubscriptionMatchedStatus& status) override {
-        say("matched " + std::to_string(status.current_count));
-    }
-    void on_requested_incompatible_qos(DataReader*, const RequestedIncompatibleQosStatus& status) override {
-        say("incompatible " + std::to_string(status.last_policy_id));
-    }
     void on_data_available(DataReader* reader) override {
         auto data = DynamicDataFactory::get_instance()->create_data(type_);
         SampleInfo info;
         while (reader->take_next_sample(&data, &info) == RETCODE_OK) {
             if (info.valid_data) {
-                keys_[info.instance_handle] = key_of(data, kind_);
-                say(line_of(data, kind_));
-            } else if (info.instance_state == NOT_ALIVE_DISPOSED_INSTANCE_STATE) {
-                say("disposed " + keys_[info.instance_handle]);
-            } else if (info.instance_state == NOT_ALIVE_NO_WRITERS_INSTANCE_STATE) {
-                say("no-writers " + keys_[info.instance_handle]);
+                tell(info, key_of(data, kind_), line_of(data, kind_));
+            } else {
+                tell(info);
             }
         }
     }
 
     const Kind& kind_;
     DynamicType::_ref_type type_;
-    std::map<InstanceHandle_t, std::string> keys_;
 };
 
 static void carry_out(DataWriter* writer, const Kind& kind, DynamicType::_ref_type type, const std::string& line) {
@@ -246,64 +182,21 @@ static void carry_out(DataWriter* writer, const Kind& kind, DynamicType::_ref_ty
     }
 }
 
-// The policies that DataWriterQos and DataReaderQos have in common.
-template <class Qos>
-static Qos qos_of(Qos qos, const std::string& reliability, const std::string& durability) {
-    qos.reliability().kind = reliability == "reliable" ? RELIABLE_RELIABILITY_QOS : BEST_EFFORT_RELIABILITY_QOS;
-    qos.durability().kind = durability == "transient-local" ? TRANSIENT_LOCAL_DURABILITY_QOS : VOLATILE_DURABILITY_QOS;
-    qos.history().kind = KEEP_ALL_HISTORY_QOS;
-    return qos;
-}
-
 int main(int count, char** arguments) {
     if (count != 7) {
         std::cerr << "see README.md for the arguments\n";
         return 2;
     }
-    const std::string role = arguments[1], name = arguments[2], encoding = arguments[4], reliability = arguments[5],
-                      durability = arguments[6];
-    const Kind kind = kind_of(arguments[3]);
+    const Role role(arguments);
+    const Kind kind = kind_of(role.kind);
     const auto type = build(kind);
     std::vector<DataRepresentationId_t> representations;
-    if (encoding != "default") {
-        representations.push_back(encoding == "1" ? XCDR_DATA_REPRESENTATION : XCDR2_DATA_REPRESENTATION);
+    if (role.encoding != "default") {
+        representations.push_back(role.encoding == "1" ? XCDR_DATA_REPRESENTATION : XCDR2_DATA_REPRESENTATION);
     }
     TypeSupport support(new DynamicPubSubType(type));
-
-    auto* factory = DomainParticipantFactory::get_instance();
-    auto* participant = factory->create_participant(0, PARTICIPANT_QOS_DEFAULT);
-    check(participant != nullptr, "no participant");
-    support.register_type(participant);
-    auto* topic = participant->create_topic(name, support.get_type_name(), TOPIC_QOS_DEFAULT);
-    check(topic != nullptr, "no topic");
-
-    WriterEvents writer_events;
-    ReaderEvents reader_events(kind, type);
-    DataWriter* writer = nullptr;
-    if (role == "pub") {
-        auto qos = qos_of(DATAWRITER_QOS_DEFAULT, reliability, durability);
-        qos.representation().m_value = representations;
-        qos.writer_data_lifecycle().autodispose_unregistered_instances = false;
-        writer = participant->create_publisher(PUBLISHER_QOS_DEFAULT)->create_datawriter(topic, qos, &writer_events);
-        check(writer != nullptr, "no writer");
-    } else {
-        auto qos = qos_of(DATAREADER_QOS_DEFAULT, reliability, durability);
-        qos.representation().m_value = representations;
-        auto* reader =
-            participant->create_subscriber(SUBSCRIBER_QOS_DEFAULT)->create_datareader(topic, qos, &reader_events);
-        check(reader != nullptr, "no reader");
-    }
-    say("ready");
-    std::string line;
-    while (std::getline(std::cin, line) && line != "quit") {
-        try {
-            carry_out(writer, kind, type, line);
-            say("ok " + line);
-        } catch (const std::exception& error) {
-            say(std::string("failed ") + error.what());
-        }
-    }
-    participant->delete_contained_entities();
-    factory->delete_participant(participant);
-    return 0;
+    Samples samples(kind, type);
+    return play(
+        role, support, samples, [&](auto& qos) { qos.representation().m_value = representations; },
+        [&](DataWriter* writer, const std::string& line) { carry_out(writer, kind, type, line); });
 }
