@@ -14,20 +14,8 @@ use std::collections::BTreeMap;
 use latency::ledger::{FlowId, Ledger};
 use latency::network::Policing;
 use latency::path::PathMethod;
-use latency::program::Solver;
 use latency::split::Split;
-use tfa::networks::{METER, Network, first_in_first_out, with_frames, with_limits};
-
-fn ledger(network: &Network, solver: Option<Solver>) -> Ledger {
-    let mut ledger = Ledger::new(network.ports.clone(), Split::Load);
-    if let Some(solver) = solver {
-        ledger.use_solver(solver);
-    }
-    for (id, flow) in (0..).zip(&network.flows) {
-        let _ = ledger.admit_as_asked(id, flow);
-    }
-    ledger
-}
+use tfa::networks::{METER, Network, admitted, first_in_first_out, with_frames, with_limits};
 
 /// Flows admitted, and those of them whose limit rests on concatenation, and on a linear program.
 fn count(ledger: &Ledger, network: &Network) -> [usize; 3] {
@@ -59,7 +47,7 @@ impl Limits {
             Self::Part(part) => with_limits(network, part).unwrap(),
             Self::Programs => {
                 with_limits(network, 1.0).unwrap();
-                let ledger = ledger(network, Some(solver::multipliers));
+                let ledger = admitted(network, Some(solver::multipliers));
                 for (id, flow) in (0..).zip(&mut network.flows) {
                     for (at, subscriber) in flow.subscribers.iter_mut().enumerate() {
                         let program = ledger.linear_program(id, at).map(|bound| bound.latency + 1_001);
@@ -95,7 +83,7 @@ fn main() {
                 sums_alone.use_sums_alone();
                 let less = (0..).zip(&network.flows);
                 let less = less.filter(|(id, flow)| sums_alone.admit_as_asked(*id, flow).is_ok()).count();
-                let counted = count(&ledger(network, Some(solver::multipliers)), network);
+                let counted = count(&admitted(network, Some(solver::multipliers)), network);
                 flows += network.flows.len();
                 before += less;
                 fewer += usize::from(counted[0] < less);
@@ -120,7 +108,7 @@ fn main() {
         let mut ratios: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for mut network in networks {
             with_limits(&mut network, 1.0).unwrap();
-            let ledger = ledger(&network, Some(solver::multipliers));
+            let ledger = admitted(&network, Some(solver::multipliers));
             for (id, flow) in (0..network.flows.len() as FlowId).zip(&network.flows) {
                 let Some(bounds) = ledger.bounds(id) else { continue };
                 for (at, bound) in bounds.iter().enumerate() {

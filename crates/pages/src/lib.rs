@@ -91,6 +91,19 @@ pub fn facts<'f>(facts: impl IntoIterator<Item = (&'f str, &'f str)>) -> Markup 
     html! { dl { @for (name, value) in facts { dt { (name) } dd { (value) } } } }
 }
 
+/// The head of a table that sorts: of each column its words, whether it sorts as numbers, the greatest first, and its classes.
+pub fn heads(columns: &[(&str, bool, &str)]) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for (head, number, class) in columns {
+                    th data-key=[number.then_some("number")] data-first=[number.then_some("down")] class=[(!class.is_empty()).then_some(class)] { (head) }
+                }
+            }
+        }
+    }
+}
+
 /// A number with commas between thousands.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -64,13 +64,7 @@ pub(crate) fn table(shown: Shown<'_>, ways: &Ways<'_>) -> Markup {
             h2 { "Flows" }
             div class="scroll" {
                 table class="sorted flows" data-search="search flows: name, host, refused, level …" {
-                    thead {
-                        tr {
-                            @for (head, number, class) in &heads {
-                                th data-key=[number.then_some("number")] data-first=[number.then_some("down")] class=[(!class.is_empty()).then_some(class)] { (head) }
-                            }
-                        }
-                    }
+                    (pages::heads(&heads))
                     @for ((number, flow), id) in report.flows.iter().enumerate().zip(identities(shown.plan)) {
                         (body(shown, ways, (number, flow, id), effects.as_ref(), heads.len(), &mut looks))
                     }

@@ -138,24 +138,18 @@ pub(crate) fn bar(ppm: u64, before: Option<u64>) -> Markup {
 
 fn ports(report: &Report) -> Markup {
     let heads = [
-        ("port", false),
-        ("load", true),
-        ("backlog, bytes", true),
-        ("buffer, bytes", true),
-        ("levels: delay of what is promised, us", true),
+        ("port", false, ""),
+        ("load", true, "n"),
+        ("backlog, bytes", true, "n"),
+        ("buffer, bytes", true, "n"),
+        ("levels: delay of what is promised, us", true, ""),
     ];
     html! {
         @if !report.ports.is_empty() {
             h2 { "Ports" }
             div class="scroll" {
                 table class="sorted" data-search="search ports" {
-                    thead {
-                        tr {
-                            @for (index, (head, number)) in heads.iter().enumerate() {
-                                th data-key=[number.then_some("number")] data-first=[number.then_some("down")] class=[(1..4).contains(&index).then_some("n")] { (head) }
-                            }
-                        }
-                    }
+                    (pages::heads(&heads))
                     @for port in &report.ports {
                         tbody data-0=(port.port) data-1=(port.load_ppm) data-2=[port.backlog_octets] data-3=[port.buffer_octets] data-4=(port.levels.len()) {
                             tr {

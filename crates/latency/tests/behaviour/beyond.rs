@@ -1,6 +1,8 @@
 //! Limits that rest on other methods than the sum of shares: at limits below what TFA++ keeps.
 use crate::random::Random;
-use crate::tfa::networks::{METER, Network, first_in_first_out, network_of_levels, with_frames, with_limits};
+use crate::tfa::networks::{
+    METER, Network, admitted, first_in_first_out, network_of_levels, with_frames, with_limits,
+};
 use crate::tfa::published::CASES;
 use latency::certificate::{Certificate, Proof};
 use latency::check::{Fault, check};
@@ -33,18 +35,7 @@ fn judge(ledger: &Ledger, ids: impl Iterator<Item = FlowId>, what: &str) {
 
 /// Admits flows in their order.
 fn admit(network: &Network) -> Ledger {
-    admit_with(network, Some(solver::multipliers))
-}
-
-fn admit_with(network: &Network, solver: Option<Solver>) -> Ledger {
-    let mut ledger = Ledger::new(network.ports.clone(), Split::Load);
-    if let Some(solver) = solver {
-        ledger.use_solver(solver);
-    }
-    for (id, flow) in (0..).zip(&network.flows) {
-        let _ = ledger.admit_as_asked(id, flow);
-    }
-    ledger
+    admitted(network, Some(solver::multipliers))
 }
 
 /// How many flows there are, and how many of them rest on another method.
@@ -298,7 +289,7 @@ fn a_bad_proposal_promises_nothing_wrong() {
             counts.push(count(&ledger, &network));
         }
         resting += counts[0].1;
-        let without = admit_with(&network, None);
+        let without = admitted(&network, None);
         assert_eq!(counts[2..], [count(&without, &network); 3], "{what}");
     }
     assert!(resting > 10, "{resting}");
@@ -311,7 +302,7 @@ fn programs_admit_more() {
     for factor in [0.95, 0.9, 0.8] {
         for (what, network) in published(factor) {
             let [more, less] = [Some(solver::multipliers as Solver), None]
-                .map(|solver| count(&admit_with(&network, solver), &network).0);
+                .map(|solver| count(&admitted(&network, solver), &network).0);
             assert!(more >= less, "{factor} {what}: {more} with, {less} without");
             with += more;
             without += less;

@@ -6,8 +6,11 @@ use crate::random::Random;
 use crate::tfa::published::Case;
 use crate::tfa::{self, Link, Server};
 use latency::framing::Framing;
+use latency::ledger::Ledger;
 use latency::network::{Buffer, Flow, Hop, Policing, Port, Subscriber};
 use latency::policing::Counts;
+use latency::program::Solver;
+use latency::split::Split;
 
 const SECOND: f64 = 1e12;
 
@@ -269,4 +272,16 @@ pub(crate) fn network_of_levels(seed: u64) -> Network {
         }
     }
     network
+}
+
+/// A ledger of those flows that are admitted, one after the other.
+pub(crate) fn admitted(network: &Network, solver: Option<Solver>) -> Ledger {
+    let mut ledger = Ledger::new(network.ports.clone(), Split::Load);
+    if let Some(solver) = solver {
+        ledger.use_solver(solver);
+    }
+    for (id, flow) in (0..).zip(&network.flows) {
+        let _ = ledger.admit_as_asked(id, flow);
+    }
+    ledger
 }

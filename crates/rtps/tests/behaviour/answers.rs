@@ -1,14 +1,15 @@
 //! Answers come at a moderate rate whatever is asked, and how often: the other side may answer each answer.
 
 use crate::pair::{
-    Delivered, Pair, Payload, ToTheReader, ToTheWriter, WRITER, path_to, reader_guid, writer_guid,
+    Delivered, Pair, Payload, ToTheReader, ToTheWriter, WRITER, heartbeat_of, path_to, reader_guid,
+    writer_guid,
 };
 use rtps::reader::{MatchedWriter, Reader, ReaderConfig};
 use rtps::receiver::interpret;
 use rtps::transmit::Transmit;
 use rtps::writer::WriterConfig;
 use wire::message::encode;
-use wire::message::{AckNack, Heartbeat, HeartbeatFrag, Message, Submessage};
+use wire::message::{AckNack, HeartbeatFrag, Message, Submessage};
 use wire::{Duration, EntityId, FragmentNumber, GuidPrefix, Now, SequenceNumber, SequenceNumberSet};
 
 /// What a peer sends, header included.
@@ -134,16 +135,7 @@ fn reader() -> (Now, Reader, Delivered) {
 }
 
 fn heartbeat(last: i64, count: i32) -> Vec<u8> {
-    let heartbeat = Heartbeat {
-        reader_id: reader_guid(0).entity_id,
-        writer_id: writer_guid().entity_id,
-        first: SequenceNumber(1),
-        last: SequenceNumber(last),
-        count,
-        is_final: false,
-        liveliness: false,
-    };
-    message(WRITER, |out| encode::heartbeat(out, &heartbeat))
+    message(WRITER, |out| encode::heartbeat(out, &heartbeat_of(last, count, false)))
 }
 
 fn heartbeat_frag(count: i32) -> Vec<u8> {
@@ -220,16 +212,7 @@ fn a_writer_that_waits_for_an_answer_before_it_sends_is_answered_at_once() {
         let mut bytes = message(writer_guid().prefix, |out| {
             for (index, last) in lasts.iter().enumerate() {
                 count += 1;
-                let heartbeat = Heartbeat {
-                    reader_id: reader_guid(0).entity_id,
-                    writer_id: writer_guid().entity_id,
-                    first: SequenceNumber(1),
-                    last: SequenceNumber(*last),
-                    count,
-                    is_final: index + 1 < lasts.len(),
-                    liveliness: false,
-                };
-                encode::heartbeat(out, &heartbeat);
+                encode::heartbeat(out, &heartbeat_of(*last, count, index + 1 < lasts.len()));
             }
         });
         if !is_ours {

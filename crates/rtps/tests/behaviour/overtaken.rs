@@ -2,11 +2,13 @@
 use rtps::reader::{MatchedWriter, Reader, ReaderConfig, Source};
 use rtps::receiver::interpret;
 use rtps::transmit::Transmit;
+use wire::message::AckNack;
 use wire::message::encode;
-use wire::message::{AckNack, Heartbeat};
-use wire::{Duration, EntityId, Instant, Now, SequenceNumber, SequenceNumberSet, VendorId};
+use wire::{Duration, Instant, Now, SequenceNumber, SequenceNumberSet, VendorId};
 
-use crate::pair::{Delivered, Pair, Payload, ToTheWriter, WRITER, path_to, reader_guid, writer_guid};
+use crate::pair::{
+    Delivered, Pair, Payload, ToTheWriter, WRITER, heartbeat_of, path_to, reader_guid, writer_guid,
+};
 
 fn to_writer(pair: &mut Pair, base: i64, missing: &[i64], count: i32) {
     let mut set = SequenceNumberSet::empty(SequenceNumber(base));
@@ -83,16 +85,7 @@ impl Bench {
 
     fn heartbeat(&mut self, last: i64, count: i32, is_final: bool) {
         let source = Source { prefix: writer_guid().prefix, timestamp: None, vendor: VendorId::PUNCTUAL };
-        let heartbeat = Heartbeat {
-            reader_id: reader_guid(0).entity_id,
-            writer_id: writer_guid().entity_id,
-            first: SequenceNumber(1),
-            last: SequenceNumber(last),
-            count,
-            is_final,
-            liveliness: false,
-        };
-        assert_ne!(heartbeat.reader_id, EntityId::UNKNOWN);
+        let heartbeat = heartbeat_of(last, count, is_final);
         self.reader.on_heartbeat(self.now, &source, &heartbeat, &mut self.delivered);
     }
 

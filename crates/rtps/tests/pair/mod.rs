@@ -11,7 +11,7 @@ use rtps::receiver::{Context, Route, ToReader, ToWriter, interpret};
 use rtps::transmit::Transmit;
 use rtps::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
 pub use testkit::random::Random;
-use wire::message::PayloadKind;
+use wire::message::{Heartbeat, PayloadKind};
 use wire::{Duration, EntityId, EntityKind, Guid, GuidPrefix, Instant, Now, SequenceNumber, Timestamp};
 
 pub type Payload = Arc<[u8]>;
@@ -24,6 +24,19 @@ pub fn writer_guid() -> Guid {
 
 pub fn reader_guid(index: u8) -> Guid {
     Guid::new(GuidPrefix([2 + index; 12]), EntityId::user(1, EntityKind::ReaderWithKey))
+}
+
+/// The writer's HEARTBEAT for the first reader, with its history from the first sample on.
+pub fn heartbeat_of(last: i64, count: i32, is_final: bool) -> Heartbeat {
+    Heartbeat {
+        reader_id: reader_guid(0).entity_id,
+        writer_id: writer_guid().entity_id,
+        first: SequenceNumber(1),
+        last: SequenceNumber(last),
+        count,
+        is_final,
+        liveliness: false,
+    }
 }
 
 pub fn path_to(host: u8, mtu: u32) -> Path {
