@@ -39,7 +39,7 @@ Developer commands of Punctual.
     examples   each entity, condition and listener of the public API has an example
     licences   licences of third-party crates, and a decision record that explains each chosen one
     packages   crates that programs depend on are described and come with the licence, on published crates alone
-    packing    cargo package on them, without building
+    packing    cargo package on them; with CI set they are built from their packages, too
     fmt        cargo fmt --check
     clippy     cargo clippy, warnings are errors
     docs       cargo doc, warnings are errors
