@@ -4,9 +4,10 @@ mod lines;
 use clap::Args;
 use dcps::writer::InstanceOf;
 use dds::cdr::Encoding;
-use dds::qos::{DataRepresentation, DataWriterQos, OfferedAssurance, PublisherQos};
+use dds::qos::{DataRepresentation, DataWriterQos, Durability, History, OfferedAssurance, PublisherQos};
 use dds::{
-    Bytes, DomainParticipant, Duration, NO_STATUS, QosKind, RawDataWriter, StatusMask, WaitSet, WriteOptions,
+    Bytes, DomainParticipant, Duration, NO_STATUS, QosKind, RawDataWriter, ReturnCode, StatusMask, WaitSet,
+    WriteOptions,
 };
 use dynamic::Sample;
 use wire::discovery::EndpointData;
@@ -38,7 +39,9 @@ use crate::unmatched::{LOOK, Unmatched};
     punctual pub Raw 00010000efbeadde --hex --type-name Word                bytes as they are\n\n\
     Samples are JSON, or what people type: {sensor: 7, celsius: 21.5}; a line of its own for each member does without commas. Members that are left out have their initial value.\n\
     Without a reader it waits for one, as long as --timeout says; `punctual why TOPIC` says why none comes.\n\
-    A wrong sample of standard input is told and passed over; the exit code is 1 then.")]
+    A wrong sample of standard input is told and passed over; the exit code is 1 then.\n\
+    Without --rate all samples are kept until readers have them (HISTORY KEEP_ALL), with --rate or --durability the last of each instance;\n\
+    --history says otherwise.")]
 pub(crate) struct Arguments {
     /// Topic.
     topic: String,
@@ -186,7 +189,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
             if let Some((number, text)) = text {
                 match serialize(&form, &text, encoding) {
                     Ok(bytes) => {
-                        write(arguments, &writer, &bytes)?;
+                        write(arguments, &writer, &bytes, stop)?;
                         pace.next(stop)?;
                     }
                     Err(wrong) => {
@@ -204,7 +207,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
         let mut time = 0;
         while !stop.requested() && (times == 0 || time < times) {
             for sample in &samples {
-                write(arguments, &writer, sample)?;
+                write(arguments, &writer, sample, stop)?;
                 if pace.next(stop)? {
                     break;
                 }
@@ -231,6 +234,12 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 fn writer_qos(arguments: &Arguments) -> DataWriterQos {
     let mut qos = DataWriterQos::default();
     arguments.qos.apply(&mut qos.endpoint);
+    // Samples that are written as fast as they come would take each other's place before they are sent. At a rate the newest counts, and
+    // late readers get the last of each instance, as by default.
+    let keeps_last = arguments.rate.is_some() || qos.endpoint.durability != Durability::Volatile;
+    if arguments.qos.history.is_none() && !keeps_last {
+        qos.endpoint.history = History::KeepAll;
+    }
     // That the command ends says nothing about what the samples are about: --dispose does.
     qos.writer_data_lifecycle.autodispose_unregistered_instances = false;
     qos.endpoint.ownership_strength = arguments.strength.unwrap_or(qos.endpoint.ownership_strength);
@@ -290,13 +299,25 @@ fn serialize(form: &Form, text: &str, encoding: Encoding) -> Result<Vec<u8>, Wro
     Ok(bytes)
 }
 
-fn write(arguments: &Arguments, writer: &RawDataWriter, octets: &[u8]) -> Result<(), Failure> {
-    if arguments.dispose {
-        writer.dispose_of(InstanceOf::Sample(octets), None)?;
-    } else {
-        writer.write_serialized(&Bytes::from(octets.to_vec()), &WriteOptions::default())?;
+/// Writes a sample; where a full history waits for readers, as long as --timeout says, or until Ctrl-C.
+fn write(arguments: &Arguments, writer: &RawDataWriter, bytes: &[u8], stop: &Stop) -> Result<(), Failure> {
+    let begun = std::time::Instant::now();
+    let patience = std::time::Duration::from(arguments.timeout);
+    loop {
+        let written = if arguments.dispose {
+            writer.dispose_of(InstanceOf::Sample(bytes), None)
+        } else {
+            writer.write_serialized(&Bytes::from(bytes.to_vec()), &WriteOptions::default())
+        };
+        match written {
+            Err(error) if error.code == ReturnCode::Timeout && begun.elapsed() < patience => {
+                if stop.requested() {
+                    return Ok(());
+                }
+            }
+            written => return Ok(written.map(drop)?),
+        }
     }
-    Ok(())
 }
 
 /// Says what has become of each reader that asks for a latency.
@@ -354,7 +375,7 @@ fn wait_for_readers(
 fn finish(arguments: &Arguments, writer: &RawDataWriter) -> Result<Outcome, Failure> {
     match writer.wait_for_acknowledgments(arguments.timeout) {
         Ok(()) => Ok(Outcome::Done),
-        Err(error) if error.code == dds::ReturnCode::Timeout => {
+        Err(error) if error.code == ReturnCode::Timeout => {
             print(format_args!(
                 "not every reader has acknowledged everything in {}; `punctual why {}` may say more",
                 arguments.timeout, arguments.topic
@@ -381,5 +402,35 @@ impl Pace {
         let due = self.start + std::time::Duration::from_secs_f64(self.written as f64 / rate);
         let left = due.saturating_duration_since(std::time::Instant::now());
         stop.wait(Duration::from_nanos(i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// The history of `punctual pub` with these options.
+    fn history(options: &[&str]) -> History {
+        let line = ["pub", "Topic", "{}"].iter().chain(options);
+        writer_qos(&Command::try_parse_from(line).unwrap_or_else(|error| panic!("{error}")).arguments)
+            .endpoint
+            .history
+    }
+
+    #[test]
+    fn what_is_written_as_fast_as_it_comes_takes_no_place_of_another() {
+        assert_eq!(history(&["--count", "2"]), History::KeepAll);
+        assert_eq!(history(&["--count", "2", "--history", "3"]), History::KeepLast(3));
+        assert_eq!(history(&["--rate", "10"]), History::KeepLast(1));
+        assert_eq!(history(&["--durability", "transient-local"]), History::KeepLast(1));
+        assert_eq!(history(&["--durability", "volatile"]), History::KeepAll);
     }
 }
