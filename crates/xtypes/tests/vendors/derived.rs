@@ -91,7 +91,7 @@ const IDL: &str = r#"
     @appendable struct Whole {
         @key string<20> name;
         @id(9) sequence<uint8> numbers;
-        sequence<octet> octets;
+        sequence<octet> bytes;
         sequence<sequence<int16>> deep;
         int32 matrix[300][2];
         wstring wide;
