@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use control::network::Network;
 use latency::policing::Counts;
-use wire::admission::{Contract, State};
+use wire::admission::{Contract, Request, State};
 
 use crate::networks::{GATES, meters, network, open_vswitch};
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
@@ -72,6 +72,37 @@ fn a_request_is_admitted_and_its_packets_have_the_level() {
     let arrived = world.send(0, packet_of(&asked, 0, 3, 46));
     assert!(arrived.iter().all(|(_, packet, _)| packet.dscp == 0));
     assert_eq!(world.manager.report().switches[0].flows, 0);
+}
+
+/// What a gate lets through changes last, and entries change from the last switch to the first: until then the gate holds the flow to what
+/// the switches have been told of.
+#[test]
+fn a_gate_has_the_new_contract_when_all_switches_have_the_new_entries() {
+    let mut world = World::up(network(&open_vswitch(GATES), 2, &[0, 1], &[(0, 1)]));
+    let asked = request(pair(1), 1, 0, 1, (5000, 6000), contract(1_004, 20 * MS), 20 * MS);
+    world.ask(asked.clone());
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    let entry = |world: &World, switch: usize| {
+        let mut flows = world.switches[switch].flows.iter();
+        flows.find(|flow| flow.table.0 == 0 && flow.priority == 60_000).cloned()
+    };
+    let gate = |world: &World| *world.gates[0].values().next().expect("it has a gate");
+    let (before, former) = ([entry(&world, 0), entry(&world, 1)], gate(&world));
+    let wider = Contract { smallest_message: 1_004, ..contract(1_304, 20 * MS) };
+    world.ask(Request { serial: 2, contract: wider, ..asked });
+    let mut order = Vec::new();
+    assert!(before.iter().all(Option::is_some), "the flow passes both");
+    while let Some(next) = world.next().first().copied() {
+        world.happen(next, usize::MAX);
+        let changed = [entry(&world, 1) != before[1], entry(&world, 0) != before[0], gate(&world) != former];
+        if order.last() != Some(&changed) {
+            order.push(changed);
+        }
+    }
+    // The last switch, the first one, the gate.
+    assert_eq!(order, [[true, false, false], [true, true, false], [true; 3]]);
+    assert!(gate(&world).octets > former.octets);
 }
 
 /// The gate bears what the contract asks for beyond itself, and it is stored; the bound is the same.

@@ -117,8 +117,29 @@ fn flows_whose_last_frames_leave_keep_nobody_waiting() {
     world.ask(small(100));
     world.settle();
     assert_eq!(world.state(pair(100)), Some(State::Admitted));
-    world.pass(Duration::from_millis(410));
+    // A frame may be under way for as long as was promised.
+    world.pass(Duration::from_millis(399));
+    assert_eq!(world.store.len(), usize::from(many) + 1);
+    world.pass(Duration::from_millis(11));
     assert_eq!(world.store.len(), 1);
+}
+
+/// Entries are gone at once, but frames that are queued are not.
+#[test]
+fn room_is_not_given_away_before_the_last_frame_of_a_flow_is_gone() {
+    let mut world = World::up(one_switch());
+    world.ask(large(1, 0));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    world.withdraw(pair(1));
+    world.settle();
+    assert!(world.gates[0].is_empty(), "nothing more of it comes in");
+    world.ask(large(2, 0));
+    // As long as was promised, which is all of what was asked for.
+    world.pass(Duration::from_nanos(6 * MS - 1_000));
+    assert_eq!(world.state(pair(2)), Some(State::Pending), "{:?}", world.verdicts);
+    world.pass(Duration::from_millis(20));
+    assert_eq!(world.state(pair(2)), Some(State::Admitted), "{:?}", world.verdicts);
 }
 
 #[test]
