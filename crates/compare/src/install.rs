@@ -125,7 +125,7 @@ impl Recipe {
             return Ok(program);
         }
         if !may_build {
-            return Err("it is not built, and was not to be".to_owned());
+            return Err("it is not built here, and `--offline` forbids to build it".to_owned());
         }
         fs::create_dir_all(place).map_err(said)?;
         // Two runs at once would build over each other.

@@ -81,9 +81,9 @@ pub(crate) fn summary(report: &Report) -> Markup {
             p { b { "Beside blocking raw UDP" } ", Punctual needs this: " (raw.join("; ")) "." }
         }
         @if !standings.is_empty() {
-            p { b { "Beside other middleware" } ", Punctual is:" }
+            p { b { "Beside other middleware" } ": how Punctual stands to each, cell by cell." }
             ul {
-                @for standing in &standings { li { "to " b { (standing.name) } ": " (standing.said()) "." } }
+                @for standing in &standings { li { b { (standing.name) } ": " (standing.said()) "." } }
             }
             (picture(&standings))
         }
