@@ -20,7 +20,6 @@ pub mod reader;
 pub mod receiver;
 pub mod route;
 mod slab;
-pub mod sorted;
 mod spacing;
 pub mod spare;
 pub mod transmit;

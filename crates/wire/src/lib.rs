@@ -22,6 +22,7 @@ pub mod parameter;
 pub mod qos;
 pub mod schema;
 pub mod sequence_number;
+pub mod sorted;
 pub mod time;
 pub mod vendor;
 

@@ -1,6 +1,5 @@
 //! From descriptions of types to type objects.
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,6 +9,7 @@ use wire::schema::{
     Alias, Bitmask, Bitset, Definition, Enumeration, Primitive, Remarks, Schema, Struct, TryConstruct, Type,
     TypeIndex, Union,
 };
+use wire::sorted::{SortedMap, sort_by};
 
 use crate::component::{self, Place};
 use crate::graph;
@@ -60,7 +60,7 @@ pub fn describe(schema: &Schema, index: TypeIndex) -> Result<Described, Describe
     let mut describer = Describer {
         schema,
         components: graph::components(schema, index).ok_or(DescribeError::TooDeep)?,
-        known: BTreeMap::new(),
+        known: SortedMap::new(),
         minimal: Vec::new(),
         described: Described { minimal: Vec::new(), complete: Vec::new() },
     };
@@ -92,7 +92,7 @@ struct Describer<'s> {
     /// Types that contain themselves.
     components: Vec<Vec<TypeIndex>>,
     /// Types that are described, by complete type objects.
-    known: BTreeMap<TypeIndex, TypeIdentifier>,
+    known: SortedMap<TypeIndex, TypeIdentifier>,
     /// Each identifier by a complete type object, and that by the minimal one.
     minimal: Vec<(TypeIdentifier, TypeIdentifier)>,
     described: Described,
@@ -135,7 +135,7 @@ impl Describer<'_> {
         depth: usize,
     ) -> Result<TypeIdentifier> {
         let name = |index: &TypeIndex| self.schema.get(*index).map(Definition::name);
-        component.sort_by(|one, other| name(one).cmp(&name(other)));
+        sort_by(&mut component, |one, other| name(one).cmp(&name(other)));
         let length = u8::try_from(component.len()).ok().filter(|length| *length <= component::MOST);
         let Some(length) = length else {
             return Err(DescribeError::TooManyTogether(name(&asked).unwrap_or_default().into()));
@@ -164,7 +164,7 @@ impl Describer<'_> {
         let (complete, minimal) = (finish(&mut complete)?, finish(&mut minimal)?);
         let mut described: Vec<_> =
             places.iter().map(|(index, _)| *index).zip(complete.into_iter().zip(minimal)).collect();
-        described.sort_by_key(|(index, _)| *index == asked);
+        sort_by(&mut described, |(one, _), (other, _)| (*one == asked).cmp(&(*other == asked)));
         for (index, (complete, minimal)) in described {
             self.add(index, complete, minimal);
         }
@@ -290,7 +290,7 @@ impl Describer<'_> {
             for label in &case.labels {
                 labels.push(i32::try_from(*label).map_err(|_| DescribeError::OutOfRange)?);
             }
-            labels.sort_unstable();
+            sort_by(&mut labels, Ord::cmp);
             let common = CommonCase { id: case.id, flags, ty, labels };
             cases.push(complete::Case { common, detail: member_detail(&case.name) });
         }
@@ -327,7 +327,7 @@ fn enumeration(of: &Enumeration) -> Result<complete::Object> {
         literals
             .push(complete::Literal { common: CommonLiteral { value, flags }, detail: member_detail(name) });
     }
-    literals.sort_by_key(|literal| literal.common.value);
+    sort_by(&mut literals, |one, other| one.common.value.cmp(&other.common.value));
     Ok(complete::Object::Enumeration(complete::Enumeration {
         flags: type_flags(of.extensibility, Remarks::default()),
         header: bit_header(of.bit_bound, &of.name),
@@ -341,7 +341,7 @@ fn bitmask(of: &Bitmask) -> complete::Object {
         detail: member_detail(name),
     });
     let mut bits: Vec<complete::Bit> = bits.collect();
-    bits.sort_by_key(|bit| bit.common.position);
+    sort_by(&mut bits, |one, other| one.common.position.cmp(&other.common.position));
     complete::Object::Bitmask(complete::Bitmask {
         flags: type_flags(of.extensibility, Remarks::default()),
         header: bit_header(of.bit_bound, &of.name),
@@ -351,7 +351,7 @@ fn bitmask(of: &Bitmask) -> complete::Object {
 
 fn bitset(of: &Bitset) -> Result<complete::Object> {
     let mut fields = of.fields.clone();
-    fields.sort_by_key(|field| field.position);
+    sort_by(&mut fields, |one, other| one.position.cmp(&other.position));
     // Readers of the type object have to take the least integer that holds all that has a name.
     let end = fields.last().map_or(0, |field| field.position.saturating_add(field.width));
     if end == 0 || shape::holder(u16::from(end)) != u16::from(of.bits) {

@@ -2,7 +2,6 @@
 //!
 //! Without input and output: questions and answers are bytes, time is an argument. What others say costs a limited amount of memory, and is
 //! believed because it has the hash that was announced.
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,6 +9,7 @@ use alloc::vec::Vec;
 use wire::cdr::{BoundedString, BoundedVec, DdsType, Encoding};
 use wire::discovery::EndpointData;
 use wire::qos::DataRepresentation;
+use wire::sorted::{SortedMap, SortedSet};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
 use crate::assign::{Obstacle, Rules, assignable};
@@ -84,12 +84,12 @@ struct Lookup {
 #[derive(Debug, Default)]
 pub struct Directory {
     objects: Library,
-    own: BTreeSet<ObjectId>,
-    lookups: BTreeMap<ObjectId, Lookup>,
+    own: SortedSet<ObjectId>,
+    lookups: SortedMap<ObjectId, Lookup>,
     /// Types that nobody could tell of, and until when nobody is asked.
-    failed: BTreeMap<ObjectId, Instant>,
+    failed: SortedMap<ObjectId, Instant>,
     /// Questions of others that may still be answered, as of when.
-    allowances: BTreeMap<GuidPrefix, (Instant, u32)>,
+    allowances: SortedMap<GuidPrefix, (Instant, u32)>,
     /// The number of the last question.
     last: u32,
     news: bool,
@@ -166,10 +166,15 @@ impl Directory {
         self.lookups.contains_key(&id)
     }
 
+    /// A type about which a question is due.
+    fn due(&self, now: Instant) -> Option<ObjectId> {
+        self.lookups.iter().find(|(_, lookup)| lookup.next <= now).map(|(id, _)| *id)
+    }
+
     /// The next question and who is asked, as a serialized payload. `prefix` is that of our participant.
     pub fn poll(&mut self, now: Instant, prefix: GuidPrefix) -> Option<(GuidPrefix, Vec<u8>)> {
         self.failed.retain(|_, until| *until > now);
-        while let Some(id) = self.lookups.iter().find(|(_, lookup)| lookup.next <= now).map(|(id, _)| *id) {
+        while let Some(id) = self.due(now) {
             let missing = needs(&self.objects, id);
             let lookup = self.lookups.get_mut(&id)?;
             if missing.is_empty() || lookup.attempts >= ATTEMPTS {
@@ -187,7 +192,8 @@ impl Directory {
             self.last = self.last.wrapping_add(1).max(1);
             lookup.question = self.last;
             let besides = lookup.besides.iter().filter(|id| self.objects.get(id).is_none());
-            let asked: BTreeSet<ObjectId> = missing.iter().chain(besides).take(MOST_ASKED).copied().collect();
+            let asked: SortedSet<ObjectId> =
+                missing.iter().chain(besides).take(MOST_ASKED).copied().collect();
             let asked = asked.into_iter().map(ObjectId::identifier);
             let request = Request {
                 id: SampleIdentity {
@@ -219,8 +225,8 @@ impl Directory {
             return;
         };
         // Each question is answered once.
-        let (mut asked, mut wanted) = (Vec::new(), BTreeSet::new());
-        for (id, lookup) in &mut self.lookups {
+        let (mut asked, mut wanted) = (Vec::new(), SortedSet::new());
+        for (id, lookup) in self.lookups.iter_mut() {
             if lookup.from == from && lookup.question == related.low && related.low != 0 {
                 lookup.question = 0;
                 asked.push(*id);
@@ -301,7 +307,7 @@ impl Directory {
         let mut room = MOST_ANSWERED;
         let asked = asked.iter().take(MOST_ASKED).filter_map(ObjectId::of);
         // Types that contain each other are told together.
-        let asked: BTreeSet<ObjectId> = asked.flat_map(ObjectId::together).collect();
+        let asked: SortedSet<ObjectId> = asked.flat_map(ObjectId::together).collect();
         let own = asked.into_iter().filter(|id| self.own.contains(id));
         let types = own.filter_map(|id| {
             let object = self.objects.get(&id)?;
@@ -312,7 +318,7 @@ impl Directory {
     }
 
     fn dependencies(&self, asked: &[TypeIdentifier], continuation: &[u8]) -> DependenciesOut {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         let mut next: Vec<ObjectId> = asked.iter().take(MOST_ASKED).filter_map(ObjectId::of).collect();
         while let Some(id) = next.pop() {
             if self.own.contains(&id) {
@@ -339,7 +345,7 @@ impl Directory {
 
     /// True if a question of this participant may be answered now.
     fn may_answer(&mut self, now: Instant, from: GuidPrefix) -> bool {
-        let (since, left) = self.allowances.entry(from).or_insert((now, ANSWERS));
+        let (since, left) = self.allowances.get_or_insert_with(from, || (now, ANSWERS));
         if now >= since.after(Duration::from_secs(1)) {
             (*since, *left) = (now, ANSWERS);
         }

@@ -1,8 +1,8 @@
 //! Which types of a schema contain each other: strongly connected components, by Tarjan's algorithm.
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use wire::schema::{Definition, Schema, Type, TypeIndex};
+use wire::sorted::SortedMap;
 
 /// How long a chain of types may be.
 const MAX_DEPTH: usize = 256;
@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 256;
 /// The types that `root` needs and that contain themselves, those together that contain each other; `None` if types are in each other too
 /// deep, or not of the schema.
 pub(crate) fn components(schema: &Schema, root: TypeIndex) -> Option<Vec<Vec<TypeIndex>>> {
-    let mut search = Search { schema, seen: BTreeMap::new(), open: Vec::new(), found: Vec::new() };
+    let mut search = Search { schema, seen: SortedMap::new(), open: Vec::new(), found: Vec::new() };
     search.visit(root, 0)?;
     Some(search.found)
 }
@@ -18,7 +18,7 @@ pub(crate) fn components(schema: &Schema, root: TypeIndex) -> Option<Vec<Vec<Typ
 struct Search<'s> {
     schema: &'s Schema,
     /// When a type was seen first, and whether its component is not complete.
-    seen: BTreeMap<TypeIndex, (usize, bool)>,
+    seen: SortedMap<TypeIndex, (usize, bool)>,
     open: Vec<TypeIndex>,
     found: Vec<Vec<TypeIndex>>,
 }

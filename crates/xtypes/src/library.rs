@@ -1,11 +1,11 @@
 //! Type objects by the identifiers that name them.
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::component::{self, Place};
 use crate::identifier::{Component, ComponentId, Hash, TypeIdentifier};
 use crate::object::hash;
+use wire::sorted::{SortedMap, SortedSet};
 
 /// What names a type object: its kind and its equivalence hash, or that of all types which contain each other, and its place there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,7 +21,7 @@ pub struct ObjectId {
 /// Serialized type objects, each under its identifier.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
-    objects: BTreeMap<ObjectId, Arc<[u8]>>,
+    objects: SortedMap<ObjectId, Arc<[u8]>>,
     bytes: usize,
 }
 
@@ -80,10 +80,10 @@ impl Library {
     pub fn add_all<'o>(
         &mut self,
         objects: impl IntoIterator<Item = (ObjectId, &'o [u8])>,
-    ) -> BTreeSet<ObjectId> {
-        let objects: BTreeMap<ObjectId, &[u8]> = objects.into_iter().collect();
-        let mut added = BTreeSet::new();
-        for (id, object) in &objects {
+    ) -> SortedSet<ObjectId> {
+        let objects: SortedMap<ObjectId, &[u8]> = objects.into_iter().collect();
+        let mut added = SortedSet::new();
+        for (id, object) in objects.iter() {
             let is_right = match id.place {
                 None => hash(object) == id.hash,
                 // Places begin with 1 and come in their order.
@@ -96,7 +96,7 @@ impl Library {
             if is_right {
                 added.insert(*id);
                 let bytes = &mut self.bytes;
-                self.objects.entry(*id).or_insert_with(|| {
+                self.objects.get_or_insert_with(*id, || {
                     *bytes = bytes.saturating_add(object.len());
                     (*object).into()
                 });

@@ -1,11 +1,11 @@
 //! Which type objects others need.
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use crate::identifier::TypeIdentifier;
 use crate::library::{Library, ObjectId};
 use crate::object::TypeObject;
 use crate::shape::Shape;
+use wire::sorted::{SortedSet, sort_by};
 
 /// Most type objects of one type: what needs more is as if it could not be had.
 const MOST: usize = 4_096;
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The type objects that a type needs, its own included, and that the library does not have; not necessarily all of them.
 pub(crate) fn needs(library: &Library, of: ObjectId) -> Vec<ObjectId> {
-    let mut seen = BTreeSet::from([of]);
+    let mut seen = SortedSet::from_iter([of]);
     let (mut next, mut missing) = (Vec::from([of]), Vec::new());
     while let Some(id) = next.pop() {
         if library.get(&id).is_none() || seen.len() > MOST {
@@ -26,7 +26,7 @@ pub(crate) fn needs(library: &Library, of: ObjectId) -> Vec<ObjectId> {
         next.extend(parts(library, id).into_iter().filter(|part| seen.insert(*part)));
     }
     // Those that are known together stay so where some are asked for.
-    missing.sort_unstable();
+    sort_by(&mut missing, ObjectId::cmp);
     missing
 }
 

@@ -1,6 +1,5 @@
 //! From type objects back to a description of the type, as to read samples of a type that another participant has told.
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,6 +8,7 @@ use wire::schema::{
     Alias, Bitfield, Bitmask, Bitset, Case, Cost, Definition, Enumeration, Member, Primitive, Remarks,
     Schema, Struct, TryConstruct, Type, TypeIndex, Union,
 };
+use wire::sorted::SortedMap;
 
 use crate::identifier::{TypeIdentifier, kind};
 use crate::library::{Library, ObjectId};
@@ -28,8 +28,8 @@ pub fn recover(library: &Library, of: ObjectId) -> Option<(Schema, TypeIndex)> {
     let mut recovery = Recovery {
         library,
         schema: Schema::default(),
-        known: BTreeMap::new(),
-        open: BTreeMap::new(),
+        known: SortedMap::new(),
+        open: SortedMap::new(),
         parts: MOST_PARTS,
     };
     let index = recovery.named(of, 0)?;
@@ -39,9 +39,9 @@ pub fn recover(library: &Library, of: ObjectId) -> Option<(Schema, TypeIndex)> {
 struct Recovery<'a> {
     library: &'a Library,
     schema: Schema,
-    known: BTreeMap<ObjectId, TypeIndex>,
+    known: SortedMap<ObjectId, TypeIndex>,
     /// What is declared of types that are not complete; `None` while one is being completed.
-    open: BTreeMap<TypeIndex, Option<Definition>>,
+    open: SortedMap<TypeIndex, Option<Definition>>,
     /// How many parts there may still be.
     parts: usize,
 }

@@ -8,9 +8,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
-use rtps::sorted::SortedMap;
 use wire::admission::{MOST_TEXT, Request, Socket, Stage, State, Verdict};
 use wire::discovery::EndpointData;
+use wire::sorted::SortedMap;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
 use self::ask::named;

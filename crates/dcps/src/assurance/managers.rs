@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use wire::admission::{State, Verdict};
+use wire::sorted::sort_by;
 use wire::{Duration, Guid, GuidPrefix, Instant};
 
 use super::pair::duration;
@@ -136,7 +137,8 @@ impl Managers {
             return false;
         };
         // One that was silent comes last when the next one is looked for.
-        self.known.sort_by_key(|known| Some(known.writer.prefix) != asked);
+        let is_other = |known: &Known| Some(known.writer.prefix) != asked;
+        sort_by(&mut self.known, |one, other| is_other(one).cmp(&is_other(other)));
         self.ask(next);
         true
     }

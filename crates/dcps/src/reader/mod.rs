@@ -20,10 +20,10 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use rtps::discovery::Mismatch;
-use rtps::sorted::SortedMap;
 use wire::admission::InstanceOwner;
 use wire::cdr::{KeyHash, Representation};
 use wire::qos::{DestinationOrder, Ownership, ReliabilityKind};
+use wire::sorted::SortedMap;
 use wire::{Duration, Guid, Now};
 
 use crate::error::{Error, ReturnCode};

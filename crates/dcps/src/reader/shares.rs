@@ -1,7 +1,7 @@
 //! Instances that belong to participants: how many each of them has. None takes the room of the others.
-use rtps::sorted::SortedMap;
 use wire::GuidPrefix;
 use wire::admission::InstanceOwner;
+use wire::sorted::SortedMap;
 
 /// One participant may have the room of so many others: this part of the reader's instances.
 const PART: usize = 16;

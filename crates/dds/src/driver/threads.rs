@@ -3,8 +3,8 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use rtps::sorted::SortedSet;
 use udp::thread::Scheduling;
+use wire::sorted::SortedSet;
 
 use crate::config::ThreadConfig;
 use crate::lock::lock;

@@ -3,9 +3,9 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rtps::sorted::SortedMap;
 use wire::GuidPrefix;
 use wire::discovery::SharedMemory;
+use wire::sorted::SortedMap;
 
 /// Calls somebody, and never waits; one call may stand for several.
 pub type Ring = Box<dyn Fn() + Send + Sync>;

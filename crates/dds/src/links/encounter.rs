@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rtps::sorted::SortedMap;
 use shm::{Said, Segment, join};
 use wire::discovery::SharedMemory;
+use wire::sorted::SortedMap;
 use wire::{Duration, GuidPrefix, Instant};
 
 use super::caller::Wish;

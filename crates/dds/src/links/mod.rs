@@ -21,10 +21,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use rtps::Transmit;
-use rtps::sorted::SortedMap;
 use shm::{ChunkMut, Chunks, Doorbell, Nonsense, SegmentError};
 use wire::GuidPrefix;
 use wire::discovery::{ParticipantData, SharedMemory};
+use wire::sorted::SortedMap;
 
 use crate::bytes::Bytes;
 use crate::config::SharedMemoryConfig;

@@ -5,10 +5,10 @@ use dcps::reader::{DataReader, MatchedPublication};
 use dcps::{Error, InstanceHandle, TypeSupport};
 use rtps::discovery::Discovery;
 use rtps::reader::{Reader, ReaderConfig, Sample, SamplePayload, Sink};
-use rtps::sorted::{SortedMap, SortedSet};
 use wire::cdr::Representation;
 use wire::discovery::{EndpointData, EndpointRole, ParticipantData};
 use wire::parameter::{InlineQos, StatusInfo};
+use wire::sorted::{SortedMap, SortedSet};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Now, SequenceNumber};
 
 use super::reader::ReaderCell;

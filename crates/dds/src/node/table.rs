@@ -1,7 +1,7 @@
 //! A map that is copied to be changed: most of a copy is shared with the former one, so that the cost of a change hardly grows with it.
 use std::sync::Arc;
 
-use rtps::sorted::SortedMap;
+use wire::sorted::SortedMap;
 use wire::{EntityId, Guid, GuidPrefix};
 
 /// Parts that are copied by themselves.

@@ -20,7 +20,7 @@ use super::rejection::Rejection;
 use super::types::{TypeVerdict, Types};
 use crate::network::Network;
 use crate::path::Path;
-use crate::sorted::{SortedMap, SortedSet};
+use wire::sorted::{SortedMap, SortedSet};
 
 /// What matching needs of the rest of discovery.
 pub(super) struct Surroundings<'a> {

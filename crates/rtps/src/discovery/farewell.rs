@@ -5,7 +5,7 @@
 
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
-use crate::sorted::{SortedMap, SortedSet};
+use wire::sorted::{SortedMap, SortedSet};
 
 /// How much longer a writer is kept: time for a thread to read what had arrived before.
 const MOMENT: Duration = Duration::from_millis(50);

@@ -4,7 +4,7 @@ use alloc::string::String;
 use wire::discovery::EndpointData;
 use wire::{Guid, GuidPrefix};
 
-use crate::sorted::SortedSet;
+use wire::sorted::SortedSet;
 
 /// Something to be ignored, for good.
 #[derive(Clone, PartialEq, Eq, Debug)]

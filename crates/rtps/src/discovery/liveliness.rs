@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use wire::qos::{Liveliness, LivelinessKind};
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant};
 
-use crate::sorted::{SortedMap, SortedSet};
+use wire::sorted::{SortedMap, SortedSet};
 
 /// Matched writers with a finite lease.
 ///

@@ -14,9 +14,9 @@ use crate::path::Path;
 use crate::reader::{MatchedWriter, Reader, ReaderConfig};
 use crate::receiver::{Context, ToReader, ToWriter};
 use crate::route;
-use crate::sorted::{SortedMap, SortedSet};
 use crate::transmit::Transmit;
 use crate::writer::{Body, Change, MatchedReader, Writer, WriterConfig};
+use wire::sorted::{SortedMap, SortedSet};
 
 /// Octets of requests or replies that wait for one participant; what does not fit is not sent.
 const MOST_WAITING: usize = 256 << 10;

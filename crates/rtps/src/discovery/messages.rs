@@ -18,8 +18,8 @@ use super::rejection::Rejection;
 use super::sedp::Received;
 use crate::network::Network;
 use crate::path::Path;
-use crate::sorted::{SortedMap, SortedSet};
 use crate::transmit::Transmit;
+use wire::sorted::{SortedMap, SortedSet};
 
 /// How long messages wait for the answer to a probe.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);

@@ -49,9 +49,9 @@ use wire::{EntityId, Guid, GuidPrefix, Instant, Locator, Now, ProtocolVersion, V
 use crate::Payload;
 use crate::network::Network;
 use crate::path::Path;
-use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::WriteError;
+use wire::sorted::SortedMap;
 
 pub use config::{ConfigError, DiscoveryConfig, Limits};
 pub use events::{Event, LossReason};

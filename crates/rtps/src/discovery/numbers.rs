@@ -10,7 +10,7 @@ use wire::{Duration, GuidPrefix, Instant, SequenceNumber};
 use super::probe::Window;
 use super::recent::{Key, Recent};
 use super::sip_hash::sip_hash;
-use crate::sorted::SortedMap;
+use wire::sorted::SortedMap;
 
 /// A name at an IP address is probed at most so often.
 const PERIOD: Duration = Duration::from_millis(20);

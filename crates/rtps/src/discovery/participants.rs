@@ -25,7 +25,7 @@ use super::rejection::Rejection;
 use super::remote::{LONGEST_LEASE, REACH_PERIOD, RemoteParticipant};
 use super::strangers::Strangers;
 use super::validation::Target;
-use crate::sorted::{SortedMap, SortedSet};
+use wire::sorted::{SortedMap, SortedSet};
 
 /// A participant is probed at most so often because something came in its name from elsewhere.
 const DOUBT_PERIOD: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use wire::discovery::EndpointsSummary;
 use wire::md5::md5;
 use wire::{Duration, EntityId, Guid, GuidPrefix, Instant, SequenceNumber};
 
-use crate::sorted::SortedMap;
+use wire::sorted::SortedMap;
 
 /// The same writer is not read again before, whatever is announced.
 const PAUSE: Duration = Duration::from_secs(1);

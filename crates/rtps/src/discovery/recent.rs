@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use wire::GuidPrefix;
 
-use crate::sorted::SortedMap;
+use wire::sorted::SortedMap;
 
 /// A GUID prefix at a socket address: the same prefix at another one is another key.
 pub(super) type Key = (GuidPrefix, SocketAddr);

@@ -18,9 +18,9 @@ use crate::path::Path;
 use crate::reader::{Accept, MatchedWriter, Reader, ReaderConfig, Sample, Sink};
 use crate::receiver::{Context, ToReader, ToWriter};
 use crate::route;
-use crate::sorted::SortedMap;
 use crate::transmit::Transmit;
 use crate::writer::{Body, Change, MatchedReader, WriteError, Writer, WriterConfig};
+use wire::sorted::SortedMap;
 
 /// A topic of the built-in endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

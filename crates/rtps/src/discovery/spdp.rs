@@ -16,8 +16,8 @@ use super::recent::Key;
 use super::rejection::Rejection;
 use crate::network::{Network, canonical};
 use crate::path::Path;
-use crate::sorted::SortedSet;
 use crate::transmit::Transmit;
+use wire::sorted::SortedSet;
 
 /// Shortest time between two rounds of announcements.
 const MIN_PERIOD: Duration = Duration::from_millis(100);

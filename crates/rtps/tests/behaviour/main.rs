@@ -26,5 +26,4 @@ mod reader;
 mod reliability;
 mod returning;
 mod sizes;
-mod sorted;
 mod stuck;

@@ -2,6 +2,7 @@
 use alloc::vec::Vec;
 
 use crate::cdr::{Extensibility, LengthCode, Representation, SizeBound};
+use crate::sorted::sort_by;
 
 use super::{
     Alias, Bitmask, Bitset, Case, Definition, Enumeration, Member, Primitive, Schema, Struct, Type, Union,
@@ -112,7 +113,7 @@ pub(super) fn of_struct(schema: &Schema, extensibility: Extensibility, members: 
     whole.size = [one.aggregate_xcdr1(extensibility), two.aggregate_xcdr2(extensibility)];
     let keyed = members.iter().any(|member| member.key);
     let mut hashed: Vec<_> = members.iter().filter(|member| member.key || !keyed).collect();
-    hashed.sort_by_key(|member| member.id);
+    sort_by(&mut hashed, |one, other| one.id.cmp(&other.id));
     for member in hashed {
         whole.key = both(whole.key, cost(schema, &member.ty).key);
     }

@@ -12,4 +12,5 @@ mod discovery;
 mod golden;
 mod message;
 mod mutation;
+mod sorted;
 mod tshark;

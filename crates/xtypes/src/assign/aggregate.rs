@@ -1,5 +1,4 @@
 //! Structures and unions.
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,6 +7,7 @@ use super::{Judge, Keys, MAX_DEPTH, Obstacle, Resolved, Result, bound, element, 
 use crate::identifier::TypeIdentifier;
 use crate::object::flag;
 use crate::shape::{Case, Change, Label, Member, Shape, Struct, Union};
+use wire::sorted::{SortedMap, SortedSet};
 
 const ABSENT: &str = "no member";
 
@@ -18,7 +18,7 @@ impl Judge<'_> {
         }
         let change = read.change;
         let (read, written) = (self.members(read, keys)?, self.members(written, keys)?);
-        let by_id: BTreeMap<u32, usize> =
+        let by_id: SortedMap<u32, usize> =
             written.iter().enumerate().map(|(index, member)| (member.id, index)).collect();
         if !self.rules.consistency.ignore_member_names {
             let members = |of: &[Member]| of.iter().map(|of| (of.id, of.label.clone())).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ impl Judge<'_> {
                 self.at(name, |judge| judge.check_in_place(member, other))?;
             }
         }
-        let ids: BTreeSet<u32> = read.iter().map(|member| member.id).collect();
+        let ids: SortedSet<u32> = read.iter().map(|member| member.id).collect();
         for member in written.iter().filter(|member| !ids.contains(&member.id)) {
             if is_needed(member, keys) || change == Change::Final {
                 let name = member.label.or(format_args!("(id {})", member.id));
@@ -101,7 +101,7 @@ impl Judge<'_> {
             }
             (Resolved::Object(_, read), Resolved::Object(_, written)) => match (&**read, &**written) {
                 (Shape::Enumeration(read), Shape::Enumeration(written)) => {
-                    let values: BTreeSet<i32> = read.literals.iter().map(|of| of.value).collect();
+                    let values: SortedSet<i32> = read.literals.iter().map(|of| of.value).collect();
                     written.literals.iter().all(|of| values.contains(&of.value))
                 }
                 (Shape::Struct(_), Shape::Struct(_)) => {
@@ -187,8 +187,8 @@ impl Judge<'_> {
 
     /// Members of one name have one id, and members of one id one name.
     fn check_names(&mut self, read: &[(u32, Label)], written: &[(u32, Label)]) -> Result {
-        let by_id: BTreeMap<u32, &Label> = written.iter().map(|(id, label)| (*id, label)).collect();
-        let by_name: BTreeMap<[u8; 4], u32> =
+        let by_id: SortedMap<u32, &Label> = written.iter().map(|(id, label)| (*id, label)).collect();
+        let by_name: SortedMap<[u8; 4], u32> =
             written.iter().map(|(id, label)| (label.hash.octets, *id)).collect();
         for (id, label) in read {
             if let Some(other) = by_id.get(id)
@@ -262,7 +262,7 @@ impl Resolved {
 
 /// The cases of a union by their labels.
 struct Cases<'a> {
-    labels: BTreeMap<i32, &'a Case>,
+    labels: SortedMap<i32, &'a Case>,
     default: Option<&'a Case>,
 }
 

@@ -6,13 +6,13 @@
 mod aggregate;
 mod names;
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
 use wire::qos::TypeConsistency;
+use wire::sorted::{SortedMap, SortedSet, sort_by};
 
 use crate::component;
 use crate::identifier::{TypeIdentifier, kind};
@@ -113,11 +113,11 @@ enum Resolved {
 struct Judge<'a> {
     library: &'a Library,
     rules: Rules,
-    shapes: BTreeMap<ObjectId, Arc<Shape>>,
+    shapes: SortedMap<ObjectId, Arc<Shape>>,
     /// Identifiers by minimal type objects of those by complete ones.
-    minimal: BTreeMap<ObjectId, TypeIdentifier>,
+    minimal: SortedMap<ObjectId, TypeIdentifier>,
     /// Pairs that were compared, or that are being compared: of types that contain each other what is true of both is true.
-    seen: BTreeSet<(Keys, ObjectId, ObjectId)>,
+    seen: SortedSet<(Keys, ObjectId, ObjectId)>,
     steps: u32,
     /// Where the comparison is.
     path: Vec<String>,
@@ -128,9 +128,9 @@ impl<'a> Judge<'a> {
         Self {
             library,
             rules,
-            shapes: BTreeMap::new(),
-            minimal: BTreeMap::new(),
-            seen: BTreeSet::new(),
+            shapes: SortedMap::new(),
+            minimal: SortedMap::new(),
+            seen: SortedSet::new(),
             steps: 0,
             path: Vec::new(),
         }
@@ -241,8 +241,8 @@ impl<'a> Judge<'a> {
             Some(name) => alloc::format!("{name} = {value}"),
             None => alloc::format!("a literal of the value {value}"),
         };
-        let values: BTreeMap<i32, _> = read.literals.iter().map(|of| (of.value, &of.label)).collect();
-        let labels: BTreeMap<[u8; 4], i32> =
+        let values: SortedMap<i32, _> = read.literals.iter().map(|of| (of.value, &of.label)).collect();
+        let labels: SortedMap<[u8; 4], i32> =
             read.literals.iter().map(|of| (of.label.hash.octets, of.value)).collect();
         for literal in &written.literals {
             match (values.get(&literal.value), labels.get(&literal.label.hash.octets)) {
@@ -262,7 +262,7 @@ impl<'a> Judge<'a> {
             }
         }
         if read.change == Change::Final {
-            let values: BTreeSet<i32> = written.literals.iter().map(|of| of.value).collect();
+            let values: SortedSet<i32> = written.literals.iter().map(|of| of.value).collect();
             if let Some(missing) = read.literals.iter().find(|of| !values.contains(&of.value)) {
                 return Err(self.differ("no literal", named(missing.value, &missing.label)));
             }
@@ -282,7 +282,7 @@ impl<'a> Judge<'a> {
         let sorted = |of: &[Field]| {
             let mut fields: Vec<Field> = of.to_vec();
             fields.retain(|field| field.width > 0);
-            fields.sort_by_key(|field| field.position);
+            sort_by(&mut fields, |one, other| one.position.cmp(&other.position));
             fields
         };
         let (read, written) = (sorted(read), sorted(written));

@@ -1,11 +1,12 @@
-//! A sorted map and a sorted set that need little code for each type they hold: those of the standard library take some ten kilobytes of
-//! program for each, and a participant has more than twenty.
+//! A sorted map, a sorted set and sorting that need little code for each type they hold: those of the standard library take some ten
+//! kilobytes of program for each, and a participant has more than forty.
 //!
 //! Entries lie in chunks of some dozens, in order. Finding one takes two binary searches; a change moves what is behind it in one chunk,
 //! and a few words for each chunk if one comes or goes. What is `#[inline(never)]` here is made once for a type in the whole program.
-use alloc::vec::Vec;
+use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
+use core::iter::{Flatten, Map};
 use core::ops::{Bound, RangeBounds};
 
 /// How many entries a chunk has at most.
@@ -186,6 +187,27 @@ impl<K: Ord, V> SortedMap<K, V> {
         true
     }
 
+    /// Takes out every entry that is not to be kept.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        for chunk in &mut self.chunks {
+            chunk.retain_mut(|(key, value)| keep(key, value));
+        }
+        self.tidy();
+    }
+
+    /// Counts what is left, and makes one of neighbours that have few entries.
+    #[inline(never)]
+    fn tidy(&mut self) {
+        self.chunks.retain(|chunk| !chunk.is_empty());
+        self.len = self.chunks.iter().map(Vec::len).sum();
+        let mut chunk = 0;
+        while chunk < self.chunks.len() {
+            if !self.join(chunk) {
+                chunk += 1;
+            }
+        }
+    }
+
     /// Takes everything out.
     pub fn clear(&mut self) {
         self.chunks.clear();
@@ -200,6 +222,11 @@ impl<K: Ord, V> SortedMap<K, V> {
     /// All entries, in the order of keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
         self.chunks.iter().flatten().map(|(key, value)| (key, value))
+    }
+
+    /// All entries, in the order of keys, with values that can be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.chunks.iter_mut().flatten().map(|(key, value)| (&*key, value))
     }
 
     /// All keys, in order.
@@ -229,6 +256,26 @@ impl<K: Ord, V> SortedMap<K, V> {
             Bound::Included(last) => *key <= last,
             Bound::Excluded(end) => *key < end,
         })
+    }
+}
+
+/// Of entries with the same key the last one is there.
+impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::new();
+        for (key, value) in entries {
+            map.insert(key, value);
+        }
+        map
+    }
+}
+
+impl<K, V> IntoIterator for SortedMap<K, V> {
+    type Item = (K, V);
+    type IntoIter = Flatten<vec::IntoIter<Vec<(K, V)>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.chunks.into_iter().flatten()
     }
 }
 
@@ -311,6 +358,58 @@ impl<K: Ord> SortedSet<K> {
     pub fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = &K> {
         self.0.range(range).map(|(key, ())| key)
     }
+}
+
+impl<K: Ord> Extend<K> for SortedSet<K> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        for key in keys {
+            self.insert(key);
+        }
+    }
+}
+
+impl<K: Ord> FromIterator<K> for SortedSet<K> {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let mut set = Self::new();
+        set.extend(keys);
+        set
+    }
+}
+
+impl<K> IntoIterator for SortedSet<K> {
+    type Item = K;
+    type IntoIter = Map<<SortedMap<K, ()> as IntoIterator>::IntoIter, fn((K, ())) -> K>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().map(|(key, ())| key)
+    }
+}
+
+/// Sorts; what is equal stays in its order. It allocates a number for each item, unless there is one at most.
+pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    if items.len() < 2 {
+        return;
+    }
+    let mut from = sorted_places(items.len(), &mut |one, other| compare(&items[one], &items[other]));
+    // Each round moves the items of one cycle: the place that is filled next is the one whose item has just left.
+    for first in 0..items.len() {
+        let mut place = first;
+        while from[place] != first {
+            let next = from[place];
+            items.swap(place, next);
+            from[place] = place;
+            place = next;
+        }
+        from[place] = place;
+    }
+}
+
+/// Where the items stand that come first, second and so on: made once in the whole program, whatever is sorted.
+#[inline(never)]
+fn sorted_places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..len).collect();
+    places.sort_by(|one, other| compare(*one, *other));
+    places
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use crate::pair::Random;
-use rtps::sorted::{SortedMap, SortedSet};
+use testkit::random::Random;
+use wire::sorted::{SortedMap, SortedSet, sort_by};
 
 /// One map of each kind, and one set.
 #[derive(Default)]
@@ -78,12 +78,43 @@ fn they_are_like_those_of_the_standard_library() {
             for _ in 0..random.below_u64(keys * 2) {
                 both.change(&mut random, keys, grows);
             }
+            if random.below_u64(3) == 0 {
+                let least = random.below_u64(1_000);
+                let keep = |key: &u64, value: &mut u64| {
+                    *value += 1;
+                    *value > least || key.is_multiple_of(7)
+                };
+                both.ours.retain(keep);
+                both.theirs.retain(keep);
+            }
             both.look(&mut random, keys);
             assert!(both.ours.iter().eq(&both.theirs) && both.our_set.iter().eq(&both.their_set));
+            let again: SortedMap<u64, u64> =
+                both.theirs.iter().rev().map(|(key, value)| (*key, *value)).collect();
+            assert!(again.iter().eq(&both.theirs) && again.into_iter().eq(both.theirs.clone()));
+            let again: SortedSet<u64> = both.their_set.iter().rev().chain(&both.their_set).copied().collect();
+            assert!(again.into_iter().eq(both.their_set.clone()));
+            assert!(both.ours.iter_mut().eq(both.theirs.iter_mut()));
             assert!(both.ours.keys().eq(both.theirs.keys()) && both.ours.values().eq(both.theirs.values()));
         }
         both.ours.clear();
         both.our_set.clear();
         assert!(both.ours.is_empty() && both.our_set.is_empty() && both.ours.first().is_none());
+    }
+}
+
+#[test]
+fn sorting_is_that_of_the_standard_library() {
+    for seed in tiers::current().seeds("property.cases") {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let most = [3, 30, 600][random.below_u64(3) as usize];
+        let len = random.below_u64(most);
+        let different = 1 + random.below_u64(len + 1);
+        let mut ours: Vec<(u64, u64)> = (0..len).map(|place| (random.below_u64(different), place)).collect();
+        let mut theirs = ours.clone();
+        theirs.sort_by_key(|(key, _)| *key);
+        sort_by(&mut ours, |(one, _), (other, _)| one.cmp(other));
+        assert_eq!(ours, theirs);
     }
 }
