@@ -150,7 +150,7 @@ pub struct Others {
     pub other: u64,
     /// Dropped: above the limit.
     pub limited: u64,
-    /// Dropped: fragments of IPv4.
+    /// Of [`Self::best_effort`]: fragments.
     pub fragments: u64,
     /// Dropped: longer than a frame may be.
     pub too_long: u64,

@@ -241,10 +241,12 @@ int gate(struct xdp_md *ctx) {
     count->broken++;
     return XDP_DROP;
   }
-  // No fragment is part of a promise; the first one alone, which has the ports, must not reach the class either.
+  // No fragment is part of a promise, not even the first one, which has the ports: all of a datagram is best effort.
   if (ip->frag_off & bpf_htons(0x3fff)) {
-    count->fragments++;
-    return XDP_DROP;
+    int verdict = unadmitted(ifindex, ip, count, now);
+    if (verdict == XDP_PASS)
+      count->fragments++;
+    return verdict;
   }
   struct udphdr *udp = (void *)ip + ip->ihl * 4;
   struct key key = {.ifindex = ifindex, .source = ip->saddr, .destination = ip->daddr};

@@ -143,16 +143,32 @@ fn what_nobody_admitted_is_limited_at_its_port() {
     let counted = after.best_effort - before.best_effort + after.limited - before.limited;
     // Somebody may ask who has an address meanwhile.
     assert!((2_000..2_010).contains(&counted), "{counted} counted");
-    // Fragments are dropped and counted.
-    send(&socket(&lab, "a", 0, 0), address(&lab, "b", 5_000), 4_000, 5, Duration::ZERO);
-    // They are counted on their way in, which may be after the call that sent them.
-    let fragments = || listed(&lab).0[0].others.fragments - after.fragments;
-    assert!((0..10_000).any(|_| fragments() >= 15), "{} counted", fragments());
-    assert_eq!(fragments(), 15);
     assert!(matches!(
         ask(&lab, &Request::Limit { port: 9, frames: 100 }),
         Answer::Refused { reason: Refusal::Port, .. }
     ));
+}
+
+/// Also those of a flow that was admitted, whose contract is about whole datagrams.
+#[test]
+fn fragments_of_datagrams_arrive_as_best_effort() {
+    let Some(_turn) = turn() else { return };
+    let lab = up(&THREE.replace("MODEL", "gated"));
+    greet(&lab, "a", "c");
+    let highest = class::of_level(2).unwrap();
+    let key = key(&lab, "a", 6_000, "c", 5_000);
+    let contract = Contract { octets: 20_000, ..each_two() };
+    assert_eq!(ask(&lab, &Request::Set { port: 1, key, contract }), Answer::Set { port: 1, key, contract });
+    let (before, assured) = (listed(&lab).0[0].others, sent(&lab, 3)[3].1);
+    let counter = Counter::on(socket(&lab, "c", 5_000, 0));
+    // Three frames each, marked by the sender, not more at once than may come at once.
+    send(&socket(&lab, "a", 6_000, highest), address(&lab, "c", 5_000), 4_000, 10, Duration::from_millis(3));
+    assert_eq!(counter.numbers().len(), 10);
+    let (ports, contracts) = listed(&lab);
+    assert_eq!(ports[0].others.fragments - before.fragments, 30);
+    assert!(ports[0].others.best_effort - before.best_effort >= 30);
+    assert_eq!((contracts[0].counters.frames, contracts[0].counters.dropped()), (0, 0));
+    assert_eq!(sent(&lab, 3)[3].1, assured, "none is in the class of the flow");
 }
 
 #[test]
