@@ -77,7 +77,7 @@ enum Command {
     /// Builds and removes real test networks on this machine.
     Lab(lab::command::LabArguments),
     /// Holds flows to their contracts where they enter a switch.
-    Gate(lab::command::GateArguments),
+    Gate(gate_agent::GateArguments),
     /// Gives assured flows queues of their own at an interface of this host.
     Host(lab::host::HostArguments),
     /// Writes the manual pages of all commands into a folder.
@@ -132,7 +132,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Midas(arguments) => return midas::run(arguments),
         Command::Plan(arguments) => return plan::run(arguments, &mut out, &mut told).into(),
         Command::Lab(arguments) => return lab::command::run_lab(arguments, &mut out, &mut told).into(),
-        Command::Gate(arguments) => return lab::command::run_gate(arguments, &mut out, &mut told).into(),
+        Command::Gate(arguments) => return gate_agent::run_gate(arguments, &mut out, &mut told).into(),
         Command::Host(arguments) => return lab::host::run_host(arguments, &mut out, &mut told).into(),
         Command::Man(arguments) => return exit::code(manual::man(arguments)),
         Command::Completions(arguments) => return exit::code(manual::completions(arguments)),

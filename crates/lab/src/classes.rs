@@ -8,7 +8,7 @@ use gate::class;
 use latency::network::{Buffer, Port};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use system::Error;
 
 /// Priorities that HTB knows.
 const MOST_QUEUES: u8 = 8;

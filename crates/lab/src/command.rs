@@ -1,7 +1,6 @@
-//! The verbs `lab` and `gate` of the command line.
+//! The verb `lab` of the command line.
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,9 +9,8 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
 use plan::Network;
+use system::Error;
 
-use crate::error::Error;
-use crate::gate::{Agent, Served};
 use crate::lab::{Lab, Options};
 use crate::layout::{Carrying, Layout};
 use crate::list::{Condition, list};
@@ -103,53 +101,6 @@ enum LabVerb {
     },
 }
 
-/// Holds flows to their contracts where they enter a switch.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  \
-    punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n\n\
-    Needs root. Exit code: 0 done; 2 wrong command line; 3 it could not be done. See docs/grm.md.")]
-pub struct GateArguments {
-    #[command(subcommand)]
-    verb: GateVerb,
-}
-
-#[derive(Subcommand, Clone, Debug)]
-enum GateVerb {
-    /// Puts message gates at ports, and sets them as clients ask.
-    ///
-    /// Whoever reaches the address can set gates: nothing is authenticated.
-    #[command(after_help = "Examples:\n  \
-        punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n\n\
-        It runs until Ctrl-C; the gates stay in the kernel then. See docs/grm.md.")]
-    Serve {
-        /// Where clients connect
-        #[arg(long, value_name = "ADDRESS:PORT")]
-        listen: SocketAddr,
-        /// A port of the switch and its interface
-        #[arg(long = "port", value_name = "NUMBER=INTERFACE", required = true, value_parser = port)]
-        ports: Vec<(u32, String)>,
-        /// The compiled program; it is compiled if this is not given
-        #[arg(long)]
-        object: Option<PathBuf>,
-        /// Where program and maps stay when the agent ends
-        #[arg(long, value_name = "FOLDER", default_value = "/sys/fs/bpf/punctual")]
-        pins: PathBuf,
-        /// Frames have behind them when they came, as those of a lab's emulated links
-        #[arg(long, hide = true)]
-        stamped: bool,
-    },
-}
-
-fn port(text: &str) -> Result<(u32, String), String> {
-    let wrong = || format!("\"{text}\" is no port; give its number and its interface, as 3=p3");
-    let (number, interface) = text.split_once('=').ok_or_else(wrong)?;
-    let number = number.parse().map_err(|_| wrong())?;
-    if interface.is_empty() || interface.len() > 15 || interface.contains('/') {
-        return Err(wrong());
-    }
-    Ok((number, interface.to_owned()))
-}
-
 /// Does what `lab` is asked for; the result is the exit code.
 pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
     let done = match &arguments.verb {
@@ -165,11 +116,6 @@ pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Wri
         }
     };
     code(done, told)
-}
-
-/// Does what `gate` is asked for; the result is the exit code.
-pub fn run_gate(arguments: &GateArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
-    code(serve(&arguments.verb, out).map(|()| DONE).map_err(failed), told)
 }
 
 type Done = Result<u8, (u8, Error)>;
@@ -287,25 +233,6 @@ fn age(seconds: u64) -> String {
     }
 }
 
-fn serve(verb: &GateVerb, out: &mut dyn Write) -> Result<(), Error> {
-    let GateVerb::Serve { listen, ports, object, pins, stamped } = verb;
-    crate::tools::check_rights_of("a message gate", "its program goes into the kernel, at the interface")?;
-    // A folder in no such file system becomes one.
-    if !crate::gate::holds_pins(pins) {
-        crate::gate::mount_pins(pins)?;
-    }
-    let compiled = pins_object(object.as_deref())?;
-    let served = Served {
-        listen: *listen,
-        ports: ports.clone(),
-        object: compiled.path().to_owned(),
-        pins: pins.clone(),
-        stamped: *stamped,
-    };
-    let agent = Agent::new(&served)?;
-    agent.serve(*listen, || ready(out))
-}
-
 fn links(description: &Path, socket: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let text = std::fs::read(description).map_err(Error::system(description.display()))?;
     let wrong = |error: serde_json::Error| Error::new(format!("{}: {error}", description.display()), "");
@@ -316,36 +243,5 @@ fn links(description: &Path, socket: &Path, out: &mut dyn Write) -> Result<(), E
 
 fn ready(out: &mut dyn Write) {
     // Who does not read it does not wait for it.
-    let _ = out.write_all(crate::READY_LINE.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The compiled program: one that is there, or one of our own that is removed again.
-enum Object {
-    There(PathBuf),
-    Own(PathBuf),
-}
-
-impl Object {
-    fn path(&self) -> &Path {
-        match self {
-            Self::There(path) | Self::Own(path) => path,
-        }
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        if let Self::Own(path) = self {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-fn pins_object(object: Option<&Path>) -> Result<Object, Error> {
-    if let Some(object) = object {
-        return Ok(Object::There(object.to_owned()));
-    }
-    let own = Object::Own(std::env::temp_dir().join(format!("punctual-gate-{}.o", std::process::id())));
-    crate::gate::compile_to(own.path())?;
-    Ok(own)
+    let _ = out.write_all(gate_agent::READY_LINE.as_bytes()).and_then(|()| out.flush());
 }

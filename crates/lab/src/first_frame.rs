@@ -14,7 +14,7 @@ use openflow::stream::Framer;
 use openflow::words::{BufferId, PortNo};
 use openflow::{Message, Xid};
 
-use crate::error::Error;
+use system::Error;
 
 /// How long the switch may take to call, and to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -4,8 +4,8 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns};
 
-use crate::error::Error;
 use crate::tools::namespace_path;
+use system::Error;
 
 /// Does something on a thread of its own that is in the namespace; what it opens, or starts, stays there.
 pub(crate) fn inside<T: Send>(

@@ -15,8 +15,6 @@ use std::time::Duration;
 use plan::Network;
 
 use crate::emulator::PortCount;
-use crate::error::Error;
-use crate::gate::GateClient;
 use crate::inside::inside;
 use crate::layout::{Carrying, GATE_PORT, Layout, Switch};
 use crate::link;
@@ -25,6 +23,8 @@ use crate::place::{self, Place, Record};
 use crate::remove::{PINS, down_held, processes};
 use crate::switch::{self, Files};
 use crate::tools::{MARK, Tools, check_programs, check_rights};
+use gate_agent::GateClient;
+use system::Error;
 
 /// What the emulator is to be, and where it tells what it has counted, in the folder of the lab.
 const LINKS: &str = "links.json";
@@ -344,9 +344,9 @@ impl Building<'_> {
             return Ok(());
         }
         let object = self.place.path().join("gate.o");
-        crate::gate::compile(&self.tools, &object)?;
+        gate_agent::compile(&object)?;
         let pins = self.place.path().join(PINS);
-        crate::gate::mount_pins(&pins)?;
+        gate_agent::mount_pins(&pins)?;
         for switch in self.layout.switches.iter().filter(|switch| switch.gated) {
             self.go_on()?;
             let address = gate_address(switch, self.layout.manager().is_some());
@@ -391,7 +391,7 @@ impl Building<'_> {
                 let mut line = String::new();
                 let read = BufReader::new(stdout.take(4_096)).read_line(&mut line);
                 // Nobody listens any more if it took too long.
-                let _ = told.send(read.is_ok() && line == crate::READY_LINE);
+                let _ = told.send(read.is_ok() && line == gate_agent::READY_LINE);
             });
         }
         self.children.push(child);

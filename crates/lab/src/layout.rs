@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::{Filled, Queues};
 use crate::emulator::{Description, EndDescription, LinkDescription};
-use crate::error::Error;
+use system::Error;
 
 /// Octets of the longest name of a lab: with that of a host it names a file.
 const LONGEST_NAME: usize = 16;

@@ -11,9 +11,7 @@ pub mod classes;
 pub mod command;
 pub mod emulator;
 mod ended;
-mod error;
 mod first_frame;
-pub mod gate;
 pub mod host;
 mod inside;
 mod lab;
@@ -29,12 +27,9 @@ pub mod tap;
 mod tools;
 pub mod train;
 
-pub use error::Error;
 pub use lab::{Lab, Options};
 pub use list::{Condition, Listed, list};
 pub use place::{PLACE, Record, names, record};
 pub use remove::down;
+pub use system::Error;
 pub use tools::{check_programs, check_rights};
-
-/// What agents and the emulator print once they work.
-pub(crate) const READY_LINE: &str = "ready\n";

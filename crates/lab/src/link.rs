@@ -2,11 +2,11 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::error::Error;
 use crate::inside::inside;
 use crate::layout::{Host, Layout, Link, Switch};
 use crate::tools::Tools;
 use crate::train;
+use system::Error;
 
 /// What a namespace is set to before anything is up in it: without IPv6 it says nothing by itself, and nothing passes
 /// from one of its interfaces to another.

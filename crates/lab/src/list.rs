@@ -3,10 +3,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
-use crate::error::Error;
 use crate::place::{is_held, names, record};
 use crate::remove::processes;
 use crate::tools::namespace_path;
+use system::Error;
 
 /// How a lab is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

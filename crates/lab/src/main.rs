@@ -2,7 +2,8 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use lab::command::{GateArguments, LabArguments, run_gate, run_lab};
+use gate_agent::{GateArguments, run_gate};
+use lab::command::{LabArguments, run_lab};
 use lab::host::{HostArguments, run_host};
 
 /// Real test networks on this machine.

@@ -9,8 +9,8 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::error::Error;
 use crate::place::{PLACE, lock_all};
+use system::Error;
 
 const SENDING: &str = "/proc/sys/net/core/wmem_default";
 const RECEIVING: &str = "/proc/sys/net/core/rmem_default";

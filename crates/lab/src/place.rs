@@ -5,16 +5,16 @@
 //! its process ends.
 use std::fs::{self, File, TryLockError};
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
 use crate::layout::{Host, Layout, Switch};
 use crate::tools::namespace_path;
+use system::{Error, make_folder};
 
 /// The folder of all labs; it is gone when the machine starts again, as the labs are.
 pub const PLACE: &str = "/run/punctual/lab";
@@ -89,7 +89,7 @@ impl Place {
             let what = format!("there is a network namespace \"{namespace}\" that is not of this lab");
             return Err(Error::new(what, "choose another --name"));
         }
-        folder(&path)?;
+        make_folder(&path)?;
         let lock = open_lock(&path)?;
         lock.lock().map_err(Error::system(path.join("lock").display()))?;
         let place = Self { path, _lock: lock };
@@ -205,16 +205,10 @@ pub(crate) fn is_held(name: &str) -> bool {
 
 /// Holds what concerns all labs until the result is dropped.
 pub(crate) fn lock_all() -> Result<File, Error> {
-    folder(Path::new(PLACE))?;
+    make_folder(Path::new(PLACE))?;
     let lock = open_lock(Path::new(PLACE))?;
     lock.lock().map_err(Error::system(PLACE))?;
     Ok(lock)
-}
-
-/// Makes a folder that only its owner can use.
-pub(crate) fn folder(path: &Path) -> Result<(), Error> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(Error::system(path.display()))
 }
 
 fn open_lock(folder: &Path) -> Result<File, Error> {

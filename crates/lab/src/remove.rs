@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::Signal;
 
-use crate::error::Error;
 use crate::memory;
 use crate::place::{self, Place};
-use crate::tools::{MARK, Tools, end, namespace_path};
+use crate::tools::{MARK, Tools, namespace_path};
+use system::Error;
+use system::{end, is_mounted};
 
 /// How long processes have for ending by themselves.
 const GRACE: Duration = Duration::from_millis(500);
@@ -117,13 +118,6 @@ pub(crate) fn processes(name: &str, namespaces: &[String]) -> Vec<u32> {
             marked || inside
         })
         .collect()
-}
-
-/// Whether a file system is mounted at the folder.
-pub(crate) fn is_mounted(folder: &Path) -> bool {
-    let here = fs::metadata(folder).map(|file| file.dev());
-    let above = folder.parent().map(fs::metadata).and_then(Result::ok).map(|file| file.dev());
-    matches!((here, above), (Ok(here), Some(above)) if here != above)
 }
 
 fn unmount(folder: &Path) {

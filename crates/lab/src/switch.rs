@@ -2,11 +2,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
 use crate::first_frame::FirstFrame;
 use crate::layout::{OPENFLOW_PORT, Switch};
-use crate::place::folder;
-use crate::tools::{Tools, finish};
+use crate::tools::Tools;
+use system::Error;
+use system::finish;
+use system::make_folder;
 
 /// The priority of switch processes, one for all of their threads. The thread that carries frames reads tables without locks: it spins while another one
 /// is within a change. With a higher priority on the same core it would spin for ever, because the other one would not be run.
@@ -70,7 +71,7 @@ impl Files {
 /// Starts the switch and gives it its ports, and has it send a frame. With a manager it forwards nothing until it is told to, otherwise it learns who
 /// is where by itself.
 pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool) -> Result<(), Error> {
-    folder(&files.folder)?;
+    make_folder(&files.folder)?;
     let own = |command: &mut std::process::Command| {
         for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
             command.env(variable, &files.folder);
@@ -95,7 +96,7 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
     // socket for the answer that nobody has, and lets go of it later: thousands at a time, which kept frames waiting for up to 300 us.
     // So it listens nowhere, for folders are in the way; see `Files::management`.
     for name in [MANAGEMENT, SNOOP] {
-        folder(&files.folder.join(name))?;
+        make_folder(&files.folder.join(name))?;
     }
     process.args([&at, "--unixctl=none"]);
     process.arg(format!("--pidfile={}", files.path("vswitchd.pid")));

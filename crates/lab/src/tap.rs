@@ -14,8 +14,8 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 use socket2::Socket;
 
-use crate::error::Error;
 use crate::train::{FACTS, Heard};
+use system::Error;
 
 /// Octets that a socket holds until somebody comes to read.
 const BUFFER: usize = 16 << 20;

@@ -2,7 +2,7 @@
 //!
 //! The kernel would do that in the sender's system call, frame by frame, and the sender's core is also that of the switch: 35 frames took
 //! 100 us in which no frame passed the switch. So the hosts of emulated links leave it to the links, as hosts with cards do.
-use crate::error::Error;
+use system::Error;
 
 /// Octets that the kernel puts in front of a frame: `struct virtio_net_hdr` of linux/virtio_net.h, in the order of the machine.
 pub(crate) const FACTS: usize = 10;

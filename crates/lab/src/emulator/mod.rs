@@ -16,12 +16,12 @@ use nix::sys::time::{TimeSpec, TimeValLike as _};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::Queues;
-use crate::error::Error;
 use crate::probe::{both_clocks, monotonic};
 use crate::tap::Tap;
 use crate::train::Heard;
 pub use port::QueueCount;
 use port::{Frame, Port};
+use system::Error;
 use transit::Transits;
 use wire::Wire;
 

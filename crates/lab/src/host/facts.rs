@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::Error;
 use crate::tools::Tools;
+use system::Error;
 
 /// Where the kernel tells of interfaces.
 pub(crate) const SYSTEM: &str = "/sys/class/net";

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
 use super::wanted::{Ahead, Have, Wanted};
-use crate::error::Error;
 use crate::tools::Tools;
+use system::Error;
 
 /// Where it is remembered, until the machine starts again.
 const PLACE: &str = "/run/punctual/host";

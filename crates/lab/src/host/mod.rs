@@ -14,8 +14,9 @@ use self::kept::Kept;
 use self::wanted::{Ahead, Have, Wanted};
 use crate::classes::Scheduler;
 use crate::command::{BAD_NEWS, DONE, FAILED, WRONG};
-use crate::error::Error;
-use crate::tools::{Tools, check_programs_of_host, check_rights_of};
+use crate::tools::Tools;
+use system::Error;
+use system::{check_packages, check_rights};
 
 /// Queues if neither the command nor a network file says how many.
 const QUEUES: u8 = 8;
@@ -63,7 +64,7 @@ struct Planned {
 
 /// Does what `host` is asked for; the result is the exit code.
 pub fn run_host(arguments: &HostArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
-    let done = check_programs_of_host()
+    let done = check_packages("this", &[("ip", "iproute2"), ("ethtool", "ethtool")], &[])
         .map_err(|error| (FAILED, error))
         .and_then(|()| run(arguments, out, Path::new(SYSTEM)));
     done.unwrap_or_else(|(code, error)| {
@@ -80,7 +81,7 @@ fn run(arguments: &HostArguments, out: &mut dyn Write, system: &Path) -> Result<
     let failed = |error: Error| (FAILED, error);
     let kept = Kept::of(&facts);
     if arguments.remove {
-        check_rights_of("this", "queues of an interface are the kernel's").map_err(failed)?;
+        check_rights("this", "queues of an interface are the kernel's").map_err(failed)?;
         let removed = kept.remove(&tools).map_err(failed)?;
         let what = if removed { "removed the queues of" } else { "there are no queues of ours at" };
         let _ = writeln!(out, "{what} {interface}");
@@ -105,7 +106,7 @@ fn run(arguments: &HostArguments, out: &mut dyn Write, system: &Path) -> Result<
     let mut ahead = wanted.ahead(&facts, ring);
     let mut notes: Vec<String> = Vec::new();
     if arguments.apply {
-        check_rights_of("this", "queues of an interface are the kernel's").map_err(failed)?;
+        check_rights("this", "queues of an interface are the kernel's").map_err(failed)?;
         let there = kept.is_there(&have, &wanted, ahead, shaped);
         if there {
             notes.push("the queues were there already".to_owned());

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::facts::Facts;
 use crate::classes::{Filled, Queues, Root, Scheduler};
-use crate::error::Error;
 use crate::tools::Tools;
+use system::Error;
 
 /// The major number by which our queues are known.
 const MAJOR: u16 = 0xdd5;

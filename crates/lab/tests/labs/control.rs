@@ -4,7 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use gate::protocol::{Answer, Request};
-use lab::gate::GateClient;
+use gate_agent::GateClient;
 use lab::layout::{GATE_PORT, OPENFLOW_PORT};
 
 use crate::three::{THREE, up};

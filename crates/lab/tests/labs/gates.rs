@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use gate::protocol::{Answer, ContractState, PortState, Refusal, Request};
 use gate::{Contract, Gate, Key, Kind, class};
+use gate_agent::{Program, compile, mount_pins};
 use lab::Lab;
-use lab::gate::{Program, compile_to, mount_pins};
 
 use crate::queues::sent;
 use crate::three::{THREE, up};
@@ -278,7 +278,7 @@ impl Drop for Pair {
 /// compares every judgement with the rule. How often each verdict occurred, and the program.
 fn replay(pair: &Pair, key: &Key, contract: Contract, places: &[&str]) -> ([u64; 6], Program) {
     let object = pair.folder.0.join("gate.o");
-    compile_to(&object).unwrap();
+    compile(&object).unwrap();
     let mut program = pair.inside(&pair.far(), || {
         let mut program = Program::load(&object, &pair.pins(), true, false).unwrap();
         let index = nix::net::if_::if_nametoindex("p1").unwrap();
@@ -370,7 +370,7 @@ fn what_an_emulated_link_hands_over_is_judged_by_when_it_came() {
     let Some(_turn) = turn() else { return };
     let pair = Pair::new();
     let object = pair.folder.0.join("gate.o");
-    compile_to(&object).unwrap();
+    compile(&object).unwrap();
     let key = Key {
         source: Ipv4Addr::new(10, 9, 0, 1),
         source_port: 6_000,

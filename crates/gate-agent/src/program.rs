@@ -11,7 +11,7 @@ use aya::{Ebpf, EbpfLoader};
 use gate::protocol::{Counters, LIMIT_BURST, Others};
 use gate::{Contract, Key, Kind};
 
-use crate::error::Error;
+use system::Error;
 
 type KeyOctets = [u8; 16];
 type ContractOctets = [u8; 32];

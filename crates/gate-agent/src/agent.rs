@@ -18,8 +18,8 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::program::{Program, full};
-use crate::error::Error;
+use crate::program::{Program, full};
+use system::Error;
 
 /// The most clients at a time; who comes then is told so.
 const MOST_CLIENTS: usize = 8;
@@ -57,7 +57,7 @@ impl Agent {
     /// # Errors
     /// There is no such interface, or what the kernel says.
     pub fn new(served: &Served) -> Result<Self, Error> {
-        crate::place::folder(&served.pins)?;
+        system::make_folder(&served.pins)?;
         let mut program = Program::load(&served.object, &served.pins, false, served.stamped)?;
         let mut ports = BTreeMap::new();
         for (number, interface) in &served.ports {

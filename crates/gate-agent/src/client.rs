@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gate::protocol::{Answer, Request, check_version};
 
-use crate::error::Error;
+use system::Error;
 
 /// An answer takes no longer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
 //! What could not be done, and what to do about it.
 use std::fmt;
 
-/// Why a lab could not be built, used or removed.
+/// Why something could not be done on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
     /// What is wrong, and where.
@@ -11,12 +11,13 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// From what is wrong, and where, and what to do about it.
+    pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
     }
 
     /// For what the system refused: `what` says what was tried.
-    pub(crate) fn system(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn system(what: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::new(format!("{what}: {error}"), "")
     }
 }
