@@ -1,6 +1,6 @@
 //! Crates that programs depend on can be published: described, with the licence, on published crates only, and whole.
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::report::{Outcome, Problem};
 use crate::tree::{Crate, Need, Tree};
@@ -109,7 +109,14 @@ pub(crate) fn pack(root: &Path) -> Outcome {
         }
     };
     let mut args = vec!["package", "--allow-dirty", "--offline", "--locked", "--quiet"];
-    if std::env::var_os("CI").is_none() {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), PathBuf::from)
+        .join("packing");
+    let into = format!("--target-dir={}", target.display());
+    args.push(&into);
+    if std::env::var_os("CI").is_some() {
+        forget_earlier(&target);
+    } else {
         args.push("--no-verify");
     }
     let names: Vec<String> = crates
@@ -119,6 +126,24 @@ pub(crate) fn pack(root: &Path) -> Outcome {
         .collect();
     args.extend(names.iter().map(String::as_str));
     crate::cargo::run(root, &args, &[], "mend what cargo names above")
+}
+
+/// Removes what an earlier run unpacked and built. Cargo takes a package that it has unpacked once, and what it has built of it,
+/// for unchanged as long as the version is the same; the crates here change without a new version.
+fn forget_earlier(built: &Path) {
+    // What is not there need not be removed, and what cannot be removed shows when cargo builds.
+    let _ = std::fs::remove_dir_all(built);
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))) else { return };
+    for kept in ["cache", "src"] {
+        let registries = std::fs::read_dir(home.join("registry").join(kept));
+        for registry in registries.into_iter().flatten().flatten() {
+            // The registry that cargo makes for packages that are not published yet has no host, so its name begins so.
+            if registry.file_name().to_string_lossy().starts_with('-') {
+                let _ = std::fs::remove_dir_all(registry.path());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
