@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure
 
 fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Failure> {
     crate::log::to_stdout(if arguments.quiet { Level::WARN } else { Level::INFO });
-    let planned = plan::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
+    let planned = network::Network::open(file).map_err(|problem| Failure::Usage(problem.to_string()))?;
     let settings = settings(arguments, &planned)?;
     let participant = arguments.domain.join_with("punctual grm", controller::announce_often)?;
     let listen: Vec<String> = settings.listen.iter().map(SocketAddr::to_string).collect();
@@ -113,7 +113,7 @@ fn manage(arguments: &Arguments, file: &Path, stop: &Stop) -> Result<Outcome, Fa
     Ok(Outcome::Done)
 }
 
-fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, Failure> {
+fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Settings, Failure> {
     let switches = || planned.switches().iter().zip(1_u64..);
     let mut listen = arguments.listen.clone();
     let mut agents = BTreeMap::new();

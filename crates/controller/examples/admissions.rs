@@ -92,7 +92,7 @@ impl Drop for Folder {
 }
 
 fn measure(switches: usize, flows: &[usize]) -> Result<(), Failure> {
-    let planned = plan::Network::parse("admissions", &network(switches), |_| Err(String::new()))?;
+    let planned = network::Network::parse("admissions", &network(switches), |_| Err(String::new()))?;
     // The example is built a folder below the program.
     let program = std::env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("punctual-lab"));
     let program: Option<PathBuf> = program.filter(|path| path.is_file());
@@ -120,7 +120,7 @@ fn join() -> Result<DomainParticipant, dds::Error> {
     factory.create_participant_with(0, QosKind::Default, &config, None, NO_STATUS)
 }
 
-fn manage(planned: &plan::Network, folder: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+fn manage(planned: &network::Network, folder: &Path, stop: &AtomicBool) -> Result<(), Failure> {
     let participant = join()?;
     let address = |switch: usize, end: u8, port: u16| -> Result<SocketAddr, Failure> {
         Ok((Ipv4Addr::new(172, 31, u8::try_from(switch)?, end), port).into())

@@ -1,6 +1,6 @@
 //! The plan's network as the manager takes it.
 use control::network::{Host, Link, Network, Switch};
-use plan::Network as Planned;
+use network::Network as Planned;
 
 /// The network of a file. Datapath ids are the numbers of the switches in the file's order, from 1.
 pub fn network(planned: &Planned) -> Network {

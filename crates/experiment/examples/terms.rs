@@ -21,9 +21,10 @@ use lab::probe::{Probes, both_clocks, realtime};
 use lab::tap::Tap;
 use lab::train::Heard;
 use lab::{Lab, Options};
+use network::{Asked, Network};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::socket::{setsockopt, sockopt};
-use plan::{Asked, EnforcementReport, FlowReport, Network};
+use plan::{EnforcementReport, FlowReport};
 
 /// The experiment's network, and the same with terms that a busy machine keeps.
 const NETWORKS: [(&str, &str); 2] =
@@ -70,7 +71,7 @@ fn main() -> ExitCode {
 
 fn measure(name: &str, text: &str) -> Result<bool, Failure> {
     let network = Network::parse(name, text, |_| Err(String::new()))?;
-    let report = network.plan();
+    let report = plan::plan(&network);
     // Nobody manages this network: switches learn, and gates are set from the plan.
     let built = Network::parse(name, &text.replace("\nmanager = true\n", "\n"), |_| Err(String::new()))?;
     let options = Options { carrying: Carrying::Emulated, ..Options::default() };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lab::awake::Awake;
 use lab::layout::Carrying;
 use lab::{Lab, Options};
-use plan::Network;
+use network::Network;
 
 use crate::conduct::{Babbling, Played, Scene, Stage, Wish};
 use crate::interrupts::Raised;

@@ -1,5 +1,5 @@
 //! What is measured: the topics of the network file, and what the plan promises for each.
-use plan::Network;
+use network::Network;
 
 /// The network file of the experiment.
 pub(crate) const NETWORK: &str = include_str!("../networks/midas.toml");
@@ -51,7 +51,7 @@ impl Setting {
     pub(crate) fn new() -> Result<Self, String> {
         let none = |_: &std::path::Path| Err("the experiment's network file names no other".to_owned());
         let network = Network::parse(FILE, NETWORK, none).map_err(|problem| problem.to_string())?;
-        let report = network.plan();
+        let report = plan::plan(&network);
         let mut topics = Vec::new();
         for asked in network.flows() {
             let incomplete = || format!("{FILE}: the flow \"{}\" is not complete", asked.name);
@@ -129,11 +129,12 @@ mod tests {
         let busy = Network::parse("busy.toml", text, |_| Err(String::new())).unwrap();
         let usual = Setting::new().unwrap().network;
         let flows = |network: &Network| -> Vec<_> {
-            let shape =
-                |asked: &plan::Asked| (asked.name.clone(), asked.flow.largest_message, asked.flow.separation);
+            let shape = |asked: &network::Asked| {
+                (asked.name.clone(), asked.flow.largest_message, asked.flow.separation)
+            };
             network.flows().iter().map(shape).collect()
         };
         assert_eq!(flows(&busy), flows(&usual));
-        assert!(busy.plan().flows.iter().all(|flow| flow.admitted));
+        assert!(plan::plan(&busy).flows.iter().all(|flow| flow.admitted));
     }
 }

@@ -5,7 +5,7 @@ use frames::{
     Attack, BestEffort, Bounds, Contract, Flow, Message, Multiplexing, Network, Node, Outcome, Pattern,
     Spacing, Ties, Timing, run,
 };
-use plan::Network as Planned;
+use network::Network as Planned;
 
 use crate::judge::judge;
 use crate::live::Told;
@@ -46,7 +46,8 @@ pub(crate) fn simulate(
     progress: &dyn Fn(&str),
     told: &mut Told<'_>,
 ) -> Result<Report, String> {
-    let (network, _) = setting.network.simulated()?.ok_or("the plan admits no flow of the experiment")?;
+    let (network, _) =
+        plan::simulated(&setting.network)?.ok_or("the plan admits no flow of the experiment")?;
     if network.flows().len() != setting.topics.len() {
         return Err("the plan does not admit all flows of the experiment".to_owned());
     }
@@ -180,7 +181,7 @@ fn refusals() -> Result<Vec<Refusal>, String> {
     for asked in &crate::phases::ASKED {
         let text = asked.changed(NETWORK);
         let none = |_: &std::path::Path| Err("no other file".to_owned());
-        let report = Planned::parse(FILE, &text, none).map_err(|problem| problem.to_string())?.plan();
+        let report = plan::plan(&Planned::parse(FILE, &text, none).map_err(|problem| problem.to_string())?);
         let verdict = report.flows.iter().find(|flow| flow.name == asked.topic).and_then(|flow| {
             let reason = flow.reason.as_deref()?;
             let offer = flow.offered_latency_ps.map(|offer| {

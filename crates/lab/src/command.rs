@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
-use plan::Network;
+use network::Network;
 use system::Error;
 
 use crate::lab::{Lab, Options};

@@ -12,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use plan::Network;
+use network::Network;
 
 use crate::emulator::PortCount;
 use crate::inside::inside;

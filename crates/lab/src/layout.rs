@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 
 use latency::network::Buffer;
 use latency::switch::Guard;
-use plan::Network;
+use network::Network;
 use serde::{Deserialize, Serialize};
 
 use crate::classes::{Filled, Queues};

@@ -7,12 +7,12 @@ use latency::path::PathMethod;
 use latency::policing::Enforcement;
 use serde::Serialize;
 
-use crate::losses::Losses;
-use crate::network::{Asked, Network};
 use crate::planning::Plan;
-use crate::quantity::microseconds;
 use crate::report::Bounds;
 use crate::text::counted;
+use latency::words::microseconds;
+use network::Losses;
+use network::{Asked, Network};
 
 /// A fact that verdicts rest on.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -100,11 +100,11 @@ impl Assumptions {
             used.iter().map(|port| (*port, network.port_name(*port))).collect();
         let drift = format!(
             "clocks of publishers, gates and meters run apart by {} ppm at most, each from each and from a perfect one",
-            network.clock_drift
+            network.clock_drift()
         );
         let mut known: Known<'_> = BTreeMap::new();
         let of_all = OF_ALL.map(|(id, text)| (id, text.to_owned(), false));
-        for fact in of_all.into_iter().chain([(CLOCK_DRIFT, drift, network.drift_by_default)]) {
+        for fact in of_all.into_iter().chain([(CLOCK_DRIFT, drift, network.drift_by_default())]) {
             known.insert(fact, BTreeSet::new());
         }
         let mut of_ports: BTreeMap<usize, Vec<&'static str>> = BTreeMap::new();
@@ -205,7 +205,7 @@ fn has_trusted(plan: &Plan<'_>, port: usize) -> bool {
 
 /// What is taken for true of a port and its link, and of whom.
 fn facts<'n>(network: &'n Network, port: usize, link: &'n str) -> Vec<(Fact, &'n str)> {
-    let Some((model, (from, to))) = network.ports.get(port).zip(network.links.get(port)) else {
+    let Some((model, (from, to))) = network.ports().get(port).zip(network.links().get(port)) else {
         return Vec::new();
     };
     let mut facts = Vec::new();
@@ -248,7 +248,7 @@ fn facts<'n>(network: &'n Network, port: usize, link: &'n str) -> Vec<(Fact, &'n
             );
             facts.push(((CONTROL, text, false), link));
         }
-    } else if let Some(host) = network.hosts.get(*from) {
+    } else if let Some(host) = network.hosts().get(*from) {
         if let (Some(other), Some(beside)) = (&host.other, model.imperfections.beside) {
             let held = if other.limited { HELD } else { "" };
             let (burst, rate) = (beside.burst / 8, beside.rate);

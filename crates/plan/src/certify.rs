@@ -22,7 +22,7 @@ pub(crate) fn certify(plan: &Plan<'_>, mut told: impl FnMut(usize)) -> Certifica
     for id in 0..plan.flows.len() as FlowId {
         if plan.ledger.flow(id).is_some() {
             let checked = if is_small(plan, id) {
-                plan.ledger.certificate(id).map(|certificate| check(&certificate, &plan.network.ports))
+                plan.ledger.certificate(id).map(|certificate| check(&certificate, plan.network.ports()))
             } else {
                 None
             };
@@ -57,7 +57,7 @@ fn checked_losses(plan: &Plan<'_>, id: FlowId) -> Option<bool> {
             ways: [limit(id, index)?, limit(questions, 0)?, limit(repairs, 0)?],
             spacing: separation(questions)?.max(separation(repairs)?),
             reaction: repaired.losses.reaction,
-            drift: plan.network.clock_drift,
+            drift: plan.network.clock_drift(),
             waits: [repaired.conduct.heartbeat, repaired.conduct.patience, repaired.conduct.again],
         };
         Some(check_repaired(&claim).is_ok())

@@ -2,11 +2,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use latency::ledger::FlowId;
+use network::Problem;
 use serde::Serialize;
 
-use crate::document::{self, Change};
 use crate::planning::{Plan, Verdict};
-use crate::problem::{Problem, Source};
 use crate::report::Bounds;
 
 /// What a change does.
@@ -59,25 +58,22 @@ pub struct Changed {
 }
 
 /// Reads a change and does it to the plan. Nothing is done if the file is wrong.
-pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, Problem> {
-    let change: Change = document::read(source)?;
-    let names = change.remove.iter().map(|name| name.get_ref().as_str()).collect();
-    let flows = plan.network.asked(source, &change.flows, &names)?;
+pub(crate) fn apply(plan: &mut Plan<'_>, file: &str, text: &str) -> Result<Changes, Problem> {
+    let network::Change { remove, flows } = plan.network.read_change(file, text)?;
     let mut leaving: BTreeSet<FlowId> = BTreeSet::new();
     let known_as: BTreeMap<&str, FlowId> =
         (0..).zip(&plan.flows).map(|(id, (asked, _))| (asked.name.as_str(), id)).collect();
-    for name in &change.remove {
-        let id = *known_as.get(name.get_ref().as_str()).ok_or_else(|| {
-            let what = format!("there is no flow \"{}\"", name.get_ref());
-            source.problem(name.span().start, what, "name a flow of the network file")
+    for flow in &remove {
+        let name = &flow.name;
+        let id = *known_as.get(name.as_str()).ok_or_else(|| {
+            flow.problem(format!("there is no flow \"{name}\""), "name a flow of the network file")
         })?;
         if let Some(main) = plan.repairs_of(id) {
-            let what = format!("\"{}\" is there for \"{}\"", name.get_ref(), plan.name(main));
-            return Err(source.problem(name.span().start, what, "remove that flow"));
+            let what = format!("\"{name}\" is there for \"{}\"", plan.name(main));
+            return Err(flow.problem(what, "remove that flow"));
         }
         if !leaving.insert(id) {
-            let what = format!("the flow \"{}\" is removed twice", name.get_ref());
-            return Err(source.problem(name.span().start, what, "each flow once"));
+            return Err(flow.problem(format!("the flow \"{name}\" is removed twice"), "each flow once"));
         }
     }
     let before = Bounds::new(plan);
@@ -87,7 +83,7 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
         (0..subscribers).map(|index| plan.latest(bounds, id, index)).max()?
     };
     let bounds_before: Vec<Option<u64>> = (0..known).map(|id| largest(plan, &before, id)).collect();
-    let ports = 0..plan.network.ports.len();
+    let ports = 0..plan.network.ports().len();
     let levels = |plan: &Plan<'_>| -> Vec<Vec<(FlowId, u8)>> {
         let at = |port| {
             plan.ledger.entries(port).iter().map(|entry| (entry.flow, entry.contender.level)).collect()
@@ -104,9 +100,7 @@ pub(crate) fn apply(plan: &mut Plan<'_>, source: Source<'_>) -> Result<Changes, 
     leaving.extend(beside);
     let mut changes = Changes::default();
     plan.remove(&leaving);
-    for name in &change.remove {
-        changes.removed.push(name.get_ref().clone());
-    }
+    changes.removed = remove.into_iter().map(|flow| flow.name).collect();
     for asked in flows {
         let id = plan.add(asked);
         if plan.finished().is_err() {

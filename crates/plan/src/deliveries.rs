@@ -8,10 +8,10 @@ use crate::change::{Changed, Changes};
 use crate::explain::{Detail, explain};
 use crate::page::{Shown, bar, parts};
 use crate::picture::{COLOURS, anchor_of, colour};
-use crate::quantity::microseconds;
 use crate::report::{FlowReport, SubscriberReport};
 use crate::text::{enforced, percent};
 use crate::ways::{Ways, identities};
+use latency::words::microseconds;
 
 /// Flows whose bounds are explained, and how many flows at their ports may be looked at for that: a page is no larger in proportion than the
 /// plan is. `--explain` does the others.

@@ -10,9 +10,9 @@ use latency::port::{Arrival, Contender, blocking};
 use latency::units::time_of;
 
 use crate::planning::Plan;
-use crate::quantity::microseconds;
 use crate::report::Bounds;
 use crate::text::counted;
+use latency::words::microseconds;
 
 /// How much is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,7 +90,7 @@ fn subscriber(
     let subscriber = flow.subscribers.get(index)?;
     let views = bounds.views(plan, id, index)?;
     let host = plan.flows.get(usize::try_from(id).ok()?)?.0.subscribers.get(index)?;
-    let host = plan.network.nodes.get(*host)?.name.clone();
+    let host = plan.network.node_name(*host)?.to_owned();
     let mut terms = Terms(Vec::new());
     let emission = flow.emitting();
     terms.time(1, "the host hands over all frames of a message", emission);

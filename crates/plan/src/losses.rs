@@ -1,18 +1,14 @@
-//! Flows of which frames may be lost: what is asked for, the flows of repairs beside them, and the bound of all (docs/decisions/0016-losses.md).
+//! Flows of which frames may be lost: the flows of repairs beside them, and the bound of all (docs/decisions/0016-losses.md).
 use latency::framing::Framing;
 use latency::ledger::FlowId;
 use latency::network::{Flow, Policing, Subscriber};
-use latency::repair::{Conduct, MOST_FRAGMENTS, MOST_FRAMES, MOST_UNDER_WAY, Terms, Ways};
+use latency::repair::{Conduct, MOST_UNDER_WAY, Terms, Ways};
 use latency::units::time_of;
+use network::{Asked, Losses};
 
-use crate::document;
-use crate::network::{Asked, Network};
 use crate::planning::{Plan, Verdict};
-use crate::problem::{Problem, Source};
 use crate::report::Bounds;
 
-/// The time that hosts take to react if a file does not say.
-const REACTION: u64 = latency::units::MILLISECOND;
 /// The least and the most bytes of a datagram beside the messages: an RTPS header, INFO_DST and a HEARTBEAT, or ACKNACK; and a question with
 /// an ACKNACK and four NACK_FRAGs, all of them with the largest sets.
 const LEAST_DATAGRAM: u32 = 64;
@@ -22,19 +18,6 @@ const AROUND_SAMPLE: u32 = 107;
 /// How the latency is shared, one after the other until there is room: parts of 16 for the first transmission, and how many times
 /// the way of a repair repairs are apart.
 const SHARES: [(u64, u64); 7] = [(2, 1), (4, 1), (8, 1), (1, 1), (2, 4), (4, 4), (8, 4)];
-
-/// Frames that may be lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Losses {
-    /// So many at most, between the publisher and a subscriber, in both directions,
-    pub frames: u32,
-    /// in so many picoseconds.
-    pub within: u64,
-    /// Picoseconds that a host takes at most to do what is due.
-    pub reaction: u64,
-    /// Whether that is so because the file does not say otherwise.
-    pub reaction_by_default: bool,
-}
 
 /// An admitted flow with losses.
 #[derive(Clone, Debug)]
@@ -55,65 +38,18 @@ struct Shares {
     conduct: Conduct,
 }
 
-impl Losses {
-    /// What a file says of a flow.
-    pub(crate) fn read(
-        source: Source<'_>,
-        asked: &document::Flow,
-        flow: &Flow,
-    ) -> Result<Option<Self>, Problem> {
-        let Some(losses) = &asked.losses else { return Ok(None) };
-        let wrong = |what: String, remedy: &str| Err(source.problem(losses.span().start, what, remedy));
-        let losses = losses.get_ref();
-        let (frames, within) = (losses.frames, losses.within.0);
-        let limit = flow.subscribers.iter().map(|subscriber| subscriber.limit).max().unwrap_or(0);
-        if !(1..=MOST_FRAMES).contains(&frames) {
-            return wrong(
-                format!("losses of {frames} frames"),
-                &format!("a bound is stated for 1 to {MOST_FRAMES} lost frames"),
-            );
-        }
-        if within < limit.saturating_mul(2) {
-            return wrong(
-                "losses within less than twice the limit of the flow".to_owned(),
-                "a sample is late by what is lost in twice its latency: write a longer time, or a smaller limit",
-            );
-        }
-        if !matches!(flow.framing, Framing::Rtps { .. }) || asked.bundle.is_some() {
-            return wrong(
-                "losses of a flow that is no reliable one of its own".to_owned(),
-                "repairs need framing = \"rtps\" and no bundle",
-            );
-        }
-        let fragments = flow.framing.frames(flow.largest_message, 0).map_or(0, |frames| frames.count);
-        if fragments > MOST_FRAGMENTS {
-            return wrong(
-                format!("losses of a flow whose samples have {fragments} frames"),
-                &format!("a bound with losses is stated for samples of {MOST_FRAGMENTS} frames at most"),
-            );
-        }
-        if flow.subscribers.iter().any(|subscriber| subscriber.maximum_separation.is_some()) {
-            return wrong(
-                "losses of a flow with a subscriber's maximum-separation".to_owned(),
-                "only one of them can be promised",
-            );
-        }
-        let reaction = losses.reaction.map_or(REACTION, |time| time.0);
-        let reaction_by_default = losses.reaction.is_none();
-        Ok(Some(Self { frames, within, reaction, reaction_by_default }))
-    }
-
+impl Shares {
     /// The longest ways with which a sample takes no longer than `limit`, if its first transmission takes `parts` of 16 of that at most.
-    fn shares(&self, flow: &Flow, limit: u64, drift: u32, (parts, apart): (u64, u64)) -> Option<Shares> {
+    fn new(losses: &Losses, flow: &Flow, limit: u64, drift: u32, (parts, apart): (u64, u64)) -> Option<Self> {
         let under_way = flow.separation.checked_mul(MOST_UNDER_WAY - 1)?;
         let sample = (limit / 16).checked_mul(parts)?.min(under_way);
         let with = |way: u64| {
             let spacing = way.checked_mul(apart)?;
-            let reaction = self.reaction;
+            let reaction = losses.reaction;
             let ways = Ways { sample, question: way, repair: way, spacing, reaction, drift };
-            let conduct = ways.conduct(self.frames)?;
-            let latest = ways.latest(&conduct, self.frames)?.sum()?;
-            (latest <= limit).then_some(Shares { ways, conduct })
+            let conduct = ways.conduct(losses.frames)?;
+            let latest = ways.latest(&conduct, losses.frames)?.sum()?;
+            (latest <= limit).then_some(Self { ways, conduct })
         };
         let (mut low, mut high) = (1, limit);
         with(low)?;
@@ -129,11 +65,20 @@ impl Losses {
     }
 }
 
-impl Network {
+/// The most bytes of a datagram that repeats a part of a sample.
+fn datagram_of(flow: &Flow) -> u32 {
+    let (Framing::Rtps { datagram } | Framing::Udp { datagram }) = flow.framing;
+    match flow.framing.frames(flow.largest_message, 0) {
+        Some(frames) if frames.count == 1 => flow.largest_message.saturating_add(AROUND_SAMPLE).min(datagram),
+        _ => datagram,
+    }
+}
+
+impl Plan<'_> {
     /// How much later than it should what a gate takes for the first frame of a message may be handed over: frames before it may be lost on the
     /// way to the gate, which must not find the next message too early then.
     fn jitter_with_losses(&self, asked: &Asked) -> Option<u64> {
-        let port = self.ports.get(*self.topology.leaving(asked.publisher).first()?)?;
+        let port = self.network.ports().get(*self.network.topology().leaving(asked.publisher).first()?)?;
         let frames = asked.flow.frames(port)?;
         let behind = if frames.count > 1 { time_of(frames.bits, port.rate)? } else { 0 };
         asked.flow.jitter.checked_add(asked.flow.emitting())?.checked_add(behind)
@@ -168,44 +113,33 @@ impl Network {
                 losses: None,
             }
         };
-        let node = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        let node = |node: usize| self.network.node_name(node).unwrap_or("?");
         let pair = |subscriber: &usize| {
             let (from, to) = (asked.publisher, *subscriber);
             let repairs = format!("{} (repairs to {})", asked.name, node(to));
             let questions = format!("{} (questions of {})", asked.name, node(to));
             [
                 one(from, to, datagram, asked.flow.policing, repairs),
-                one(to, from, QUESTION, self.first_switch(to), questions),
+                one(to, from, QUESTION, self.network.first_switch(to), questions),
             ]
         };
         asked.subscribers.iter().map(pair).collect()
     }
-}
 
-/// The most bytes of a datagram that repeats a part of a sample.
-fn datagram_of(flow: &Flow) -> u32 {
-    let (Framing::Rtps { datagram } | Framing::Udp { datagram }) = flow.framing;
-    match flow.framing.frames(flow.largest_message, 0) {
-        Some(frames) if frames.count == 1 => flow.largest_message.saturating_add(AROUND_SAMPLE).min(datagram),
-        _ => datagram,
-    }
-}
-
-impl Plan<'_> {
     /// Plans a flow with losses and its flows of repairs, all of them or none; its identity.
     pub(crate) fn add_with_losses(&mut self, asked: Asked, losses: Losses) -> FlowId {
         let id = self.flows.len() as FlowId;
-        let drift = self.network.clock_drift;
+        let drift = self.network.clock_drift();
         let limit = asked.flow.subscribers.iter().map(|subscriber| subscriber.limit).min().unwrap_or(0);
         let datagram = datagram_of(&asked.flow);
         let mut refused: Option<Verdict> = None;
         for share in SHARES {
-            let Some(shares) = losses.shares(&asked.flow, limit, drift, share) else { continue };
+            let Some(shares) = Shares::new(&losses, &asked.flow, limit, drift, share) else { continue };
             let mut first = asked.flow.clone();
-            first.jitter = self.network.jitter_with_losses(&asked).unwrap_or(u64::MAX);
+            first.jitter = self.jitter_with_losses(&asked).unwrap_or(u64::MAX);
             first.subscribers.iter_mut().for_each(|subscriber| subscriber.limit = shares.ways.sample);
             let mut all = vec![Asked { flow: first, ..asked.clone() }];
-            all.extend(self.network.beside(&asked, &shares, datagram).into_iter().flatten());
+            all.extend(self.beside(&asked, &shares, datagram).into_iter().flatten());
             match self.admit_all(id, &all) {
                 Ok(verdicts) => {
                     let beside = (id + 1..).step_by(2).take(asked.subscribers.len());
@@ -252,7 +186,7 @@ impl Plan<'_> {
             repair: bound(repairs, 0)?,
             spacing: repaired.spacing,
             reaction: repaired.losses.reaction,
-            drift: self.network.clock_drift,
+            drift: self.network.clock_drift(),
         };
         Some((ways.latest(&repaired.conduct, repaired.losses.frames)?, ways))
     }

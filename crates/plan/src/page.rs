@@ -6,11 +6,11 @@ use crate::change::Changes;
 use crate::deliveries;
 use crate::picture::drawing;
 use crate::planning::Plan;
-use crate::quantity::microseconds;
 use crate::report::{Bounds, FlowReport, LevelReport, Report, SubscriberReport};
 use crate::sections::Section;
 use crate::text::{counted, percent};
 use crate::ways::Ways;
+use latency::words::microseconds;
 
 /// The most nodes that are drawn: with more there is nothing to see.
 const DRAWN: usize = 200;
@@ -34,7 +34,7 @@ pub(crate) struct Shown<'s> {
 pub(crate) fn page(shown: Shown<'_>, sections: &[Section]) -> String {
     let Shown { plan, report, .. } = shown;
     let name = if report.network.is_empty() { "Network plan" } else { &report.network };
-    let drawn = plan.network.nodes.len() <= DRAWN;
+    let drawn = plan.network.nodes() <= DRAWN;
     let ways = if drawn { Ways::new(plan, report) } else { Ways::default() };
     let content = html! {
         style { (PreEscaped(STYLE)) }
@@ -44,7 +44,7 @@ pub(crate) fn page(shown: Shown<'_>, sections: &[Section]) -> String {
         @if drawn {
             (drawing(plan, report, &ways))
         } @else {
-            p { (plan.network.nodes.len()) " nodes are too many for a picture." }
+            p { (plan.network.nodes()) " nodes are too many for a picture." }
         }
         (deliveries::table(shown, &ways))
         (ports(report))

@@ -44,14 +44,15 @@ struct Scene<'s> {
 
 /// Draws the network.
 pub(crate) fn drawing(plan: &Plan<'_>, report: &Report, ways: &Ways<'_>) -> Markup {
-    let is_switch: Vec<bool> = plan.network.nodes.iter().map(|node| node.model.is_some()).collect();
-    let mut loads = vec![0; plan.network.ports.len()];
+    let network = plan.network;
+    let is_switch: Vec<bool> = (0..network.nodes()).map(|node| network.switch_of(node).is_some()).collect();
+    let mut loads = vec![0; plan.network.ports().len()];
     for port in &report.ports {
         if let Some(load) = loads.get_mut(port.index) {
             *load = port.load_ppm;
         }
     }
-    let scene = Scene { plan, places: places(&is_switch, &plan.network.links), loads };
+    let scene = Scene { plan, places: places(&is_switch, network.links()), loads };
     let (left, top, width, height) = scene.frame();
     let few = report.flows.len() <= COLOURS;
     let large = scene.is_large();
@@ -132,7 +133,7 @@ impl Scene<'_> {
     }
 
     fn line(&self, port: usize) -> Option<Line> {
-        let (from, to) = self.plan.network.links.get(port)?;
+        let (from, to) = self.plan.network.links().get(port)?;
         let (a, b) = (self.places.get(*from)?, self.places.get(*to)?);
         let (dx, dy) = (b.x - a.x, b.y - a.y);
         let length = dx.hypot(dy).max(1.0);
@@ -142,8 +143,9 @@ impl Scene<'_> {
     /// Left, top, width and height of what is drawn, names included.
     fn frame(&self) -> (f64, f64, f64, f64) {
         let (mut left, mut top, mut right, mut bottom) = (-100.0_f64, -60.0_f64, 100.0_f64, 60.0_f64);
-        for (node, place) in self.plan.network.nodes.iter().zip(&self.places) {
-            let letters = node.name.chars().count().clamp(16, LETTERS + 2) as f64 * LETTER;
+        for (node, place) in self.places.iter().enumerate() {
+            let name = self.plan.network.node_name(node).unwrap_or_default();
+            let letters = name.chars().count().clamp(16, LETTERS + 2) as f64 * LETTER;
             let (before, after) = match anchor(*place) {
                 "start" => (20.0, letters + 20.0),
                 "end" => (letters + 20.0, 20.0),
@@ -160,7 +162,7 @@ impl Scene<'_> {
     fn links(&self) -> Markup {
         // Each link once: the direction from the node with the lesser number, or the only one.
         let mut path = String::new();
-        for (port, (from, to)) in self.plan.network.links.iter().enumerate() {
+        for (port, (from, to)) in self.plan.network.links().iter().enumerate() {
             if let Some(line) = self.line(port).filter(|_| from < to) {
                 let _ =
                     write!(path, "M{:.1} {:.1}L{:.1} {:.1}", line.from.0, line.from.1, line.to.0, line.to.1);
@@ -170,7 +172,7 @@ impl Scene<'_> {
     }
 
     fn ways(&self, ways: &Ways<'_>, flows: usize) -> Markup {
-        let mut counts = vec![0_u32; self.plan.network.ports.len()];
+        let mut counts = vec![0_u32; self.plan.network.ports().len()];
         for port in ways.ways.iter().flat_map(|way| &way.ports) {
             if let Some(count) = counts.get_mut(*port) {
                 *count += 1;
@@ -194,7 +196,7 @@ impl Scene<'_> {
         for (at, port) in way.ports.iter().enumerate() {
             let (Some(line), Some((from, to)), Some(count), Some(lane)) = (
                 self.line(*port),
-                self.plan.network.links.get(*port),
+                self.plan.network.links().get(*port),
                 counts.get(*port),
                 taken.get_mut(*port),
             ) else {
@@ -215,7 +217,7 @@ impl Scene<'_> {
                 .get(at + 1..)
                 .unwrap_or_default()
                 .iter()
-                .any(|next| self.plan.network.links.get(*next).is_some_and(|(from, _)| from == to));
+                .any(|next| self.plan.network.links().get(*next).is_some_and(|(from, _)| from == to));
             if !goes_on {
                 // Before the circle of the host.
                 let ((tx, ty), (lx, ly), (rx, ry)) = (
@@ -233,7 +235,7 @@ impl Scene<'_> {
     /// Figures of the links between switches; those of hosts are at the hosts.
     fn loads(&self) -> Markup {
         html! {
-            @for (port, (from, to)) in self.plan.network.links.iter().enumerate() {
+            @for (port, (from, to)) in self.plan.network.links().iter().enumerate() {
                 @let inner = [from, to].iter().all(|node| self.places.get(**node).is_some_and(|place| place.away.is_none()));
                 @let load = self.loads.get(port).copied().unwrap_or(0);
                 @if let Some(line) = self.line(port).filter(|line| inner && load > 0 && line.length > 60.0) {
@@ -246,10 +248,11 @@ impl Scene<'_> {
     }
 
     fn node(&self, index: usize, place: Place) -> Markup {
-        let Some(node) = self.plan.network.nodes.get(index) else { return PreEscaped(String::new()) };
+        let Some(name) = self.plan.network.node_name(index) else { return PreEscaped(String::new()) };
+        let model = self.plan.network.switch_of(index).map(|switch| &switch.model);
         let Place { x, y, away } = place;
         let load = |is: fn(&(usize, usize), usize) -> bool| {
-            let port = self.plan.network.links.iter().position(|link| is(link, index));
+            let port = self.plan.network.links().iter().position(|link| is(link, index));
             port.and_then(|port| self.loads.get(port)).copied().unwrap_or(0)
         };
         let directions = [("↑", load(|link, node| link.0 == node)), ("↓", load(|link, node| link.1 == node))];
@@ -263,13 +266,13 @@ impl Scene<'_> {
             (Some((dx, dy)), _) => (x + dx.signum() * 14.0, y + dy * 12.0),
         };
         html! {
-            @match &node.model {
+            @match model {
                 Some(model) => rect class="node full" x=(format_args!("{:.1}", x - 15.0)) y=(format_args!("{:.1}", y - 12.0)) width="30" height="24" rx="4" {
-                    title { (node.name) ": " (model) }
+                    title { (name) ": " (model) }
                 },
-                None => circle class="node" cx=(format_args!("{x:.1}")) cy=(format_args!("{y:.1}")) r="9" { title { (node.name) } },
+                None => circle class="node" cx=(format_args!("{x:.1}")) cy=(format_args!("{y:.1}")) r="9" { title { (name) } },
             }
-            text class="name" x=(format_args!("{tx:.1}")) y=(format_args!("{ty:.1}")) text-anchor=(anchor(place)) { (short(&node.name)) }
+            text class="name" x=(format_args!("{tx:.1}")) y=(format_args!("{ty:.1}")) text-anchor=(anchor(place)) { (short(name)) }
             @if !shown.is_empty() {
                 text x=(format_args!("{tx:.1}")) y=(format_args!("{:.1}", ty + 13.0)) text-anchor=(anchor(place)) {
                     @for (arrow, load) in shown { tspan class=(figure(load)) { (arrow) " " (percent(load)) " " } }

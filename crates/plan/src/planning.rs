@@ -9,8 +9,8 @@ use latency::routes::{Search, Tree};
 use latency::work::{Limits, Work};
 
 use crate::losses::Repaired;
-use crate::network::{Asked, Network};
-use crate::quantity::microseconds;
+use latency::words::microseconds;
+use network::{Asked, Network};
 
 /// Up to this many ports all ways of a flow are compared; in larger networks the first one that admits it is taken.
 const COMPARED: usize = 512;
@@ -70,19 +70,19 @@ impl<'n> Plan<'n> {
     /// Plans all flows of the network; with a limit, exact tests take so many steps, and coarser ones decide what is left. `told` hears
     /// how many have been planned. Whether all ways were found says [`Self::finished`].
     pub(crate) fn new(network: &'n Network, limit: Option<(u64, u32)>, mut told: impl FnMut(usize)) -> Self {
-        let mut ledger = Ledger::new(network.ports.clone(), network.split);
+        let mut ledger = Ledger::new(network.ports().to_vec(), network.split());
         ledger.use_solver(solver::multipliers);
-        for (switch, ports, guards) in &network.guards {
+        for (switch, ports, guards) in network.guards() {
             ledger.limit_guards(*switch, ports, *guards);
         }
         let (steps, effort) = limit.unwrap_or((u64::MAX, u32::MAX));
         ledger.limit_work(Limits { exact: steps, all: steps.saturating_mul(2), again: FLOW.again });
-        let flows = Vec::with_capacity(network.flows.len());
+        let flows = Vec::with_capacity(network.flows().len());
         let ways = Work::limited(steps);
         let repaired = BTreeMap::new();
         let mut plan =
             Self { network, ledger, flows, repaired, offers: 0, effort, ways, lost_at: OnceCell::new() };
-        for (count, asked) in network.flows.iter().enumerate() {
+        for (count, asked) in network.flows().iter().enumerate() {
             plan.add(asked.clone());
             if plan.ways.is_exhausted() {
                 break;
@@ -163,7 +163,7 @@ impl<'n> Plan<'n> {
 
     /// Admits a flow if there is room; if not, it is found out what there would be room for, if that is wanted.
     pub(crate) fn admit(&mut self, id: FlowId, asked: &Asked, offers: bool) -> Verdict {
-        let most = if self.network.ports.len() <= COMPARED { WAYS } else { 1 };
+        let most = if self.network.ports().len() <= COMPARED { WAYS } else { 1 };
         // Flows are copied for each way, with all their subscribers.
         let _ = self.ways.charge_each(asked.subscribers.len());
         let mut trees = trees(self.network, asked, most, &self.ways);
@@ -218,16 +218,16 @@ impl<'n> Plan<'n> {
 
     /// Why there is no way for a flow, in words.
     pub(crate) fn no_way(&self, asked: &Asked) -> String {
-        self.network.no_way(asked, &self.ways)
+        no_way(self.network, asked, &self.ways)
     }
 
     /// Why a flow was refused, in words.
     pub(crate) fn said(&self, asked: &Asked, reason: &Reason) -> String {
         if let Reason::Separation { subscriber, by: Some(by) } = *reason {
-            let node = asked.subscribers.get(subscriber).and_then(|node| self.network.nodes.get(*node));
-            let host = node.map_or("a subscriber", |node| node.name.as_str());
+            let host = asked.subscribers.get(subscriber).and_then(|node| self.network.node_name(*node));
+            let host = host.unwrap_or("a subscriber");
             let writer = asked.flow.maximum_separation.unwrap_or(0);
-            let slowest = stretched(writer, self.network.clock_drift).unwrap_or(writer);
+            let slowest = stretched(writer, self.network.clock_drift()).unwrap_or(writer);
             let accepted =
                 asked.flow.subscribers.get(subscriber).and_then(|s| s.maximum_separation).unwrap_or(0);
             let varying = accepted.saturating_add(by).saturating_sub(slowest);
@@ -244,31 +244,29 @@ impl<'n> Plan<'n> {
     }
 }
 
-impl Network {
-    /// Why there is no way for a flow, in words.
-    fn no_way(&self, asked: &Asked, work: &Work) -> String {
-        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
-        let publisher = name(asked.publisher);
-        let alone = |subscriber: usize| Asked { subscribers: vec![subscriber], ..asked.clone() };
-        let cannot = asked.subscribers.iter().find(|subscriber| {
-            let alone = alone(**subscriber);
-            trees(self, &alone, 1, work).is_empty()
-        });
-        let Some(subscriber) = cannot else {
-            return format!("there is no way from {publisher} to all subscribers");
-        };
-        let without =
-            [asked.publisher, *subscriber].into_iter().find(|node| self.topology.leaving(*node).is_empty());
-        let cause = match (without, &asked.through) {
-            (Some(node), _) => format!("{} has no link", name(node)),
-            _ if !ways(self, &alone(*subscriber), 1, usize::MAX, work).is_empty() => {
-                format!("more than {MOST_LINKS} links are between them")
-            }
-            (None, Some(_)) => "not through the switches that it may pass".to_owned(),
-            (None, None) => "no links lead there".to_owned(),
-        };
-        format!("there is no way from {publisher} to {}: {cause}", name(*subscriber))
-    }
+/// Why there is no way for a flow, in words.
+fn no_way(network: &Network, asked: &Asked, work: &Work) -> String {
+    let name = |node: usize| network.node_name(node).unwrap_or("?");
+    let publisher = name(asked.publisher);
+    let alone = |subscriber: usize| Asked { subscribers: vec![subscriber], ..asked.clone() };
+    let cannot = asked.subscribers.iter().find(|subscriber| {
+        let alone = alone(**subscriber);
+        trees(network, &alone, 1, work).is_empty()
+    });
+    let Some(subscriber) = cannot else {
+        return format!("there is no way from {publisher} to all subscribers");
+    };
+    let without =
+        [asked.publisher, *subscriber].into_iter().find(|node| network.topology().leaving(*node).is_empty());
+    let cause = match (without, &asked.through) {
+        (Some(node), _) => format!("{} has no link", name(node)),
+        _ if !ways(network, &alone(*subscriber), 1, usize::MAX, work).is_empty() => {
+            format!("more than {MOST_LINKS} links are between them")
+        }
+        (None, Some(_)) => "not through the switches that it may pass".to_owned(),
+        (None, None) => "no links lead there".to_owned(),
+    };
+    format!("there is no way from {publisher} to {}: {cause}", name(*subscriber))
 }
 
 /// Ways that are not too long.
@@ -279,7 +277,7 @@ fn trees(network: &Network, asked: &Asked, most: usize, work: &Work) -> Vec<Tree
 fn ways(network: &Network, asked: &Asked, most: usize, longest: usize, work: &Work) -> Vec<Tree> {
     let (from, to) = (asked.publisher, asked.subscribers.as_slice());
     let search = Search { from, to, through: asked.through.as_deref(), longest, most };
-    network.topology.nearest_trees(&search, work)
+    network.topology().nearest_trees(&search, work)
 }
 
 #[cfg(test)]
@@ -318,7 +316,7 @@ mod tests {
             // Ways are told from tests.
             assert!(plan.finished().is_ok() || steps < 2_000, "{steps}");
             // Without a limit, all that is promised is seen to be kept.
-            let mut judge = Ledger::new(network.ports.clone(), network.split);
+            let mut judge = Ledger::new(network.ports().to_vec(), network.split());
             judge.use_solver(solver::multipliers);
             for id in 0..plan.flows.len() as FlowId {
                 let Some(admitted) = plan.ledger.flow(id) else { continue };

@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::assumptions::{Assumption, Assumptions};
 use crate::losses::Repaired;
-use crate::network::{Asked, HOST_BUFFER};
 use crate::planning::{Plan, Verdict};
+use network::{Asked, HOST_BUFFER};
 
 /// A plan as it is reported. Times are in picoseconds.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
@@ -235,14 +235,14 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub(crate) fn new(plan: &Plan<'_>) -> Self {
-        let ports = plan.network.ports.iter().enumerate();
+        let ports = plan.network.ports().iter().enumerate();
         let contenders: Vec<Vec<Contender>> = ports
             .clone()
             .map(|(port, _)| plan.ledger.entries(port).iter().map(|e| e.contender).collect())
             .collect();
         let services = plan
             .network
-            .ports
+            .ports()
             .iter()
             .zip(&contenders)
             .map(|(port, flows)| Services::new(&port.server(), flows));
@@ -277,7 +277,7 @@ impl Bounds {
         let way = flow.way_to(flow.subscribers.get(subscriber)?.hop);
         let view = |hop: usize| {
             let index = flow.tree.get(hop)?.port;
-            let port = plan.network.ports.get(index)?;
+            let port = plan.network.ports().get(index)?;
             let contenders = self.contenders(index);
             let at = plan.ledger.entries(index).binary_search_by_key(&id, |entry| entry.flow).ok()?;
             let delay = self.level(index, contenders.get(at)?.level)?.delay;
@@ -363,15 +363,15 @@ impl Report {
         let asked = || flows.iter().filter(|flow| flow.repairs_of.is_none());
         let admitted = asked().filter(|flow| flow.admitted).count();
         let refused = asked().count() - admitted;
-        let ports = (0..plan.network.ports.len()).filter_map(|index| port(plan, bounds, index)).collect();
+        let ports = (0..plan.network.ports().len()).filter_map(|index| port(plan, bounds, index)).collect();
         let Assumptions { all: assumptions, warnings, .. } = assumptions;
-        let network = plan.network.name.clone();
+        let network = plan.network.name().to_owned();
         Self { network, admitted, refused, flows, ports, assumptions, warnings }
     }
 }
 
 fn flow(plan: &Plan<'_>, bounds: &Bounds, id: FlowId, asked: &Asked, verdict: &Verdict) -> FlowReport {
-    let node = |node: usize| plan.network.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
+    let node = |node: usize| plan.network.node_name(node).unwrap_or_default().to_owned();
     let admitted = plan.ledger.flow(id);
     let repaired = plan.repaired.get(&id);
     let reported = |flow: &Flow, bound: &dyn Fn(usize) -> Option<PathBound>| -> Vec<SubscriberReport> {
@@ -473,7 +473,7 @@ impl LossesReport {
 
 /// The most bits that a port holds at once; `None` if it has no flows, or no bound.
 pub(crate) fn backlog(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<u64> {
-    let server = plan.network.ports.get(index)?.server();
+    let server = plan.network.ports().get(index)?.server();
     let flows = bounds.contenders(index);
     let lowest = flows.iter().map(|flow| flow.level).min()?;
     backlog_from_counted(&server, flows, lowest, plan.ledger.work())
@@ -481,7 +481,7 @@ pub(crate) fn backlog(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<
 
 fn port(plan: &Plan<'_>, bounds: &Bounds, index: usize) -> Option<PortReport> {
     let entries = plan.ledger.entries(index);
-    let port = plan.network.ports.get(index).filter(|_| !entries.is_empty())?;
+    let port = plan.network.ports().get(index).filter(|_| !entries.is_empty())?;
     let rates =
         entries.iter().filter_map(|entry| entry.contender.arrival.rate()).fold(0, u64::saturating_add);
     let mut levels: Vec<LevelReport> = Vec::new();

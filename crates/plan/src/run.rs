@@ -1,20 +1,18 @@
 //! The command: reads files, plans, and writes what was asked for.
 use std::fs;
-use std::io::{self, Read as _, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use network::{Network, load, printable};
 use serde::Serialize;
 
 use crate::certify::{Certificates, certify};
 use crate::change::{Changes, apply};
-use crate::document::LARGEST_FILE;
 use crate::explain::{self, Detail, explain};
-use crate::network::Network;
 use crate::page::{Shown, page};
 use crate::planning::{Plan, steps};
-use crate::problem::{Source, printable};
 use crate::report::{Bounds, Report};
 use crate::sections::{self, Section};
 use crate::simulate::{Simulation, simulate};
@@ -100,20 +98,19 @@ fn attempt(arguments: &Arguments, out: &mut dyn Write, told: &mut dyn Write) -> 
     // Before work that takes long.
     arguments.html.as_deref().map_or(Ok(()), check_output).map_err(|wrong| format!("--html {wrong}"))?;
     let text = load(&arguments.network)?;
-    let network =
-        Network::read(Source { file: &file, text: &text }, load).map_err(|problem| problem.to_string())?;
+    let network = Network::parse(&file, &text, load).map_err(|problem| problem.to_string())?;
     let mut progress = Progress::new(told);
-    let flows = network.flows.len();
+    let flows = network.flows().len();
     let change = arguments.what_if.as_ref().map(|path| Ok::<_, String>((path, load(path)?))).transpose()?;
-    let bytes = network.octets + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
+    let bytes = network.bytes() + change.as_ref().map_or(0, |(_, text)| text.len() as u64);
     let limit = Some((steps(bytes, arguments.effort), arguments.effort));
     let mut plan = Plan::new(&network, limit, |count| progress.tell("flows planned", count, flows));
     plan.finished()?;
     let changes = match &change {
         None => None,
         Some((path, text)) => {
-            let source = Source { file: &path.to_string_lossy(), text };
-            Some(apply(&mut plan, source).map_err(|problem| problem.to_string())?)
+            let applied = apply(&mut plan, &path.to_string_lossy(), text);
+            Some(applied.map_err(|problem| problem.to_string())?)
         }
     };
     plan.finished()?;
@@ -196,23 +193,6 @@ pub fn check_output(path: &Path) -> Result<(), String> {
         let _ = fs::remove_file(path);
     }
     Ok(())
-}
-
-/// Reads a file of text, but not one without end.
-pub(crate) fn load(path: &Path) -> Result<String, String> {
-    let name = printable(&path.to_string_lossy());
-    let wrong = |error: io::Error| format!("{name}: {error}");
-    let input: Box<dyn io::Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
-        Box::new(fs::File::open(path).map_err(wrong)?)
-    };
-    let mut text = String::new();
-    let bytes = input.take(LARGEST_FILE + 1).read_to_string(&mut text).map_err(wrong)?;
-    if bytes as u64 > LARGEST_FILE {
-        return Err(format!("{name}: larger than {LARGEST_FILE} bytes"));
-    }
-    Ok(text)
 }
 
 /// Tells how far long work is.

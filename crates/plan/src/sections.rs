@@ -1,9 +1,9 @@
 //! What stands beside the plan itself, in the text and on the page alike: what a change does, and what checks found.
 use crate::certify::Certificates;
 use crate::change::Changes;
-use crate::quantity::microseconds;
 use crate::simulate::Simulation;
 use crate::text::counted;
+use latency::words::microseconds;
 
 /// A title, and lines below it.
 pub(crate) struct Section {

@@ -131,7 +131,7 @@ pub(crate) fn simulate(
 ) -> Result<Simulation, String> {
     let Some(case) = case(plan, bounds, true)? else { return Ok(Simulation::default()) };
     let mut simulation = Simulation::default();
-    let drift = plan.network.clock_drift;
+    let drift = plan.network.clock_drift();
     let clocked = Clocks::ALL.map(|clocks| case.with(clocks, drift));
     let clocked: Vec<Case> = clocked.into_iter().collect::<Result<_, _>>()?;
     let network = &case.network;
@@ -155,7 +155,7 @@ pub(crate) fn simulate(
         let port = tree.get(*hop);
         let to = port.and_then(|hop| network.ports().get(hop.port)).map_or(0, |port| port.to);
         if let (Some(bound_ps), Some((name, _))) = (case.claims.latency(*flow, *hop), case.flows.get(*flow)) {
-            let host = plan.network.nodes.get(to).map_or_else(String::new, |node| node.name.clone());
+            let host = plan.network.node_name(to).unwrap_or_default().to_owned();
             simulation.found.push(Found { flow: name.clone(), host, bound_ps, worst_ps: worst });
         }
         told(count + 1, targets.len());
@@ -173,36 +173,37 @@ pub(crate) fn model(plan: &Plan<'_>, bounds: &Bounds) -> Result<Option<(Network,
 }
 
 fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>, String> {
-    let nodes = plan.network.nodes.iter().enumerate();
-    let nodes: Vec<Node> = nodes
-        .map(|(index, node)| {
+    let nodes: Vec<Node> = (0..plan.network.nodes())
+        .map(|index| {
+            let is_switch = plan.network.switch_of(index).is_some();
             // All ports of a switch are of its model.
-            let port = plan.network.topology.leaving(index).first();
-            let port = port.and_then(|port| plan.network.ports.get(*port)).filter(|_| node.model.is_some());
+            let port = plan.network.topology().leaving(index).first();
+            let port = port.and_then(|port| plan.network.ports().get(*port)).filter(|_| is_switch);
             match port {
                 Some(port) => Node::Switch {
                     fastest: port.least_multiplexing,
                     slowest: port.most_multiplexing,
                     ordered: port.keeps_order,
                 },
-                None if node.model.is_some() => Node::Switch { fastest: 0, slowest: 0, ordered: true },
+                None if is_switch => Node::Switch { fastest: 0, slowest: 0, ordered: true },
                 None => Node::Host,
             }
         })
         .collect();
-    let ports = plan.network.ports.iter().zip(&plan.network.links).map(|(port, (from, to))| frames::Port {
-        from: *from,
-        to: *to,
-        picoseconds_per_byte: BYTE_SECOND / port.rate.max(1),
-        propagation: port.propagation,
-        best_effort: u64::from(port.best_effort),
-        tag: u64::from(port.tag),
-        buffer: match plan.network.switch_of(*from).map(|switch| switch.kind.buffer) {
-            Some(Buffer::PerQueue(bytes)) => bytes,
-            Some(Buffer::Shared(_)) | None => u64::MAX,
-        },
-        imperfections: imperfections(plan.network, port, *from),
-    });
+    let ports =
+        plan.network.ports().iter().zip(plan.network.links()).map(|(port, (from, to))| frames::Port {
+            from: *from,
+            to: *to,
+            picoseconds_per_byte: BYTE_SECOND / port.rate.max(1),
+            propagation: port.propagation,
+            best_effort: u64::from(port.best_effort),
+            tag: u64::from(port.tag),
+            buffer: match plan.network.switch_of(*from).map(|switch| switch.kind.buffer) {
+                Some(Buffer::PerQueue(bytes)) => bytes,
+                Some(Buffer::Shared(_)) | None => u64::MAX,
+            },
+            imperfections: imperfections(plan.network, port, *from),
+        });
     let (mut flows, mut claims, mut names, mut delays) =
         (Vec::new(), Claims::default(), Vec::new(), Vec::new());
     let mut frames = 0;
@@ -246,17 +247,17 @@ fn case(plan: &Plan<'_>, bounds: &Bounds, control: bool) -> Result<Option<Case>,
         flows.extend(used.into_iter().filter_map(|port| unadmitted_at(plan, port)));
     }
     let network = Network::new(nodes, ports.collect(), flows).map_err(|error| error.to_string())?;
-    let backlogs = (0..plan.network.ports.len()).map(|port| Some(backlog(plan, bounds, port)?.div_ceil(8)));
+    let backlogs = (0..plan.network.ports().len()).map(|port| Some(backlog(plan, bounds, port)?.div_ceil(8)));
     let backlogs = backlogs.collect();
     Ok(Some(Case { network, claims, flows: names, delays, backlogs, babbling: BTreeSet::new() }))
 }
 
 /// Cells and pools as the file has them, of which the plan knows only what they are worth.
-fn imperfections(network: &crate::network::Network, port: &Port, from: usize) -> frames::Imperfections {
+fn imperfections(network: &network::Network, port: &Port, from: usize) -> frames::Imperfections {
     let latency::network::Imperfections { ring, wake, .. } = port.imperfections;
     let kind = network.switch_of(from).map(|switch| &switch.kind);
     let links =
-        network.cables.iter().flat_map(|cable| cable.ends).filter(|end| end.node == from).count() as u64;
+        network.cables().iter().flat_map(|cable| cable.ends).filter(|end| end.node == from).count() as u64;
     let pool = kind.and_then(|kind| match kind.buffer {
         Buffer::Shared(bytes) if kind.pooled => Some(bytes / links.max(1)),
         Buffer::Shared(bytes) => Some(bytes),
@@ -269,8 +270,8 @@ fn imperfections(network: &crate::network::Network, port: &Port, from: usize) ->
 /// Traffic of no flow at a port, as much of it as the file says, in frames of any size: control at one of a switch, and at one of a host
 /// what it sends besides its flows.
 fn unadmitted_at(plan: &Plan<'_>, port: usize) -> Option<frames::Flow> {
-    let model = plan.network.ports.get(port)?;
-    let (from, _) = plan.network.links.get(port)?;
+    let model = plan.network.ports().get(port)?;
+    let (from, _) = plan.network.links().get(port)?;
     let (bucket, level) = match plan.network.switch_of(*from) {
         Some(_) => (model.control?, LEVELS - 1),
         None => (model.imperfections.beside?, 0),
@@ -311,7 +312,7 @@ fn simulated(
         (entry.contender.level < LEVELS - 1).then_some(Hop { port: hop.port, level: entry.contender.level })
     };
     let tree = way.tree.iter().map(hop).collect::<Option<_>>()?;
-    let tag = plan.network.ports.get(way.tree.first()?.port)?.tag.into();
+    let tag = plan.network.ports().get(way.tree.first()?.port)?.tag.into();
     let mut messages = samples.messages(tag, SIZES, &mut Random::new(id)).into_iter();
     let frames = messages.next()?;
     let others = messages.collect();

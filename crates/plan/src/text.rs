@@ -2,8 +2,8 @@
 use std::fmt::Write as _;
 
 use crate::assumptions::Assumption;
-use crate::quantity::microseconds;
 use crate::report::{EnforcementReport, FlowReport, PortReport, Report, SubscriberReport};
+use latency::words::microseconds;
 
 /// How many names a line shows.
 const NAMES: usize = 6;

@@ -94,8 +94,8 @@ pub(crate) fn patiently<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-pub(crate) fn planned() -> plan::Network {
-    plan::Network::parse("test", NETWORK, |_| Err(String::new())).unwrap()
+pub(crate) fn planned() -> network::Network {
+    network::Network::parse("test", NETWORK, |_| Err(String::new())).unwrap()
 }
 
 pub(crate) const LISTEN: &str = "127.0.0.1:6653";

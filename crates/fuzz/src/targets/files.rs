@@ -1,5 +1,5 @@
 //! Files that people write: each is read, or refused with a place that exists.
-use plan::{Problem, check_models, check_network};
+use network::{Problem, check_models, check_network};
 
 /// The examples that `plan` ships.
 const NETWORKS: [&str; 5] = [

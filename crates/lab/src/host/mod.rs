@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use plan::Network;
+use network::Network;
 
 use self::facts::{Facts, SYSTEM};
 use self::kept::Kept;
@@ -45,7 +45,7 @@ pub struct HostArguments {
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=8))]
     queues: Option<u8>,
     /// The rate of a link that is slower than its interface, such as "100 Mb/s": then HTB serves the queues at that rate
-    #[arg(long, value_parser = plan::rate)]
+    #[arg(long, value_parser = network::rate)]
     rate: Option<u64>,
     /// Makes the queues
     #[arg(long, conflicts_with = "remove")]
@@ -102,7 +102,7 @@ fn run(arguments: &HostArguments, out: &mut dyn Write, system: &Path) -> Result<
     let rate = rate.unwrap_or(USUAL_RATE);
     let full = u32::try_from(facts.longest()).unwrap_or(u32::MAX).saturating_add(24);
     let ring = planned.as_ref().and_then(|planned| planned.ring);
-    let ring = u64::from(ring.unwrap_or_else(|| plan::default_ring(rate, full)));
+    let ring = u64::from(ring.unwrap_or_else(|| network::default_ring(rate, full)));
     let mut ahead = wanted.ahead(&facts, ring);
     let mut notes: Vec<String> = Vec::new();
     if arguments.apply {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::command::{Folder, arguments, example, json, run};
-use plan::{ADMITTED, Arguments, REFUSED, check_models};
+use network::check_models;
+use plan::{ADMITTED, Arguments, REFUSED};
 
 /// The blocks of code of the document in a language, in order.
 fn blocks(language: &str) -> Vec<String> {

@@ -2,7 +2,8 @@
 use std::fs;
 
 use crate::command::{Folder, arguments, example, flow, json, run};
-use plan::{ADMITTED, Arguments, REFUSED, check_network};
+use network::check_network;
+use plan::{ADMITTED, Arguments, REFUSED};
 use serde_json::Value;
 
 fn number(value: &Value, key: &str) -> u64 {

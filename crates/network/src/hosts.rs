@@ -23,8 +23,8 @@ const OTHER_PART: u64 = 10;
 const RING_FRAMES: u32 = 3;
 const RING_MICROSECONDS: u64 = 100;
 
-/// Octets of frames, beside the one on the wire, that the card of a host with several queues takes from them if a network file does not say,
-/// on a link of `rate` bits per second that carries frames of so many octets.
+/// Bytes of frames, beside the one on the wire, that the card of a host with several queues takes from them if a network file does not say,
+/// on a link of `rate` bits per second that carries frames of so many bytes.
 pub fn default_ring(rate: u64, largest_frame: u32) -> u32 {
     let meanwhile = rate / 8 / (1_000_000 / RING_MICROSECONDS);
     u32::try_from(meanwhile).unwrap_or(u32::MAX).max(largest_frame.saturating_mul(RING_FRAMES))
@@ -103,7 +103,7 @@ pub(crate) fn interface(
 }
 
 impl Host {
-    /// What its port has that an ideal one has not, on a link of `rate` bits per second that carries frames of so many octets. Nothing is
+    /// What its port has that an ideal one has not, on a link of `rate` bits per second that carries frames of so many bytes. Nothing is
     /// said of the link itself.
     pub(crate) fn imperfections(&self, rate: u64, largest_frame: u32) -> Imperfections {
         let beside = self.other.as_ref().map(|other| Control {

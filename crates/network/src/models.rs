@@ -19,7 +19,7 @@ use crate::quantity::{Rate, Time};
 /// Rates of OpenFlow 1.3 meters are multiples of 1 kb/s, bursts of 1 kb.
 const OPENFLOW_STEP: u64 = 1_000;
 
-/// Octets of a cell of a buffer if a model does not say: as large as any of common switches.
+/// Bytes of a cell of a buffer if a model does not say: as large as any of common switches.
 const CELL: u32 = 256;
 
 /// What meters count if a model does not say: the less.
@@ -109,7 +109,7 @@ impl Models {
 
     fn add(&mut self, source: Source<'_>, at: usize, name: &str, model: SwitchModel) -> Result<(), Problem> {
         if name.is_empty() || name.len() > 64 {
-            return Err(source.problem(at, "a model needs a name of 1 to 64 octets", "name it"));
+            return Err(source.problem(at, "a model needs a name of 1 to 64 bytes", "name it"));
         }
         model.check().map_err(|error| source.problem(at, said(error), "correct the number"))?;
         match self.known.insert(name.to_owned(), model) {
@@ -123,8 +123,8 @@ impl Models {
         let ordinary = gigabit();
         let at = model.name.span().start;
         let buffer = match (model.buffer, model.queue_buffer, model.shared_buffer) {
-            (Some(octets), None, None) | (None, None, Some(octets)) => Buffer::Shared(octets),
-            (None, Some(octets), None) => Buffer::PerQueue(octets),
+            (Some(bytes), None, None) | (None, None, Some(bytes)) => Buffer::Shared(bytes),
+            (None, Some(bytes), None) => Buffer::PerQueue(bytes),
             (None, None, None) => ordinary.buffer,
             _ => {
                 let what = "a model has more than one of buffer, queue-buffer and shared-buffer";
@@ -351,8 +351,8 @@ pub(crate) fn said(error: ModelError) -> &'static str {
         ModelError::Rate => "the rate is 0, or the link is faster than the switch",
         ModelError::Multiplexing => "the least multiplexing latency is above the largest",
         ModelError::Step => "a precision of gates or meters is 0",
-        ModelError::Mtu => "the MTU is not between 46 and 65535 octets",
-        ModelError::Cell => "a cell of the buffer is not 1 to 65535 octets",
+        ModelError::Mtu => "the MTU is not between 46 and 65535 bytes",
+        ModelError::Cell => "a cell of the buffer is not 1 to 65535 bytes",
     }
 }
 

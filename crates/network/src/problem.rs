@@ -35,7 +35,7 @@ pub(crate) struct Source<'s> {
 }
 
 impl Source<'_> {
-    /// A problem at an offset, in octets.
+    /// A problem at an offset, in bytes.
     pub(crate) fn problem(&self, at: usize, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
         let before = self.text.get(..at.min(self.text.len())).unwrap_or(self.text);
         let line = before.matches('\n').count() + 1;
@@ -50,7 +50,7 @@ impl Source<'_> {
 }
 
 /// The text without characters that would do something to a terminal.
-pub(crate) fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
     text.chars().map(plain).collect()
 }

@@ -12,7 +12,8 @@ use latency::switch::{Interface, SwitchModel};
 use toml::Spanned;
 
 use crate::description::{Host, Link, Switch};
-use crate::document::{self, Document, LARGEST_FILE};
+use crate::document::{self, Document};
+use crate::file::LARGEST_FILE;
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::models::Models;
@@ -23,22 +24,14 @@ pub(crate) const MOST: usize = 100_000;
 const MOST_SUBSCRIBERS: usize = 1_000;
 /// The most flows of a bundle, each of which is weighed against each other.
 const MOST_MEMBERS: usize = 1_000;
-/// The memory behind the queues of a host's port: 1 TiB.
-pub(crate) const HOST_BUFFER: u64 = 1 << 40;
+/// Bytes of the memory behind the queues of a host's port: 1 TiB, as good as without limit.
+pub const HOST_BUFFER: u64 = 1 << 40;
 /// By how much clocks run apart if a file does not say, in parts of a million: twice what IEEE 802.3 allows a clock of a link.
 const CLOCK_DRIFT: u32 = 200;
 /// UDP payload of a full frame.
 const DATAGRAM: u32 = 1_472;
-/// Octets of an encapsulation header, which RTPS puts before a sample.
+/// Bytes of an encapsulation header, which RTPS puts before a sample.
 const ENCAPSULATION: u32 = 4;
-
-/// A host or a switch.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Node {
-    pub(crate) name: String,
-    /// The name of its model, if it is a switch.
-    pub(crate) model: Option<String>,
-}
 
 /// A flow as it was asked for, without its way.
 #[derive(Clone, Debug)]
@@ -74,7 +67,8 @@ pub struct Network {
     pub(crate) switches: Vec<Switch>,
     pub(crate) cables: Vec<Link>,
     pub(crate) split: Split,
-    pub(crate) nodes: Vec<Node>,
+    /// What nodes are called: the hosts, then the switches.
+    pub(crate) nodes: Vec<String>,
     pub(crate) ports: Vec<Port>,
     /// For each port, its node and the node that it leads to.
     pub(crate) links: Vec<(usize, usize)>,
@@ -84,8 +78,8 @@ pub struct Network {
     pub(crate) guards: Vec<(usize, Vec<usize>, u32)>,
     policing: Vec<Option<Policing>>,
     pub(crate) names: BTreeMap<String, usize>,
-    /// Octets of the files that say all this.
-    pub(crate) octets: u64,
+    /// Bytes of the files that say all this.
+    pub(crate) bytes: u64,
 }
 
 impl Network {
@@ -96,16 +90,16 @@ impl Network {
     ) -> Result<Self, Problem> {
         let document: Document = document::read(source)?;
         let mut models = Models::shipped();
-        let mut octets = source.text.len() as u64;
+        let mut bytes = source.text.len() as u64;
         for file in &document.model_files {
             let path = Path::new(source.file).parent().unwrap_or(Path::new("")).join(file.get_ref());
             let text = load(&path).map_err(|error| {
                 let what = format!("the model file cannot be read: {error}");
                 source.problem(file.span().start, what, "paths are relative to the network file")
             })?;
-            octets += text.len() as u64;
-            if octets > LARGEST_FILE {
-                let what = format!("the files are larger than {LARGEST_FILE} octets together");
+            bytes += text.len() as u64;
+            if bytes > LARGEST_FILE {
+                let what = format!("the files are larger than {LARGEST_FILE} bytes together");
                 return Err(source.problem(file.span().start, what, "leave out models that no switch has"));
             }
             models.add_xml(Source { file: &path.to_string_lossy(), text: &text })?;
@@ -134,11 +128,11 @@ impl Network {
             guards: Vec::new(),
             policing: Vec::new(),
             names: BTreeMap::new(),
-            octets,
+            bytes,
         };
         let mut addresses = BTreeSet::new();
         for host in &document.hosts {
-            network.add_node(source, &host.name, None)?;
+            network.add_node(source, &host.name)?;
             network.add_host(source, &document, host, &mut addresses)?;
         }
         let mut kinds: Vec<&SwitchModel> = Vec::new();
@@ -147,7 +141,7 @@ impl Network {
                 let what = format!("there is no model \"{}\"", switch.model.get_ref());
                 source.problem(switch.model.span().start, what, format!("models are {}", models.names()))
             })?;
-            network.add_node(source, &switch.name, Some(switch.model.get_ref().clone()))?;
+            network.add_node(source, &switch.name)?;
             network.switches.push(Switch {
                 name: switch.name.get_ref().clone(),
                 model: switch.model.get_ref().clone(),
@@ -173,7 +167,7 @@ impl Network {
         }
         .add(source)?;
         network.check_connected(source, &document)?;
-        let forwards = network.nodes.iter().map(|node| node.model.is_some()).collect();
+        let forwards = (0..network.nodes.len()).map(|node| network.switch_of(node).is_some()).collect();
         network.topology = Topology::new(network.links.clone(), forwards);
         let edge = Edge {
             hosts: document.hosts.len(),
@@ -199,16 +193,11 @@ impl Network {
         Err(source.problem(name.span().start, what, remedy))
     }
 
-    fn add_node(
-        &mut self,
-        source: Source<'_>,
-        name: &Spanned<String>,
-        model: Option<String>,
-    ) -> Result<(), Problem> {
+    fn add_node(&mut self, source: Source<'_>, name: &Spanned<String>) -> Result<(), Problem> {
         let at = name.span().start;
         let text = name.get_ref();
         if text.is_empty() || text.len() > 64 || text.contains(|c: char| c.is_control() || c == ':') {
-            return Err(source.problem(at, "a name is 1 to 64 octets without \":\"", "choose another name"));
+            return Err(source.problem(at, "a name is 1 to 64 bytes without \":\"", "choose another name"));
         }
         if self.nodes.len() >= MOST {
             return Err(source.problem(at, format!("more than {MOST} nodes"), "plan parts of the network"));
@@ -216,14 +205,14 @@ impl Network {
         if self.names.insert(text.clone(), self.nodes.len()).is_some() {
             return Err(source.problem(at, format!("there are two nodes \"{text}\""), "rename one"));
         }
-        self.nodes.push(Node { name: text.clone(), model });
+        self.nodes.push(text.clone());
         Ok(())
     }
 
     fn node(&self, source: Source<'_>, name: &Spanned<String>, host: bool) -> Result<usize, Problem> {
         let kind = if host { "host" } else { "switch" };
         let found = self.names.get(name.get_ref()).copied();
-        let fits = |node: &usize| self.nodes.get(*node).is_some_and(|node| node.model.is_none() == host);
+        let fits = |node: &usize| (*node < self.hosts.len()) == host;
         found.filter(fits).ok_or_else(|| {
             let what = format!("there is no {kind} \"{}\"", name.get_ref());
             source.problem(name.span().start, what, format!("name a [[{kind}]] of the network file"))
@@ -360,7 +349,7 @@ impl Network {
         let size = *flow.size.get_ref();
         let least = flow.least_size.unwrap_or(size);
         if least > size || size > 1 << 30 {
-            let what = "least-size is above size, or size above 2^30 octets";
+            let what = "least-size is above size, or size above 2^30 bytes";
             return Err(source.problem(flow.size.span().start, what, "size is that of the largest sample"));
         }
         let datagram = flow.datagram.unwrap_or(DATAGRAM);
@@ -406,21 +395,21 @@ impl Network {
     }
 
     /// How the switch behind a host holds its flows to their contracts.
-    pub(crate) fn first_switch(&self, host: usize) -> Policing {
+    pub fn first_switch(&self, host: usize) -> Policing {
         let link = self.topology.leaving(host).first().and_then(|port| self.links.get(*port));
         link.and_then(|(_, to)| *self.policing.get(*to)?).unwrap_or(Policing::Trusted)
     }
 
     /// What the interfaces of a node do to its links.
-    pub(crate) fn interface(&self, node: usize) -> Interface {
+    pub fn interface(&self, node: usize) -> Interface {
         let host = || self.hosts.get(node).map(|host| host.interface);
         self.switch_of(node).map(|switch| switch.kind.interface).or_else(host).unwrap_or_default()
     }
 
     /// A port in words: `s1 to display`.
-    pub(crate) fn port_name(&self, port: usize) -> String {
+    pub fn port_name(&self, port: usize) -> String {
         let (from, to) = self.links.get(port).copied().unwrap_or_default();
-        let name = |node: usize| self.nodes.get(node).map_or("?", |node| node.name.as_str());
+        let name = |node: usize| self.node_name(node).unwrap_or("?");
         format!("{} to {}", name(from), name(to))
     }
 }
@@ -430,7 +419,7 @@ fn check_name(source: Source<'_>, at: usize, name: &str) -> Result<(), Problem> 
     if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
         return Err(source.problem(
             at,
-            "the name of a flow is 1 to 256 octets of text",
+            "the name of a flow is 1 to 256 bytes of text",
             "choose another name",
         ));
     }

@@ -3,12 +3,13 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use latency::network::Port;
+use latency::routes::Topology;
 use latency::split::Split;
 use latency::switch::{Interface, SwitchModel};
 
-use crate::network::{Asked, Network, Node};
+use crate::file::load;
+use crate::network::{Asked, Network};
 use crate::problem::{Problem, Source};
-use crate::run::load;
 
 /// A host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +26,7 @@ pub struct Host {
     pub best_effort: bool,
     /// What it sends through its only queue besides its flows; `None` of one that sends nothing else, or has several queues.
     pub other: Option<Other>,
-    /// Octets of frames that its card may take from several queues beside the one on the wire; `None` if the file does not say.
+    /// Bytes of frames that its card may take from several queues beside the one on the wire; `None` if the file does not say.
     pub ring: Option<u32>,
     /// What its interface does to the link.
     pub interface: Interface,
@@ -34,7 +35,7 @@ pub struct Host {
 /// What a host sends besides its flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Other {
-    /// Octets at once; `None` if the file does not say.
+    /// Bytes at once; `None` if the file does not say.
     pub burst: Option<u32>,
     /// Bits per second; `None` if the file does not say.
     pub rate: Option<u64>,
@@ -145,11 +146,47 @@ impl Network {
 
     /// What a node is called.
     pub fn node_name(&self, node: usize) -> Option<&str> {
-        self.nodes.get(node).map(|Node { name, .. }| name.as_str())
+        self.nodes.get(node).map(String::as_str)
     }
 
     /// The switch that is this node, if it is one.
     pub fn switch_of(&self, node: usize) -> Option<&Switch> {
         self.switches.get(node.checked_sub(self.hosts.len())?)
+    }
+
+    /// How many nodes there are: the hosts, then the switches.
+    pub fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// For each port the node that it is at, and the node that it leads to.
+    pub fn links(&self) -> &[(usize, usize)] {
+        &self.links
+    }
+
+    /// Which ports lead where, for the search for ways.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// For each switch that can hold a limited number of flows to their contracts: its number among the switches, the ports of hosts that
+    /// lead to it, and that number.
+    pub fn guards(&self) -> &[(usize, Vec<usize>, u32)] {
+        &self.guards
+    }
+
+    /// By how much clocks of publishers and of what holds them to their contracts run apart at most, in parts of a million.
+    pub fn clock_drift(&self) -> u32 {
+        self.clock_drift
+    }
+
+    /// Whether [`Self::clock_drift`] is a default, because the file does not say.
+    pub fn drift_by_default(&self) -> bool {
+        self.drift_by_default
+    }
+
+    /// The bytes of the files that say all this.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }

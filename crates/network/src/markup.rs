@@ -33,7 +33,7 @@ impl Counts {
     }
 }
 
-/// Refuses files with more than that; looks at each octet a few times. What is not well-formed is left to the parser, which
+/// Refuses files with more than that; looks at each byte a few times. What is not well-formed is left to the parser, which
 /// stops where that begins.
 pub(crate) fn check(source: Source<'_>) -> Result<(), Problem> {
     let text = source.text;

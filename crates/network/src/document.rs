@@ -7,9 +7,6 @@ use toml::Spanned;
 use crate::problem::{Problem, Source};
 use crate::quantity::{Drift, Loss, Rate, Time};
 
-/// The most octets of a file.
-pub(crate) const LARGEST_FILE: u64 = 32 << 20;
-
 /// A network file.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -67,7 +64,7 @@ pub(crate) enum Split {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Control {
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub(crate) burst: u32,
     pub(crate) rate: Rate,
 }
@@ -80,16 +77,16 @@ pub(crate) struct Model {
     pub(crate) ports: u32,
     pub(crate) queues: u8,
     pub(crate) rate: Rate,
-    /// Octets of each port, shared by its queues.
+    /// Bytes of each port, shared by its queues.
     #[serde(default)]
     pub(crate) buffer: Option<u64>,
-    /// Octets of each queue.
+    /// Bytes of each queue.
     #[serde(default)]
     pub(crate) queue_buffer: Option<u64>,
-    /// Octets of all ports together.
+    /// Bytes of all ports together.
     #[serde(default)]
     pub(crate) shared_buffer: Option<u64>,
-    /// Octets of which a frame takes whole ones.
+    /// Bytes of which a frame takes whole ones.
     #[serde(default)]
     pub(crate) cell: Option<u32>,
     #[serde(default)]
@@ -170,7 +167,7 @@ pub(crate) struct Sending {
     /// What that is at a port with one queue.
     #[serde(default)]
     pub(crate) other: Option<Other>,
-    /// Octets that a card takes ahead from several queues.
+    /// Bytes that a card takes ahead from several queues.
     #[serde(default)]
     pub(crate) ring: Option<u32>,
     #[serde(default)]
@@ -185,7 +182,7 @@ pub(crate) struct Sending {
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Other {
-    /// Octets on the wire.
+    /// Bytes on the wire.
     pub(crate) burst: u32,
     pub(crate) rate: Rate,
     /// Whether something holds it to that.
@@ -251,7 +248,7 @@ pub(crate) struct Flow {
     pub(crate) topic: Spanned<String>,
     pub(crate) publisher: Spanned<String>,
     pub(crate) subscribers: Spanned<Vec<Subscriber>>,
-    /// Octets of the largest sample.
+    /// Bytes of the largest sample.
     pub(crate) size: Spanned<u32>,
     #[serde(default)]
     pub(crate) least_size: Option<u32>,
@@ -348,7 +345,7 @@ fn in_words(what: String) -> String {
         ("expected a boolean", "expected true or false"),
         ("expected struct Subscriber", "expected { host = \"...\", limit = \"...\" }"),
         ("expected struct Losses", "expected { frames = NUMBER, within = \"...\" }"),
-        ("expected struct Other", "expected { burst = OCTETS, rate = \"...\" }"),
+        ("expected struct Other", "expected { burst = BYTES, rate = \"...\" }"),
         ("expected struct ", "expected a table, "),
     ];
     WORDS.iter().fold(what, |what, (from, to)| what.replace(from, to))

@@ -2,7 +2,6 @@
 use std::fmt;
 
 use latency::units::{MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
-pub(crate) use latency::words::microseconds;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 /// Picoseconds, at most an hour.
