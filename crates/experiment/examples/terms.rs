@@ -43,6 +43,8 @@ const PAYLOAD: usize = 42;
 /// Octets of the payload of a full frame, and what is around it on the wire.
 const FULL: usize = 1_472;
 const AROUND: usize = 66;
+/// What a stall of the machine is, at least, in nanoseconds.
+const STOOD_STILL: u64 = 300_000;
 const PICOSECONDS: u64 = 1_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -117,7 +119,7 @@ fn measure(name: &str, text: &str) -> Result<bool, Failure> {
     let sent: Vec<Times> = sending.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
     thread::sleep(Duration::from_millis(300));
     stop.store(true, Ordering::Relaxed);
-    let stalls = Stalls::of(probes.stop(), ahead);
+    let stalls = Stalls::of(probes.stop(), ahead, STOOD_STILL);
     let heard: Vec<Times> = taps.into_iter().map(|tap| tap.join().unwrap_or_default()).collect();
     let flooded = flood.join().unwrap_or(0);
     lab.down()?;

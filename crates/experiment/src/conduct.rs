@@ -54,6 +54,8 @@ pub(crate) struct Stage<'s> {
     pub(crate) folder: &'s Folder,
     pub(crate) topics: &'s [Topic],
     pub(crate) seconds: f64,
+    /// What a stall of the machine is, at least, in nanoseconds.
+    pub(crate) stood_still: u64,
     pub(crate) stopped: Stopped<'s>,
     pub(crate) progress: &'s dyn Fn(&str),
 }
@@ -144,7 +146,7 @@ impl Stage<'_> {
         }
         thread::sleep(UNDER_WAY);
         let seen = probes.stop();
-        let stalls = Stalls::of(seen, ahead);
+        let stalls = Stalls::of(seen, ahead, self.stood_still);
         let after = Counted::now(self.lab, self.topics)?;
         for subscriber in &mut subscribers {
             subscriber.order("end")?;

@@ -19,6 +19,7 @@ mod record;
 mod report;
 mod run;
 mod sample;
+mod scale;
 mod setting;
 mod simulated;
 pub mod stalls;

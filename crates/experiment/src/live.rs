@@ -3,9 +3,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use lab::awake::Awake;
 use lab::layout::Carrying;
+use lab::probe::Probes;
 use lab::{Lab, Options};
 use network::Network;
 
@@ -14,7 +18,9 @@ use crate::interrupts::Raised;
 use crate::phases;
 use crate::program::{Folder, Program, Stopped, own};
 use crate::report::{Phase, Refusal, Report, Row};
-use crate::setting::{FILE, NETWORK, Setting, Topic};
+use crate::scale::Scale;
+use crate::setting::{FILE, Setting, Topic};
+use crate::stalls::LATE;
 use crate::text;
 
 /// Beginning of the names of the labs of experiments; the number of the process follows.
@@ -25,11 +31,17 @@ const SHORT: f64 = 4.0;
 /// How often a phase with promises is played if the machine stands still too often to tell.
 const ATTEMPTS: u32 = 3;
 
+/// How long the machine is watched before a scale is chosen, and how often it is looked whether the user wants an end.
+const WATCHED: Duration = Duration::from_secs(4);
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Hears a text.
 pub(crate) type Told<'t> = dyn FnMut(&str) -> Result<(), String> + 't;
 
 /// What the user asked for, and who hears of it.
 pub(crate) struct Wishes<'w> {
+    /// Why the links are as fast as they are.
+    pub(crate) speed: String,
     pub(crate) short: bool,
     /// The phases to play; all if there are none.
     pub(crate) phases: &'w [u8],
@@ -37,6 +49,23 @@ pub(crate) struct Wishes<'w> {
     pub(crate) progress: &'w dyn Fn(&str),
     /// Hears of each phase once it is over.
     pub(crate) told: &'w mut Told<'w>,
+}
+
+/// Watches for some seconds how the machine stands still: the scale that suits it, and why, in words.
+///
+/// # Errors
+/// None does, or it could not be watched: why, in words.
+pub(crate) fn suiting(stopped: Stopped<'_>, progress: &dyn Fn(&str)) -> Result<(Scale, String), String> {
+    progress("watching for stalls of this machine");
+    // As in the experiment: a machine that may not use its processors all the time is stopped more often then.
+    let _awake = Awake::new();
+    let probes = Probes::start(Duration::from_nanos(LATE)).map_err(|error| error.to_string())?;
+    let begun = Instant::now();
+    while begun.elapsed() < WATCHED && !stopped.load(Ordering::Relaxed) {
+        thread::sleep(LOOK);
+    }
+    let watched = begun.elapsed();
+    Scale::suiting(&probes.stop(), watched)
 }
 
 /// Why it cannot be measured here; `None` if it can.
@@ -55,10 +84,13 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     let raised = Raised::new();
     let awake = Awake::new();
     let mut report = Report {
-        place: "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
-             100 Mb/s, which a program emulates frame by frame; where the switch holds a frame up for longer than one of hardware would, the link behind \
-             it makes up for that as far as it can."
-            .to_owned(),
+        place: format!(
+            "Measured on this machine: programs in network namespaces, an Open vSwitch between them, and links of \
+             {} Mb/s, which a program emulates frame by frame; where the switch holds a frame up for longer than one of hardware would, the link behind \
+             it makes up for that as far as it can. Messages have a quarter of the size that the paper has, and all times are {} times as long.",
+            setting.scale.megabits(),
+            setting.scale.times()
+        ),
         machine: machine(),
         topics: setting.topics.clone(),
         phases: Vec::new(),
@@ -66,6 +98,7 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
         broken: Vec::new(),
         remarks: Vec::new(),
     };
+    report.machine.push(("speed of links", wishes.speed.clone()));
     report.machine.push((
         "soft interrupts",
         match &raised {
@@ -82,17 +115,25 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     ));
     (wishes.told)(&text::head(&report))?;
     let (stopped, progress) = (wishes.stopped, wishes.progress);
-    let seconds = if wishes.short { SHORT } else { SECONDS };
+    let seconds = setting.scale.seconds(if wishes.short { SHORT } else { SECONDS });
+    let stood_still = setting.scale.stood_still();
     let wanted = |number: u8| wishes.phases.is_empty() || wishes.phases.contains(&number);
     let alone: Vec<&Scene> =
         (1..).zip(&ALONE).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
     let managed: Vec<&Scene> =
         (3..).zip(&MANAGED).filter(|(number, _)| wanted(*number)).map(|(_, scene)| scene).collect();
     if !alone.is_empty() {
-        let lab = up(&NETWORK.replace("\nmanager = true\n", "\n"), wishes)?;
+        let lab = up(&setting.text.replace("\nmanager = true\n", "\n"), wishes)?;
         for scene in alone {
-            let stage =
-                Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
+            let stage = Stage {
+                lab: &lab,
+                folder: &folder,
+                topics: &setting.topics,
+                seconds,
+                stood_still,
+                stopped,
+                progress,
+            };
             let played = stage.play(scene)?;
             add(&mut report, played, false, wishes.told)?;
         }
@@ -104,10 +145,17 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
     // A network and a manager for each: a phase that follows at once would meet flows of the one before that are on their way out.
     for scene in managed {
         for attempt in 1..=ATTEMPTS {
-            let lab = up(NETWORK, wishes)?;
-            let stage =
-                Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
-            let manager = manager(&lab, &folder)?;
+            let lab = up(&setting.text, wishes)?;
+            let stage = Stage {
+                lab: &lab,
+                folder: &folder,
+                topics: &setting.topics,
+                seconds,
+                stood_still,
+                stopped,
+                progress,
+            };
+            let manager = manager(&lab, &folder, &setting.text)?;
             let played = stage.play(scene)?;
             let repeated = add(&mut report, played, attempt < ATTEMPTS, wishes.told)?;
             manager.end();
@@ -117,15 +165,23 @@ pub(crate) fn measure(setting: &Setting, wishes: &mut Wishes<'_>) -> Result<Repo
             }
         }
     }
-    let lab = up(NETWORK, wishes)?;
-    let stage = Stage { lab: &lab, folder: &folder, topics: &setting.topics, seconds, stopped, progress };
-    let manager = manager(&lab, &folder)?;
-    for asked in &phases::ASKED {
+    let lab = up(&setting.text, wishes)?;
+    let stage = Stage {
+        lab: &lab,
+        folder: &folder,
+        topics: &setting.topics,
+        seconds,
+        stood_still,
+        stopped,
+        progress,
+    };
+    let manager = manager(&lab, &folder, &setting.text)?;
+    for asked in &phases::asked(setting.scale) {
         progress(&format!("a subscriber asks for {}", asked.said));
         let Some(topic) = setting.topics.iter().find(|topic| topic.name == asked.topic) else { continue };
         let wish = Wish { latency: asked.latency, separation: asked.separation };
-        let answer = stage.wish(topic, wish, phases::PROMISED_SEPARATION)?;
-        report.refusals.push(Refusal { asked: asked.said.to_owned(), verdict: answer.refusal });
+        let answer = stage.wish(topic, wish, asked.promised)?;
+        report.refusals.push(Refusal { asked: asked.said.clone(), verdict: answer.refusal });
     }
     manager.end();
     lab.down().map_err(|error| error.to_string())?;
@@ -153,9 +209,9 @@ const MANAGED: [Scene; 2] = [
 ];
 
 /// Starts the manager on its host.
-fn manager(lab: &Lab, folder: &Folder) -> Result<Program, String> {
+fn manager(lab: &Lab, folder: &Folder, network: &str) -> Result<Program, String> {
     let file = folder.file("midas.toml");
-    fs::write(&file, NETWORK).map_err(|error| format!("{}: {error}", file.display()))?;
+    fs::write(&file, network).map_err(|error| format!("{}: {error}", file.display()))?;
     let mut command = lab.command("manager", own()?).map_err(|error| error.to_string())?;
     command.arg("grm").arg(&file).args(["--lab", "--interface", "eth0", "--store", "none"]);
     Program::start_deaf("manager", command, folder)
@@ -242,7 +298,7 @@ fn machine() -> Vec<(&'static str, String)> {
     let model = processor.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| {
         rest.trim_start_matches(|character: char| character.is_whitespace() || character == ':').to_owned()
     });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut facts = vec![
         ("processor", format!("{}, {cores} cores", model.unwrap_or_else(|| "unknown".to_owned()))),
         ("kernel", line("/proc/sys/kernel/osrelease")),

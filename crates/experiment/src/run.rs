@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use clap::builder::TypedValueParser as _;
 
 use crate::contrast::Contrast;
-use crate::live::{Wishes, measure, obstacle};
+use crate::live::{Wishes, measure, obstacle, suiting};
 use crate::report::Conclusion;
+use crate::scale::Scale;
 use crate::setting::Setting;
 use crate::simulated::simulate;
 use crate::text;
@@ -26,6 +28,7 @@ pub const VOID: u8 = 3;
 #[command(after_help = "Examples:\n  \
     punctual midas                        measures it in a lab (needs root), or simulates it where there can be none\n  \
     punctual midas --simulate             simulates it frame by frame\n  \
+    punctual midas --rate 10              over links of 10 Mb/s, for machines that stand still often\n  \
     punctual midas --html /tmp/m.html     where the page with the plots goes\n  \
     punctual midas --svg /tmp/m.svg       its picture as a file of its own, too\n\n\
     Exit code: 0 every promise was kept; 1 a promise was broken; 2 wrong command line; 3 it could not be done, or the machine stood\n\
@@ -37,6 +40,9 @@ pub struct Arguments {
     /// Simulates it frame by frame, also where it could be measured
     #[arg(long)]
     pub simulate: bool,
+    /// Megabits per second of its links; without it, as fast as suits how this machine stands still
+    #[arg(long, value_name = "MEGABITS", value_parser = clap::builder::PossibleValuesParser::new(["100", "50", "10"]).map(|text| text.parse::<u32>().unwrap_or(100)))]
+    pub rate: Option<u32>,
     /// Plays this phase alone, 1 to 4; may be repeated, and says nothing of the others
     #[arg(long, value_name = "NUMBER", hide = true, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub phase: Vec<u8>,
@@ -76,18 +82,26 @@ fn attempt(
     for (option, path) in outputs.into_iter().filter_map(|(option, path)| Some((option, path?))) {
         plan::check_output(path).map_err(|wrong| format!("{option} {wrong}; nothing was run"))?;
     }
-    let setting = Setting::new()?;
     let why = if arguments.simulate { Some("it was asked for".to_owned()) } else { obstacle() };
+    let asked = arguments.rate.and_then(Scale::of_rate);
+    let chosen = match (why, asked) {
+        (Some(why), _) => Err(why),
+        (None, Some(scale)) => Ok((scale, "as --rate says".to_owned())),
+        (None, None) => suiting(stopped, progress),
+    };
+    let scale = asked.or(chosen.as_ref().ok().map(|(scale, _)| *scale)).unwrap_or(Scale::ALL[0]);
+    let setting = Setting::new(scale)?;
     // Each phase is shown as soon as it is over, because all of them take minutes.
     let mut told = |text: &str| {
         progress("");
         writeln!(out, "{text}").map_err(|error| format!("standard output: {error}"))
     };
-    let report = match why {
-        Some(why) => simulate(&setting, &why, progress, &mut told)?,
-        None => measure(
+    let report = match chosen {
+        Err(why) => simulate(&setting, &why, progress, &mut told)?,
+        Ok((scale, why)) => measure(
             &setting,
             &mut Wishes {
+                speed: format!("{} Mb/s: {why}", scale.megabits()),
                 short: arguments.short,
                 phases: &arguments.phase,
                 stopped,

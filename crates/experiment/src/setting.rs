@@ -1,6 +1,8 @@
 //! What is measured: the topics of the network file, and what the plan promises for each.
 use network::Network;
 
+use crate::scale::Scale;
+
 /// The network file of the experiment.
 pub(crate) const NETWORK: &str = include_str!("../networks/midas.toml");
 /// What it is called where something is wrong with it.
@@ -39,18 +41,22 @@ pub(crate) struct Topic {
 /// The network and the topics of the experiment.
 #[derive(Debug)]
 pub(crate) struct Setting {
+    pub(crate) scale: Scale,
+    /// The network file.
+    pub(crate) text: String,
     pub(crate) network: Network,
     pub(crate) topics: Vec<Topic>,
 }
 
 impl Setting {
-    /// Reads the network file and plans it.
+    /// Reads the network file in a scale and plans it.
     ///
     /// # Errors
     /// What is wrong with the file, in words.
-    pub(crate) fn new() -> Result<Self, String> {
+    pub(crate) fn new(scale: Scale) -> Result<Self, String> {
         let none = |_: &std::path::Path| Err("the experiment's network file names no other".to_owned());
-        let network = Network::parse(FILE, NETWORK, none).map_err(|problem| problem.to_string())?;
+        let text = scale.network();
+        let network = Network::parse(FILE, &text, none).map_err(|problem| problem.to_string())?;
         let report = plan::plan(&network);
         let mut topics = Vec::new();
         for asked in network.flows() {
@@ -79,7 +85,7 @@ impl Setting {
                 port: port_to(&network, subscriber),
             });
         }
-        Ok(Self { network, topics })
+        Ok(Self { scale, text, network, topics })
     }
 }
 
@@ -107,18 +113,20 @@ mod tests {
 
     #[test]
     fn the_topics_are_those_of_the_paper_scaled() {
-        let setting = Setting::new().unwrap();
-        assert_eq!(setting.topics.len(), TABLE_TWO.len());
-        for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
-            assert_eq!(topic.size, size / 4);
-            assert_eq!((topic.separation, topic.limit), (separation * 2_500_000, limit * 2_500_000));
-            assert_eq!((topic.rate, topic.port), (100_000_000, 4));
+        for (scale, times) in Scale::ALL.into_iter().zip([2_500_000, 5_000_000, 25_000_000]) {
+            let setting = Setting::new(scale).unwrap();
+            assert_eq!(setting.topics.len(), TABLE_TWO.len());
+            for (topic, (size, separation, limit)) in setting.topics.iter().zip(TABLE_TWO) {
+                assert_eq!(topic.size, size / 4);
+                assert_eq!((topic.separation, topic.limit), (separation * times, limit * times));
+                assert_eq!((topic.rate * times, topic.port), (250_000_000_000_000, 4));
+            }
         }
     }
 
     #[test]
     fn the_plan_promises_all_topics() {
-        for topic in Setting::new().unwrap().topics {
+        for topic in Scale::ALL.into_iter().flat_map(|scale| Setting::new(scale).unwrap().topics) {
             let bound = topic.planned.clone().unwrap();
             assert!(topic.wire_time() < bound && bound <= topic.limit, "{}: {bound}", topic.name);
         }
@@ -127,7 +135,7 @@ mod tests {
     fn the_busy_network_has_the_same_flows_and_promises_all() {
         let text = include_str!("../networks/busy.toml");
         let busy = Network::parse("busy.toml", text, |_| Err(String::new())).unwrap();
-        let usual = Setting::new().unwrap().network;
+        let usual = Setting::new(Scale::ALL[0]).unwrap().network;
         let flows = |network: &Network| -> Vec<_> {
             let shape = |asked: &network::Asked| {
                 (asked.name.clone(), asked.flow.largest_message, asked.flow.separation)

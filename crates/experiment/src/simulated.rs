@@ -11,7 +11,7 @@ use crate::judge::judge;
 use crate::live::Told;
 use crate::record::Record;
 use crate::report::{Phase, Refusal, Report, Row};
-use crate::setting::{FILE, NETWORK, Setting};
+use crate::setting::{FILE, Setting};
 use crate::stalls::Stalls;
 use crate::text;
 
@@ -70,7 +70,7 @@ pub(crate) fn simulate(
         told(&text::phase(report.phases.len() + 1, &phase, &report.topics))?;
         report.phases.push(phase);
     }
-    report.refusals = refusals()?;
+    report.refusals = refusals(setting)?;
     Ok(report)
 }
 
@@ -176,10 +176,10 @@ fn babbled(outcome: &Outcome, flow: usize) -> String {
 }
 
 /// What the plan says to subscribers that ask for too much.
-fn refusals() -> Result<Vec<Refusal>, String> {
+fn refusals(setting: &Setting) -> Result<Vec<Refusal>, String> {
     let mut refusals = Vec::new();
-    for asked in &crate::phases::ASKED {
-        let text = asked.changed(NETWORK);
+    for asked in &crate::phases::asked(setting.scale) {
+        let text = asked.changed(&setting.text);
         let none = |_: &std::path::Path| Err("no other file".to_owned());
         let report = plan::plan(&Planned::parse(FILE, &text, none).map_err(|problem| problem.to_string())?);
         let verdict = report.flows.iter().find(|flow| flow.name == asked.topic).and_then(|flow| {
@@ -189,7 +189,7 @@ fn refusals() -> Result<Vec<Refusal>, String> {
             });
             Some(format!("refused: {reason}{}", offer.unwrap_or_default()))
         });
-        refusals.push(Refusal { asked: asked.said.to_owned(), verdict });
+        refusals.push(Refusal { asked: asked.said.clone(), verdict });
     }
     Ok(refusals)
 }
@@ -200,6 +200,7 @@ mod tests {
     use super::*;
     use crate::judge::Judged;
     use crate::report::Conclusion;
+    use crate::scale::Scale;
 
     fn judged(phase: &Phase, topic: usize) -> &Judged {
         let found = phase.rows.iter().find_map(|row| match row {
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_simulated_experiment_shows_what_the_paper_shows() {
-        let setting = Setting::new().unwrap();
+        let setting = Setting::new(Scale::ALL[0]).unwrap();
         let mut texts = 0;
         let mut told = |_: &str| {
             texts += 1;

@@ -7,8 +7,6 @@ pub const LATE: u64 = 75_000;
 /// Late wakes of a core with no more than this between them, in nanoseconds, are of one stall: a probe that was late sleeps for 200 us, and is late
 /// again.
 const BETWEEN: u64 = 250_000;
-/// A core that was late by more than this in all, in nanoseconds, stood still. Links, switches and gates of a lab make up for what is shorter.
-const STOOD_STILL: u64 = 300_000;
 
 /// A time in which a core of the machine stood still, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +29,9 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Those that late wakes tell of. They are of a clock that is `ahead` nanoseconds behind that of the samples.
-    pub fn of(mut wakes: Vec<probe::Stall>, ahead: i64) -> Self {
+    /// Those that late wakes tell of: a core that was late by more than `least` nanoseconds in all stood still. Wakes are of a clock that is
+    /// `ahead` nanoseconds behind that of the samples.
+    pub fn of(mut wakes: Vec<probe::Stall>, ahead: i64, least: u64) -> Self {
         wakes.sort_unstable_by_key(|wake| (wake.core, wake.from));
         let (mut stalls, mut longest) = (Vec::new(), 0);
         for of_one in
@@ -40,7 +39,7 @@ impl Stalls {
         {
             let late: u64 = of_one.iter().map(|wake| wake.to.saturating_sub(wake.from)).sum();
             let (Some(first), Some(last)) = (of_one.first(), of_one.last()) else { continue };
-            if late > STOOD_STILL {
+            if late > least {
                 let at = |time: u64| time.cast_signed().saturating_add(ahead);
                 // What it held up comes in a heap after it, and is in the way of others for as long again.
                 stalls.push(Stall { from: at(first.from), to: at(last.to.saturating_add(late)) });
@@ -68,6 +67,11 @@ impl Stalls {
         self.apart.get(first).is_some_and(|stall| stall.from <= to)
     }
 
+    /// The stalls in order, those that touch each other as one.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = Stall> {
+        self.apart.iter().copied()
+    }
+
     /// The end of the last stall that ended before `at`.
     pub(crate) fn end_before(&self, at: i64) -> Option<i64> {
         let first = self.apart.partition_point(|stall| stall.to < at);
@@ -80,24 +84,26 @@ impl Stalls {
 mod tests {
     use super::*;
 
+    const LEAST: u64 = 300_000;
+
     fn of(wakes: &[(usize, u64, u64)]) -> (Vec<(i64, i64)>, u64) {
         let wakes =
             wakes.iter().map(|(core, from, late)| probe::Stall { from: *from, to: from + late, core: *core });
-        let stalls = Stalls::of(wakes.collect(), 7);
+        let stalls = Stalls::of(wakes.collect(), 7, LEAST);
         assert!(stalls.count >= stalls.apart.len());
         (stalls.apart.iter().map(|stall| (stall.from, stall.to)).collect(), stalls.longest)
     }
 
     #[test]
     fn a_core_that_was_late_for_long_stood_still() {
-        assert_eq!(of(&[(0, 1_000, STOOD_STILL)]), (vec![], 0));
-        let more = STOOD_STILL + 1;
+        assert_eq!(of(&[(0, 1_000, LEAST)]), (vec![], 0));
+        let more = LEAST + 1;
         assert_eq!(of(&[(0, 1_000, more)]), (vec![(1_007, 1_007 + 2 * more.cast_signed())], more));
     }
 
     #[test]
     fn wakes_that_are_late_one_after_the_other_are_one_stall() {
-        let third = STOOD_STILL / 3;
+        let third = LEAST / 3;
         let wakes =
             |core: usize, between: u64| [0, 1, 2].map(|number| (core, number * (third + between), third + 1));
         let one = (7, 7 + (6 * third + 2 * BETWEEN + 4).cast_signed());
