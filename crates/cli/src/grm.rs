@@ -1,10 +1,12 @@
 //! `punctual grm`: manages a network, and shows what a manager does.
+mod keys;
 mod status;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use ::keys::{Identity, Role};
 use clap::{Args, Subcommand};
 use control::config::Config;
 use controller::Settings;
@@ -27,9 +29,10 @@ const GATES: u16 = 6654;
     after_help = "Examples:\n  \
     punctual grm ward.toml --interface eth0 --listen 192.0.2.1 --gates s1=192.0.2.2:6654\n  \
     punctual lab run ward manager -- punctual grm ward.toml --lab --interface eth0\n  \
+    punctual grm keys keys --network ward.toml        makes keys for the manager, all switches and their gates\n  \
     punctual grm status              what is promised, to whom, and what was measured\n\n\
-    Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. Whoever can reach the\n\
-    listening address can claim to be one, and whoever is in the domain can ask: neither is authenticated."
+    Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. With --keys they have to show it;\n\
+    without, whoever reaches the listening address can claim to be one. Whoever is in the domain can ask: that is not authenticated."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -49,6 +52,9 @@ pub(crate) struct Arguments {
     /// The file that keeps grants, or `none`. Default: in /var/lib/punctual for root, else in ~/.local/state/punctual.
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
+    /// The folder with authority.pem, manager.pem and manager.key: switches and agents of gates connect by TLS 1.3, and show who they are.
+    #[arg(long, value_name = "FOLDER")]
+    keys: Option<PathBuf>,
     /// Says nothing but what is wrong.
     #[arg(short, long)]
     quiet: bool,
@@ -67,6 +73,8 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Makes keys and certificates, and the authority that signs them.
+    Keys(keys::Arguments),
     /// Shows the flows with promised and measured latency, refusals with their reasons, and the switches.
     Status(status::Arguments),
 }
@@ -90,6 +98,7 @@ fn parse_gates(text: &str) -> Result<(String, SocketAddr), String> {
 /// Manages a network until Ctrl-C, or shows what a manager does.
 pub(crate) fn run(arguments: &Arguments, stop: &Stop) -> Result<Outcome, Failure> {
     match (&arguments.command, &arguments.network) {
+        (Some(Command::Keys(keys)), _) => keys::run(keys),
         (Some(Command::Status(status)), _) => status::run(status, stop),
         (None, Some(network)) => manage(arguments, network, stop),
         (None, None) => Err(Failure::Usage("name a network file, or say `punctual grm status`".to_owned())),
@@ -148,8 +157,14 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         },
         listen,
         agents,
+        keys: load_keys(arguments.keys.as_deref())?,
         store: store(arguments.store.as_deref())?,
     })
+}
+
+fn load_keys(folder: Option<&Path>) -> Result<Option<Identity>, Failure> {
+    let keys = folder.map(|folder| Identity::load(folder, Role::Manager)).transpose();
+    keys.map_err(|error| Failure::Usage(error.to_string()))
 }
 
 fn store(file: Option<&Path>) -> Result<Box<dyn Store>, Failure> {

@@ -132,6 +132,7 @@ fn manage(planned: &network::Network, folder: &Path, stop: &AtomicBool) -> Resul
         config: control::config::Config::default(),
         listen: switches.clone().map(|switch| address(switch, 1, 6_653)).collect::<Result<_, _>>()?,
         agents: agents.collect::<Result<BTreeMap<_, _>, Failure>>()?,
+        keys: None,
         store: Box::new(FileStore::open(&folder.join("grants"))?),
     };
     let stop = || stop.load(Ordering::Relaxed);

@@ -1,29 +1,29 @@
 //! One TCP connection to a switch: a task that reads, a task that writes, and the session between them, which its owner drives.
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use control::session::Session;
+use keys::rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::secure::{Arrival, From, To};
 
 /// Names a connection as long as the daemon runs.
 pub(crate) type ConnectionId = u64;
 
-/// Octets that are read at a time: [`Session::input`] wants no more at once.
+/// Bytes that are read at a time: [`Session::input`] wants no more at once.
 const PIECE: usize = 16 * 1024;
-/// Octets that wait in the writing task at most; the rest stays in the session, which has a limit of its own.
+/// Bytes that wait in the writing task at most; the rest stays in the session, which has a limit of its own.
 const QUEUED: usize = 1 << 20;
 
 /// What the tasks tell.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// Octets came in.
+    /// Bytes came in.
     Input(ConnectionId, Vec<u8>),
-    /// Octets have left, and there is room for more: what waits in channels may be handed over.
+    /// Bytes have left, and there is room for more: what waits in channels may be handed over.
     Sent,
     /// The connection has ended.
     Closed(ConnectionId),
@@ -35,6 +35,7 @@ pub(crate) struct Connection {
     pub(crate) session: Session,
     /// Where the switch is.
     pub(crate) peer: SocketAddr,
+    shown: Option<Vec<CertificateDer<'static>>>,
     to_write: UnboundedSender<Vec<u8>>,
     queued: Arc<AtomicUsize>,
     reading: tokio::task::JoinHandle<()>,
@@ -42,31 +43,29 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Takes a connection over. `told` hears what comes in; as it is bounded, a switch that floods waits.
-    pub(crate) fn new(
-        id: ConnectionId,
-        stream: TcpStream,
-        session: Session,
-        told: Sender<Heard>,
-    ) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        let peer = stream.peer_addr()?;
-        let (read, write) = stream.into_split();
+    pub(crate) fn new(id: ConnectionId, arrival: Arrival, session: Session, told: Sender<Heard>) -> Self {
+        let Arrival { from, to, peer, shown } = arrival;
         let queued = Arc::new(AtomicUsize::new(0));
         let (to_write, written) = unbounded_channel();
-        tokio::spawn(write_all(id, write, written, Arc::clone(&queued), told.clone()));
-        let reading = tokio::spawn(read_all(id, read, told));
-        Ok(Self { session, peer, to_write, queued, reading })
+        tokio::spawn(write_all(id, to, written, Arc::clone(&queued), told.clone()));
+        let reading = tokio::spawn(read_all(id, from, told));
+        Self { session, peer, shown, to_write, queued, reading }
+    }
+
+    /// Whether the peer may be this switch, by the certificate that it has shown, if there are keys.
+    pub(crate) fn may_be(&self, datapath: u64) -> Result<(), String> {
+        Arrival::check(self.shown.as_deref(), datapath)
     }
 
     /// Hands over what the session wants to send, as far as there is room.
     pub(crate) fn flush(&mut self) {
         let room = QUEUED.saturating_sub(self.queued.load(Ordering::Acquire));
         let output = self.session.output();
-        let octets = output.get(..output.len().min(room)).unwrap_or_default();
-        if octets.is_empty() {
+        let bytes = output.get(..output.len().min(room)).unwrap_or_default();
+        if bytes.is_empty() {
             return;
         }
-        let piece = octets.to_vec();
+        let piece = bytes.to_vec();
         let len = piece.len();
         self.queued.fetch_add(len, Ordering::AcqRel);
         // A writing task that has ended was the end of the connection, which is told as such.
@@ -82,7 +81,7 @@ impl Drop for Connection {
     }
 }
 
-async fn read_all(id: ConnectionId, mut from: OwnedReadHalf, told: Sender<Heard>) {
+async fn read_all(id: ConnectionId, mut from: From, told: Sender<Heard>) {
     let mut piece = vec![0; PIECE];
     while let Ok(len @ 1..) = from.read(&mut piece).await {
         let input = piece.get(..len).unwrap_or_default().to_vec();
@@ -95,7 +94,7 @@ async fn read_all(id: ConnectionId, mut from: OwnedReadHalf, told: Sender<Heard>
 
 async fn write_all(
     id: ConnectionId,
-    mut to: OwnedWriteHalf,
+    mut to: To,
     mut pieces: UnboundedReceiver<Vec<u8>>,
     queued: Arc<AtomicUsize>,
     told: Sender<Heard>,

@@ -13,7 +13,7 @@ use control::orders::{GateOrder, Next};
 use control::session::{News, Session};
 use dds::DomainParticipant;
 use gate::protocol::{Answer, Request};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
 use tracing::{error, info, warn};
@@ -26,6 +26,7 @@ use crate::gates::{Agent, GateHeard};
 use crate::journal::Journal;
 use crate::presence::Presence;
 use crate::reports::Reports;
+use crate::secure::{Accepted, Arrival, accept};
 use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
@@ -81,6 +82,8 @@ pub(crate) struct Managed<'d> {
     pub(crate) agents: BTreeMap<u64, SocketAddr>,
     /// That switches connect to; they do not block.
     pub(crate) sockets: Vec<std::net::TcpListener>,
+    /// With which both ends of connections to switches and gates show who they are.
+    pub(crate) keys: Option<keys::Identity>,
     pub(crate) store: &'d mut (dyn Store + 'static),
 }
 
@@ -101,12 +104,12 @@ pub(crate) async fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<Ended, Error> {
     let (accepted, mut arrivals) = channel(1);
-    let Managed { sockets, .. } = &mut managed;
+    let Managed { sockets, keys, .. } = &mut managed;
     for socket in std::mem::take(sockets) {
         let listener = TcpListener::from_std(socket);
         let listener = listener
             .map_err(|error| Error::System(format!("a socket for switches cannot be used: {error}")))?;
-        tokio::spawn(accept(listener, accepted.clone()));
+        tokio::spawn(accept(listener, keys.clone(), accepted.clone()));
     }
     let (told, mut heard) = channel(WAITING);
     let (told_by_agents, mut heard_of_gates) = channel(WAITING);
@@ -118,36 +121,13 @@ pub(crate) async fn run(
         daemon.settle();
         let until = tokio::time::Instant::from_std(daemon.start + daemon.next_timeout());
         tokio::select! {
-            Some((stream, peer)) = arrivals.recv() => daemon.connected(stream, peer),
+            Some(accepted) = arrivals.recv() => daemon.accepted(accepted),
             Some(said) = heard.recv() => daemon.heard(said),
             Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
             () = waker.notified() => daemon.arrived(),
             () = tokio::time::sleep_until(until) => daemon.timeout(),
             _ = look_for_stop.tick() => if stop() { return Ok(Ended::Stopped) },
             _ = look_around.tick() => if !daemon.goes_on(presence) { return Ok(Ended::StandsBack) },
-        }
-    }
-}
-
-async fn accept(listener: TcpListener, accepted: Sender<(TcpStream, SocketAddr)>) {
-    let mut failed = None;
-    loop {
-        match listener.accept().await {
-            Ok(arrival) => {
-                failed = None;
-                if accepted.send(arrival).await.is_err() {
-                    return;
-                }
-            }
-            // Out of file descriptors, or gone before it was taken: neither is cured by trying at once.
-            Err(error) => {
-                let error = error.to_string();
-                if failed.as_ref() != Some(&error) {
-                    error!("no switch can connect: {error}");
-                }
-                failed = Some(error);
-                tokio::time::sleep(LOOK_FOR_STOP).await;
-            }
         }
     }
 }
@@ -160,7 +140,7 @@ impl<'d> Daemon<'d> {
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
     ) -> Result<Self, Error> {
-        let Managed { network, config, agents, store, .. } = managed;
+        let Managed { network, config, agents, store, keys, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
@@ -177,9 +157,9 @@ impl<'d> Daemon<'d> {
         }
         info!("manager {} of this store begins with {} stored grants", epoch, grants.len());
         manager.restore(Duration::ZERO, grants);
-        let agents = agents
-            .into_iter()
-            .map(|(datapath, address)| (datapath, Agent::new(datapath, address, told_by_agents.clone())));
+        let agents = agents.into_iter().map(|(datapath, address)| {
+            (datapath, Agent::new(datapath, address, keys.clone(), told_by_agents.clone()))
+        });
         Ok(Self {
             manager,
             start,
@@ -250,7 +230,18 @@ impl<'d> Daemon<'d> {
         first.is_none()
     }
 
-    fn connected(&mut self, stream: TcpStream, peer: SocketAddr) {
+    fn accepted(&mut self, accepted: Accepted) {
+        match accepted {
+            Accepted::Arrived(arrival) => self.connected(arrival),
+            Accepted::Unknown(peer, why) => {
+                let line = format!("{} is turned away: {why}", peer.ip());
+                self.journal.trouble(format!("peer {}", peer.ip()), line);
+            }
+        }
+    }
+
+    fn connected(&mut self, arrival: Arrival) {
+        let peer = arrival.peer;
         if self.connections.len() >= CONNECTIONS {
             let line = format!(
                 "switches are turned away: there are {CONNECTIONS} connections, the last one from {peer}"
@@ -259,12 +250,8 @@ impl<'d> Daemon<'d> {
         }
         let id = self.next_connection;
         self.next_connection += 1;
-        match Connection::new(id, stream, Session::new(self.now()), self.told.clone()) {
-            Ok(connection) => {
-                self.connections.insert(id, connection);
-            }
-            Err(error) => warn!("{peer} connected and is gone: {error}"),
-        }
+        let connection = Connection::new(id, arrival, Session::new(self.now()), self.told.clone());
+        self.connections.insert(id, connection);
     }
 
     fn heard(&mut self, heard: Heard) {
@@ -295,6 +282,16 @@ impl<'d> Daemon<'d> {
         let (peer, datapath) = (connection.peer, connection.session.datapath());
         match (news, datapath) {
             (News::Up(report), Some(datapath)) => {
+                // Before anything is done to a switch of that name which is there.
+                if let Err(why) = connection.may_be(datapath) {
+                    let line = format!(
+                        "{} says that it is switch {datapath:#x} and is turned away: {why}",
+                        peer.ip()
+                    );
+                    self.journal.trouble(format!("peer {}", peer.ip()), line);
+                    self.connections.remove(&id);
+                    return;
+                }
                 let former = self
                     .connections
                     .iter()

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gate::protocol::{Answer, Request, check_version};
+use keys::{Identity, Role};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
+
+use crate::secure::{self, From, To};
 
 /// The longest wait for a connection, and for an answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -18,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// A connection that has held for so long was good.
 const GOOD: Duration = Duration::from_secs(10);
-/// The most octets of an answer: a list of all contracts.
+/// The most bytes of an answer: a list of all contracts.
 const LONGEST_ANSWER: u64 = 4 << 20;
 
 /// What an agent tells the daemon; the switch is named by its datapath id.
@@ -48,10 +49,15 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Connects, and connects again when that ends, as long as this lives.
-    pub(crate) fn new(switch: u64, address: SocketAddr, told: Sender<GateHeard>) -> Self {
+    /// Connects, and connects again when that ends, as long as this lives. With keys, both ends show who they are.
+    pub(crate) fn new(
+        switch: u64,
+        address: SocketAddr,
+        keys: Option<Identity>,
+        told: Sender<GateHeard>,
+    ) -> Self {
         let (orders, wanted) = unbounded_channel();
-        tokio::spawn(serve(switch, address, wanted, told));
+        tokio::spawn(serve(switch, address, keys, wanted, told));
         Self { orders }
     }
 
@@ -70,15 +76,16 @@ impl Agent {
 async fn serve(
     switch: u64,
     address: SocketAddr,
+    keys: Option<Identity>,
     mut wanted: UnboundedReceiver<Order>,
     told: Sender<GateHeard>,
 ) {
     let mut told_before = None;
     let mut pause = PAUSE;
     loop {
-        let connected = timeout(PATIENCE, TcpStream::connect(address)).await;
+        let connected = timeout(PATIENCE, secure::connect(address, keys.as_ref(), Role::Gates(switch))).await;
         let why = match connected {
-            Ok(Ok(stream)) => match greet(stream).await {
+            Ok(Ok((from, to))) => match greet(from, to).await {
                 Ok((from, to)) => {
                     if told.send(GateHeard::Up { switch }).await.is_err() {
                         return;
@@ -124,8 +131,7 @@ async fn serve(
 }
 
 /// Asks a new agent for its version; why it is not to be used.
-async fn greet(stream: TcpStream) -> Result<(BufReader<OwnedReadHalf>, OwnedWriteHalf), String> {
-    let (from, mut to) = stream.into_split();
+async fn greet(from: From, mut to: To) -> Result<(BufReader<From>, To), String> {
     let mut from = BufReader::new(from);
     let said = timeout(PATIENCE, exchange(&mut from, &mut to, &Request::Version)).await;
     check_version(&said.map_err(|_| format!("no answer in {} s", PATIENCE.as_secs()))??)?;
@@ -134,8 +140,8 @@ async fn greet(stream: TcpStream) -> Result<(BufReader<OwnedReadHalf>, OwnedWrit
 
 /// Speaks with an agent until the connection ends; why it did, or nothing if nobody listens to us any more.
 async fn talk(
-    mut from: BufReader<OwnedReadHalf>,
-    mut to: OwnedWriteHalf,
+    mut from: BufReader<From>,
+    mut to: To,
     wanted: &mut UnboundedReceiver<Order>,
     told: &Sender<GateHeard>,
 ) -> Option<String> {
@@ -172,11 +178,7 @@ async fn talk(
     Some(why)
 }
 
-async fn exchange(
-    from: &mut BufReader<OwnedReadHalf>,
-    to: &mut OwnedWriteHalf,
-    request: &Request,
-) -> Result<Answer, String> {
+async fn exchange(from: &mut BufReader<From>, to: &mut To, request: &Request) -> Result<Answer, String> {
     let mut line = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     line.push(b'\n');
     to.write_all(&line).await.map_err(|error| error.to_string())?;
@@ -242,7 +244,7 @@ mod tests {
         run(async {
             let address = agent(vec![vec![CLEARED], vec![CLEARED]]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(5, address, told);
+            let agent = Agent::new(5, address, None, told);
             for token in [11, 12] {
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
                 agent.ask(token, Request::Clear);
@@ -258,7 +260,7 @@ mod tests {
         run(async {
             let address = agent(vec![vec![CLEARED, CLEARED], vec![CLEARED]]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(5, address, told);
+            let agent = Agent::new(5, address, None, told);
             assert!(matches!(next(&mut heard).await, GateHeard::Up { switch: 5 }));
             agent.ask(1, Request::Clear);
             assert!(matches!(next(&mut heard).await, GateHeard::Done { token: 1, answer: Ok(_) }));
@@ -279,7 +281,7 @@ mod tests {
             let old = "{\"answer\":\"refused\",\"reason\":\"malformed\",\"what\":\"unknown variant\"}\n";
             let address = agent_that_says(old, vec![Vec::new(), Vec::new(), Vec::new()]);
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(3, address, told);
+            let agent = Agent::new(3, address, None, told);
             let GateHeard::Down { switch: 3, why } = next(&mut heard).await else { panic!() };
             assert!(why.contains("speaks version 1"), "{why}");
             agent.ask(9, Request::List);
@@ -294,7 +296,7 @@ mod tests {
             run(async {
                 let address = agent(vec![vec![bad]]);
                 let (told, mut heard) = channel(8);
-                let agent = Agent::new(1, address, told);
+                let agent = Agent::new(1, address, None, told);
                 assert!(matches!(next(&mut heard).await, GateHeard::Up { .. }));
                 agent.ask(1, Request::Clear);
                 let GateHeard::Done { token: 1, answer: Err(_) } = next(&mut heard).await else {
@@ -310,7 +312,7 @@ mod tests {
         run(async {
             let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
             let (told, mut heard) = channel(8);
-            let agent = Agent::new(1, address, told);
+            let agent = Agent::new(1, address, None, told);
             assert!(matches!(next(&mut heard).await, GateHeard::Down { switch: 1, .. }), "it is told, once");
             agent.ask(3, Request::List);
             let GateHeard::Done { token: 3, answer: Err(why) } = next(&mut heard).await else { panic!() };

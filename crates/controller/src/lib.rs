@@ -4,7 +4,7 @@
 //! - requests and verdicts: topics of DDS (`docs/decisions/0009-admission.md`);
 //! - grants: a store that survives ([`store`]).
 //!
-//! One task owns all of it and does one thing after another; only octets are read and written by others.
+//! One task owns all of it and does one thing after another; only bytes are read and written by others.
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -15,6 +15,7 @@ mod gates;
 mod journal;
 mod presence;
 mod reports;
+mod secure;
 pub mod store;
 mod topics;
 mod topology;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub listen: Vec<SocketAddr>,
     /// Where the agents of gates are, by datapath id of their switch.
     pub agents: BTreeMap<u64, SocketAddr>,
+    /// The manager's key: with it switches and agents connect by TLS, and show who they are. Without it anybody can be one.
+    pub keys: Option<keys::Identity>,
     /// Where grants are kept.
     pub store: Box<dyn Store>,
 }
@@ -115,7 +118,12 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, config, listen, agents, mut store } = settings;
+    let Settings { network, config, listen, agents, keys, mut store } = settings;
+    if keys.is_none() {
+        tracing::info!(
+            "without keys: whoever reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
+        );
+    }
     let mut presence = Presence::new(participant, &network);
     loop {
         // Switches that are there already need not try again.
@@ -136,6 +144,7 @@ pub fn run(
             config: config.clone(),
             agents: agents.clone(),
             sockets,
+            keys: keys.clone(),
             store: &mut *store,
         };
         match runtime.block_on(daemon::run(managed, participant, &mut presence, stop))? {

@@ -1,9 +1,9 @@
 //! The agent of a switch's gates: lines of JSON over TCP, as `gate::protocol` says.
 //!
-//! Whoever can reach its address can set gates: it must be an address that only the manager reaches. It listens at the
-//! interface that has the address, so that what comes in at another one finds nobody.
+//! With keys it serves managers of its authority alone, by TLS. Without them whoever can reach its address can set gates: it must be an
+//! address that only the manager reaches. It listens at the interface that has the address, so that what comes in at another one finds nobody.
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,8 @@ use std::time::Duration;
 use gate::protocol::{
     Answer, ContractState, LONGEST_REQUEST, MOST_CONTRACTS, PortState, Refusal, Request, USUAL_LIMIT, VERSION,
 };
+use keys::rustls::{ServerConnection, StreamOwned};
+use keys::{Identity, Role};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
@@ -75,12 +77,18 @@ impl Agent {
         Ok(Self { program: Mutex::new(program), ports })
     }
 
-    /// Serves clients for ever; `ready` is called once they can connect.
+    /// Serves clients for ever; `ready` is called once they can connect. With keys clients are managers that show it.
     ///
     /// # Errors
-    /// The address cannot be had.
-    pub fn serve(self, listen: SocketAddr, ready: impl FnOnce()) -> Result<(), Error> {
+    /// The address cannot be had, or the keys are not those of an agent.
+    pub fn serve(
+        self,
+        listen: SocketAddr,
+        keys: Option<&Identity>,
+        ready: impl FnOnce(),
+    ) -> Result<(), Error> {
         let listener = listener(listen)?;
+        let secure = keys.map(Identity::server).transpose()?;
         ready();
         let (agent, clients) = (Arc::new(self), Arc::new(AtomicUsize::new(0)));
         loop {
@@ -94,12 +102,21 @@ impl Agent {
             };
             let place = Taken::one_of(&clients);
             let agent = Arc::clone(&agent);
+            let secure = secure.clone();
             let started = thread::Builder::new().spawn(move || match place {
-                Some(_place) => agent.attend(stream),
+                Some(_place) => match secure {
+                    None => agent.attend(&stream, &stream),
+                    Some(config) => {
+                        if let Some(mut secured) = handshake(config, &stream) {
+                            agent.attend(&mut secured, &stream);
+                        }
+                    }
+                },
+                None if secure.is_some() => {}
                 None => {
                     let what = format!("there are {MOST_CLIENTS} clients already");
                     // Who does not hear it finds out.
-                    let _ = say(&stream, &Answer::Refused { reason: Refusal::Full, what });
+                    let _ = say(&mut &stream, &Answer::Refused { reason: Refusal::Full, what });
                 }
             });
             // Without a thread the client is gone, and may come again.
@@ -107,16 +124,10 @@ impl Agent {
         }
     }
 
-    /// Answers a client until it goes.
-    fn attend(&self, mut stream: TcpStream) {
+    /// Answers a client until it goes: over `stream`, which has this socket below it.
+    fn attend(&self, mut stream: impl Read + Write, socket: &TcpStream) {
         let mut lines = Lines::default();
-        let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(SILENCE / 4).with_retries(3);
-        let prepared = stream.set_read_timeout(Some(SILENCE)).and_then(|()| {
-            stream.set_nodelay(true)?;
-            stream.set_write_timeout(Some(SILENCE))?;
-            SockRef::from(&stream).set_tcp_keepalive(&alive)
-        });
-        if prepared.is_err() {
+        if prepare(socket).is_err() {
             return;
         }
         let mut buffer = [0; LONGEST_REQUEST];
@@ -134,16 +145,16 @@ impl Agent {
                         let answer = self.answer(&line);
                         let asked = !matches!(answer, Answer::Refused { reason: Refusal::Malformed, .. });
                         // It failed only if the connection did, which shows at the next turn.
-                        let _ = if asked { stream.set_read_timeout(None) } else { Ok(()) };
+                        let _ = if asked { socket.set_read_timeout(None) } else { Ok(()) };
                         (answer, false)
                     }
                     // Where the next request begins cannot be known.
                     Err(TooLong) => {
-                        let what = format!("a request has at most {LONGEST_REQUEST} octets");
+                        let what = format!("a request has at most {LONGEST_REQUEST} bytes");
                         (Answer::Refused { reason: Refusal::Malformed, what }, true)
                     }
                 };
-                if say(&stream, &answer).is_err() || end {
+                if say(&mut stream, &answer).is_err() || end {
                     return;
                 }
             }
@@ -243,10 +254,10 @@ impl Drop for Taken {
     }
 }
 
-/// Octets of a stream, cut into lines.
+/// Bytes of a stream, cut into lines.
 #[derive(Default, Debug)]
 struct Lines {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 /// A line is longer than a request may be.
@@ -254,17 +265,17 @@ struct Lines {
 struct TooLong;
 
 impl Lines {
-    fn add(&mut self, octets: &[u8]) {
-        self.octets.extend_from_slice(octets);
+    fn add(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// The next whole line, without its end; lines without anything are left out.
     fn next(&mut self) -> Option<Result<Vec<u8>, TooLong>> {
         loop {
-            let Some(end) = self.octets.iter().position(|octet| *octet == b'\n') else {
-                return (self.octets.len() > LONGEST_REQUEST).then_some(Err(TooLong));
+            let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
+                return (self.bytes.len() > LONGEST_REQUEST).then_some(Err(TooLong));
             };
-            let line: Vec<u8> = self.octets.drain(..=end).collect();
+            let line: Vec<u8> = self.bytes.drain(..=end).collect();
             let line = line.trim_ascii();
             if line.len() > LONGEST_REQUEST {
                 return Some(Err(TooLong));
@@ -276,10 +287,34 @@ impl Lines {
     }
 }
 
-fn say(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
+fn prepare(socket: &TcpStream) -> std::io::Result<()> {
+    let alive = TcpKeepalive::new().with_time(SILENCE).with_interval(SILENCE / 4).with_retries(3);
+    socket.set_read_timeout(Some(SILENCE))?;
+    socket.set_write_timeout(Some(SILENCE))?;
+    socket.set_nodelay(true)?;
+    SockRef::from(socket).set_tcp_keepalive(&alive)
+}
+
+/// TLS over a socket, if the client shows that it is a manager; it finds out why if it is not.
+fn handshake(
+    config: Arc<keys::rustls::ServerConfig>,
+    socket: &TcpStream,
+) -> Option<StreamOwned<ServerConnection, &TcpStream>> {
+    prepare(socket).ok()?;
+    let mut secured = StreamOwned::new(ServerConnection::new(config).ok()?, socket);
+    while secured.conn.is_handshaking() {
+        secured.conn.complete_io(&mut secured.sock).ok()?;
+    }
+    let shown = secured.conn.peer_certificates();
+    Identity::check(shown, Role::Manager).ok()?;
+    Some(secured)
+}
+
+fn say(stream: &mut impl Write, answer: &Answer) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(answer).map_err(std::io::Error::other)?;
     line.push(b'\n');
-    stream.write_all(&line)
+    stream.write_all(&line)?;
+    stream.flush()
 }
 
 /// Listens at an address, and at the interface that has it only.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use keys::{Identity, Role};
 use system::{Error, check_rights};
 
 use crate::agent::{Agent, Served};
@@ -28,9 +29,10 @@ pub struct GateArguments {
 enum GateVerb {
     /// Puts message gates at ports, and sets them as clients ask.
     ///
-    /// Whoever reaches the address can set gates: nothing is authenticated.
+    /// With --keys managers alone can set gates; without them whoever reaches the address can.
     #[command(after_help = "Examples:\n  \
-        punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n\n\
+        punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n  \
+        punctual gate serve --listen 192.0.2.2:6654 --port 1=eth1 --keys /etc/punctual/keys --datapath 1\n\n\
         It runs until Ctrl-C; the gates stay in the kernel then. See docs/grm.md.")]
     Serve {
         /// Where clients connect
@@ -42,6 +44,12 @@ enum GateVerb {
         /// The compiled program; it is compiled if this is not given
         #[arg(long)]
         object: Option<PathBuf>,
+        /// The folder with authority.pem, and gates-N.pem and gates-N.key for the datapath id N of the switch
+        #[arg(long, value_name = "FOLDER", requires = "datapath")]
+        keys: Option<PathBuf>,
+        /// The datapath id of the switch
+        #[arg(long, value_name = "NUMBER", requires = "keys")]
+        datapath: Option<u64>,
         /// Where program and maps stay when the agent ends
         #[arg(long, value_name = "FOLDER", default_value = "/sys/fs/bpf/punctual")]
         pins: PathBuf,
@@ -74,8 +82,10 @@ pub fn run_gate(arguments: &GateArguments, out: &mut dyn Write, told: &mut dyn W
 }
 
 fn serve(verb: &GateVerb, out: &mut dyn Write) -> Result<(), Error> {
-    let GateVerb::Serve { listen, ports, object, pins, stamped } = verb;
+    let GateVerb::Serve { listen, ports, object, keys, datapath, pins, stamped } = verb;
     check_rights("a message gate", "its program goes into the kernel, at the interface")?;
+    let role = datapath.map(Role::Gates);
+    let keys = keys.as_deref().zip(role).map(|(folder, role)| Identity::load(folder, role)).transpose()?;
     // A folder in no such file system becomes one.
     if !holds_pins(pins) {
         mount_pins(pins)?;
@@ -89,7 +99,7 @@ fn serve(verb: &GateVerb, out: &mut dyn Write) -> Result<(), Error> {
         stamped: *stamped,
     };
     let agent = Agent::new(&served)?;
-    agent.serve(*listen, || {
+    agent.serve(*listen, keys.as_ref(), || {
         // Who does not read it does not wait for it.
         let _ = out.write_all(READY_LINE.as_bytes()).and_then(|()| out.flush());
     })

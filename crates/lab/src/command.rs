@@ -54,6 +54,9 @@ enum LabVerb {
         /// Carries frames by a program in place of the kernel's shapers: links are exact then, and not faster than some 100 Mb/s
         #[arg(long)]
         emulated: bool,
+        /// A folder that `punctual grm keys` has made: switches and gates speak TLS with the manager
+        #[arg(long, value_name = "FOLDER")]
+        keys: Option<PathBuf>,
     },
     /// Runs a program on a host of a lab.
     #[command(after_help = "Examples:\n  \
@@ -104,9 +107,10 @@ enum LabVerb {
 /// Does what `lab` is asked for; the result is the exit code.
 pub fn run_lab(arguments: &LabArguments, out: &mut dyn Write, told: &mut dyn Write) -> u8 {
     let done = match &arguments.verb {
-        LabVerb::Up { network, name, emulated } => {
+        LabVerb::Up { network, name, emulated, keys } => {
             let carrying = if *emulated { Carrying::Emulated } else { Carrying::Kernel };
-            up(network, name.as_deref(), carrying, out, told)
+            let options = Options { carrying, keys: keys.clone(), ..Options::default() };
+            up(network, name.as_deref(), &options, out, told)
         }
         LabVerb::Run { name, host, command } => run(name, host, command).map(|()| DONE),
         LabVerb::Down { name, all } => down(name.as_deref(), *all, out),
@@ -132,24 +136,17 @@ fn code(done: Done, told: &mut dyn Write) -> u8 {
     })
 }
 
-fn up(
-    path: &Path,
-    name: Option<&str>,
-    carrying: Carrying,
-    out: &mut dyn Write,
-    told: &mut dyn Write,
-) -> Done {
+fn up(path: &Path, name: Option<&str>, options: &Options, out: &mut dyn Write, told: &mut dyn Write) -> Done {
     let wrong = |error: Error| (WRONG, error);
     let network = Network::open(path).map_err(|problem| wrong(Error::new(problem.to_string(), "")))?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let name = name.map_or_else(|| stem.unwrap_or_default(), str::to_owned);
     // What cannot be built at all is the file's fault, not the machine's.
-    Layout::new(&network, &name, carrying).map_err(wrong)?;
-    let options = Options { carrying, ..Options::default() };
+    Layout::new(&network, &name, options.carrying).map_err(wrong)?;
     let interrupted = Arc::clone(&options.interrupted);
     // Handled once for each process; without it the lab is left over, and `down` removes it.
     let _ = ctrlc::set_handler(move || interrupted.store(true, Ordering::Relaxed));
-    let lab = Lab::up_with(&network, &name, &options).map_err(failed)?;
+    let lab = Lab::up_with(&network, &name, options).map_err(failed)?;
     for warning in lab.warnings() {
         let _ = writeln!(told, "punctual: {warning}");
     }

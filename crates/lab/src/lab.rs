@@ -12,6 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use keys::{Identity, Role};
 use network::Network;
 
 use crate::emulator::PortCount;
@@ -45,6 +46,8 @@ pub struct Options {
     pub interrupted: Arc<AtomicBool>,
     /// Who carries frames.
     pub carrying: Carrying,
+    /// A folder of keys for a manager, all switches and all gates: then they speak TLS with the manager.
+    pub keys: Option<PathBuf>,
 }
 
 /// A lab that works. It is removed when this is dropped, unless it is [kept](Lab::keep).
@@ -76,12 +79,15 @@ impl Lab {
         let gated = layout.switches.iter().any(|switch| switch.gated);
         check_programs(gated)?;
         let mut record = Record::new(&layout, network.name());
+        let keys = options.keys.as_deref().map(|folder| whole_keys(folder, &layout)).transpose()?;
+        record.keys.clone_from(&keys);
         let place = Place::reserve(&record)?;
         let mut building = Building {
             tools: Tools::new(name),
             layout: &layout,
             place: &place,
             options,
+            keys,
             children: Vec::new(),
         };
         let built = building.build(&mut record);
@@ -165,7 +171,10 @@ impl Lab {
         }
         let managed = self.record.hosts.iter().any(|host| host.manager);
         let address = (gate_address(switch, managed), GATE_PORT);
-        inside(&switch.namespace, || GateClient::connect(address.into()))
+        let keys =
+            self.record.keys.as_deref().map(|folder| Identity::load(folder, Role::Manager)).transpose()?;
+        let keys = keys.as_ref().map(|keys| (keys, Role::Gates(switch.datapath)));
+        inside(&switch.namespace, || GateClient::connect(address.into(), keys))
     }
 
     /// The address of a host.
@@ -269,6 +278,23 @@ impl Drop for Lab {
     }
 }
 
+/// The folder of keys, by its whole name, if it has those of the manager and of all switches and gates.
+fn whole_keys(folder: &Path, layout: &Layout) -> Result<PathBuf, Error> {
+    let whole = folder.canonicalize().map_err(Error::system(folder.display()))?;
+    let text = whole.to_str().filter(|text| !text.contains(char::is_whitespace));
+    if text.is_none() {
+        let what = format!("{}: a name with spaces, which the switch's tools do not take", whole.display());
+        return Err(Error::new(what, "move the keys to another folder"));
+    }
+    let of = |switch: &Switch| {
+        [Some(Role::Switch(switch.datapath)), switch.gated.then_some(Role::Gates(switch.datapath))]
+    };
+    for role in layout.switches.iter().flat_map(of).flatten().chain([Role::Manager]) {
+        Identity::load(&whole, role)?;
+    }
+    Ok(whole)
+}
+
 /// Takes notice of the end of a process that was killed.
 fn reap(child: &mut Child) {
     let _ = child.wait();
@@ -280,6 +306,7 @@ struct Building<'b> {
     layout: &'b Layout,
     place: &'b Place,
     options: &'b Options,
+    keys: Option<PathBuf>,
     children: Vec<Child>,
 }
 
@@ -317,7 +344,8 @@ impl Building<'_> {
         for switch in &self.layout.switches {
             self.go_on()?;
             let files = Files::of(self.place.path(), switch);
-            switch::start(&self.tools, &files, switch, self.layout.manager().is_some())?;
+            let managed = self.layout.manager().is_some();
+            switch::start(&self.tools, &files, switch, managed, self.keys.as_deref())?;
             real_time &= switch::hurry(&self.tools, &files)?;
             if let (_, Some(cores)) = self.cores() {
                 switch::confine(&self.tools, &files, &cores)?;
@@ -358,6 +386,9 @@ impl Building<'_> {
             }
             if self.options.carrying == Carrying::Emulated {
                 command.arg("--stamped");
+            }
+            if let Some(keys) = &self.keys {
+                command.arg("--keys").arg(keys).arg("--datapath").arg(switch.datapath.to_string());
             }
             let log = Files::of(self.place.path(), switch).log("gate");
             self.serve(command, &log)?;

@@ -46,6 +46,9 @@ pub struct Record {
     pub namespaces: Vec<String>,
     /// The processes that it needs.
     pub processes: Vec<u32>,
+    /// The folder of the keys with which its switches and gates speak with the manager, if they do by TLS.
+    #[serde(default)]
+    pub keys: Option<PathBuf>,
 }
 
 impl Record {
@@ -62,6 +65,7 @@ impl Record {
             switches: layout.switches.clone(),
             namespaces: layout.namespaces(),
             processes: Vec::new(),
+            keys: None,
         }
     }
 }

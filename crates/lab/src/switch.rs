@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::first_frame::FirstFrame;
 use crate::layout::{OPENFLOW_PORT, Switch};
 use crate::tools::Tools;
+use keys::Role;
 use system::Error;
 use system::finish;
 use system::make_folder;
@@ -70,7 +71,13 @@ impl Files {
 
 /// Starts the switch and gives it its ports, and has it send a frame. With a manager it forwards nothing until it is told to, otherwise it learns who
 /// is where by itself.
-pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool) -> Result<(), Error> {
+pub(crate) fn start(
+    tools: &Tools,
+    files: &Files,
+    switch: &Switch,
+    managed: bool,
+    keys: Option<&Path>,
+) -> Result<(), Error> {
     make_folder(&files.folder)?;
     let own = |command: &mut std::process::Command| {
         for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
@@ -130,13 +137,23 @@ pub(crate) fn start(tools: &Tools, files: &Files, switch: &Switch, managed: bool
     }
     let controller = if managed {
         let [manager, _] = switch.control();
+        let secure = keys.map(|keys| secure(keys, switch));
+        let protocol = if secure.is_some() { "ssl" } else { "tcp" };
         format!(
-            "set-controller br0 tcp:{manager}:{OPENFLOW_PORT} -- set controller br0 max_backoff=1000 inactivity_probe=5000"
+            "{}set-controller br0 {protocol}:{manager}:{OPENFLOW_PORT} -- set controller br0 max_backoff=1000 inactivity_probe=5000",
+            secure.unwrap_or_default()
         )
     } else {
         "del-controller br0".to_owned()
     };
     tools.run(&format!("ovs-vsctl --db={at} --timeout=5 {controller}")).map(drop)
+}
+
+/// What tells the switch its key, its certificate, and the authority that it trusts.
+fn secure(keys: &Path, switch: &Switch) -> String {
+    let role = Role::Switch(switch.datapath);
+    let folder = keys.display();
+    format!("set-ssl {folder}/{role}.key {folder}/{role}.pem {folder}/{} -- ", keys::AUTHORITY)
 }
 
 /// Gives the switch process its priority; false if that is not granted.

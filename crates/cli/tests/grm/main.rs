@@ -5,6 +5,7 @@
 mod managers;
 mod meters;
 mod saboteur;
+mod secure;
 mod trees;
 mod ward;
 

@@ -1,5 +1,5 @@
 //! A lab with a manager, and participants on its hosts.
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use dds::qos::{
 use dds::{
     DataReader, DataWriter, DdsType, DomainParticipant, DomainParticipantFactory, NO_STATUS, QosKind, States,
 };
-use lab::Lab;
+use lab::{Lab, Options};
 use lab_turn::Folder;
 
 /// A model of a switch with gates.
@@ -85,6 +85,7 @@ pub(crate) struct Ward {
     pub(crate) lab: Lab,
     manager: Option<Child>,
     folder: Folder,
+    keys: Option<PathBuf>,
 }
 
 impl Ward {
@@ -97,9 +98,36 @@ impl Ward {
         let folder = Folder::new();
         folder.file("ward.toml", text);
         let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
-        let mut ward = Self { lab, manager: None, folder };
+        Self::with(lab, folder, None)
+    }
+
+    /// The same with keys for the manager, the switches and the gates.
+    pub(crate) fn secured(text: &str) -> Self {
+        let folder = Folder::new();
+        let (file, keys) = (folder.file("ward.toml", text), folder.0.join("keys"));
+        let program = Path::new(env!("CARGO_BIN_EXE_punctual"));
+        let made = Command::new(program).args(["grm", "keys"]).arg(&keys).arg("--network").arg(file).status();
+        assert!(made.unwrap().success());
+        let options =
+            Options { program: Some(program.to_owned()), keys: Some(keys.clone()), ..Options::default() };
+        let lab = Lab::up_with(&lab_turn::network(text), &lab_turn::name(), &options).unwrap();
+        Self::with(lab, folder, Some(keys))
+    }
+
+    fn with(lab: Lab, folder: Folder, keys: Option<PathBuf>) -> Self {
+        let mut ward = Self { lab, manager: None, folder, keys };
         ward.start_manager();
         ward
+    }
+
+    /// The folder with the keys of a secured one.
+    pub(crate) fn keys(&self) -> &Path {
+        self.keys.as_deref().unwrap()
+    }
+
+    /// A name in its folder.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.0.join(name)
     }
 
     pub(crate) fn start_manager(&mut self) {
@@ -114,6 +142,9 @@ impl Ward {
         let mut command = self.lab.command(host, env!("CARGO_BIN_EXE_punctual")).unwrap();
         command.arg("grm").arg(self.folder.0.join("ward.toml"));
         command.args(["--interface", "eth0", "--store"]).arg(self.folder.0.join(store));
+        if let Some(keys) = &self.keys {
+            command.arg("--keys").arg(keys);
+        }
         command
     }
 

@@ -1,10 +1,12 @@
 //! A switch at the other end of a manager's connection: it takes what it is told, and tells what it has.
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use control::action::SwitchReport;
+use keys::rustls::{ClientConnection, StreamOwned};
+use keys::{Identity, Role};
 use openflow::channel::{Channel, Config, Event};
 use openflow::multipart::GroupFeatures;
 use openflow::port::{Port, PortConfig, PortFeatures, PortState};
@@ -54,14 +56,25 @@ fn report() -> SwitchReport {
     }
 }
 
-/// Is the switch of the network, connected or trying to be, until `stop`.
-pub(crate) fn run(switch: &mut Switch, stop: &AtomicBool) {
+/// Is the switch of the network, connected or trying to be, until `stop`; with keys by TLS.
+pub(crate) fn run(switch: &mut Switch, keys: Option<&Identity>, stop: &AtomicBool) {
     let start = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         match TcpStream::connect(LISTEN) {
             Ok(stream) => {
+                stream.set_nodelay(true).unwrap();
+                stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
                 // It ends when the manager does.
-                let _ = talk(stream, switch, stop, start);
+                let _ = match keys {
+                    None => talk(stream, switch, stop, start),
+                    Some(keys) => {
+                        let (config, name) = keys.client_to(Role::Manager).unwrap();
+                        let connection = ClientConnection::new(config, name).unwrap();
+                        talk(StreamOwned::new(connection, stream), switch, stop, start)
+                    }
+                };
+                // Who is turned away comes again, but not at once.
+                std::thread::sleep(Duration::from_millis(20));
             }
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
         }
@@ -69,19 +82,18 @@ pub(crate) fn run(switch: &mut Switch, stop: &AtomicBool) {
 }
 
 fn talk(
-    mut stream: TcpStream,
+    mut stream: impl Read + Write,
     switch: &mut Switch,
     stop: &AtomicBool,
     start: Instant,
 ) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_millis(20)))?;
     let report = report();
     let mut channel = Channel::new(Config::switch(), start.elapsed());
     let mut piece = vec![0; 16 * 1024];
     while !stop.load(Ordering::Relaxed) {
         let output = channel.output().to_vec();
         stream.write_all(&output)?;
+        stream.flush()?;
         channel.sent(output.len());
         match stream.read(&mut piece) {
             Ok(0) => return Ok(()),

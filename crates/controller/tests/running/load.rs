@@ -66,7 +66,7 @@ fn a_store_that_is_deleted_cut_off_and_full_costs_nobody_who_is_admitted() {
         let file = folder.join("grants.redb");
         let (mut switch, stop, mut all) = (Switch::default(), AtomicBool::new(false), 0);
         std::thread::scope(|scope| {
-            scope.spawn(|| fake::run(&mut switch, &stop));
+            scope.spawn(|| fake::run(&mut switch, None, &stop));
             let tested = std::panic::catch_unwind(|| many_of_one_host(&file));
             stop.store(true, Ordering::Relaxed);
             match tested {

@@ -4,4 +4,5 @@
 mod fake;
 mod load;
 mod reports;
+mod secure;
 mod site;

@@ -106,11 +106,22 @@ pub(crate) fn managed(
     config: control::config::Config,
     act: impl FnOnce(),
 ) -> Result<(), Error> {
+    managed_with(store, config, None, act)
+}
+
+/// The same, with keys.
+pub(crate) fn managed_with(
+    store: Box<dyn Store>,
+    config: control::config::Config,
+    keys: Option<keys::Identity>,
+    act: impl FnOnce(),
+) -> Result<(), Error> {
     let settings = Settings {
         network: controller::network(&planned()),
         config,
         listen: vec![LISTEN.parse().unwrap()],
         agents: BTreeMap::new(),
+        keys,
         store,
     };
     let stop = AtomicBool::new(false);

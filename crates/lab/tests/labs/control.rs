@@ -26,7 +26,7 @@ fn switches_call_the_manager_and_forward_nothing_without_it() {
     assert_eq!((hello[1], from.ip()), (0, own.into()));
 
     let asked = lab.on("c", || {
-        let mut client = GateClient::connect((own, GATE_PORT).into())?;
+        let mut client = GateClient::connect((own, GATE_PORT).into(), None)?;
         client.ask(&Request::List)
     });
     assert!(matches!(asked, Ok(Ok(Answer::List { ports, .. })) if ports.len() == 3));

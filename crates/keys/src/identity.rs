@@ -1,0 +1,136 @@
+//! What a program has of its role: key, certificate, and whom it trusts.
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use system::Error;
+
+use crate::AUTHORITY;
+use crate::role::Role;
+
+/// No older TLS is spoken.
+const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+/// Key and certificate of a role, and the authority that it trusts.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    role: Role,
+    server: Option<Arc<ServerConfig>>,
+    client: Option<Arc<ClientConfig>>,
+}
+
+impl Identity {
+    /// Reads `authority.pem`, `ROLE.pem` and `ROLE.key` of a folder.
+    ///
+    /// # Errors
+    /// A file is missing or damaged, key and certificate do not belong together, or others than its owner can read the key.
+    pub fn load(folder: &Path, role: Role) -> Result<Self, Error> {
+        let [certificate, key] = ["pem", "key"].map(|end| folder.join(format!("{role}.{end}")));
+        let remedy = format!("`punctual grm keys {} {role}` makes key and certificate", folder.display());
+        let wrong = |path: &Path, what: &dyn std::fmt::Display| {
+            Error::new(format!("{}: {what}", path.display()), remedy.clone())
+        };
+        let authority = folder.join(AUTHORITY);
+        let read = |path: &Path| CertificateDer::from_pem_file(path).map_err(|error| wrong(path, &error));
+        let mut roots = RootCertStore::empty();
+        roots.add(read(&authority)?).map_err(|error| wrong(&authority, &error))?;
+        let roots = Arc::new(roots);
+        let chain = vec![read(&certificate)?];
+        let mode = fs::metadata(&key).map_err(|error| wrong(&key, &error))?.mode();
+        if mode & 0o077 != 0 {
+            let what = format!("{}: others than its owner may read this key", key.display());
+            return Err(Error::new(
+                what,
+                format!("chmod 600 {0}; if somebody has, make all keys anew", key.display()),
+            ));
+        }
+        let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| wrong(&key, &error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let (accepts, connects) = role.ends();
+        let unfit = |error: rustls::Error| wrong(&certificate, &error);
+        let server = accepts
+            .then(|| {
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+                        .build()
+                        .map_err(|error| wrong(&authority, &error))?;
+                ServerConfig::builder_with_provider(Arc::clone(&provider))
+                    .with_protocol_versions(VERSIONS)
+                    .and_then(|builder| {
+                        builder
+                            .with_client_cert_verifier(verifier)
+                            .with_single_cert(chain.clone(), private.clone_key())
+                    })
+                    .map(Arc::new)
+                    .map_err(unfit)
+            })
+            .transpose()?;
+        let client = connects
+            .then(|| {
+                let verifier =
+                    WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider))
+                        .build()
+                        .map_err(|error| wrong(&authority, &error))?;
+                ClientConfig::builder_with_provider(Arc::clone(&provider))
+                    .with_protocol_versions(VERSIONS)
+                    .and_then(|builder| {
+                        builder
+                            .with_webpki_verifier(verifier)
+                            .with_client_auth_cert(chain.clone(), private.clone_key())
+                    })
+                    .map(Arc::new)
+                    .map_err(unfit)
+            })
+            .transpose()?;
+        Ok(Self { role, server, client })
+    }
+
+    /// Whose it is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The configuration for connections that others make. Who shows no certificate of the authority does not get in; which role it has says
+    /// [`Self::check`].
+    ///
+    /// # Errors
+    /// This role accepts no connections.
+    pub fn server(&self) -> Result<Arc<ServerConfig>, Error> {
+        self.server.clone().ok_or_else(|| Error::new(format!("a {} accepts no connections", self.role), ""))
+    }
+
+    /// The configuration and the name for a connection to the holder of a role: the other end has to show that it is that.
+    ///
+    /// # Errors
+    /// This role makes no connections.
+    pub fn client_to(&self, other: Role) -> Result<(Arc<ClientConfig>, ServerName<'static>), Error> {
+        let named = ServerName::try_from(other.subject()).ok().zip(self.client.clone());
+        let (name, config) =
+            named.ok_or_else(|| Error::new(format!("a {} makes no connections", self.role), ""))?;
+        Ok((config, name))
+    }
+
+    /// Whether the other end of a connection that was accepted is of a role, from the certificates that it has shown, of which `rustls` has
+    /// verified that the authority signed them.
+    ///
+    /// # Errors
+    /// It is not: what is wrong.
+    pub fn check(shown: Option<&[CertificateDer<'_>]>, role: Role) -> Result<(), String> {
+        let Some(first) = shown.and_then(<[_]>::first) else {
+            return Err("it shows no certificate".to_owned());
+        };
+        let name = role.subject();
+        let is = || {
+            let certificate = webpki::EndEntityCert::try_from(first).ok()?;
+            let name = ServerName::try_from(name.as_str()).ok()?;
+            certificate.verify_is_valid_for_subject_name(&name).ok()
+        };
+        is().ok_or_else(|| format!("its certificate is not that of {role}"))
+    }
+}
