@@ -3,8 +3,10 @@ use std::time::Duration;
 
 use control::network::Network;
 use latency::policing::Counts;
+use openflow::flow::FlowMod;
 use wire::admission::{Contract, Request, State};
 
+use crate::doing::Next;
 use crate::networks::{GATES, meters, network, open_vswitch};
 use crate::world::{Pair, World, address, guid, mac, packet_of, request};
 use testkit::openflow_switch::Packet;
@@ -74,35 +76,77 @@ fn a_request_is_admitted_and_its_packets_have_the_level() {
     assert_eq!(world.manager.report().switches[0].flows, 0);
 }
 
-/// What a gate lets through changes last, and entries change from the last switch to the first: until then the gate holds the flow to what
-/// the switches have been told of.
-#[test]
-fn a_gate_has_the_new_contract_when_all_switches_have_the_new_entries() {
+fn entry(world: &World, switch: usize) -> Option<FlowMod> {
+    let mut flows = world.switches[switch].flows.iter();
+    flows.find(|flow| flow.table.0 == 0 && flow.priority == 60_000).cloned()
+}
+
+fn gate(world: &World) -> Option<gate::Contract> {
+    world.gates[0].values().next().copied()
+}
+
+/// What becomes different from what there is, until there is nothing more: at the last switch, the first one, the gate.
+fn changes(world: &mut World) -> Vec<[bool; 3]> {
+    let (before, former) = ([entry(world, 0), entry(world, 1)], gate(world));
+    let mut order = vec![[false; 3]];
+    while let Some(next) = world.next().first().copied() {
+        world.happen(next, usize::MAX);
+        let changed = [entry(world, 1) != before[1], entry(world, 0) != before[0], gate(world) != former];
+        if order.last() != Some(&changed) {
+            order.push(changed);
+        }
+    }
+    order
+}
+
+/// A flow by two switches, in force, and what its pair asks for next: larger messages.
+fn larger_messages() -> (World, Request) {
     let mut world = World::up(network(&open_vswitch(GATES), 2, &[0, 1], &[(0, 1)]));
     let asked = request(pair(1), 1, 0, 1, (5000, 6000), contract(1_004, 20 * MS), 20 * MS);
     world.ask(asked.clone());
     world.pass(Duration::from_secs(1));
     assert_eq!(world.state(pair(1)), Some(State::Admitted));
-    let entry = |world: &World, switch: usize| {
-        let mut flows = world.switches[switch].flows.iter();
-        flows.find(|flow| flow.table.0 == 0 && flow.priority == 60_000).cloned()
-    };
-    let gate = |world: &World| *world.gates[0].values().next().expect("it has a gate");
-    let (before, former) = ([entry(&world, 0), entry(&world, 1)], gate(&world));
+    assert!(entry(&world, 0).is_some() && entry(&world, 1).is_some(), "the flow passes both");
     let wider = Contract { smallest_message: 1_004, ..contract(1_304, 20 * MS) };
-    world.ask(Request { serial: 2, contract: wider, ..asked });
-    let mut order = Vec::new();
-    assert!(before.iter().all(Option::is_some), "the flow passes both");
-    while let Some(next) = world.next().first().copied() {
-        world.happen(next, usize::MAX);
-        let changed = [entry(&world, 1) != before[1], entry(&world, 0) != before[0], gate(&world) != former];
-        if order.last() != Some(&changed) {
-            order.push(changed);
-        }
-    }
-    // The last switch, the first one, the gate.
-    assert_eq!(order, [[true, false, false], [true, true, false], [true; 3]]);
-    assert!(gate(&world).octets > former.octets);
+    (world, Request { serial: 2, contract: wider, ..asked })
+}
+
+/// What a gate lets through changes last, and entries change from the last switch to the first: until then the gate holds the flow to what
+/// the switches have been told of.
+#[test]
+fn a_gate_has_the_new_contract_when_all_switches_have_the_new_entries() {
+    let (mut world, wider) = larger_messages();
+    let former = gate(&world).unwrap();
+    world.ask(wider);
+    let order = changes(&mut world);
+    assert_eq!(order, [[false; 3], [true, false, false], [true, true, false], [true; 3]]);
+    assert!(gate(&world).unwrap().octets > former.octets);
+}
+
+/// The way back is the same: the gate is narrow again before a switch has its former entry. Then the former flow ends, since its request has
+/// been refused.
+#[test]
+fn a_change_that_cannot_be_stored_is_undone_from_the_gate_on() {
+    let (mut world, wider) = larger_messages();
+    world.store_fails = true;
+    world.ask(wider);
+    let order = changes(&mut world);
+    let (one, two, all) = ([true, false, false], [true, true, false], [true; 3]);
+    assert!(order.starts_with(&[[false; 3], one, two, all, two, one, [false; 3]]), "{order:?}");
+}
+
+/// At no moment does a switch give frames a level that no gate holds to their contract.
+#[test]
+fn a_flow_that_cannot_be_stored_leaves_the_switches_before_its_gate() {
+    let mut world = World::up(network(&open_vswitch(GATES), 2, &[0, 1], &[(0, 1)]));
+    world.store_fails = true;
+    world.ask(request(pair(1), 1, 0, 1, (5000, 6000), contract(1_004, 20 * MS), 20 * MS));
+    let order = changes(&mut world);
+    assert!(order.contains(&[true; 3]), "all of it was there: {order:?}");
+    let is_held = |[last, first, gate]: &[bool; 3]| *gate || !first && !last;
+    assert!(order.iter().all(is_held), "{order:?}");
+    assert_eq!(order.last(), Some(&[false; 3]));
+    assert_eq!(world.state(pair(1)), Some(State::Refused));
 }
 
 /// The gate bears what the contract asks for beyond itself, and it is stored; the bound is the same.
@@ -231,4 +275,35 @@ fn a_ring_forwards_what_is_not_admitted_without_loops() {
     world.cable(broken, true);
     world.settle();
     assert_eq!(hosts(world.send(1, arp(1))), [0, 2]);
+}
+
+/// The tree changes while all its cables are up, and two switches are slow: they have closed nothing of the former tree, so the others
+/// may open nothing of the new one.
+#[test]
+fn while_the_tree_changes_nothing_goes_round() {
+    let mut world =
+        World::up(network(&open_vswitch(GATES), 4, &[0, 1, 2, 3], &[(0, 1), (1, 2), (2, 3), (3, 0)]));
+    // The first cable, and the third one, there and back.
+    let (first, across) = ([8, 9], [12, 13]);
+    // Where a broadcast comes to, and by which of the two cables.
+    let broadcast = |world: &mut World| {
+        let arrived = world.send(0, arp(0));
+        let by = |cable: [usize; 2]| {
+            arrived.iter().flat_map(|(_, _, trace)| trace).any(|(link, _)| cable.contains(link))
+        };
+        let mut hosts: Vec<usize> = arrived.iter().map(|(host, _, _)| *host).collect();
+        hosts.sort_unstable();
+        (hosts, by(first), by(across))
+    };
+    let everybody = vec![1, 2, 3];
+    assert_eq!(broadcast(&mut world), (everybody.clone(), true, false));
+    world.cable(first[0], false);
+    world.settle();
+    assert_eq!(broadcast(&mut world), (everybody.clone(), false, true));
+    world.cable(first[0], true);
+    let is_slow = |next: Next| matches!(next, Next::Octets(2 | 3, _));
+    world.settle_if(|next| !is_slow(next));
+    assert_eq!(broadcast(&mut world), (everybody.clone(), false, true), "the former tree, and nothing else");
+    world.settle();
+    assert_eq!(broadcast(&mut world), (everybody, true, false));
 }

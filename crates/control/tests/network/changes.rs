@@ -28,6 +28,24 @@ fn a_tighter_request_takes_the_place_of_the_one_before() {
     assert!(arrived.len() == 1 && arrived[0].1.dscp != 0);
 }
 
+/// Samples of participants may overtake each other.
+#[test]
+fn an_older_request_that_comes_late_changes_nothing() {
+    let mut world = World::up(one_switch());
+    let asked = |serial, limit| request(pair(1), serial, 0, 3, (5000, 6000), at_once(8_004, 5 * MS), limit);
+    world.ask(asked(2, 5 * MS));
+    world.ask(asked(1, 9 * MS));
+    world.pass(Duration::from_secs(1));
+    let verdict = world.verdicts[&pair(1)].clone();
+    assert_eq!((verdict.state, verdict.serial, verdict.bound), (State::Admitted, 2, 5 * MS));
+    world.ask(asked(1, 9 * MS));
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.verdicts[&pair(1)], verdict);
+    assert!(world.history.iter().all(|said| said.serial == 2), "{:?}", world.history);
+    let stored: Vec<u64> = world.store.values().map(|grant| grant.maximum_latency).collect();
+    assert_eq!(stored, [5 * MS]);
+}
+
 #[test]
 fn a_slower_contract_is_revoked_and_admitted_anew() {
     let mut world = World::up(one_switch());

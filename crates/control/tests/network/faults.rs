@@ -2,9 +2,9 @@
 use std::time::Duration;
 
 use control::SwitchRefusal;
-use wire::admission::State;
+use wire::admission::{Contract, Request, State};
 
-use crate::cases::{MS, at_once, one_switch, pair};
+use crate::cases::{MS, at_once, contract, one_switch, pair};
 use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::world::{World, packet_of, request};
 
@@ -116,6 +116,29 @@ fn a_change_that_a_switch_refuses_is_undone_and_the_request_refused() {
     assert_eq!(world.state(pair(1)), Some(State::Admitted));
 }
 
+/// A switch refuses its entry of a flow, and the other switch of the way has not answered yet: nobody misses the entry where it is not.
+#[test]
+fn what_a_switch_has_refused_is_not_missed_there() {
+    let mut world = World::up(network(&open_vswitch(GATES), 2, &[0, 1], &[(0, 1)]));
+    world.greet();
+    world.pass(Duration::from_secs(1));
+    world.switches[0].most_flows = Some(world.switches[0].flows.len());
+    world.lines[1].as_mut().unwrap().is_stalled = true;
+    while world.manager.poll_note().is_some() {}
+    world.ask(request(pair(1), 1, 0, 1, (5000, 6000), at_once(8_004, 5 * MS), 9 * MS));
+    world.pass(Duration::from_secs(3));
+    assert_eq!(world.state(pair(1)), Some(State::Pending), "s1 has not answered");
+    assert!(world.connected[0], "it does what it can");
+    // It has been read back several times meanwhile.
+    let notes: Vec<String> =
+        std::iter::from_fn(|| world.manager.poll_note()).map(|note| note.to_string()).collect();
+    assert!(notes.iter().all(|note| !note.contains("s0: not as it is to be")), "{notes:?}");
+    world.pass(Duration::from_secs(13));
+    assert!(world.connected[0] && !world.connected[1]);
+    assert_eq!(world.state(pair(1)), Some(State::Refused));
+    assert!(world.verdicts[&pair(1)].reason.contains("TABLE_FULL"), "{:?}", world.verdicts);
+}
+
 #[test]
 fn without_an_answer_nothing_is_promised() {
     let mut world = World::up(one_switch());
@@ -206,6 +229,30 @@ fn of_two_stored_grants_with_the_same_meter_the_later_one_is_in_force() {
     assert_eq!((world.state(pair(2)), world.store.len()), (Some(State::Admitted), 1));
     let arrived = world.send(1, packet_of(&asked, 1, 2, world.verdicts[&pair(2)].dscp));
     assert!(arrived.len() == 1 && arrived[0].1.dscp != 0, "{arrived:?}");
+}
+
+/// The manager crashes when the grant that takes the place of another one is stored, and the other one still is.
+#[test]
+fn of_two_stored_grants_for_the_same_flow_the_later_one_is_in_force() {
+    let mut world = World::up(one_switch());
+    let asked =
+        |serial, bytes| request(pair(1), serial, 0, 3, (5000, 6000), contract(bytes, 20 * MS), 20 * MS);
+    world.ask(asked(1, 1_004));
+    world.settle();
+    let former = world.gates[0].clone();
+    world.ask(Request {
+        contract: Contract { smallest_message: 1_004, ..contract(1_304, 20 * MS) },
+        ..asked(2, 0)
+    });
+    while world.store.len() < 2 {
+        world.answer(0);
+    }
+    let latest = (world.gates[0].clone(), world.store[&2].clone());
+    assert_ne!(latest.0, former, "the gate lets the larger messages through");
+    world.restart();
+    world.connect_all();
+    assert_eq!(world.store.keys().copied().collect::<Vec<u64>>(), [2]);
+    assert_eq!((world.gates[0].clone(), world.store[&2].clone()), latest);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use control::config::Config;
 use wire::admission::{Contract, Request, State};
 
 use crate::cases::{MS, at_once, one_switch, pair};
-use crate::world::{Pair, World, guid, request};
+use crate::world::{Pair, World, guid, packet_of, request};
 
 /// So large that one of them has place at the port to host 3 at a time.
 fn large(number: u8, importance: u8) -> Request {
@@ -136,6 +136,34 @@ fn room_is_not_given_away_before_the_last_frame_of_a_flow_is_gone() {
     assert!(world.gates[0].is_empty(), "nothing more of it comes in");
     world.ask(large(2, 0));
     // As long as was promised, which is all of what was asked for.
+    world.pass(Duration::from_nanos(6 * MS - 1_000));
+    assert_eq!(world.state(pair(2)), Some(State::Pending), "{:?}", world.verdicts);
+    world.pass(Duration::from_millis(20));
+    assert_eq!(world.state(pair(2)), Some(State::Admitted), "{:?}", world.verdicts);
+}
+
+/// The same where the switch was away when the flow ended: it forwards the flow until it is put right, and frames that came just before
+/// that are still queued.
+#[test]
+fn room_of_a_flow_that_a_switch_has_kept_while_it_was_away_is_free_when_its_last_frames_are_gone() {
+    let mut world = World::up(one_switch());
+    let asked = large(1, 0);
+    world.ask(asked.clone());
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    let dscp = world.verdicts[&pair(1)].dscp;
+    let has_level = |world: &mut World| {
+        let arrived = world.send(1, packet_of(&asked, 1, 3, dscp));
+        arrived.iter().any(|(_, packet, _)| packet.dscp != 0)
+    };
+    world.disconnect(0);
+    world.withdraw(pair(1));
+    world.pass(Duration::from_secs(1));
+    assert!(has_level(&mut world), "nobody can tell the switch that it is over");
+    world.connect(0);
+    world.ask(large(2, 0));
+    world.settle();
+    assert!(!has_level(&mut world), "it has been put right");
     world.pass(Duration::from_nanos(6 * MS - 1_000));
     assert_eq!(world.state(pair(2)), Some(State::Pending), "{:?}", world.verdicts);
     world.pass(Duration::from_millis(20));

@@ -107,6 +107,32 @@ fn who_cannot_be_admitted_displaces_others_ever_more_rarely() {
     assert_eq!(states(&world, 0..2), [State::Revoked, State::Admitted]);
 }
 
+/// Two switches have no room. At one of them a less important flow could go, at the other one nobody: so nobody goes.
+#[test]
+fn nobody_goes_where_that_is_not_enough() {
+    let mut world = World::up(network(&open_vswitch(GATES), 2, &[0, 0, 0, 1, 1, 1], &[(0, 1)]));
+    world.greet();
+    world.settle();
+    for switch in &mut world.switches {
+        switch.most_flows = Some(switch.flows.len() + 1);
+    }
+    ask(&mut world, 0, (0, 1), 0);
+    ask(&mut world, 1, (3, 4), 5);
+    world.settle();
+    ask(&mut world, 2, (2, 5), 5);
+    world.pass(Duration::from_secs(60));
+    let (admitted, refused) = (State::Admitted, State::Refused);
+    assert_eq!(states(&world, 0..3), [admitted, admitted, refused]);
+    let of_switches: Vec<usize> = world.manager.report().switches.iter().map(|one| one.flows).collect();
+    assert_eq!((revoked(&world, 0), of_switches), (0, vec![1, 1]));
+    // Where somebody can go at both, both do, at once.
+    ask(&mut world, 4, (2, 5), 9);
+    world.pass(Duration::from_secs(1));
+    let revoked = State::Revoked;
+    assert_eq!(states(&world, 0..3), [revoked, revoked, refused]);
+    assert_eq!(world.state(pair(4)), Some(admitted), "{:?}", world.verdicts[&pair(4)]);
+}
+
 /// What is made free for one is not taken by others meanwhile, who would have to go next.
 #[test]
 fn a_place_that_is_made_free_is_kept() {
