@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn every_mistake_applies_once() {
         let root = crate::tree::root();
-        for Mutant { name, of, file, right, wrong } in list::MUTANTS.iter().chain(control::MUTANTS) {
+        let all = list::MUTANTS.iter().chain(control::MUTANTS).chain(losses::MUTANTS);
+        for Mutant { name, of, file, right, wrong } in all {
             let text = read(&root.join("crates").join(of).join("src").join(file)).unwrap();
             assert_eq!(text.matches(right).count(), 1, "{name}: `{right}` in {file}");
             assert_ne!(right, wrong, "{name}");

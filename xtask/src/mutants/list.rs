@@ -325,6 +325,12 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "shares may be split again without what the ports of others keep",
+        "group.rs",
+        "meeting.keeps(&shares, self.ledger.work()) && meeting.kept.iter().all(has_room)",
+        "shares.len() < usize::MAX && meeting.kept.iter().all(has_room)",
+    ),
+    mutant(
+        "who would miss its share by less than that is not asked for it",
         "meeting.rs",
         "missed\n                                .extend(self.entries.get(index).filter(|one| bound > one.share).map(|_| *id));",
         "missed\n                                .extend(self.entries.get(index).filter(|one| bound / 2 > one.share).map(|_| *id));",
