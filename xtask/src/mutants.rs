@@ -2,12 +2,13 @@
 mod control;
 mod list;
 mod losses;
+mod ways;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use list::Mutant;
@@ -47,11 +48,34 @@ const JUDGES: [Judge; 8] = [
     judge("control in ci", &["control"], NETWORK, "ci"),
 ];
 
+/// What tests say of a mistake, or of what has none.
+enum Said {
+    Nothing,
+    /// The first test that fails.
+    Fails(String),
+    /// No test fails, and still not all pass: what the tests' end was, such as a signal from outside.
+    Ended(String),
+}
+
 impl Judge {
-    fn passes(&self, copy: &Path) -> Result<bool, String> {
+    fn ask(&self, copy: &Path) -> Result<Said, String> {
         let arguments = [&["test", "--quiet", "--offline"], self.arguments].concat();
-        passes(copy, &arguments, self.tier)
+        let output = cargo(copy, &arguments, self.tier)?;
+        if output.status.success() {
+            return Ok(Said::Nothing);
+        }
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Ok(match failed_test(&out) {
+            Some(test) => Said::Fails(test.to_owned()),
+            None => Said::Ended(error.lines().last().unwrap_or("no word of cargo").to_owned()),
+        })
     }
+}
+
+/// The first test of those that are listed as failures: the list behind the last word `failures:`.
+fn failed_test(out: &str) -> Option<&str> {
+    let (_, list) = out.rsplit_once("\nfailures:\n")?;
+    list.lines().next()?.strip_prefix("    ")
 }
 
 /// Tries the mistakes whose names contain one of the texts, those of the crates that are named, or all; true if each that was tried is seen.
@@ -65,23 +89,34 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool, String> {
         false => mutant.name.contains(name.as_str()),
     };
     let chosen = |mutant: &&Mutant| names.is_empty() || names.iter().any(|name| stands_for(name, mutant));
-    let tried: Vec<&Mutant> =
-        list::MUTANTS.iter().chain(control::MUTANTS).chain(losses::MUTANTS).filter(chosen).collect();
+    let tried: Vec<&Mutant> = all().filter(chosen).collect();
     for judge in JUDGES.iter().filter(|judge| judge.tier == "quick") {
-        if tried.iter().any(|mutant| judge.of.contains(&mutant.of)) && !judge.passes(&copy)? {
-            return Err(format!("the tests of {} fail without any mistake", judge.name));
+        if !tried.iter().any(|mutant| judge.of.contains(&mutant.of)) {
+            continue;
+        }
+        if let Said::Fails(what) | Said::Ended(what) = judge.ask(&copy)? {
+            return Err(format!("the tests of {} fail without any mistake: {what}", judge.name));
         }
     }
     let mut survived = 0;
     for mutant in &tried {
         let start = Instant::now();
-        let seen = seen_by(&copy, mutant)?;
+        let (judge, said) = seen_by(&copy, mutant)?;
+        let (seen, what) = match said {
+            Said::Fails(test) => (judge, test),
+            Said::Ended(how) => ("NO TEST FAILED", format!("{judge}: {how}")),
+            Said::Nothing => ("SURVIVED", String::new()),
+        };
         let Mutant { of, name, .. } = mutant;
-        println!("{:<15} {of:<8} {name:<65} {:>4} s", seen.unwrap_or("SURVIVED"), start.elapsed().as_secs());
-        survived += u64::from(seen.is_none());
+        println!("{seen:<15} {of:<8} {name:<65} {:>4} s  {what}", start.elapsed().as_secs());
+        survived += u64::from(seen != judge);
     }
     println!("{} mistakes, {survived} of them not seen", tried.len());
     Ok(survived == 0)
+}
+
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    list::MUTANTS.iter().chain(ways::MUTANTS).chain(control::MUTANTS).chain(losses::MUTANTS)
 }
 
 /// A workspace of the crates alone, as they are now. What is as it was is not written, so that it need not be built again.
@@ -99,8 +134,8 @@ fn prepare(root: &Path, copy: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Which judge sees the mistake.
-fn seen_by(copy: &Path, mutant: &Mutant) -> Result<Option<&'static str>, String> {
+/// What the first judge says that does not let the mistake pass, or else the last one.
+fn seen_by(copy: &Path, mutant: &Mutant) -> Result<(&'static str, Said), String> {
     let file = copy.join("crates").join(mutant.of).join("src").join(mutant.file);
     let right = read(&file)?;
     let times = right.matches(mutant.right).count();
@@ -108,12 +143,13 @@ fn seen_by(copy: &Path, mutant: &Mutant) -> Result<Option<&'static str>, String>
         return Err(format!("`{}` stands {times} times in {}: {}", mutant.right, mutant.file, mutant.name));
     }
     write(&file, right.replace(mutant.right, mutant.wrong).as_bytes())?;
-    let mut seen = Ok(None);
+    let mut seen = Ok(("", Said::Nothing));
     let package = format!("punctual-{}", mutant.of);
-    let builds = passes(copy, &["build", "--quiet", "--offline", "--package", &package], "quick");
+    let builds = cargo(copy, &["build", "--quiet", "--offline", "--package", &package], "quick");
+    let builds = builds.map(|output| output.status.success());
     for judge in JUDGES.iter().filter(|judge| judge.of.contains(&mutant.of)) {
-        if seen == Ok(None) && builds == Ok(true) {
-            seen = judge.passes(copy).map(|passes| (!passes).then_some(judge.name));
+        if matches!(seen, Ok((_, Said::Nothing))) && builds == Ok(true) {
+            seen = judge.ask(copy).map(|said| (judge.name, said));
         }
     }
     write(&file, right.as_bytes())?;
@@ -123,13 +159,12 @@ fn seen_by(copy: &Path, mutant: &Mutant) -> Result<Option<&'static str>, String>
     }
 }
 
-fn passes(copy: &Path, arguments: &[&str], tier: &str) -> Result<bool, String> {
+fn cargo(copy: &Path, arguments: &[&str], tier: &str) -> Result<Output, String> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(copy).args(arguments).env_remove("CARGO_TARGET_DIR").env("PUNCTUAL_TIER", tier);
     // Warnings are of the mistake, and no debugger steps through it.
     cargo.env("RUSTFLAGS", "--cap-lints warn").env("CARGO_PROFILE_DEV_DEBUG", "0");
-    let status = cargo.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.map(|status| status.success()).map_err(|error| format!("cargo: {error}"))
+    cargo.stdin(Stdio::null()).output().map_err(|error| format!("cargo: {error}"))
 }
 
 /// Makes a folder like another one.
@@ -173,15 +208,24 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
 mod tests {
     use super::*;
 
+    /// What cargo and libtest say, shortened: of a test that fails, of one that was killed, of one that does not compile.
+    #[test]
+    fn a_mistake_is_seen_where_a_test_fails() {
+        let fails = "\nrunning 2 tests\n.\na::b --- FAILED\n\nfailures:\n\n---- a::b stdout ----\n\nfailures:\n    a::b\n    c\n\n";
+        assert_eq!(failed_test(fails), Some("a::b"));
+        assert_eq!(failed_test("\nrunning 2 tests\n."), None);
+        assert_eq!(failed_test(""), None);
+    }
+
     /// A mistake that no longer applies would be tried by nobody, and be noticed only when all are.
     #[test]
     fn every_mistake_applies_once() {
         let root = crate::tree::root();
-        for Mutant { name, of, file, right, wrong } in list::MUTANTS.iter().chain(control::MUTANTS) {
+        for Mutant { name, of, file, right, wrong } in all() {
             let text = read(&root.join("crates").join(of).join("src").join(file)).unwrap();
             assert_eq!(text.matches(right).count(), 1, "{name}: `{right}` in {file}");
             assert_ne!(right, wrong, "{name}");
         }
-        assert!(list::MUTANTS.len() >= 38 && control::MUTANTS.len() >= 12);
+        assert!(all().count() >= 120);
     }
 }

@@ -12,7 +12,12 @@ pub(crate) struct Mutant {
     pub(crate) wrong: &'static str,
 }
 
-const fn mutant(name: &'static str, file: &'static str, right: &'static str, wrong: &'static str) -> Mutant {
+pub(super) const fn mutant(
+    name: &'static str,
+    file: &'static str,
+    right: &'static str,
+    wrong: &'static str,
+) -> Mutant {
     Mutant { name, of: "latency", file, right, wrong }
 }
 
@@ -325,6 +330,12 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "shares may be split again without what the ports of others keep",
+        "group.rs",
+        "meeting.keeps(&shares, self.ledger.work()) && meeting.kept.iter().all(has_room)",
+        "shares.len() < usize::MAX && meeting.kept.iter().all(has_room)",
+    ),
+    mutant(
+        "who would miss its share by less than that is not asked for it",
         "meeting.rs",
         "missed\n                                .extend(self.entries.get(index).filter(|one| bound > one.share).map(|_| *id));",
         "missed\n                                .extend(self.entries.get(index).filter(|one| bound / 2 > one.share).map(|_| *id));",
@@ -442,59 +453,5 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "switch.rs",
         "let wake = if asleep { stated.max()",
         "let wake = if asleep { stated.min()",
-    ),
-    mutant(
-        "along a way, a frame that is not whole counts as sent",
-        "tandem.rs",
-        "let partial = if of == hop { 0 } else { stage.frame };",
-        "let partial = if of == hop { 0 } else { 0 };",
-    ),
-    mutant(
-        "along a way, nothing below is on the wire",
-        "tandem.rs",
-        "let mut held = i128::from(blocking(&server, contenders, level));",
-        "let mut held = i128::from(blocking(&server, contenders, 0).min(server.ahead));",
-    ),
-    mutant(
-        "along a way, levels above come without bursts",
-        "tandem.rs",
-        "held += i128::from(above.arrival.burst()?);",
-        "held += i128::from(above.arrival.burst()?) * 0;",
-    ),
-    mutant(
-        "along a way, others are followed out of the host",
-        "tandem.rs",
-        "(hop > 0 && same_link",
-        "(same_link",
-    ),
-    mutant(
-        "along a way, nothing overtakes a frame between hops",
-        "tandem.rs",
-        "stage.link.checked_mul(behind.varies)",
-        "stage.link.checked_mul(behind.varies * 0)",
-    ),
-    mutant(
-        "along a way, what a proposal leaves over of instants costs nothing",
-        "plp.rs",
-        "Column::Date(_) => left.checked_abs()?,",
-        "Column::Date(_) => 0,",
-    ),
-    mutant(
-        "a limit that rests on a method may be missed by later changes",
-        "resting.rs",
-        "            cover.keeps(id, admitted, shares)?;",
-        "            let _ = cover.keeps(id, admitted, shares);",
-    ),
-    mutant(
-        "who is put back need not leave limits that rest on a method",
-        "ledger.rs",
-        "if let Err(reason) = self.all_rest(id) {",
-        "if let Err(reason) = self.all_rest(id).or(Ok(())) {",
-    ),
-    mutant(
-        "the checker lets what is left over of instants pass",
-        "check/way.rs",
-        "Column::Date(_) => said.checked_abs()?.checked_mul(furthest)?,",
-        "Column::Date(_) => 0,",
     ),
 ];

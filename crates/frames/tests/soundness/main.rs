@@ -14,3 +14,4 @@ mod one_port;
 mod ratios;
 mod tightness;
 mod transitions;
+mod worked;

@@ -208,6 +208,31 @@ fn the_separation_at_a_subscriber_includes_the_variation_of_the_latency() {
     assert_eq!(ledger.plan(1, &t1).unwrap_err().reason, Reason::Separation { subscriber: 0, by: None });
 }
 
+/// The earliest message has nothing around it that may be left out.
+///
+/// A sample of 100 octets weighs 42 + 24 + 48 + 100 = 214 octets on the wire: Ethernet, IPv4 and UDP, what is around any frame, and the RTPS
+/// header, an INFO_TS without a time and a DATA header. So it may be at the subscriber twice 1.712 us after it was sent: the frame leaves the
+/// host, and then the switch. With a time, an INFO_DST, padding and a HEARTBEAT it is 59 octets more. A subscriber that has got one so soon
+/// gets the next one, sent the longest separation later, at the limit.
+#[test]
+fn the_earliest_message_has_nothing_around_it_that_may_be_left_out() {
+    let (ports, [t1, ..]) = table_two();
+    let ledger = Ledger::new(ports, Split::Load);
+    let mut flow = Flow {
+        largest_message: 100,
+        smallest_message: 100,
+        framing: Framing::Rtps { datagram: 1_472 },
+        maximum_separation: Some(10 * MILLISECOND),
+        ..t1
+    };
+    let most = 10 * MILLISECOND + flow.subscribers[0].limit - 2 * 1_712 * NANOSECOND;
+    flow.subscribers[0].maximum_separation = Some(most);
+    assert_eq!(ledger.plan(1, &flow).map(|_| ()), Ok(()));
+    flow.subscribers[0].maximum_separation = Some(most - 1);
+    let refusal = ledger.plan(1, &flow).unwrap_err();
+    assert_eq!(refusal.reason, Reason::Separation { subscriber: 0, by: Some(1) });
+}
+
 #[test]
 fn flows_that_fit_no_model_are_refused() {
     let (ports, [good, ..]) = table_two();

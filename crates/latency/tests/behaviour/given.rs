@@ -1,14 +1,17 @@
 //! What can be given is given: at limits that TFA++ keeps for all flows at once every flow is admitted, whatever the order.
 use std::collections::BTreeSet;
 
-use crate::networks::{flow, switch};
+use crate::networks::{GIGABIT, admit, flow, switch};
 use crate::random::Random;
 use crate::tfa::networks::{METER, Network, first_in_first_out, network_of_levels, with_frames, with_limits};
 use crate::tfa::published::CASES;
 use crate::tfa::{self, Link, Server};
+use latency::framing::Framing;
 use latency::ledger::Ledger;
 use latency::network::{Flow, Policing, Port};
 use latency::split::Split;
+use latency::units::{MICROSECOND, MILLISECOND};
+use latency::work::Limits;
 
 /// How many flows are admitted in an order.
 fn admitted(network: &Network, order: &[usize], split: Split) -> usize {
@@ -159,6 +162,43 @@ fn lower_limits_than_any_method_meets_are_refused() {
             assert_eq!(admitted(&network(enough), &order, split), flows, "seed {seed}: {bytes:?}");
         }
     }
+}
+
+/// A flow gives up its share for another one at its first switch, and for what it then brings to the second switch in its turn a third flow, which
+/// the new one never meets.
+///
+/// Frames of the three have 1250 octets: 1 us on the links of hosts, 10 us on that of the first switch, 100 us on that of the second. There the
+/// third flow waits for one frame of the second one, which comes every 300 us, and has a share of 200 us. A message of the new flow has 40
+/// frames. They come to the first switch within 39 us of each other and take 400 us there. So a frame of the second flow that comes behind them
+/// leaves 371 us later, and its next one, which has come meanwhile, right behind it. Then the third flow waits for two frames, of which the
+/// second comes 10 us after the first: 290 us, for which its last hop has time to give.
+///
+/// So many other flows begin with the third one that it is out of the question to ask all that hang together for their shares.
+#[test]
+fn who_is_met_by_others_alone_gives_its_share_too() {
+    const CROWD: u64 = 33;
+    let port = |rate| Port { rate, best_effort: 0, queues: 1, ..switch() };
+    let (host, fast, slow) = (port(10 * GIGABIT), port(GIGABIT), port(GIGABIT / 10));
+    let mut ledger = Ledger::new(vec![host, host, host, fast, slow, slow], Split::Last);
+    let trusted = |octets, separation, path: &[usize]| Flow {
+        policing: Policing::Trusted,
+        ..flow(octets, separation, 2 * MILLISECOND, path)
+    };
+    for id in 0..CROWD {
+        admit(&mut ledger, id, &trusted(18, 10 * MILLISECOND, &[2]));
+    }
+    let (second, third, new) = (CROWD, CROWD + 1, CROWD + 2);
+    admit(&mut ledger, second, &trusted(1_184, 300 * MICROSECOND, &[0, 3, 4]));
+    admit(&mut ledger, third, &trusted(1_184, 10 * MILLISECOND, &[2, 4, 5]));
+    assert_eq!(ledger.flow(third).unwrap().shares[1] / MICROSECOND, 200);
+    let framing = Framing::Udp { datagram: 1_184 };
+    let asked = Flow { framing, ..trusted(40 * 1_184, 10 * MILLISECOND, &[1, 3]) };
+    ledger.begin(Limits::REQUEST);
+    let plan = ledger.plan_as_asked(new, &asked).unwrap();
+    let giving: Vec<u64> = plan.shares().map(|change| change.flow).collect();
+    assert_eq!(giving, [second, third]);
+    admit(&mut ledger, new, &asked);
+    assert!(ledger.flow(third).unwrap().shares[1] >= 290 * MICROSECOND);
 }
 
 /// How many flows of each of these networks were admitted before shares were split again, one hexadecimal digit for each.
