@@ -7,11 +7,31 @@ use crate::setting::Topic;
 pub(crate) const HEADS: [&str; 11] =
     ["topic", "asked", "promised", "worst case", "sent", "p50", "p99", "max", "lost", "late", "disturbed"];
 
-/// What comes first: where it ran.
+/// What the columns of the tables say.
+const LEGEND: [(&str, &str); 8] = [
+    ("asked", "the latency that the subscriber asks for"),
+    ("promised", "the latency that the manager promises it"),
+    ("worst case", "what the plan computes for these flows alone"),
+    ("sent", "samples"),
+    (
+        "p50 p99 max",
+        "latency of half of the samples, of 99 % of them, and of the slowest; without those that were disturbed",
+    ),
+    ("lost", "samples that did not arrive"),
+    ("late", "samples that took longer than promised, or than asked for where nothing is promised"),
+    ("disturbed", "samples that were under way while the machine itself stood still: they are counted apart"),
+];
+
+/// What comes first: where it ran, and how tables are read.
 pub(crate) fn head(report: &Report) -> String {
     let mut out = format!("{}\n", report.place);
     for (what, said) in &report.machine {
         let _ = writeln!(out, "  {what}: {said}");
+    }
+    out.push_str("\nTimes in the tables are milliseconds, from the publisher's send call to the last byte at the subscriber's host.\n");
+    let width = LEGEND.iter().map(|(column, _)| column.len()).max().unwrap_or(0);
+    for (column, said) in LEGEND {
+        let _ = writeln!(out, "  {column:<width$}  {said}");
     }
     out
 }
@@ -142,6 +162,16 @@ mod tests {
         let expected = "\
 In a test.
   processor: two cores
+
+Times in the tables are milliseconds, from the publisher's send call to the last byte at the subscriber's host.
+  asked        the latency that the subscriber asks for
+  promised     the latency that the manager promises it
+  worst case   what the plan computes for these flows alone
+  sent         samples
+  p50 p99 max  latency of half of the samples, of 99 % of them, and of the slowest; without those that were disturbed
+  lost         samples that did not arrive
+  late         samples that took longer than promised, or than asked for where nothing is promised
+  disturbed    samples that were under way while the machine itself stood still: they are counted apart
 
 1. Managed (15.0 s)
    Everything is promised.
