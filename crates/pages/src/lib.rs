@@ -2,6 +2,7 @@
 //! and scales of plots. Text gets into a page through [`maud`], which escapes it: names come from files and from the network.
 #![forbid(unsafe_code)]
 
+pub mod layout;
 pub mod scale;
 
 use maud::{Markup, PreEscaped, html};

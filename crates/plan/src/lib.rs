@@ -14,7 +14,6 @@ mod description;
 mod document;
 mod explain;
 mod hosts;
-mod layout;
 mod links;
 mod losses;
 mod markup;
