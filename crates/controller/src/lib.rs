@@ -7,15 +7,18 @@
 //! One task owns all of it and does one thing after another; only octets are read and written by others.
 #![forbid(unsafe_code)]
 
+mod acts;
 mod connection;
 mod daemon;
 mod elsewhere;
 mod facts;
 mod gates;
 mod journal;
+mod operator;
 mod presence;
 mod reports;
 pub mod store;
+mod switches;
 mod topics;
 mod topology;
 mod verdicts;
@@ -31,6 +34,7 @@ use dds::DomainParticipant;
 pub use topology::network;
 
 use daemon::{Ended, Managed};
+use operator::Window;
 use presence::Presence;
 pub use presence::announce_often;
 use store::{Store, StoreError};
@@ -47,6 +51,8 @@ pub struct Settings {
     pub agents: BTreeMap<u64, SocketAddr>,
     /// Where grants are kept.
     pub store: Box<dyn Store>,
+    /// Where operators have a page, if they have one.
+    pub web: Option<web::Settings>,
 }
 
 /// Why a manager cannot work.
@@ -115,12 +121,19 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, config, listen, agents, mut store } = settings;
+    let Settings { network, config, listen, agents, mut store, web } = settings;
+    let mut web = web.map(web::start).transpose().map_err(Error::System)?;
     let mut presence = Presence::new(participant, &network);
     loop {
         // Switches that are there already need not try again.
         let mut sockets = bind(&listen)?;
-        if !presence.wait_for_turn(stop, &mut || sockets.clear())? {
+        let mut stands_by = || {
+            sockets.clear();
+            if let Some((publisher, ..)) = &mut web {
+                publisher.stand_by();
+            }
+        };
+        if !presence.wait_for_turn(stop, &mut stands_by)? {
             return Ok(());
         }
         if sockets.is_empty() {
@@ -131,14 +144,20 @@ pub fn run(
             .enable_time()
             .build()
             .map_err(|error| Error::System(format!("no event loop: {error}")))?;
+        let (window, commands) = match &mut web {
+            Some((publisher, commands, _)) => (Some(Window::new(publisher)), Some(commands)),
+            None => (None, None),
+        };
         let managed = Managed {
             network: network.clone(),
             config: config.clone(),
             agents: agents.clone(),
             sockets,
             store: &mut *store,
+            window,
         };
-        match runtime.block_on(daemon::run(managed, participant, &mut presence, stop))? {
+        let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
+        match runtime.block_on(daemon)? {
             Ended::Stopped => return Ok(()),
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,

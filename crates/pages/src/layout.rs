@@ -15,7 +15,9 @@ const LARGEST: f64 = 2_600.0;
 /// Where a node is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Place {
+    /// Pixels from the middle of the picture to the right.
     pub x: f64,
+    /// Pixels from the middle downwards.
     pub y: f64,
     /// For a host at a switch: the direction away from it, of length 1.
     pub away: Option<(f64, f64)>,
