@@ -20,6 +20,8 @@ use tracing::Level;
 /// The port that switches connect to, and that of agents of gates.
 const OPENFLOW: u16 = 6653;
 const GATES: u16 = 6654;
+/// The port of the page.
+const WEB: u16 = 8080;
 
 /// Command line of `punctual grm`.
 #[derive(Args, Debug)]
@@ -30,6 +32,7 @@ const GATES: u16 = 6654;
     punctual grm ward.toml --interface eth0 --listen 192.0.2.1 --gates s1=192.0.2.2:6654\n  \
     punctual lab run ward manager -- punctual grm ward.toml --lab --interface eth0\n  \
     punctual grm keys keys --network ward.toml        makes keys for the manager, all switches and their gates\n  \
+    punctual grm ward.toml --interface eth0 --web 127.0.0.1:8080      with a page for operators\n  \
     punctual grm status              what is promised, to whom, and what was measured\n\n\
     Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. With --keys they have to show it;\n\
     without, whoever reaches the listening address can claim to be one. Whoever is in the domain can ask: that is not authenticated."
@@ -68,7 +71,27 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = Config::default().most_requests_of_participant)]
     most_requests_of_participant: usize,
     #[command(flatten)]
+    web: WebOptions,
+    #[command(flatten)]
     domain: DomainOptions,
+}
+
+/// The page and HTTP interface for operators.
+#[derive(Args, Debug)]
+struct WebOptions {
+    /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. An address that
+    /// others can reach needs the three options below.
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
+    web: Option<SocketAddr>,
+    /// A file with the token that is asked for: 32 characters or more, and nobody else may read it.
+    #[arg(long, value_name = "FILE", requires = "web")]
+    web_token: Option<PathBuf>,
+    /// The certificate for TLS, with those that it rests on, in PEM.
+    #[arg(long, value_name = "FILE", requires = "web", requires = "web_key")]
+    web_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "web_cert")]
+    web_key: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -81,6 +104,10 @@ enum Command {
 
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     parse_address(text, OPENFLOW)
+}
+
+fn parse_web(text: &str) -> Result<SocketAddr, String> {
+    parse_address(text, WEB)
 }
 
 fn parse_address(text: &str, port: u16) -> Result<SocketAddr, String> {
@@ -159,12 +186,22 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         agents,
         keys: load_keys(arguments.keys.as_deref())?,
         store: store(arguments.store.as_deref())?,
+        web: web(&arguments.web)?,
     })
 }
 
 fn load_keys(folder: Option<&Path>) -> Result<Option<Identity>, Failure> {
     let keys = folder.map(|folder| Identity::load(folder, Role::Manager)).transpose();
     keys.map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn web(options: &WebOptions) -> Result<Option<web::Settings>, Failure> {
+    let Some(address) = options.web else { return Ok(None) };
+    let certificate = options.web_cert.as_deref().zip(options.web_key.as_deref());
+    let settings = web::Settings::new(address, options.web_token.as_deref(), certificate);
+    let settings = settings.map_err(Failure::Usage)?;
+    tracing::info!("the page for operators is at {}", settings.url());
+    Ok(Some(settings))
 }
 
 fn store(file: Option<&Path>) -> Result<Box<dyn Store>, Failure> {

@@ -228,7 +228,7 @@ impl ResourceManager {
     }
 
     /// What is in the way of a flow that has no way.
-    fn no_way(&self, wish: &Wish) -> String {
+    pub(crate) fn no_way(&self, wish: &Wish) -> String {
         let links = self.network.links.iter().map(|link| (link.from, link.to)).collect();
         let all = Topology::new(links, self.forwards());
         let Some(tree) = all.trees(wish.from, &wish.hosts(), &[], 1).into_iter().next() else {
@@ -253,7 +253,7 @@ impl ResourceManager {
 
     /// Grants that have to go so that the flow is admitted, and why: the one that it takes the place of, or less important
     /// ones.
-    fn victims(
+    pub(crate) fn victims(
         &self,
         number: u64,
         flow: &Flow,
@@ -311,12 +311,12 @@ impl ResourceManager {
     }
 
     /// The refusal with what could be offered instead.
-    fn refusal(&self, number: u64, flow: &Flow, trees: &[Tree], reason: Reason) -> Refusal {
+    pub(crate) fn refusal(&self, number: u64, flow: &Flow, trees: &[Tree], reason: Reason) -> Refusal {
         let first = trees.first().and_then(|first| self.ledger.plan(number, &along(flow, first)).err());
         first.unwrap_or(Refusal { reason, offer: Offer::default() })
     }
 
-    fn reason(&self, reason: &Reason, wish: &Wish) -> String {
+    pub(crate) fn reason(&self, reason: &Reason, wish: &Wish) -> String {
         let port = |port: usize| self.network.port_name(port);
         let flow = |number: u64| match self.grants.get(&number) {
             Some(grant) => {

@@ -26,7 +26,7 @@ use latency::ledger::Plan;
 
 use crate::action::{Pair, Room};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress, Scarce, Site, Timer};
+use crate::state::{GrantPhase, Granted, Progress, Scarce, Site, Timer, Turn};
 
 /// So many times the grace a request waits at most before it displaces others again: about three hours.
 pub(crate) const MOST_WAITS: u32 = 1 << 10;
@@ -183,9 +183,8 @@ impl ResourceManager {
         self.network.links.get(link).and_then(|link| self.network.switch_of(link.to))
     }
 
-    /// Whether a plan needs some of what is kept for a request that comes before the pair's.
-    pub(crate) fn needs_what_is_kept(&self, pair: Pair, plan: &Plan) -> bool {
-        let Some(turn) = self.turn(pair) else { return false };
+    /// Whether a plan needs some of what is kept for a request that comes before this turn.
+    pub(crate) fn needs_what_is_kept(&self, turn: Turn, plan: &Plan) -> bool {
         let tree = &plan.admitted.flow.tree;
         let needs = |(site, room): &Scarce| {
             let (Site::Switch(switch) | Site::Gates(switch)) = site;

@@ -27,6 +27,7 @@ pub mod network;
 pub mod note;
 mod numbers;
 mod operation;
+pub mod operator;
 pub mod orders;
 pub mod others;
 mod quota;
@@ -47,6 +48,7 @@ mod trees;
 mod unite;
 mod unstored;
 mod view;
+pub mod what_if;
 
 pub use resource_manager::ResourceManager;
 pub use switches::SwitchRefusal;

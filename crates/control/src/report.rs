@@ -118,6 +118,23 @@ pub struct HopReport {
     pub share: u64,
 }
 
+/// One direction of a link, as it is promised: what measured traffic takes of it is not known here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct LinkReport {
+    /// The node that the port belongs to.
+    pub from: String,
+    /// The node that it leads to.
+    pub to: String,
+    /// Bits per second on the wire.
+    pub rate: u64,
+    /// The part of its time that admitted flows may take, in parts of a million.
+    pub load: u64,
+    /// Admitted flows over it.
+    pub flows: usize,
+    /// False if the switch has said that the port at one of its ends is down.
+    pub up: bool,
+}
+
 /// What a reader has seen of a flow. Times in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct MeasuredReport {

@@ -148,8 +148,12 @@ impl ResourceManager {
     ///
     /// In the order in which it would come about: who comes first decides whether both fit.
     pub(crate) fn is_behind_others(&self, pair: Pair, plan: &Plan) -> bool {
-        let Some(turn) = self.turn(pair) else { return false };
-        if self.needs_what_is_kept(pair, plan) {
+        self.turn(pair).is_some_and(|turn| self.comes_after_others(turn, plan))
+    }
+
+    /// The same for a turn.
+    pub(crate) fn comes_after_others(&self, turn: Turn, plan: &Plan) -> bool {
+        if self.needs_what_is_kept(turn, plan) {
             return true;
         }
         let before = self.room_for.iter().filter_map(|pair| self.turn(*pair)).filter(|other| *other < turn);

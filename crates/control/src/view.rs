@@ -4,17 +4,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use latency::units::NANOSECOND;
+use latency::units::{NANOSECOND, scale_up};
+use latency::work::Limits;
 use wire::Guid;
 use wire::admission::{Socket, State};
 
 use crate::entries;
 use crate::report::{
-    HopReport, HostStatus, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
+    HopReport, HostStatus, LinkReport, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
 };
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, End, Granted, Phase, Site, dscp};
+use crate::state::{Asked, End, Granted, GrantedHop, Phase, Site, dscp};
 
 impl ResourceManager {
     /// What there is now.
@@ -23,7 +24,13 @@ impl ResourceManager {
     }
 
     /// What there is now, with so many pairs at most: the admitted ones first, then the more important ones.
+    ///
+    /// Takes no more steps than a request; where more pairs than that come, the worst case of the others is what their shares say.
     pub fn report_of(&self, most: usize) -> Report {
+        self.ledger.work().apart(Limits::REQUEST, || self.view(most)).0
+    }
+
+    fn view(&self, most: usize) -> Report {
         let is_admitted = |asked: &&Asked| asked.verdict.state == State::Admitted;
         let mut asked: Vec<&Asked> = self.asked.values().collect();
         if asked.len() > most {
@@ -44,6 +51,26 @@ impl ResourceManager {
             operations: self.operations.len(),
             managers: self.managers.clone(),
         }
+    }
+
+    /// All directions of all links of the network, with what is promised on them. Links 2k and 2k + 1 are those of one cable.
+    pub fn link_reports(&self) -> Vec<LinkReport> {
+        let links = self.network.links.iter().enumerate();
+        links
+            .map(|(index, link)| {
+                let entries = self.ledger.entries(index);
+                let rates = entries.iter().filter_map(|entry| entry.contender.arrival.rate());
+                let rate = self.ledger.ports().get(index).map_or(0, |port| port.rate);
+                LinkReport {
+                    from: self.network.node_name(link.from).to_string(),
+                    to: self.network.node_name(link.to).to_string(),
+                    rate,
+                    load: scale_up(rates.fold(0, u64::saturating_add), 1_000_000, rate).unwrap_or(u64::MAX),
+                    flows: entries.len(),
+                    up: self.is_up(index),
+                }
+            })
+            .collect()
     }
 
     /// The name of a switch, or its number if the network has none of that.
@@ -76,12 +103,7 @@ impl ResourceManager {
         let end = grant.and_then(|grant| Some((grant, grant.end_of(request.pair())?)));
         let present = end.and_then(|(grant, end)| self.present(grant, end));
         let way = end.map(|(grant, end)| grant.way_to(end)).unwrap_or_default();
-        let hops = way.into_iter().map(|hop| HopReport {
-            port: self.network.port_name(hop.link),
-            level: hop.level,
-            dscp: dscp(hop.level),
-            share: hop.share.div_ceil(NANOSECOND),
-        });
+        let hops = way.into_iter().map(|hop| self.hop_report(hop));
         PairReport {
             writer: digits(writer),
             reader: digits(reader),
@@ -114,6 +136,15 @@ impl ResourceManager {
                 median: measured.median,
                 clock_error: Some(measured.clock_error).filter(|error| *error < u64::MAX),
             }),
+        }
+    }
+
+    pub(crate) fn hop_report(&self, hop: &GrantedHop) -> HopReport {
+        HopReport {
+            port: self.network.port_name(hop.link),
+            level: hop.level,
+            dscp: dscp(hop.level),
+            share: hop.share.div_ceil(NANOSECOND),
         }
     }
 
@@ -188,7 +219,7 @@ impl ResourceManager {
     }
 }
 
-fn digits(guid: Guid) -> String {
+pub(crate) fn digits(guid: Guid) -> String {
     guid.to_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 

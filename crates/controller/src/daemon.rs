@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::ResourceManager;
-use control::action::{Action, Done, GateChange, StoreChange, Token};
+use control::action::{Done, Token};
 use control::config::Config;
 use control::grant::Grant;
 use control::network::Network;
-use control::orders::{GateOrder, Next};
-use control::session::{News, Session};
+use control::orders::GateOrder;
 use dds::DomainParticipant;
-use gate::protocol::{Answer, Request};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tracing::{error, info, warn};
+use web::Command;
 
 use crate::Error;
 use crate::connection::{Connection, ConnectionId, Heard};
@@ -24,55 +23,58 @@ use crate::elsewhere::Elsewhere;
 use crate::facts::Discovered;
 use crate::gates::{Agent, GateHeard};
 use crate::journal::Journal;
+use crate::operator::Window;
 use crate::presence::Presence;
 use crate::reports::Reports;
-use crate::secure::{Accepted, Arrival, accept};
+use crate::secure::accept;
 use crate::store::{Change, Store};
 use crate::topics::{Arrived, Topics};
 use crate::verdicts::Verdicts;
 
 /// Most connections that may be switches.
-const CONNECTIONS: usize = 1_024;
+pub(crate) const CONNECTIONS: usize = 1_024;
 /// Messages that wait for the daemon at most; who has more to say waits.
 const WAITING: usize = 64;
 /// How often is looked whether verdicts have been acknowledged, and whether to stop.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_FOR_STOP: Duration = Duration::from_millis(100);
 /// Why gates without an agent cannot be asked.
-const NO_AGENT: &str = "nobody has said where the agent of these gates is: give --gates";
+pub(crate) const NO_AGENT: &str = "nobody has said where the agent of these gates is: give --gates";
 /// How often is looked which participants there are.
 const LOOK_FOR_PARTICIPANTS: Duration = Duration::from_secs(1);
 /// Verdicts that are kept of requests that were turned away, besides those of the requests that are known.
 const TURNED_AWAY: usize = 1_024;
 
 /// Everything that the task owns.
-struct Daemon<'d> {
-    manager: ResourceManager,
-    start: Instant,
-    participant: &'d DomainParticipant,
-    topics: Topics,
+pub(crate) struct Daemon<'d> {
+    pub(crate) manager: ResourceManager,
+    pub(crate) start: Instant,
+    pub(crate) participant: &'d DomainParticipant,
+    pub(crate) topics: Topics,
     /// Wakes this task when something has come over the topics.
-    waker: Arc<Notify>,
-    reports: Reports,
-    store: &'d mut (dyn Store + 'static),
-    connections: BTreeMap<ConnectionId, Connection>,
+    pub(crate) waker: Arc<Notify>,
+    pub(crate) reports: Reports,
+    pub(crate) store: &'d mut (dyn Store + 'static),
+    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
     /// By datapath id of the switch.
-    agents: BTreeMap<u64, Agent>,
-    orders: BTreeMap<Token, (u64, GateOrder)>,
-    elsewhere: Elsewhere,
+    pub(crate) agents: BTreeMap<u64, Agent>,
+    pub(crate) orders: BTreeMap<Token, (u64, GateOrder)>,
+    pub(crate) elsewhere: Elsewhere,
     /// Lists of contracts that were asked for, and of which switch.
-    readings: BTreeMap<Token, u64>,
-    verdicts: Verdicts,
+    pub(crate) readings: BTreeMap<Token, u64>,
+    pub(crate) verdicts: Verdicts,
     /// Answers that are known at once, told when the manager is not in the middle of something.
-    answers: VecDeque<(Token, Done)>,
+    pub(crate) answers: VecDeque<(Token, Done)>,
     /// What is to be stored, in one transaction once nothing else is to be done: the disk takes as long for one as for many.
-    to_store: Vec<Change>,
+    pub(crate) to_store: Vec<Change>,
     /// The tokens of that.
-    storing: Vec<Token>,
-    journal: Journal,
-    look_at: Duration,
-    next_connection: ConnectionId,
-    told: Sender<Heard>,
+    pub(crate) storing: Vec<Token>,
+    pub(crate) journal: Journal,
+    pub(crate) look_at: Duration,
+    pub(crate) next_connection: ConnectionId,
+    pub(crate) told: Sender<Heard>,
+    /// What operators see, if there is a page.
+    pub(crate) window: Option<Window<'d>>,
 }
 
 /// What a manager works with.
@@ -85,6 +87,7 @@ pub(crate) struct Managed<'d> {
     /// With which both ends of connections to switches and gates show who they are.
     pub(crate) keys: Option<keys::Identity>,
     pub(crate) store: &'d mut (dyn Store + 'static),
+    pub(crate) window: Option<Window<'d>>,
 }
 
 /// Why a manager does not go on.
@@ -101,6 +104,7 @@ pub(crate) async fn run(
     mut managed: Managed<'_>,
     participant: &DomainParticipant,
     presence: &mut Presence<'_>,
+    mut commands: Option<&mut Receiver<Command>>,
     stop: &dyn Fn() -> bool,
 ) -> Result<Ended, Error> {
     let (accepted, mut arrivals) = channel(1);
@@ -124,11 +128,20 @@ pub(crate) async fn run(
             Some(accepted) = arrivals.recv() => daemon.accepted(accepted),
             Some(said) = heard.recv() => daemon.heard(said),
             Some(said) = heard_of_gates.recv() => daemon.heard_of_gates(said),
+            Some(command) = next(&mut commands) => daemon.commanded(command),
             () = waker.notified() => daemon.arrived(),
             () = tokio::time::sleep_until(until) => daemon.timeout(),
             _ = look_for_stop.tick() => if stop() { return Ok(Ended::Stopped) },
             _ = look_around.tick() => if !daemon.goes_on(presence) { return Ok(Ended::StandsBack) },
         }
+    }
+}
+
+/// What an operator asks for next; without a page nobody ever does.
+async fn next(commands: &mut Option<&mut Receiver<Command>>) -> Option<Command> {
+    match commands {
+        Some(commands) => commands.recv().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -140,7 +153,7 @@ impl<'d> Daemon<'d> {
         told: Sender<Heard>,
         told_by_agents: &Sender<GateHeard>,
     ) -> Result<Self, Error> {
-        let Managed { network, config, agents, store, keys, .. } = managed;
+        let Managed { network, config, agents, store, window, keys, .. } = managed;
         let start = Instant::now();
         let epoch = store.next_epoch()?;
         let most_verdicts = config.most_requests.saturating_add(TURNED_AWAY);
@@ -181,16 +194,19 @@ impl<'d> Daemon<'d> {
             look_at: Duration::ZERO,
             next_connection: 0,
             told,
+            window,
         })
     }
 
-    fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
     fn next_timeout(&self) -> Duration {
         let channels = self.connections.values().filter_map(|connection| connection.session.poll_timeout());
-        let due = [self.manager.poll_timeout(), self.verdicts.poll_timeout(), self.reports.poll_timeout()];
+        let window = self.window.as_ref().map(Window::poll_timeout);
+        let due =
+            [self.manager.poll_timeout(), self.verdicts.poll_timeout(), self.reports.poll_timeout(), window];
         let next = channels.chain(due.into_iter().flatten()).min().unwrap_or(self.look_at);
         let acknowledged = match self.verdicts.is_waited_for() {
             true => self.now().saturating_add(LOOK),
@@ -228,161 +244,6 @@ impl<'d> Daemon<'d> {
             warn!("stands back: {first} manages this network, too, and began earlier");
         }
         first.is_none()
-    }
-
-    fn accepted(&mut self, accepted: Accepted) {
-        match accepted {
-            Accepted::Arrived(arrival) => self.connected(arrival),
-            Accepted::Unknown(peer, why) => {
-                let line = format!("{} is turned away: {why}", peer.ip());
-                self.journal.trouble(format!("peer {}", peer.ip()), line);
-            }
-        }
-    }
-
-    fn connected(&mut self, arrival: Arrival) {
-        let peer = arrival.peer;
-        if self.connections.len() >= CONNECTIONS {
-            let line = format!(
-                "switches are turned away: there are {CONNECTIONS} connections, the last one from {peer}"
-            );
-            return self.journal.trouble("connections".to_owned(), line);
-        }
-        let id = self.next_connection;
-        self.next_connection += 1;
-        let connection = Connection::new(id, arrival, Session::new(self.now()), self.told.clone());
-        self.connections.insert(id, connection);
-    }
-
-    fn heard(&mut self, heard: Heard) {
-        let now = self.now();
-        match heard {
-            Heard::Input(id, octets) => {
-                self.with_session(id, |session, news| session.input(now, &octets, news))
-            }
-            Heard::Closed(id) => self.with_session(id, |session, news| session.closed(now, news)),
-            // Room was made; what waits leaves when all is settled.
-            Heard::Sent => {}
-        }
-    }
-
-    fn with_session(&mut self, id: ConnectionId, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
-        let mut news = Vec::new();
-        if let Some(connection) = self.connections.get_mut(&id) {
-            act(&mut connection.session, &mut news);
-        }
-        for news in news {
-            self.news(id, news);
-        }
-    }
-
-    fn news(&mut self, id: ConnectionId, news: News) {
-        let now = self.now();
-        let Some(connection) = self.connections.get(&id) else { return };
-        let (peer, datapath) = (connection.peer, connection.session.datapath());
-        match (news, datapath) {
-            (News::Up(report), Some(datapath)) => {
-                // Before anything is done to a switch of that name which is there.
-                if let Err(why) = connection.may_be(datapath) {
-                    let line = format!(
-                        "{} says that it is switch {datapath:#x} and is turned away: {why}",
-                        peer.ip()
-                    );
-                    self.journal.trouble(format!("peer {}", peer.ip()), line);
-                    self.connections.remove(&id);
-                    return;
-                }
-                let former = self
-                    .connections
-                    .iter()
-                    .find(|(other, former)| **other != id && former.session.datapath() == Some(datapath));
-                // A switch that comes again has lost its former connection, whether or not we have seen that.
-                if let Some(former) = former.map(|(former, _)| *former) {
-                    self.close(former, "it has connected again");
-                }
-                match self.manager.switch_up(now, &report) {
-                    Ok(()) => {
-                        self.journal.is_well(&format!("switch {datapath:#x}"));
-                        info!("{} at {peer} has connected", self.manager.switch_name(datapath));
-                    }
-                    Err(refusal) => {
-                        let line = format!("switch {datapath:#x} at {} is refused: {refusal}", peer.ip());
-                        self.journal.trouble(format!("switch {datapath:#x}"), line);
-                        self.connections.remove(&id);
-                    }
-                }
-            }
-            (News::Packet(packet), Some(datapath)) => self.manager.packet_in(now, datapath, &packet),
-            (News::Removed(removed), Some(datapath)) => self.manager.flow_removed(datapath, &removed),
-            (News::Port(status), Some(datapath)) => self.manager.port_status(now, datapath, &status),
-            (News::Installed(token, done), _) => self.manager.installed(now, token, done),
-            (News::Read(token, content), _) => self.manager.has_read(now, token, content),
-            (News::Odd(what), _) => {
-                self.journal.trouble(format!("odd {}", peer.ip()), format!("{}: {what}", peer.ip()))
-            }
-            (News::Down(why), _) => self.close(id, &why),
-            (News::Up(_) | News::Packet(_) | News::Removed(_) | News::Port(_), None) => {}
-        }
-    }
-
-    fn close(&mut self, id: ConnectionId, why: &str) {
-        let Some(connection) = self.connections.remove(&id) else { return };
-        let peer = connection.peer;
-        match connection.session.datapath() {
-            Some(datapath) => {
-                warn!("{} at {peer} is gone: {why}", self.manager.switch_name(datapath));
-                self.manager.switch_down(self.now(), datapath);
-            }
-            None => {
-                let line = format!("{} is gone and was no switch: {why}", peer.ip());
-                self.journal.trouble(format!("peer {}", peer.ip()), line);
-            }
-        }
-    }
-
-    fn heard_of_gates(&mut self, heard: GateHeard) {
-        let now = self.now();
-        match heard {
-            GateHeard::Up { switch } => {
-                let name = self.manager.switch_name(switch);
-                let room = Some(gate::protocol::MOST_CONTRACTS);
-                match self.manager.gates_up(now, switch, room) {
-                    Ok(()) => self.journal.is_well(&format!("gates {switch:#x}")),
-                    Err(refusal) => {
-                        let line = format!("the gates of {name} are refused: {refusal}");
-                        self.journal.trouble(format!("gates {switch:#x}"), line);
-                    }
-                }
-            }
-            GateHeard::Down { switch, why } => {
-                let name = self.manager.switch_name(switch);
-                let line = format!(
-                    "the gates of {name} cannot be reached: {why}; is their agent running (punctual gate serve)?"
-                );
-                self.journal.trouble(format!("gates {switch:#x}"), line);
-                self.manager.gates_down(now, switch);
-            }
-            GateHeard::Done { token, answer } if self.readings.remove(&Token(token)).is_some() => {
-                let read = match answer {
-                    Ok(Answer::List { contracts, .. }) => Ok(contracts),
-                    Ok(other) => Err(format!("they answer something else than what they have: {other:?}")),
-                    Err(why) => Err(why),
-                };
-                self.manager.has_read_gates(now, Token(token), read);
-            }
-            GateHeard::Done { token, answer } => {
-                let token = Token(token);
-                let Some((switch, order)) = self.orders.get_mut(&token) else { return };
-                match (order.answer(answer), self.agents.get(switch)) {
-                    (Next::Ask(request), Some(agent)) => agent.ask(token.0, request),
-                    (Next::Ask(_), None) => {}
-                    (Next::Done(done), _) => {
-                        self.orders.remove(&token);
-                        self.manager.installed(now, token, done);
-                    }
-                }
-            }
-        }
     }
 
     /// Something came over the admission topics.
@@ -435,7 +296,7 @@ impl<'d> Daemon<'d> {
     }
 
     /// Does what the manager wants, until it wants nothing more.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let now = self.now();
         for token in self.verdicts.arrived(&self.topics) {
             self.manager.announced(now, token);
@@ -456,89 +317,10 @@ impl<'d> Daemon<'d> {
         }
         while let Some(note) = self.manager.poll_note() {
             self.journal.note(now, &note);
+            if let Some(window) = &mut self.window {
+                window.note(&note);
+            }
         }
-    }
-
-    fn act(&mut self, now: Duration, action: Action) {
-        match action {
-            Action::Install { token, switch, messages } => {
-                self.with_switch(switch, |session, news| session.install(now, token, &messages, news));
-            }
-            Action::Send { switch, messages } => {
-                self.with_switch(switch, |session, news| session.send(now, &messages, news));
-            }
-            Action::Read { token, switch, counters } => {
-                self.with_switch(switch, |session, news| session.read(now, token, counters, news));
-            }
-            Action::ReadGates { token, switch } => match self.agents.get(&switch) {
-                Some(agent) => {
-                    agent.ask(token.0, Request::List);
-                    self.readings.insert(token, switch);
-                }
-                None => self.manager.has_read_gates(now, token, Err(NO_AGENT.to_owned())),
-            },
-            Action::Gate { token, switch, change } => self.order(now, token, switch, change),
-            Action::Disconnect { switch } => {
-                if let Some(id) = self.connection_of(switch) {
-                    self.close(id, "what it has is not known: it has to connect again");
-                }
-                if let Some(agent) = self.agents.get(&switch) {
-                    agent.connect_again();
-                }
-            }
-            Action::Store { token, change } => match stored(change) {
-                Ok(changes) => {
-                    self.storing.push(token);
-                    self.to_store.extend(changes);
-                }
-                Err(error) => self.answers.push_back((token, Done::Failed(error))),
-            },
-            Action::Publish { token, verdict } => self.verdicts.say(now, &self.topics, *verdict, token),
-            Action::Dispose(pair) => self.verdicts.forget(now, &self.topics, pair),
-        }
-    }
-
-    fn connection_of(&self, datapath: u64) -> Option<ConnectionId> {
-        let is = |connection: &Connection| connection.session.datapath() == Some(datapath);
-        let mut found = self.connections.iter().filter(|(_, connection)| is(connection));
-        found.next().map(|(id, _)| *id)
-    }
-
-    /// A switch that is gone needs no answer: the manager was told, or will be.
-    fn with_switch(&mut self, datapath: u64, act: impl FnOnce(&mut Session, &mut Vec<News>)) {
-        if let Some(id) = self.connection_of(datapath) {
-            self.with_session(id, act);
-        }
-    }
-
-    fn order(&mut self, now: Duration, token: Token, switch: u64, change: GateChange) {
-        let Some(agent) = self.agents.get(&switch) else {
-            return self.manager.installed(now, token, Done::Failed(NO_AGENT.to_owned()));
-        };
-        let (order, first) = GateOrder::new(change);
-        agent.ask(token.0, first);
-        self.orders.insert(token, (switch, order));
-    }
-
-    fn store_all(&mut self) {
-        let stored = self.store.change(&std::mem::take(&mut self.to_store));
-        let done = match stored {
-            Ok(()) => Done::Confirmed,
-            Err(error) => Done::Failed(error.to_string()),
-        };
-        self.answers.extend(std::mem::take(&mut self.storing).into_iter().map(|token| (token, done.clone())));
-    }
-}
-
-/// A change as it is stored.
-fn stored(change: StoreChange) -> Result<Vec<Change>, String> {
-    let put = |grant: &Grant| {
-        let octets = serde_json::to_vec(grant).map_err(|error| error.to_string())?;
-        Ok((grant.number, Some(octets)))
-    };
-    match change {
-        StoreChange::Put(grant) => Ok(vec![put(&grant)?]),
-        StoreChange::PutAll(grants) => grants.iter().map(put).collect(),
-        StoreChange::Remove(number) => Ok(vec![(number, None)]),
+        self.show(now);
     }
 }

@@ -8,6 +8,9 @@ use control::ResourceManager;
 use control::note::Note;
 use dds::{DiscoveredParticipant, GuidPrefix};
 use tracing::{error, info, warn};
+use web::Alarm;
+
+use crate::operator::{Board, milliseconds};
 
 /// Notes about pairs that are written in a second; how many more there were is said then.
 const MOST_NOTES: u32 = 100;
@@ -15,12 +18,16 @@ const MOST_NOTES: u32 = 100;
 const MOST_PARTICIPANTS: usize = 50;
 /// Subjects of which it is known what was said of them last.
 const MOST_SUBJECTS: usize = 1_024;
+/// The subject of what is wrong with the store.
+const STORE: &str = "store";
 
 /// What the log needs to know of itself.
 #[derive(Default, Debug)]
 pub(crate) struct Journal {
-    /// What was said last of a subject that is in trouble.
-    troubles: BTreeMap<String, String>,
+    /// What was said last of a subject that is in trouble, and since when it is, in milliseconds since 1970.
+    troubles: BTreeMap<String, (String, u64)>,
+    /// What is told to operators besides notes.
+    pub(crate) board: Board,
     participants: BTreeMap<GuidPrefix, String>,
     /// When the present second began, notes in it, and how many of them were not written.
     since: Duration,
@@ -32,14 +39,27 @@ pub(crate) struct Journal {
 impl Journal {
     /// Something is wrong with a subject: it is written if it is something else than before.
     pub(crate) fn trouble(&mut self, subject: String, line: String) {
-        if self.troubles.get(&subject) == Some(&line) {
+        let before = self.troubles.get(&subject);
+        if before.is_some_and(|(before, _)| *before == line) {
             return;
         }
+        let since = before.map_or_else(milliseconds, |(_, since)| *since);
         warn!("{line}");
+        self.board.pin("trouble", "the network", &line, true);
         if self.troubles.len() >= MOST_SUBJECTS {
             self.troubles.clear();
         }
-        self.troubles.insert(subject, line);
+        self.troubles.insert(subject, (line, since));
+    }
+
+    /// What is wrong now, as far as it was written.
+    pub(crate) fn alarms(&self) -> Vec<Alarm> {
+        let alarm = |(subject, (text, since)): (&String, &(String, u64))| Alarm {
+            subject: subject.clone(),
+            text: text.clone(),
+            since: *since,
+        };
+        self.troubles.iter().map(alarm).collect()
     }
 
     /// All is well with a subject: the next trouble is news.
@@ -63,7 +83,14 @@ impl Journal {
                 self.is_well(site);
                 info!("{note}");
             }
-            Note::NotStored(_) => error!("{note}"),
+            Note::NotStored(_) => {
+                error!("{note}");
+                self.troubles.insert(STORE.to_owned(), (note.to_string(), milliseconds()));
+            }
+            Note::StoreWorks => {
+                self.is_well(STORE);
+                info!("{note}");
+            }
             _ if self.notes > MOST_NOTES => self.left_out += 1,
             _ if note.is_warning() => warn!("{note}"),
             _ => info!("{note}"),
@@ -96,10 +123,12 @@ impl Journal {
         let gone: Vec<GuidPrefix> =
             self.participants.keys().filter(|prefix| !known.contains(prefix)).copied().collect();
         let mut lines = 0;
+        let board = &mut self.board;
         let mut say = |line: String| {
             lines += 1;
             if lines <= MOST_PARTICIPANTS {
                 info!("{line}");
+                board.pin("participant", "the network", &line, false);
             }
         };
         for name in gone.iter().filter_map(|prefix| self.participants.remove(prefix)) {

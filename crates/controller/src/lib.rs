@@ -4,19 +4,22 @@
 //! - requests and verdicts: topics of DDS (`docs/decisions/0009-admission.md`);
 //! - grants: a store that survives ([`store`]).
 //!
-//! One task owns all of it and does one thing after another; only bytes are read and written by others.
+//! One task owns all of it and does one thing after another; only octets are read and written by others.
 #![forbid(unsafe_code)]
 
+mod acts;
 mod connection;
 mod daemon;
 mod elsewhere;
 mod facts;
 mod gates;
 mod journal;
+mod operator;
 mod presence;
 mod reports;
 mod secure;
 pub mod store;
+mod switches;
 mod topics;
 mod topology;
 mod verdicts;
@@ -32,6 +35,7 @@ use dds::DomainParticipant;
 pub use topology::network;
 
 use daemon::{Ended, Managed};
+use operator::Window;
 use presence::Presence;
 pub use presence::announce_often;
 use store::{Store, StoreError};
@@ -50,6 +54,8 @@ pub struct Settings {
     pub keys: Option<keys::Identity>,
     /// Where grants are kept.
     pub store: Box<dyn Store>,
+    /// Where operators have a page, if they have one.
+    pub web: Option<web::Settings>,
 }
 
 /// Why a manager cannot work.
@@ -118,17 +124,24 @@ pub fn run(
     participant: &DomainParticipant,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
-    let Settings { network, config, listen, agents, keys, mut store } = settings;
+    let Settings { network, config, listen, agents, keys, mut store, web } = settings;
     if keys.is_none() {
         tracing::info!(
             "without keys: whoever reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
         );
     }
+    let mut web = web.map(web::start).transpose().map_err(Error::System)?;
     let mut presence = Presence::new(participant, &network);
     loop {
         // Switches that are there already need not try again.
         let mut sockets = bind(&listen)?;
-        if !presence.wait_for_turn(stop, &mut || sockets.clear())? {
+        let mut stands_by = || {
+            sockets.clear();
+            if let Some((publisher, ..)) = &mut web {
+                publisher.stand_by();
+            }
+        };
+        if !presence.wait_for_turn(stop, &mut stands_by)? {
             return Ok(());
         }
         if sockets.is_empty() {
@@ -139,6 +152,10 @@ pub fn run(
             .enable_time()
             .build()
             .map_err(|error| Error::System(format!("no event loop: {error}")))?;
+        let (window, commands) = match &mut web {
+            Some((publisher, commands, _)) => (Some(Window::new(publisher)), Some(commands)),
+            None => (None, None),
+        };
         let managed = Managed {
             network: network.clone(),
             config: config.clone(),
@@ -146,8 +163,10 @@ pub fn run(
             sockets,
             keys: keys.clone(),
             store: &mut *store,
+            window,
         };
-        match runtime.block_on(daemon::run(managed, participant, &mut presence, stop))? {
+        let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
+        match runtime.block_on(daemon)? {
             Ended::Stopped => return Ok(()),
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,

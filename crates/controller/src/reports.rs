@@ -22,7 +22,7 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(50);
 /// Bytes of reports in a second, over a while: a long report is repeated less often.
 const BYTES_PER_SECOND: usize = 1 << 20;
 /// Pairs in a report: the admitted ones first. How many there are besides is said.
-const MOST_PAIRS: usize = 2_000;
+pub(crate) const MOST_PAIRS: usize = 2_000;
 
 /// A report with its time.
 #[derive(Serialize)]
@@ -146,7 +146,7 @@ impl Reports {
 }
 
 /// The time in nanoseconds since 1970, UTC.
-fn wall() -> u64 {
+pub(crate) fn wall() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

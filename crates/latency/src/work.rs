@@ -83,6 +83,18 @@ impl Work {
         });
     }
 
+    /// Does something that is no part of what there is to do, such as answering what would be, within limits of its own; its answer, and how many
+    /// steps it took. What follows has all the steps that it had before.
+    pub fn apart<T>(&self, limits: Limits, part: impl FnOnce() -> T) -> (T, u64) {
+        let (until, before) = (self.until(), self.done.get());
+        self.begin(limits);
+        let answer = part();
+        let steps = self.done.get().saturating_sub(before);
+        self.done.set(before);
+        self.set(until);
+        (answer, steps)
+    }
+
     fn until(&self) -> Limits {
         Limits { exact: self.exact.get(), all: self.all.get(), again: self.again.get() }
     }

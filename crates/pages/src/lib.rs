@@ -2,14 +2,15 @@
 //! and scales of plots. Text gets into a page through [`maud`], which escapes it: names come from files and from the network.
 #![forbid(unsafe_code)]
 
+pub mod layout;
 pub mod scale;
 
 use maud::{Markup, PreEscaped, html};
 
 /// Colours by their names, light and dark.
-const COLOURS: &str = include_str!("colours.css");
+pub const COLOURS: &str = include_str!("colours.css");
 /// Text, tables and plots of all pages, on screens from 360 pixels on and in print.
-const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 /// Tables with the class `sorted` sort by the column whose head is pressed and show the rows that have what is searched for.
 /// Without it a page has the same content.
 const SCRIPT: &str = include_str!("table.js");

@@ -10,7 +10,6 @@ mod certify;
 mod change;
 mod deliveries;
 mod explain;
-mod layout;
 mod losses;
 mod page;
 mod picture;

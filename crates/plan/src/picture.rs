@@ -3,11 +3,11 @@ use std::fmt::Write as _;
 
 use maud::{Markup, PreEscaped, html};
 
-use crate::layout::{Place, places};
 use crate::planning::Plan;
 use crate::report::Report;
 use crate::text::{counted, percent};
 use crate::ways::{Spot, Way, Ways};
+use pages::layout::{Place, places};
 
 /// About how wide a letter of a name is, and the most letters of a name that are shown.
 const LETTER: f64 = 7.4;

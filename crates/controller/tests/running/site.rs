@@ -123,6 +123,7 @@ pub(crate) fn managed_with(
         agents: BTreeMap::new(),
         keys,
         store,
+        web: None,
     };
     let stop = AtomicBool::new(false);
     // The threads that it starts are in the namespace of this one.

@@ -14,15 +14,17 @@ const LARGEST: f64 = 2_600.0;
 
 /// Where a node is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Place {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Place {
+    /// Pixels from the middle of the picture to the right.
+    pub x: f64,
+    /// Pixels from the middle downwards.
+    pub y: f64,
     /// For a host at a switch: the direction away from it, of length 1.
-    pub(crate) away: Option<(f64, f64)>,
+    pub away: Option<(f64, f64)>,
 }
 
 /// The places of nodes with directed links, always the same for the same ones. `is_switch` has an entry for each node.
-pub(crate) fn places(is_switch: &[bool], links: &[(usize, usize)]) -> Vec<Place> {
+pub fn places(is_switch: &[bool], links: &[(usize, usize)]) -> Vec<Place> {
     let neighbours: Vec<Vec<usize>> = (0..is_switch.len())
         .map(|node| links.iter().filter(|(from, _)| *from == node).map(|(_, to)| *to).collect())
         .collect();
