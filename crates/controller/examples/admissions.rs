@@ -134,6 +134,7 @@ fn manage(planned: &network::Network, folder: &Path, stop: &AtomicBool) -> Resul
         agents: agents.collect::<Result<BTreeMap<_, _>, Failure>>()?,
         keys: None,
         store: Box::new(FileStore::open(&folder.join("grants"))?),
+        web: None,
     };
     let stop = || stop.load(Ordering::Relaxed);
     controller::run(settings, &participant, &stop)?;
