@@ -294,9 +294,13 @@ impl ResourceManager {
                     self.refuse_for_now(now, pair, &reason);
                 }
             }
-            // Others are where they were, or as far as they have come; what has missed that has to come back before this is gone.
+            // Others are where they were, or as far as they have come. If that is all the way, this may have come as well: what has missed that it
+            // is over has to come back before it is gone.
             self.have_made_room(now, plan, kept);
-            if !plan.phases.is_empty() && self.ledger.undo_but(plan, kept) || missed.is_empty() {
+            let mut phases = plan.phases.iter().zip(plan.kept(kept));
+            let may_be_there = phases.all(|(phase, (shares, moves))| shares && moves == phase.moves.len());
+            let takes_back = !plan.phases.is_empty() && (missed.is_empty() || !may_be_there);
+            if takes_back && self.ledger.undo_but(plan, kept) || missed.is_empty() {
                 self.gone(now, number);
             } else if let Some(grant) = self.grants.get_mut(&number) {
                 grant.phase = GrantPhase::Leaving(BTreeSet::new());

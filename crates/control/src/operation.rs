@@ -184,6 +184,16 @@ impl ResourceManager {
         });
         let inspecting =
             self.operations.get(&number).is_some_and(|operation| matches!(operation.kind, Kind::Inspect(_)));
+        // A gate holds a flow to its contract for as long as its switch may have the flow: what has missed something has to come back, and then it
+        // is tried again.
+        if let Task::Gate { switch, change: GateChange::Remove(_), .. } = &task
+            && self
+                .operations
+                .get(&number)
+                .is_some_and(|operation| operation.missed.contains(&Site::Switch(*switch)))
+        {
+            return;
+        }
         if !inspecting {
             self.touch(&task);
         }

@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use control::SwitchRefusal;
+use control::action::StoreChange;
 use wire::admission::{Contract, Request, State};
 
 use crate::cases::{MS, at_once, contract, one_switch, pair};
@@ -165,6 +166,58 @@ fn a_store_that_fails_means_no() {
     assert!(verdict.reason.contains("no space"), "{}", verdict.reason);
     assert_eq!(world.manager.report().switches[0].flows, 0);
     assert!(world.gates[0].is_empty());
+}
+
+/// A switch is away when a flow that it has cannot be stored, for which another one may have moved: until it is back and has forgotten the
+/// flow, the gate holds that to its contract.
+fn fails_while_its_switch_is_away(octets: u32, moves: bool) {
+    let mut world = World::up(one_switch());
+    world.ask(request(pair(1), 1, 0, 3, (5000, 6000), at_once(1_004, 20 * MS), 2 * MS));
+    world.settle();
+    let before = world.store[&1].hops.clone();
+    world.ask(request(pair(2), 1, 1, 3, (5000, 6001), at_once(octets, 20 * MS), 8 * MS));
+    // What moves is stored as well, and moves only after that.
+    let stores_it = |world: &World| {
+        let mut puts = world.to_store.iter().filter_map(|(_, change)| match change {
+            StoreChange::Put(grant) => Some(grant.number),
+            _ => None,
+        });
+        puts.any(|number| number == 2)
+    };
+    for _ in 0..10_000 {
+        match world.next().first().copied() {
+            _ if stores_it(&world) => break,
+            Some(next) => world.happen(next, usize::MAX),
+            None => {
+                world.now = world.now.max(world.manager.poll_timeout().unwrap());
+                world.manager.handle_timeout(world.now);
+                world.collect();
+            }
+        }
+    }
+    assert!(stores_it(&world), "{:?}", world.verdicts);
+    world.store_fails = true;
+    world.disconnect(0);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.state(pair(2)), Some(State::Refused));
+    let entries =
+        |world: &World| world.switches[0].flows.iter().filter(|flow| flow.priority == 60_000).count();
+    assert_eq!((entries(&world), world.gates[0].len()), (2, 2));
+    world.store_fails = false;
+    world.connect(0);
+    world.pass(Duration::from_secs(1));
+    assert_eq!((entries(&world), world.gates[0].len()), (1, 1));
+    assert_eq!(world.manager.report().switches[0].flows, 1);
+    assert_eq!(world.store[&1].hops != before, moves, "what has moved stays where it is");
+    // It is tried again.
+    world.pass(grace());
+    assert_eq!((world.state(pair(2)), world.gates[0].len()), (Some(State::Admitted), 2));
+}
+
+#[test]
+fn a_gate_holds_a_flow_for_as_long_as_its_switch_may_have_it() {
+    fails_while_its_switch_is_away(1_004, false);
+    fails_while_its_switch_is_away(48_004, true);
 }
 
 /// A store that fails for a moment says in the end what is so.

@@ -160,6 +160,7 @@ fn room_of_a_flow_that_a_switch_has_kept_while_it_was_away_is_free_when_its_last
     world.withdraw(pair(1));
     world.pass(Duration::from_secs(1));
     assert!(has_level(&mut world), "nobody can tell the switch that it is over");
+    assert_eq!(world.gates[0].len(), 1, "so the gate still holds the flow to its contract");
     world.connect(0);
     world.ask(large(2, 0));
     world.settle();
