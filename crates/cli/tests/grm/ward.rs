@@ -85,6 +85,8 @@ pub(crate) struct Ward {
     pub(crate) lab: Lab,
     manager: Option<Child>,
     folder: Folder,
+    /// What the manager is told besides.
+    arguments: &'static [&'static str],
 }
 
 impl Ward {
@@ -94,10 +96,15 @@ impl Ward {
 
     /// The same with another network, whose hosts `manager` and `display` are there.
     pub(crate) fn of(text: &str) -> Self {
+        Self::told(text, &[])
+    }
+
+    /// The same with more arguments for the manager.
+    pub(crate) fn told(text: &str, arguments: &'static [&'static str]) -> Self {
         let folder = Folder::new();
         folder.file("ward.toml", text);
         let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
-        let mut ward = Self { lab, manager: None, folder };
+        let mut ward = Self { lab, manager: None, folder, arguments };
         ward.start_manager();
         ward
     }
@@ -106,7 +113,7 @@ impl Ward {
         let mut command = self.manager_command("manager", "grants");
         let mut log = std::fs::OpenOptions::new();
         let log = log.create(true).append(true).open(self.folder.0.join("log")).unwrap();
-        self.manager = Some(command.arg("--lab").stdout(log).spawn().unwrap());
+        self.manager = Some(command.arg("--lab").args(self.arguments).stdout(log).spawn().unwrap());
     }
 
     /// A manager on a host, with a store of this name.

@@ -119,7 +119,8 @@ fn a_listener_that_takes_nothing_is_left_and_the_others_hear_all() {
         let _deaf: Vec<TcpStream> = (0..10).map(|_| listen()).collect();
         let mut good = listen();
         stage.await_metric("punctual_web_listeners 11");
-        let (heard, count) = (Arc::new(AtomicUsize::new(0)), |text: &str| text.matches("event: history").count());
+        let (heard, count) =
+            (Arc::new(AtomicUsize::new(0)), |text: &str| text.matches("event: history").count());
         let hears = Arc::clone(&heard);
         let reads = std::thread::spawn(move || {
             let (mut text, mut part) = (String::new(), vec![0; 1 << 20]);
