@@ -133,6 +133,7 @@ fn manage(planned: &plan::Network, folder: &Path, stop: &AtomicBool) -> Result<(
         listen: switches.clone().map(|switch| address(switch, 1, 6_653)).collect::<Result<_, _>>()?,
         agents: agents.collect::<Result<BTreeMap<_, _>, Failure>>()?,
         store: Box::new(FileStore::open(&folder.join("grants"))?),
+        web: None,
     };
     let stop = || stop.load(Ordering::Relaxed);
     controller::run(settings, &participant, &stop)?;

@@ -112,6 +112,7 @@ pub(crate) fn managed(
         listen: vec![LISTEN.parse().unwrap()],
         agents: BTreeMap::new(),
         store,
+        web: None,
     };
     let stop = AtomicBool::new(false);
     // The threads that it starts are in the namespace of this one.
