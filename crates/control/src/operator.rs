@@ -15,8 +15,7 @@ use crate::state::{GrantPhase, Progress};
 pub enum ByHand {
     /// It gives back its place, and its request is decided anew at once: it may be admitted another way, or refused.
     Release,
-    /// It gives back its place, and its request stays revoked until its reader asks for something else, or asks again after it was
-    /// withdrawn. A manager that starts again does not know of it.
+    /// It gives back its place, and its request stays revoked as long as its reader asks for the same without withdrawing it. A manager that starts again does not know of it.
     Revoke,
 }
 
@@ -52,6 +51,7 @@ impl ResourceManager {
         }
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.progress = Progress::Answered { retry: how == ByHand::Release };
+            asked.barred = how == ByHand::Revoke;
         }
         if how == ByHand::Release {
             self.look_again();

@@ -95,6 +95,7 @@ impl ResourceManager {
                 repeat_at: None,
                 measured: None,
                 asker,
+                barred: false,
                 noted: None,
             };
             self.next_age += 1;
@@ -122,6 +123,13 @@ impl ResourceManager {
             != (ends(&request), limits(&request), request.contract)
         {
             asked.displaces = Displaces::default();
+            asked.barred = false;
+        }
+        if asked.barred {
+            asked.serial = request.serial;
+            asked.verdict.serial = request.serial;
+            asked.request = request;
+            return self.publish(pair);
         }
         asked.request = request;
         match asked.progress {

@@ -22,7 +22,7 @@ const MOST_AHEAD: usize = 8;
 impl ResourceManager {
     /// The pair's request gets its turn.
     pub(crate) fn enqueue(&mut self, pair: Pair) {
-        if let Some(asked) = self.asked.get_mut(&pair) {
+        if let Some(asked) = self.asked.get_mut(&pair).filter(|asked| !asked.barred) {
             asked.progress = Progress::Queued;
             self.turns.insert(asked.turn(pair));
         }

@@ -241,6 +241,8 @@ pub(crate) struct Asked {
     pub(crate) measured: Option<Measured>,
     /// The address of the host that asks.
     pub(crate) asker: [u8; 4],
+    /// An operator has revoked it: it stays so as long as it asks for the same.
+    pub(crate) barred: bool,
     /// The serial and state that were noted last.
     pub(crate) noted: Option<(u64, State)>,
 }

@@ -62,6 +62,11 @@ fn network_files() {
 }
 
 #[test]
+fn questions_of_operators() {
+    withstands(&targets::WEB_QUESTION, "fuzz.stateless_executions", 1);
+}
+
+#[test]
 fn files_with_models_of_switches() {
     withstands(&targets::SWITCH_MODELS, "fuzz.stateless_executions", 3);
 }

@@ -405,7 +405,7 @@ function showHistory() {
   historyShown = key;
   const wanted = history.filter((entry) => (!only || entry.warning) && words.every((word) => (entry.text + " " + entry.who + " " + entry.what).toLowerCase().includes(word)));
   const items = wanted.slice(-MOST_HISTORY).reverse().map((entry) =>
-    el("li", {}, el("time", {}, new Date(entry.time).toLocaleString()), " ", el("span", { class: "what " + (entry.warning ? "bad" : "") }, entry.what), " by " + entry.who + ": ", el("span", { class: "soft" }, entry.text)));
+    el("li", {}, el("time", {}, new Date(entry.time).toLocaleString()), " ", el("span", { class: "what " + (entry.warning ? "bad" : "") }, entry.what), entry.text.startsWith(entry.what) ? entry.text.slice(entry.what.length) : " " + entry.text, el("small", { class: "by" }, "by " + entry.who)));
   byId("history").replaceChildren(...(items.length ? items : [el("li", { class: "empty" }, "Nothing.")]));
 }
 

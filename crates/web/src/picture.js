@@ -47,7 +47,9 @@ function picture(network, way) {
     role: "img",
     "aria-label": "The network with the loads of its links",
   });
-  image.style.maxWidth = Math.min(1000, Math.max((right - left) * 1.7, 0)) + "px";
+  image.style.maxWidth = Math.max(right - left, Math.min(1000, (right - left) * 1.7)) + "px";
+  // Small screens scroll rather than make names too small to be read.
+  image.style.minWidth = Math.min(1000, (right - left) * 0.85) + "px";
   const lines = [];
   for (const link of network.links) {
     const [from, to] = [nodes.get(link.from), nodes.get(link.to)];
@@ -56,11 +58,12 @@ function picture(network, way) {
   for (const [link, path] of lines) {
     image.append(svg("path", { class: link.up ? "link" : "link down", d: "M" + point(path.at(0, 0)) + "L" + point(path.at(path.length, 0)) }));
   }
-  // What is promised on a link is as long as its part of the link's time, from where it leaves.
-  for (const [link, path] of lines) {
+  // What is promised on a link is as long as its part of the link's time, from where it leaves to where it arrives, beside its nodes.
+  for (const [link, path, from, to] of lines) {
     if (link.load === 0) continue;
-    const until = path.length * Math.min(1, link.load / 1e6);
-    const mark = svg("path", { class: link.load >= HIGH ? "load high" : "load", d: "M" + point(path.at(0, 5)) + "L" + point(path.at(until, 5)) });
+    const [begin, end] = [from, to].map((node) => (node.kind === "switch" ? 18 : 11));
+    const until = begin + Math.max(2, (path.length - begin - end) * Math.min(1, link.load / 1e6));
+    const mark = svg("path", { class: link.load >= HIGH ? "load high" : "load", d: "M" + point(path.at(begin, 5)) + "L" + point(path.at(until, 5)) });
     mark.append(svg("title", {}, link.from + " to " + link.to + ": " + percent(link.load) + ", " + link.flows + " flows"));
     image.append(mark);
   }
@@ -106,15 +109,14 @@ function plot(flow, large) {
   const [width, height] = large ? [640, 200] : [120, 28];
   const [left, below] = large ? [64, 24] : [0, 2];
   const readings = flow.readings;
-  const values = readings.flatMap((reading) => (large ? [reading.median, reading.worst] : [reading.median]));
-  const top = Math.max(flow.promised, ...values, 1) * 1.08;
+  const top = Math.max(flow.promised, ...readings.map((reading) => reading.median), 1) * (large ? 1.25 : 1.08);
   const [first, last] = [readings[0].time, readings[readings.length - 1].time];
   const x = (time) => (last === first ? width : left + ((time - first) / (last - first)) * (width - left - 2));
-  const y = (value) => height - below - (value / top) * (height - below - 2);
+  const y = (value) => height - below - (Math.min(value, top) / top) * (height - below - 2);
   const image = svg("svg", { class: large ? "plot" : "spark", viewBox: "0 0 " + width + " " + height, preserveAspectRatio: large ? undefined : "none", role: "img", "aria-label": "latency over time" });
   if (large) {
     for (const part of [0, 0.5, 1]) {
-      const value = (top / 1.08) * part;
+      const value = (top / 1.25) * part;
       image.append(svg("path", { class: "grid", d: "M" + left + " " + y(value) + "H" + width }), svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, latency(value)));
     }
     image.append(svg("text", { x: left, y: height - 6 }, clock(first)), svg("text", { x: width, y: height - 6, "text-anchor": "end" }, clock(last)));
@@ -123,6 +125,8 @@ function plot(flow, large) {
   if (flow.promised) image.append(svg("path", { class: "limit", d: "M" + left + " " + y(flow.promised) + "H" + width }));
   if (large) {
     image.append(svg("path", { class: "now", d: path((reading) => reading.present) }), svg("path", { class: "worst", d: path((reading) => reading.worst) }));
+    const worst = readings[readings.length - 1].worst;
+    if (worst > top) image.append(svg("text", { class: "ink", x: width, y: 18, "text-anchor": "end" }, "worst sample beyond the plot: " + latency(worst)));
   }
   image.append(svg("path", { d: readings.length > 1 ? path((reading) => reading.median) : "M0 " + y(readings[0].median) + "H" + width }));
   return image;

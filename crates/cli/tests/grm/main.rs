@@ -2,12 +2,14 @@
 //! wants it any more. Needs root and Open vSwitch; elsewhere the tests are passed over, but not in continuous integration.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod browser;
 mod managers;
 mod meters;
 mod saboteur;
 mod secure;
 mod trees;
 mod ward;
+mod web;
 
 use std::net::UdpSocket;
 use std::sync::Arc;

@@ -86,6 +86,8 @@ pub(crate) struct Ward {
     manager: Option<Child>,
     folder: Folder,
     keys: Option<PathBuf>,
+    /// What the manager is told besides.
+    arguments: &'static [&'static str],
 }
 
 impl Ward {
@@ -95,10 +97,15 @@ impl Ward {
 
     /// The same with another network, whose hosts `manager` and `display` are there.
     pub(crate) fn of(text: &str) -> Self {
+        Self::told(text, &[])
+    }
+
+    /// The same with more arguments for the manager.
+    pub(crate) fn told(text: &str, arguments: &'static [&'static str]) -> Self {
         let folder = Folder::new();
         folder.file("ward.toml", text);
         let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual")));
-        Self::with(lab, folder, None)
+        Self::with(lab, folder, None, arguments)
     }
 
     /// The same with keys for the manager, the switches and the gates.
@@ -111,11 +118,11 @@ impl Ward {
         let options =
             Options { program: Some(program.to_owned()), keys: Some(keys.clone()), ..Options::default() };
         let lab = Lab::up_with(&lab_turn::network(text), &lab_turn::name(), &options).unwrap();
-        Self::with(lab, folder, Some(keys))
+        Self::with(lab, folder, Some(keys), &[])
     }
 
-    fn with(lab: Lab, folder: Folder, keys: Option<PathBuf>) -> Self {
-        let mut ward = Self { lab, manager: None, folder, keys };
+    fn with(lab: Lab, folder: Folder, keys: Option<PathBuf>, arguments: &'static [&'static str]) -> Self {
+        let mut ward = Self { lab, manager: None, folder, keys, arguments };
         ward.start_manager();
         ward
     }
@@ -134,7 +141,7 @@ impl Ward {
         let mut command = self.manager_command("manager", "grants");
         let mut log = std::fs::OpenOptions::new();
         let log = log.create(true).append(true).open(self.folder.0.join("log")).unwrap();
-        self.manager = Some(command.arg("--lab").stdout(log).spawn().unwrap());
+        self.manager = Some(command.arg("--lab").args(self.arguments).stdout(log).spawn().unwrap());
     }
 
     /// A manager on a host, with a store of this name.

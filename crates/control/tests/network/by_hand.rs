@@ -8,18 +8,10 @@ use wire::admission::{Contract, State};
 use crate::cases::{MS, at_once, contract, one_switch, pair};
 use crate::world::{Pair, World, request};
 
-fn question(from: &str, to: &str, contract: Contract, limit: u64) -> Question {
-    Question {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        contract,
-        maximum_latency: limit,
-        maximum_separation: 0,
-    }
-}
-
-fn host(world: &World, index: usize) -> String {
-    world.network.hosts[index].name.clone()
+/// What would become of a flow between two hosts.
+pub(crate) fn question(world: &World, from: usize, to: usize, contract: Contract, limit: u64) -> Question {
+    let name = |host: usize| world.network.hosts[host].name.clone();
+    Question { from: name(from), to: name(to), contract, maximum_latency: limit, maximum_separation: 0 }
 }
 
 /// All that a question could change and must not.
@@ -42,14 +34,13 @@ fn ask(world: &mut World, pair: Pair, contract: Contract, limit: u64) -> State {
 fn a_question_is_answered_as_the_request_would_be_and_changes_nothing() {
     let mut world = World::up(one_switch());
     assert_eq!(ask(&mut world, pair(1), contract(8_004, 5 * MS), 5 * MS), State::Admitted);
-    let (from, to) = (host(&world, 0), host(&world, 3));
     let mut outcomes = Vec::new();
     for number in 2..40 {
         let limit = 20 * MS + u64::from(number) * 10_000;
         // Each one fits, and then no more do.
         let asked = at_once(8_004, 5 * MS);
         let before = everything(&world);
-        let answer = world.manager.what_if(&question(&from, &to, asked, limit)).unwrap();
+        let answer = world.manager.what_if(&question(&world, 0, 3, asked, limit)).unwrap();
         assert!(everything(&world) == before);
         assert!(answer.steps > 0 && answer.steps <= latency::work::Limits::MOST, "{answer:?}");
         let state = ask(&mut world, pair(number), asked, limit);
@@ -84,10 +75,9 @@ fn a_question_says_who_would_have_to_go() {
     }
     assert!(number > 1, "{number} {:?}", world.verdicts[&pair(number)]);
     world.withdraw(pair(number));
-    let (from, to) = (host(&world, 0), host(&world, 3));
     let important = Contract { importance: 9, ..at_once(8_004, 5 * MS) };
     let before = everything(&world);
-    let answer = world.manager.what_if(&question(&from, &to, important, 20 * MS)).unwrap();
+    let answer = world.manager.what_if(&question(&world, 0, 3, important, 20 * MS)).unwrap();
     assert_eq!(answer.outcome, Outcome::Displaces, "{answer:?}");
     assert!(!answer.yielding.is_empty() && answer.yielding[0].starts_with("topic of"), "{answer:?}");
     assert!(everything(&world) == before);
@@ -114,7 +104,7 @@ fn one_of_several_readers_of_a_flow_is_revoked_and_the_others_keep_it() {
     assert_eq!(states, [State::Admitted, State::Revoked, State::Admitted]);
     assert_eq!(world.store.values().map(|grant| grant.pairs.len()).collect::<Vec<_>>(), [2]);
     // It may come back: its place is the branch that it had.
-    world.ask(request(readers[1], 2, 0, 2, (5_000, 6_002), at_once(8_004, 5 * MS), 20 * MS));
+    world.ask(request(readers[1], 2, 0, 2, (5_000, 6_002), at_once(8_004, 5 * MS), 21 * MS));
     world.settle();
     assert_eq!(world.state(readers[1]), Some(State::Admitted));
 }
@@ -122,22 +112,21 @@ fn one_of_several_readers_of_a_flow_is_revoked_and_the_others_keep_it() {
 #[test]
 fn odd_questions_are_answered_in_words() {
     let world = World::up(one_switch());
-    let (from, to) = (host(&world, 0), host(&world, 3));
     let good = contract(8_004, 5 * MS);
     let wrong = [
-        (question("nobody", &to, good, MS), "no host \"nobody\""),
-        (question(&from, &from, good, MS), "same host"),
-        (question(&from, &to, good, 0), "maximum latency"),
-        (question(&from, &to, Contract { minimum_separation: 0, ..good }, MS), "minimum separation"),
-        (question(&from, &to, Contract { smallest_message: 9_000, ..good }, MS), "smallest"),
-        (question(&from, &to, Contract { largest_message: 0, smallest_message: 0, ..good }, MS), "largest"),
+        (Question { from: "nobody".to_owned(), ..question(&world, 0, 3, good, MS) }, "no host \"nobody\""),
+        (question(&world, 3, 3, good, MS), "same host"),
+        (question(&world, 0, 3, good, 0), "maximum latency"),
+        (question(&world, 0, 3, Contract { minimum_separation: 0, ..good }, MS), "minimum separation"),
+        (question(&world, 0, 3, Contract { smallest_message: 9_000, ..good }, MS), "smallest"),
+        (question(&world, 0, 3, Contract { largest_message: 0, smallest_message: 0, ..good }, MS), "largest"),
     ];
     for (question, words) in wrong {
         let error = world.manager.what_if(&question).unwrap_err();
         assert!(error.contains(words), "{error}");
     }
     let huge = Contract { minimum_separation: u64::MAX, emission: u64::MAX, ..good };
-    let answer = world.manager.what_if(&question(&from, &to, huge, u64::MAX)).unwrap();
+    let answer = world.manager.what_if(&question(&world, 0, 3, huge, u64::MAX)).unwrap();
     assert_eq!((answer.outcome, answer.reason.as_str()), (Outcome::Refused, "its numbers are out of range"));
 }
 
@@ -156,15 +145,29 @@ fn what_is_revoked_by_hand_stays_so_until_its_reader_asks_for_something_else() {
     assert_eq!((world.store.len(), world.gates[0].len()), (1, 1));
     // Asking again for the same is no reason, nor is room that others leave.
     world.ask(request(one, 1, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 5 * MS));
+    world.ask(request(one, 2, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 5 * MS));
+    assert_eq!((world.state(one), world.verdicts[&one].serial), (Some(State::Revoked), 2));
+    assert_eq!(world.verdicts[&one].reason, "revoked by hand: maintenance");
     world.withdraw(other);
-    world.pass(Duration::from_millis(100));
+    world.pass(Duration::from_secs(60));
     assert_eq!((world.state(one), world.store.len()), (Some(State::Revoked), 0));
     let again = world.manager.by_hand(world.now, one, ByHand::Release, "again");
     assert!(again.unwrap_err().contains("not admitted"));
     assert!(world.manager.by_hand(world.now, pair(9), ByHand::Release, "").is_err());
-    world.ask(request(one, 2, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 5 * MS));
+    world.ask(request(one, 3, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 6 * MS));
     world.settle();
     assert_eq!((world.state(one), world.store.len()), (Some(State::Admitted), 1));
+}
+
+#[test]
+fn what_is_revoked_by_hand_and_withdrawn_may_be_asked_for_anew() {
+    let mut world = World::up(one_switch());
+    assert_eq!(ask(&mut world, pair(1), contract(8_004, 5 * MS), 5 * MS), State::Admitted);
+    world.manager.by_hand(world.now, pair(1), ByHand::Revoke, "maintenance").unwrap();
+    world.collect();
+    world.withdraw(pair(1));
+    world.pass(Duration::from_millis(100));
+    assert_eq!(ask(&mut world, pair(1), contract(8_004, 5 * MS), 5 * MS), State::Admitted);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 use latency::work::Limits;
 use wire::admission::{Contract, State};
 
+use crate::by_hand::question;
 use crate::cases::pair;
 use crate::networks::{GATES, METERS, network, open_vswitch};
 use crate::random::Random;
@@ -51,6 +52,10 @@ fn no_request_costs_the_manager_more_steps_than_stated() {
             let ports = (5_000 + u16::from(number), 6_000 + u16::from(number));
             // Mostly to one host, where it becomes narrow.
             let (from, to) = (random.below(3), if random.one_in(5) { random.below(4) } else { 3 });
+            // The question what would become of it costs no more.
+            if let Ok(answer) = world.manager.what_if(&question(&world, from, to, contract, limit)) {
+                assert!(answer.steps <= Limits::MOST, "seed {seed}, question {number}: {}", answer.steps);
+            }
             world.ask(request(pair(number), 1, from, to, ports, contract, limit));
             world.settle();
             asked += 1;

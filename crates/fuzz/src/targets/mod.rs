@@ -5,6 +5,7 @@ mod discovery;
 mod dynamic;
 mod files;
 mod messages;
+mod operators;
 mod participant;
 mod reader_cache;
 mod recordings;
@@ -23,6 +24,7 @@ pub use discovery::discovery_data;
 pub use dynamic::idl_text;
 pub use files::{network_file, switch_models};
 pub use messages::rtps_message;
+pub use operators::web_question;
 pub use recordings::recording_file;
 pub use settings::{settings_file, settings_toml};
 pub use switches::{openflow_message, openflow_stream};
@@ -114,6 +116,17 @@ pub const NETWORK_FILE: Target = Target {
     structure: Structure::Plain,
     seeds: files::networks,
     session: || Box::new(network_file),
+    batch: STATELESS_BATCH,
+    keeps: 0,
+    hunger: FILE_HUNGER,
+};
+
+/// What operators ask the manager over HTTP.
+pub const WEB_QUESTION: Target = Target {
+    name: "web_question",
+    structure: Structure::Plain,
+    seeds: operators::questions,
+    session: || Box::new(web_question),
     batch: STATELESS_BATCH,
     keeps: 0,
     hunger: FILE_HUNGER,
@@ -320,7 +333,7 @@ pub const SHARED_MEMORY_MEETING: Target = Target {
 };
 
 /// All targets.
-pub const ALL: [Target; 22] = [
+pub const ALL: [Target; 23] = [
     RTPS_MESSAGE,
     DISCOVERY_DATA,
     CDR_RICH_TYPE,
@@ -331,6 +344,7 @@ pub const ALL: [Target; 22] = [
     SWITCH_MODELS,
     SETTINGS_FILE,
     SETTINGS_TOML,
+    WEB_QUESTION,
     DYNAMIC_SAMPLE,
     DYNAMIC_TEXT,
     IDL_TEXT,
