@@ -3,6 +3,7 @@
 mod cases;
 mod changes;
 mod counts;
+mod digest;
 mod doing;
 mod faults;
 mod holds;
