@@ -15,9 +15,10 @@ use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
 use crate::grants::covers;
+use crate::operations::{Kind, Step, Task};
 use crate::requests::{Goal, Obstacle, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
+use crate::state::{End, GrantPhase, Granted, Phase, Progress, Site};
 
 /// Why nobody goes for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
@@ -192,7 +193,7 @@ impl ResourceManager {
                     return true;
                 }
                 if !plan.phases.is_empty() {
-                    if self.changing() > 0 {
+                    if self.operations.changing() > 0 {
                         return false;
                     }
                     if let Some(reason) = self.immovable(&plan) {
@@ -245,7 +246,7 @@ impl ResourceManager {
                 sites.extend(hop.parent.is_none().then_some(Site::Gates(switch)));
             }
             if let Some(site) = sites.into_iter().find(|site| self.phase(*site) != Phase::Ready) {
-                return format!("{} is not ready", self.site_name(site));
+                return format!("{} is not ready", self.network.site_name(site));
             }
         }
         "there is no way from the writer's host to the reader's now".into()
@@ -355,7 +356,7 @@ impl ResourceManager {
             leaves.then(|| "another flow is on its way out".into())
         };
         let away = |site: Site| {
-            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.site_name(site)))
+            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.network.site_name(site)))
         };
         let moved = plan.moves().find_map(|step| {
             let grant = self.grants.get(&step.flow)?;

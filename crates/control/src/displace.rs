@@ -25,8 +25,9 @@ use core::time::Duration;
 use latency::ledger::Plan;
 
 use crate::action::{Pair, Room};
+use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress, Scarce, Site, Timer};
+use crate::state::{GrantPhase, Granted, Progress, Scarce, Site};
 
 /// So many times the grace a request waits at most before it displaces others again: about three hours.
 pub(crate) const MOST_WAITS: u32 = 1 << 10;
@@ -64,7 +65,7 @@ impl ResourceManager {
         let waits = 1_u32.checked_shl(times).unwrap_or(MOST_WAITS).min(MOST_WAITS);
         let until = now.saturating_add(self.config.grace.saturating_mul(waits));
         asked.displaces = Displaces { in_vain: times, until, ..Displaces::default() };
-        self.timers.insert((until, Timer::Retry(pair)));
+        self.operations.wake(until, Timer::Retry(pair));
     }
 
     /// Some places had no room for a grant. At each of them the least important one that has some of it goes, if that is less important. False if one
@@ -131,7 +132,7 @@ impl ResourceManager {
         full: &BTreeSet<Scarce>,
         pairs: &BTreeSet<Pair>,
     ) {
-        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.site_name(*site)).collect();
+        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.network.site_name(*site)).collect();
         let places = places.into_iter().collect::<Vec<_>>().join(", ");
         let reason = format!("{places} has no room for more, and it yields to a more important flow");
         for victim in victims.iter().copied() {
@@ -145,7 +146,7 @@ impl ResourceManager {
                     && matches!(asked.progress, Progress::Answered { .. })
                 {
                     asked.progress = Progress::Answered { retry: false };
-                    self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+                    self.operations.wake(now.saturating_add(self.config.grace), Timer::Retry(pair));
                 }
             }
         }

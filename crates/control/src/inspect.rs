@@ -19,9 +19,9 @@ use crate::action::{GateChange, GateKey, SwitchContent};
 use crate::counted::{Place, Reading};
 use crate::entries;
 use crate::note::Note;
-use crate::operation::installs;
+use crate::operations::{Kind, Step, Task, Timer, installs};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Granted, Kind, Phase, Site, Step, Task, Timer};
+use crate::state::{Granted, Phase, Site};
 use crate::table::{Places, Table};
 
 /// Contracts that are put right at a time.
@@ -59,7 +59,7 @@ impl ResourceManager {
             }
         };
         *due = Some(at);
-        self.timers.insert((at, Timer::Inspect(site)));
+        self.operations.wake(at, Timer::Inspect(site));
     }
 
     /// It is time to look at a site, if this is the time that was set last.
@@ -76,7 +76,7 @@ impl ResourceManager {
         let task = match site {
             Site::Switch(_) => {
                 let mut places = Places::default();
-                for task in self.tasks_at(site) {
+                for task in self.operations.tasks_at(site) {
                     touch_places(&mut places, task);
                 }
                 if let Some(state) = self.switches.get_mut(switch) {
@@ -87,7 +87,7 @@ impl ResourceManager {
             }
             Site::Gates(_) => {
                 let mut keys = BTreeSet::new();
-                for task in self.tasks_at(site) {
+                for task in self.operations.tasks_at(site) {
                     touch_keys(&mut keys, task);
                 }
                 if let Some(state) = self.switches.get_mut(switch) {
@@ -126,7 +126,7 @@ impl ResourceManager {
         let what = differences(&less, &more, content, &state.table);
         // What comes after is found by the next reading: in between others may change what they like.
         let first = installs(switch, &less, false).into_iter().chain(installs(switch, &more, false)).next();
-        let site = self.site_name(Site::Switch(switch));
+        let site = self.network.site_name(Site::Switch(switch));
         self.note(Note::Different { site, what });
         first
     }
@@ -167,7 +167,7 @@ impl ResourceManager {
         let tasks = changes.into_iter().map(|change| Task::Gate { switch, change, sure: false });
         let step = Step::of(tasks.collect());
         let what = told(&[("contracts", missing, other, unknown)]);
-        let site = self.site_name(Site::Gates(switch));
+        let site = self.network.site_name(Site::Gates(switch));
         self.note(Note::Different { site, what });
         Some(step)
     }
@@ -179,7 +179,7 @@ impl ResourceManager {
         }
         let interval = self.config.inspection;
         let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let name = self.site_name(site);
+        let name = self.network.site_name(site);
         let Some(state) = self.switches.get_mut(switch) else { return };
         let (found, began, failures, rounds) = match site {
             Site::Switch(_) => {
@@ -236,7 +236,7 @@ impl ResourceManager {
                 missing.push((number, frames));
             }
         }
-        let place = self.site_name(Site::Switch(switch));
+        let place = self.network.site_name(Site::Switch(switch));
         for (number, frames) in missing {
             if let Some(ends) = self.ends_of_grant(number) {
                 self.note(Note::Missing { ends, place: place.clone(), frames });
@@ -259,7 +259,7 @@ impl ResourceManager {
         };
         let Some(asked) = self.switches.get(switch).map(|state| state.gates_inspection.began) else { return };
         let grants: Vec<(GateKey, u64)> = self.grants.values().filter_map(gate).collect();
-        let place = self.site_name(Site::Gates(switch));
+        let place = self.network.site_name(Site::Gates(switch));
         for (key, number) in grants {
             let Some(found) = there.iter().find(|found| (found.port, found.key) == (key.port, key.flow))
             else {

@@ -14,8 +14,9 @@ use openflow::words::MeterId;
 
 use crate::action::{GateChange, Pair, StoreChange};
 use crate::flow_entry::FlowEntry;
+use crate::operations::{Kind, Step, Task, Timer};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Kind, Progress, Site, Step, Task, Timer};
+use crate::state::{Asked, GrantPhase, Granted, Progress, Site};
 
 /// The wait before something is tried again for which room is being made at a switch.
 const SOON: Duration = Duration::from_millis(100);
@@ -285,7 +286,7 @@ impl ResourceManager {
                     self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Working);
                 if again == Again::WithRoom && (is_working || !is_tree) {
                     self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
-                    self.timers.insert((now.saturating_add(SOON), Timer::Retry(pair)));
+                    self.operations.wake(now.saturating_add(SOON), Timer::Retry(pair));
                 } else if again == Again::WithoutGroups && is_working {
                     self.enqueue(pair);
                 } else if is_tree {
@@ -402,7 +403,7 @@ impl ResourceManager {
                 Progress::Answered { .. } => {
                     asked.grant.is_some_and(|other| other != number && !former.contains(&other))
                 }
-                _ => grant.gives_too_little(*pair, asked) && self.joins_other(*pair, number),
+                _ => grant.gives_too_little(*pair, asked) && self.operations.joins_other(*pair, number),
             }
         };
         let elsewhere: Vec<Pair> = grant.pairs.iter().filter(|pair| is_elsewhere(pair)).copied().collect();

@@ -10,10 +10,10 @@ use openflow::port::{Port, PortState};
 use crate::action::Action;
 use crate::entries::{self, Carried};
 use crate::network::Network;
-use crate::operation::installs;
+use crate::operations::{Chore, Kind, Step, installs};
 use crate::resource_manager::ResourceManager;
 use crate::spanning;
-use crate::state::{Kind, Phase, Site, Step, Work};
+use crate::state::{Phase, Site};
 
 impl ResourceManager {
     pub(crate) fn see_port(&mut self, switch: usize, port: &Port, deleted: bool) {
@@ -107,15 +107,15 @@ impl ResourceManager {
 
     pub(crate) fn want_tree(&mut self) {
         let differs = self.wanted_tree() != self.tree || self.wanted_marked() != self.marked;
-        if differs && !self.chores.contains(&Work::Tree) {
-            self.chores.push_front(Work::Tree);
+        if differs && !self.operations.has_chore(Chore::Tree) {
+            self.operations.add_first(Chore::Tree);
         }
     }
 
     /// Changes the tree: first links are closed that are not in the new one, everywhere; then others are opened, and hosts get their
     /// part of the reserved class. False if something else has to end before.
     pub(crate) fn begin_tree(&mut self, now: Duration) -> bool {
-        if self.changing() > 0 {
+        if self.operations.changing() > 0 {
             return false;
         }
         let (wanted, marked) = (self.wanted_tree(), self.wanted_marked());
@@ -149,7 +149,7 @@ impl ResourceManager {
         for switch in 0..self.network.switches.len() {
             if self.phase(Site::Switch(switch)) == Phase::Ready {
                 let messages = alloc::vec![entries::all_unlearned()];
-                self.actions.push_back(Action::Send { switch: self.datapath(switch), messages });
+                self.operations.act(Action::Send { switch: self.datapath(switch), messages });
             }
         }
         self.tree = wanted;

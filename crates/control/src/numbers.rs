@@ -9,8 +9,9 @@ use openflow::words::GroupId;
 
 use crate::action::Room;
 use crate::entries::FLOOD;
+use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Granted, GrantedHop, Scarce, Site, Timer};
+use crate::state::{Granted, GrantedHop, Scarce, Site};
 
 impl ResourceManager {
     /// The switches that copy a flow, each with the number of its group.
@@ -52,7 +53,7 @@ impl ResourceManager {
             let free = state
                 .and_then(|state| (FLOOD.0 + 1..GroupId::MAX.0).find(|group| !state.groups.contains(group)));
             if free.is_none() {
-                return Err(format!("{} has no free group", self.site_name(Site::Switch(switch))));
+                return Err(format!("{} has no free group", self.network.site_name(Site::Switch(switch))));
             }
             if let Some(hop) = hops.get_mut(index) {
                 hop.group = free;
@@ -68,7 +69,7 @@ impl ResourceManager {
         if let Some(state) = self.switches.get_mut(switch) {
             let most = state.groups.len().saturating_sub(own).saturating_add(1);
             state.most_groups = state.most_groups.min(u32::try_from(most).unwrap_or(u32::MAX));
-            self.timers.insert((now.saturating_add(self.config.grace), Timer::Groups(switch)));
+            self.operations.wake(now.saturating_add(self.config.grace), Timer::Groups(switch));
         }
     }
 

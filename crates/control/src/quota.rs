@@ -50,7 +50,7 @@ impl ResourceManager {
         let note = Note::Refused(self.ends(request), reason.clone());
         self.note(note);
         let verdict = Verdict { state: State::Refused, reason: cut(&reason), ..self.verdict_of(request) };
-        self.actions.push_back(Action::Publish { token: None, verdict: Box::new(verdict) });
+        self.operations.act(Action::Publish { token: None, verdict: Box::new(verdict) });
     }
 
     /// Why there is no place for a request, and the pair that has to yield to it, if there is one: of those that share what is used up the least

@@ -14,10 +14,10 @@ use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, Room, StoreChange};
 use crate::install::{Again, Outcome};
-use crate::operation::Ended;
+use crate::operations::{Chore, Ended, Kind, Step, Task};
 use crate::requests::cut;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task, Work};
+use crate::state::{GrantPhase, Granted, Phase, Progress, Site};
 
 impl ResourceManager {
     /// An operation has ended.
@@ -45,10 +45,10 @@ impl ResourceManager {
             Kind::Farewell { number, pairs } => {
                 for pair in pairs {
                     if !self.asked.contains_key(&pair) {
-                        self.actions.push_back(Action::Dispose(pair));
+                        self.operations.act(Action::Dispose(pair));
                     }
                 }
-                self.chores.push_back(Work::Release(number));
+                self.operations.add_chore(Chore::Release(number));
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
@@ -124,10 +124,10 @@ impl ResourceManager {
             }
             GrantPhase::Held | GrantPhase::Restored => {
                 if let Some(verdict) = verdict {
-                    self.actions.push_back(Action::Publish { token: None, verdict: Box::new(verdict) });
+                    self.operations.act(Action::Publish { token: None, verdict: Box::new(verdict) });
                 }
                 if !self.asked.contains_key(&pair) {
-                    self.actions.push_back(Action::Dispose(pair));
+                    self.operations.act(Action::Dispose(pair));
                 }
                 self.store_without(now, number, pair);
             }
@@ -136,7 +136,7 @@ impl ResourceManager {
 
     /// What is stored of a grant does not know a pair any more.
     pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
-        if self.is_moving(number)
+        if self.operations.is_moving(number)
             && let Some(grant) = self.grants.get_mut(&number)
         {
             grant.lost_pair = Some(pair);
@@ -273,7 +273,7 @@ impl ResourceManager {
             grant.phase = GrantPhase::Leaving(missed);
         }
         if again {
-            self.chores.push_back(Work::Release(number));
+            self.operations.add_chore(Chore::Release(number));
         } else {
             // Who has waited for its place does not get it soon.
             self.look_again();

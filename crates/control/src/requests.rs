@@ -15,9 +15,10 @@ use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
 use crate::action::{Action, Facts, Pair};
 use crate::displace::Displaces;
 use crate::note::Note;
+use crate::operations::Timer;
 use crate::quota::asker;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, dscp};
+use crate::state::{Asked, GrantPhase, Granted, Progress, dscp};
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -155,7 +156,7 @@ impl ResourceManager {
         self.note_verdict(pair);
         if let Some(asked) = self.asked.get(&pair) {
             let verdict = Box::new(asked.verdict.clone());
-            self.actions.push_back(Action::Publish { token: None, verdict });
+            self.operations.act(Action::Publish { token: None, verdict });
         }
     }
 
@@ -193,7 +194,7 @@ impl ResourceManager {
         retry: bool,
     ) {
         let Some(asked) = self.asked.get_mut(&pair) else {
-            self.actions.push_back(Action::Dispose(pair));
+            self.operations.act(Action::Dispose(pair));
             return;
         };
         let was_revoked = asked.verdict.state == State::Revoked && asked.verdict.serial == asked.serial;
@@ -219,7 +220,7 @@ impl ResourceManager {
     /// What was planned did not come about: the request is refused, and tried again after a while.
     pub(crate) fn refuse_for_now(&mut self, now: Duration, pair: Pair, reason: &str) {
         self.refuse(now, pair, reason, Offer::default(), false);
-        self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+        self.operations.wake(now.saturating_add(self.config.grace), Timer::Retry(pair));
     }
 
     /// A request that failed a while ago is tried again.
@@ -246,7 +247,7 @@ impl ResourceManager {
             asked.repeat_at = Some(repeat_at);
         }
         self.publish(pair);
-        self.timers.insert((repeat_at, Timer::Repeat(pair)));
+        self.operations.wake(repeat_at, Timer::Repeat(pair));
         self.settle(pair, false);
         // It may have got its room with another pair's flow.
         self.settle_room(pair);
@@ -288,7 +289,7 @@ impl ResourceManager {
         if asked.verdict.state == State::Admitted {
             let again = now.saturating_add(self.config.lease / 3);
             asked.repeat_at = Some(again);
-            self.timers.insert((again, Timer::Repeat(pair)));
+            self.operations.wake(again, Timer::Repeat(pair));
             self.publish(pair);
         }
     }
@@ -304,7 +305,7 @@ impl ResourceManager {
         if asked.deadline.is_none() {
             let until = now.saturating_add(self.config.grace);
             asked.deadline = Some(until);
-            self.timers.insert((until, Timer::Wait(pair)));
+            self.operations.wake(until, Timer::Wait(pair));
         }
         self.put_off(pair, reason);
     }
@@ -421,7 +422,7 @@ impl ResourceManager {
         let serving = self.serving(pair);
         if serving.is_empty() {
             // Also one that was turned away has a verdict.
-            self.actions.push_back(Action::Dispose(pair));
+            self.operations.act(Action::Dispose(pair));
         }
         for number in serving {
             self.leave(now, number, pair, "nobody asks for it any more");

@@ -1,6 +1,5 @@
 //! The resource manager: what it is told, and what it wants done.
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -17,17 +16,17 @@ use openflow::words::MacAddress;
 use wire::admission::{Measured, Request, Socket};
 use wire::{Guid, GuidPrefix};
 
-use crate::action::{Action, Done, Facts, Pair, StoreChange, SwitchContent, Token};
+use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
 use crate::config::Config;
 use crate::counted::Counted;
 use crate::entries;
 use crate::learning::Addresses;
 use crate::network::{Network, NetworkError};
 use crate::note::Note;
-use crate::operation::Operation;
+use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
 use crate::reserved::Reserved;
-use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Timer, Turn, Work};
+use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -59,31 +58,20 @@ pub struct ResourceManager {
     /// Grants in force or on their way in, by where they come from and go to.
     pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
     pub(crate) asked: BTreeMap<Pair, Asked>,
-    /// What is to be begun before requests.
-    pub(crate) chores: VecDeque<Work>,
     /// Requests whose turn comes, the first one first.
     pub(crate) turns: BTreeSet<Turn>,
     /// Pairs that may join other flows of their writers.
     pub(crate) unions: BTreeSet<Pair>,
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     pub(crate) room_for: BTreeSet<Pair>,
-    pub(crate) operations: BTreeMap<u64, Operation>,
-    pub(crate) tokens: BTreeMap<Token, u64>,
-    pub(crate) timers: BTreeSet<(Duration, Timer)>,
-    pub(crate) actions: VecDeque<Action>,
+    pub(crate) operations: Operations,
     /// What entries and gates of grants have counted.
     pub(crate) counted: Counted,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
-    /// What has to be stored and could not be, by the number of the grant.
-    pub(crate) unstored: BTreeMap<u64, StoreChange>,
-    /// Whether the last change that was to be stored was not.
-    pub(crate) store_fails: bool,
     pub(crate) refused_switches: BTreeMap<u64, String>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
-    pub(crate) next_operation: u64,
-    pub(crate) next_token: u64,
     pub(crate) next_grant: u64,
     pub(crate) next_age: u64,
     /// How often something has become free or come back.
@@ -137,22 +125,14 @@ impl ResourceManager {
             grants: BTreeMap::new(),
             tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
-            chores: VecDeque::new(),
             turns: BTreeSet::new(),
             unions: BTreeSet::new(),
             room_for: BTreeSet::new(),
-            operations: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            actions: VecDeque::new(),
+            operations: Operations::default(),
             counted: Counted::default(),
             notes: VecDeque::new(),
-            unstored: BTreeMap::new(),
-            store_fails: false,
             refused_switches: BTreeMap::new(),
             managers: Vec::new(),
-            next_operation: 0,
-            next_token: 0,
             next_grant: 1,
             next_age: 0,
             changes: 0,
@@ -188,18 +168,17 @@ impl ResourceManager {
 
     /// The next thing to be done.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.operations.poll_action()
     }
 
     /// When [`Self::handle_timeout`] has to be called, unless something else happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.timers.first().map(|(time, _)| *time)
+        self.operations.poll_timeout()
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Duration) {
-        while let Some((time, timer)) = self.timers.first().copied().filter(|(time, _)| *time <= now) {
-            self.timers.pop_first();
+        while let Some((time, timer)) = self.operations.due(now) {
             match timer {
                 Timer::Token(token) => self.token_expired(now, token),
                 Timer::Repeat(pair) => self.repeat(now, time, pair),
@@ -289,7 +268,8 @@ impl ResourceManager {
     pub(crate) fn work(&mut self, now: Duration) {
         loop {
             self.look(now);
-            if self.busy() >= self.config.most_operations.max(1) || self.is_exclusive() {
+            if self.operations.busy() >= self.config.most_operations.max(1) || self.operations.is_exclusive()
+            {
                 break;
             }
             let Some(work) = self.next_work() else { break };
@@ -297,13 +277,13 @@ impl ResourceManager {
             let before = self.ledger.work().done();
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
-                Work::Release(number) => self.begin_release(now, number),
-                Work::Prune(number) => self.begin_prune(now, number),
+                Work::Chore(Chore::Release(number)) => self.begin_release(now, number),
+                Work::Chore(Chore::Prune(number)) => self.begin_prune(now, number),
+                Work::Chore(Chore::Tree) => self.begin_tree(now),
                 Work::Unite(pair) => {
                     self.unite(now, pair);
                     true
                 }
-                Work::Tree => self.begin_tree(now),
             };
             self.most_steps = self.ledger.work().done().saturating_sub(before).max(self.most_steps);
             if !begun {
@@ -352,14 +332,6 @@ impl ResourceManager {
                 Site::Switch(_) => state.phase = phase,
                 Site::Gates(_) => state.gates_phase = phase,
             }
-        }
-    }
-
-    pub(crate) fn site_name(&self, site: Site) -> String {
-        let name = |switch: usize| self.network.switches.get(switch).map_or("?", |switch| &switch.name);
-        match site {
-            Site::Switch(switch) => format!("switch {}", name(switch)),
-            Site::Gates(switch) => format!("the gates of {}", name(switch)),
         }
     }
 }

@@ -10,9 +10,10 @@ use wire::admission::{Contract, Socket};
 
 use crate::action::{Pair, StoreChange};
 use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
+use crate::operations::Timer;
 use crate::requests::{Goal, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
+use crate::state::{End, GrantPhase, Granted, GrantedHop, Phase, Site};
 
 impl ResourceManager {
     pub(crate) fn to_store(&self, grant: &Granted) -> Grant {
@@ -106,9 +107,9 @@ impl ResourceManager {
             let kept = hops.and_then(|hops| self.take_up(grant, hops));
             if kept.is_some() {
                 let until = now.saturating_add(self.config.grace);
-                self.timers.insert((until, Timer::Restored(number)));
+                self.operations.wake(until, Timer::Restored(number));
             } else {
-                self.unstored.insert(number, StoreChange::Remove(number));
+                self.operations.store_with_others(StoreChange::Remove(number));
             }
         }
         self.store_again(now);

@@ -12,9 +12,10 @@ use latency::network::Flow;
 use latency::routes::Tree;
 
 use crate::action::Pair;
+use crate::operations::Timer;
 use crate::requests::Wish;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Timer, Turn, Work};
+use crate::state::{Asked, GrantPhase, Granted, Progress, Turn, Work};
 
 /// So many requests that wait for room are compared with one that could be admitted; behind more it waits.
 const MOST_AHEAD: usize = 8;
@@ -32,7 +33,7 @@ impl ResourceManager {
     /// comes last.
     pub(crate) fn next_work(&mut self) -> Option<Work> {
         let request = |turns: &mut BTreeSet<Turn>| turns.pop_first().map(|turn| Work::Request(turn.2));
-        let next = self.chores.pop_front().or_else(|| request(&mut self.turns));
+        let next = self.operations.next_chore().map(Work::Chore).or_else(|| request(&mut self.turns));
         next.or_else(|| self.unions.pop_first().map(Work::Unite))
     }
 
@@ -43,7 +44,7 @@ impl ResourceManager {
             Work::Unite(pair) => {
                 self.unions.insert(pair);
             }
-            other => self.chores.push_front(other),
+            Work::Chore(chore) => self.operations.add_first(chore),
         }
     }
 
@@ -91,7 +92,7 @@ impl ResourceManager {
             again.truncate(most);
             let at = now.saturating_add(self.config.retry_interval);
             self.look_at = Some(at);
-            self.timers.insert((at, Timer::Look));
+            self.operations.wake(at, Timer::Look);
         }
         for ((_, _, pair), _) in again {
             self.enqueue(pair);

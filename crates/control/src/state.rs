@@ -1,19 +1,18 @@
 //! What the manager keeps of switches, flows and requests.
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use latency::ledger::Plan;
 use openflow::words::MacAddress;
 use wire::Guid;
 use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
-use crate::action::{Facts, GateChange, GateKey, Pair, Room, StoreChange, Token};
+use crate::action::{Facts, GateKey, Pair, Room};
 use crate::displace::Displaces;
 use crate::learning::Addresses;
+use crate::operations::Chore;
 use crate::table::{Places, Table};
 
 /// Something that can be away: the tables of a switch, or its gates. By the index of the switch.
@@ -255,96 +254,10 @@ impl Asked {
 /// Something that waits for its turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Work {
+    Chore(Chore),
     Request(Pair),
-    Release(u64),
-    /// Branches that nobody needs are cut off.
-    Prune(u64),
     /// A pair with a flow of its own may join others of its writer.
     Unite(Pair),
-    Tree,
-}
-
-/// What happens when its time has come.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Timer {
-    Token(Token),
-    Repeat(Pair),
-    Wait(Pair),
-    Retry(Pair),
-    Look,
-    Groups(usize),
-    Away(Site),
-    Restored(u64),
-    Store,
-    Prune(u64),
-    Inspect(Site),
-}
-
-/// A part of an operation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Task {
-    /// A change of a switch. One that is sure counts from when it is sent: what fails is put right when the switch is back.
-    Install { switch: usize, messages: Vec<openflow::Message>, sure: bool },
-    /// A change of gates, in the same two ways.
-    Gate { switch: usize, change: GateChange, sure: bool },
-    /// What is stored; a sure one that fails is tried again later, and nothing waits for that.
-    Store { change: StoreChange, sure: bool },
-    /// Participants are to hear of a verdict before what follows.
-    Announce(Box<Verdict>),
-    /// Time has to pass.
-    Hold(Duration),
-    /// What a switch has.
-    Read(usize),
-    /// What the gates of a switch have.
-    ReadGates(usize),
-}
-
-impl Task {
-    pub(crate) fn site(&self) -> Option<Site> {
-        match self {
-            Self::Install { switch, .. } | Self::Read(switch) => Some(Site::Switch(*switch)),
-            Self::Gate { switch, .. } | Self::ReadGates(switch) => Some(Site::Gates(*switch)),
-            Self::Store { .. } | Self::Announce(_) | Self::Hold(_) => None,
-        }
-    }
-}
-
-/// Tasks that go on at the same time, and what undoes them.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Step {
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) undo: Vec<Task>,
-    /// When it has come, what was done before it is not undone any more.
-    pub(crate) keeps: bool,
-}
-
-impl Step {
-    pub(crate) fn of(tasks: Vec<Task>) -> Self {
-        Self { tasks, ..Self::default() }
-    }
-}
-
-/// What an operation is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// A new grant. While others move nothing else happens.
-    Admit { number: u64, plan: Box<Plan> },
-    /// A pair joins a grant that serves it already, with the request of this serial; 0 if it has left.
-    Join { number: u64, pair: Pair, serial: u64 },
-    /// Participants hear that a grant goes.
-    Farewell { number: u64, pairs: Vec<Pair> },
-    /// A grant goes.
-    Release { number: u64 },
-    /// Links of the tree change.
-    Tree,
-    /// What could not be stored is tried again.
-    Store,
-    /// A switch is put right; what it was to have when that began.
-    Prepare { switch: usize, version: u64 },
-    /// Gates are put right.
-    PrepareGates { switch: usize, version: u64 },
-    /// What a switch, or its gates, have is compared with what they are to have, and put right.
-    Inspect(Site),
 }
 
 /// The DSCP of a level.

@@ -17,8 +17,9 @@ use crate::action::{Action, GateChange, SwitchReport};
 use crate::entries;
 use crate::learning::{self, Lesson};
 use crate::note::Note;
+use crate::operations::{Chore, Kind, Step, Task, Timer};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Kind, Phase, Site, Step, Task, Timer, Work};
+use crate::state::{GrantPhase, Phase, Site};
 
 /// Most addresses that are learned of one host.
 const MOST_OF_A_HOST: usize = 64;
@@ -222,7 +223,7 @@ impl ResourceManager {
     fn goes_away(&mut self, now: Duration, site: Site) {
         if !matches!(self.phase(site), Phase::Away(_)) {
             self.set_phase(site, Phase::Away(Some(now)));
-            self.timers.insert((now.saturating_add(self.config.grace), Timer::Away(site)));
+            self.operations.wake(now.saturating_add(self.config.grace), Timer::Away(site));
             self.abandon(now, site);
             self.rebuild_topology();
         }
@@ -234,7 +235,7 @@ impl ResourceManager {
         if matches!(self.phase(site), Phase::Away(_)) {
             return;
         }
-        self.actions.push_back(Action::Disconnect { switch: self.datapath(switch) });
+        self.operations.act(Action::Disconnect { switch: self.datapath(switch) });
         self.goes_away(now, Site::Switch(switch));
         if self.has_gates(switch) {
             self.goes_away(now, Site::Gates(switch));
@@ -263,7 +264,7 @@ impl ResourceManager {
         let (Site::Switch(switch) | Site::Gates(switch)) = site;
         if let Some(why) = failed {
             if self.phase(site) == Phase::Preparing {
-                let site = self.site_name(site);
+                let site = self.network.site_name(site);
                 self.note(Note::NotReady { site, why });
             }
             self.disconnect(now, site);
@@ -285,7 +286,7 @@ impl ResourceManager {
             return;
         }
         self.set_phase(site, Phase::Ready);
-        let name = self.site_name(site);
+        let name = self.network.site_name(site);
         self.note(Note::Ready(name));
         self.inspect_later(now, site);
         if let (Site::Switch(_), Some(state)) = (site, self.switches.get_mut(switch)) {
@@ -297,10 +298,10 @@ impl ResourceManager {
                 && awaiting.remove(&site)
                 && awaiting.is_empty()
             {
-                gone.push(Work::Release(grant.number));
+                gone.push(Chore::Release(grant.number));
             }
         }
-        self.chores.extend(gone);
+        gone.into_iter().for_each(|chore| self.operations.add_chore(chore));
         self.rebuild_topology();
         self.want_tree();
         self.hold_restored();
@@ -345,7 +346,7 @@ impl ResourceManager {
                 before.map(|before| entries::unlearned(address, before)).unwrap_or_default();
             messages.extend(forgotten.into_iter().flat_map(|(old, at)| entries::unlearned(old, at)));
             messages.extend(entries::learned(address, number, self.config.address_timeout));
-            self.actions.push_back(Action::Send { switch: datapath, messages });
+            self.operations.act(Action::Send { switch: datapath, messages });
         }
         self.work(now);
     }
@@ -367,7 +368,7 @@ impl ResourceManager {
         let Ok(port) = u32::try_from(port) else { return };
         if removed.cookie == entries::LEARNED && state.addresses.forget(address, port) {
             let messages = entries::unlearned(address, port);
-            self.actions.push_back(Action::Send { switch: datapath, messages });
+            self.operations.act(Action::Send { switch: datapath, messages });
         }
     }
 
@@ -413,7 +414,7 @@ impl ResourceManager {
         if let (Site::Switch(_), Some(state)) = (site, self.switches.get_mut(switch)) {
             state.lost = true;
         }
-        let reason = format!("{} has been away for too long", self.site_name(site));
+        let reason = format!("{} has been away for too long", self.network.site_name(site));
         for number in gone {
             self.revoke(now, number, &reason);
         }

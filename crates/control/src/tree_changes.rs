@@ -8,8 +8,9 @@ use latency::ledger::{Offer, Plan};
 use wire::admission::State;
 
 use crate::action::Pair;
+use crate::operations::{Chore, Kind, Step, Task, Timer};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Progress, Step, Task, Timer, Work};
+use crate::state::{GrantPhase, Granted, GrantedHop, Progress};
 
 impl ResourceManager {
     /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
@@ -112,7 +113,7 @@ impl ResourceManager {
     pub(crate) fn release_waiting(&mut self, number: u64) {
         if let Some(grant) = self.grants.get_mut(&number).filter(|grant| grant.release_waits) {
             grant.release_waits = false;
-            self.chores.push_back(Work::Release(number));
+            self.operations.add_chore(Chore::Release(number));
         }
     }
 
@@ -122,7 +123,7 @@ impl ResourceManager {
         match self.asked.get_mut(&pair) {
             Some(asked) if asked.progress == Progress::Working => {
                 asked.alone_until = until;
-                self.timers.insert((until, Timer::Retry(pair)));
+                self.operations.wake(until, Timer::Retry(pair));
                 self.enqueue(pair);
             }
             Some(_) => {}
@@ -134,7 +135,7 @@ impl ResourceManager {
     pub(crate) fn undo_change(&mut self, number: u64, reason: &str) -> bool {
         let Some(grant) = self.grants.get(&number).filter(|grant| grant.is_tree()) else { return false };
         let mut former = grant.replaces.iter().filter_map(|former| self.grants.get(former));
-        former.any(|former| former.is_same_flow(grant)) && self.give_up(number, reason)
+        former.any(|former| former.is_same_flow(grant)) && self.operations.give_up(number, reason)
     }
 
     /// Whether another grant is on its way in that changes this one.
@@ -151,7 +152,7 @@ impl ResourceManager {
         for number in trees {
             if let Some(tree) = self.grants.get_mut(number).filter(|grant| grant.is_tree()) {
                 tree.prune_waits = true;
-                self.timers.insert((now.saturating_add(self.config.grace), Timer::Prune(*number)));
+                self.operations.wake(now.saturating_add(self.config.grace), Timer::Prune(*number));
             }
         }
     }
@@ -168,8 +169,8 @@ impl ResourceManager {
     pub(crate) fn want_pruning(&mut self) {
         let wanting = self.grants.values().filter(|grant| self.can_be_pruned(grant));
         for number in wanting.map(|grant| grant.number).collect::<Vec<_>>() {
-            if !self.chores.contains(&Work::Prune(number)) {
-                self.chores.push_back(Work::Prune(number));
+            if !self.operations.has_chore(Chore::Prune(number)) {
+                self.operations.add_chore(Chore::Prune(number));
             }
         }
     }

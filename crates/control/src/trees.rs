@@ -249,7 +249,7 @@ impl ResourceManager {
             if self.immovable(&plan).is_some() {
                 return None;
             }
-            if self.changing() > 0 {
+            if self.operations.changing() > 0 {
                 return Some(false);
             }
         }

@@ -8,8 +8,9 @@ use wire::Guid;
 
 use crate::action::Pair;
 use crate::admit::suits;
+use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Timer};
+use crate::state::{GrantPhase, Granted};
 
 impl ResourceManager {
     /// Pairs with a flow of their own whose writer has other flows, and that have not been looked at since the last change.
@@ -91,7 +92,7 @@ impl ResourceManager {
     fn look_later(&mut self, now: Duration) {
         let at = now.saturating_add(self.config.retry_interval);
         self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
-        self.timers.insert((at, Timer::Look));
+        self.operations.wake(at, Timer::Look);
     }
 }
 

@@ -30,7 +30,7 @@ impl fmt::Write for Digest {
 fn digest_of(seed: u64) -> u64 {
     let mut play = Play::new(seed);
     play.world.digest = Some(Digest::EMPTY);
-    play.to_the_end();
+    play.play_through();
     play.world.digest.map_or(0, |digest| digest.0)
 }
 

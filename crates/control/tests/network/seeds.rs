@@ -283,7 +283,7 @@ impl Play {
 
 impl Play {
     /// Connects everything, plays, and ends when all is quiet and nothing is left.
-    pub(crate) fn to_the_end(&mut self) {
+    pub(crate) fn play_through(&mut self) {
         self.world.connect_all();
         self.world.greet();
         for _ in 0..STEPS {
@@ -308,7 +308,7 @@ pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
     if let Some(mutant) = mutant {
         play.world.spoil(mutant);
     }
-    play.to_the_end();
+    play.play_through();
     play.world.counts
 }
 
