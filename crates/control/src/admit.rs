@@ -10,15 +10,16 @@ use latency::choice::along;
 use latency::ledger::{Offer, Plan, Reason, Refusal};
 use latency::network::Flow;
 use latency::policing::Counts;
-use latency::routes::{Topology, Tree};
+use latency::routes::Tree;
 use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
+use crate::fabric::Site;
 use crate::grants::covers;
 use crate::operations::{Kind, Step, Task};
 use crate::requests::{Goal, Obstacle, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, Phase, Progress, Site};
+use crate::state::{End, GrantPhase, Granted, Progress};
 
 /// Why nobody goes for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
@@ -113,8 +114,10 @@ impl ResourceManager {
 
     /// Whether there is a place for a wish as things are.
     fn fits(&self, wish: &Wish) -> bool {
-        let flow = self.flow(wish);
-        flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &self.trees(wish)).is_ok())
+        let flow = self.fabric.network().flow(wish);
+        flow.is_some_and(|flow| {
+            self.ledger.plan_among(self.next_grant, &flow, &self.fabric.trees(wish, self.config.ways)).is_ok()
+        })
     }
 
     pub(crate) fn park(&mut self, pair: Pair) {
@@ -151,13 +154,13 @@ impl ResourceManager {
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
     fn admit(&mut self, now: Duration, wish: &Wish, replaces: Option<u64>, pairs: BTreeSet<Pair>) -> bool {
         let pair = wish.pair;
-        let Some(flow) = self.flow(wish) else {
+        let Some(flow) = self.fabric.network().flow(wish) else {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
         };
-        let trees = self.trees(wish);
+        let trees = self.fabric.trees(wish, self.config.ways);
         if trees.is_empty() {
-            let reason = self.no_way(wish);
+            let reason = self.fabric.no_way(wish);
             self.wait(now, pair, &reason);
             return true;
         }
@@ -228,30 +231,6 @@ impl ResourceManager {
         true
     }
 
-    /// What is in the way of a flow that has no way.
-    fn no_way(&self, wish: &Wish) -> String {
-        let links = self.network.links.iter().map(|link| (link.from, link.to)).collect();
-        let all = Topology::new(links, self.forwards());
-        let Some(tree) = all.trees(wish.from, &wish.hosts(), &[], 1).into_iter().next() else {
-            return "there is no way from the writer's host to the reader's".into();
-        };
-        for hop in &tree.hops {
-            if !self.is_up(hop.port) {
-                return format!("the link from {} is down", self.network.port_name(hop.port));
-            }
-            let Some(link) = self.network.links.get(hop.port) else { continue };
-            let mut sites: Vec<Site> = Vec::new();
-            if let Some(switch) = self.network.switch_of(link.to) {
-                sites.push(Site::Switch(switch));
-                sites.extend(hop.parent.is_none().then_some(Site::Gates(switch)));
-            }
-            if let Some(site) = sites.into_iter().find(|site| self.phase(*site) != Phase::Ready) {
-                return format!("{} is not ready", self.network.site_name(site));
-            }
-        }
-        "there is no way from the writer's host to the reader's now".into()
-    }
-
     /// Grants that have to go so that the flow is admitted, and why: the one that it takes the place of, or less important
     /// ones.
     fn victims(
@@ -318,7 +297,7 @@ impl ResourceManager {
     }
 
     fn reason(&self, reason: &Reason, wish: &Wish) -> String {
-        let port = |port: usize| self.network.port_name(port);
+        let port = |port: usize| self.fabric.network().port_name(port);
         let flow = |number: u64| match self.grants.get(&number) {
             Some(grant) => {
                 let topic = grant.pairs.iter().find_map(|pair| self.asked.get(pair));
@@ -330,12 +309,18 @@ impl ResourceManager {
             None => "it".into(),
         };
         let why = latency::words::reason(reason, port, flow);
-        let Some((_, entry)) = self.network.access(wish.from) else { return why };
-        let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from));
-        let guard = switch.and_then(|switch| Some(self.network.switches.get(switch)?.model.guard));
+        let Some((_, entry)) = self.fabric.network().access(wish.from) else { return why };
+        let switch = self
+            .fabric
+            .network()
+            .links
+            .get(entry)
+            .and_then(|link| self.fabric.network().switch_of(link.from));
+        let guard = switch.and_then(|switch| Some(self.fabric.network().switches.get(switch)?.model.guard));
         match (reason, guard) {
             (Reason::Delay { .. } | Reason::Buffer { .. }, Some(Guard::Meters { counts, .. })) => {
-                let name = self.network.node_name(self.network.switch_node(switch.unwrap_or(0)));
+                let name =
+                    self.fabric.network().node_name(self.fabric.network().switch_node(switch.unwrap_or(0)));
                 let small = match counts {
                     Counts::Wire => "",
                     Counts::Frame => ", in small frames twice as much as they count",
@@ -356,12 +341,13 @@ impl ResourceManager {
             leaves.then(|| "another flow is on its way out".into())
         };
         let away = |site: Site| {
-            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.network.site_name(site)))
+            (!self.fabric.is_ready(site)).then(|| format!("{} is away", self.fabric.site_name(site)))
         };
         let moved = plan.moves().find_map(|step| {
             let grant = self.grants.get(&step.flow)?;
-            let link = self.network.links.get(step.port)?;
-            self.network
+            let link = self.fabric.network().links.get(step.port)?;
+            self.fabric
+                .network()
                 .switch_of(link.from)
                 .and_then(|switch| away(Site::Switch(switch)))
                 .or_else(|| leaves(grant))
@@ -369,7 +355,7 @@ impl ResourceManager {
         moved.or_else(|| {
             plan.shares().find_map(|change| {
                 let grant = self.grants.get(&change.flow)?;
-                let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops));
+                let gates = grant.gate.and_then(|_| self.fabric.network().first_switch(&grant.hops));
                 let entangled =
                     || self.is_entangled(change.flow).then(|| "another tree is being changed".into());
                 gates

@@ -25,9 +25,10 @@ use core::time::Duration;
 use latency::ledger::Plan;
 
 use crate::action::{Pair, Room};
+use crate::fabric::{Scarce, Site};
 use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress, Scarce, Site};
+use crate::state::{GrantPhase, Granted, Progress};
 
 /// So many times the grace a request waits at most before it displaces others again: about three hours.
 pub(crate) const MOST_WAITS: u32 = 1 << 10;
@@ -132,7 +133,7 @@ impl ResourceManager {
         full: &BTreeSet<Scarce>,
         pairs: &BTreeSet<Pair>,
     ) {
-        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.network.site_name(*site)).collect();
+        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.fabric.site_name(*site)).collect();
         let places = places.into_iter().collect::<Vec<_>>().join(", ");
         let reason = format!("{places} has no room for more, and it yields to a more important flow");
         for victim in victims.iter().copied() {
@@ -170,18 +171,17 @@ impl ResourceManager {
     /// Whether a grant has some of what is scarce.
     fn has_some(&self, grant: &Granted, (site, room): Scarce) -> bool {
         let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let leads_there = |link: usize| self.leads_to(link) == Some(switch);
+        let leads_there = |link: usize| self.fabric.network().leads_to(link) == Some(switch);
         match room {
-            Room::Entries => self.flow_entries(grant).iter().any(|(at, _)| *at == switch),
+            Room::Entries => self.fabric.network().flow_entries(grant).iter().any(|(at, _)| *at == switch),
             Room::Groups => grant.hops.iter().any(|hop| hop.group.is_some() && leads_there(hop.link)),
-            Room::Meters => grant.meter.is_some() && self.first_switch(&grant.hops) == Some(switch),
-            Room::Gates => grant.gate.is_some() && self.first_switch(&grant.hops) == Some(switch),
+            Room::Meters => {
+                grant.meter.is_some() && self.fabric.network().first_switch(&grant.hops) == Some(switch)
+            }
+            Room::Gates => {
+                grant.gate.is_some() && self.fabric.network().first_switch(&grant.hops) == Some(switch)
+            }
         }
-    }
-
-    /// The switch that a link leads to.
-    pub(crate) fn leads_to(&self, link: usize) -> Option<usize> {
-        self.network.links.get(link).and_then(|link| self.network.switch_of(link.to))
     }
 
     /// Whether a plan needs some of what is kept for a request that comes before the pair's.
@@ -190,13 +190,14 @@ impl ResourceManager {
         let tree = &plan.admitted.flow.tree;
         let needs = |(site, room): &Scarce| {
             let (Site::Switch(switch) | Site::Gates(switch)) = site;
-            let mut hops = tree.iter().filter(|hop| self.leads_to(hop.port) == Some(*switch));
+            let mut hops =
+                tree.iter().filter(|hop| self.fabric.network().leads_to(hop.port) == Some(*switch));
             match room {
                 Room::Entries => hops.next().is_some(),
                 Room::Gates | Room::Meters => hops.any(|hop| hop.parent.is_none()),
                 Room::Groups => {
                     let links: Vec<_> = tree.iter().map(|hop| (hop.port, hop.parent)).collect();
-                    self.forks(&links).iter().any(|(_, at)| at == switch)
+                    self.fabric.network().forks(&links).iter().any(|(_, at)| at == switch)
                 }
             }
         };

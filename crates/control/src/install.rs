@@ -13,10 +13,11 @@ use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 
 use crate::action::{GateChange, Pair, StoreChange};
+use crate::fabric::Site;
 use crate::flow_entry::FlowEntry;
 use crate::operations::{Kind, Step, Task, Timer};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Site};
+use crate::state::{Asked, GrantPhase, Granted, Progress};
 
 /// The wait before something is tried again for which room is being made at a switch.
 const SOON: Duration = Duration::from_millis(100);
@@ -64,7 +65,7 @@ impl ResourceManager {
         let mut old = granted.replaces.iter().filter_map(|old| self.grants.get(old));
         let old = old.find(|old| old.is_same_flow(&granted)).cloned();
         self.tuples.insert((granted.source, granted.destination), number);
-        self.take_numbers(&granted);
+        self.numbers.take(self.fabric.network(), &granted);
         // Who is served already hears of it when it is in force.
         let pairs: Vec<Pair> =
             granted.pairs.iter().filter(|pair| !self.is_served(**pair, &granted)).copied().collect();
@@ -106,7 +107,7 @@ impl ResourceManager {
             let after = with_shares(&before, &change.to);
             if let (Some((key, old)), Some((_, new))) = (before.gate, after.gate)
                 && old != new
-                && let Some(switch) = self.first_switch(&after.hops)
+                && let Some(switch) = self.fabric.network().first_switch(&after.hops)
             {
                 let set =
                     |contract, sure| Task::Gate { switch, change: GateChange::Set(key, contract), sure };
@@ -150,9 +151,10 @@ impl ResourceManager {
         let hold = || alloc::vec![Task::Hold(pause)];
         // If it is the last step, others wait as well.
         let keep = Step { undo: hold(), keeps: true, ..Step::default() };
-        let node = self.network.links.get(change.port).map(|link| link.from);
-        let at = node.and_then(|node| self.network.switch_of(node));
-        let entry = self.flow_entries(&after).into_iter().find(|(switch, _)| Some(*switch) == at);
+        let node = self.fabric.network().links.get(change.port).map(|link| link.from);
+        let at = node.and_then(|node| self.fabric.network().switch_of(node));
+        let entry =
+            self.fabric.network().flow_entries(&after).into_iter().find(|(switch, _)| Some(*switch) == at);
         let tasks = match entry {
             Some((switch, entry)) => {
                 alloc::vec![Task::Install { switch, messages: entry.change(), sure: true }]
@@ -199,8 +201,8 @@ impl ResourceManager {
     /// switches change first, the last one first, since the gate is what holds the flow to its former contract until then.
     fn entering(&self, number: u64, old: Option<&Granted>) -> Vec<Step> {
         let Some(grant) = self.grants.get(&number) else { return Vec::new() };
-        let entries = self.flow_entries(grant);
-        let before = old.map(|old| self.flow_entries(old)).unwrap_or_default();
+        let entries = self.fabric.network().flow_entries(grant);
+        let before = old.map(|old| self.fabric.network().flow_entries(old)).unwrap_or_default();
         let former = |switch: usize, entry: &FlowEntry| {
             before.iter().find(|(at, other)| (*at, other.in_port) == (switch, entry.in_port))
         };
@@ -227,7 +229,7 @@ impl ResourceManager {
         // What the gate has already it is not told again.
         let same_gate = old.is_some_and(|old| old.gate == grant.gate);
         let gate = grant.gate.filter(|_| !same_gate).and_then(|(key, contract)| {
-            let switch = self.first_switch(&grant.hops)?;
+            let switch = self.fabric.network().first_switch(&grant.hops)?;
             let back = match old.and_then(|old| old.gate).filter(|(old, _)| *old == key) {
                 Some((key, contract)) => GateChange::Set(key, contract),
                 None => GateChange::Remove(key),

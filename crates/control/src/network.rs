@@ -7,7 +7,7 @@ use latency::network::Port;
 use latency::split::Split;
 use latency::switch::{Guard, SwitchModel};
 
-use crate::state::Site;
+use crate::fabric::Site;
 
 /// A host.
 #[derive(Clone, PartialEq, Eq, Debug)]

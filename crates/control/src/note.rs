@@ -7,7 +7,6 @@ use wire::Guid;
 use wire::admission::{Request, Socket, State};
 
 use crate::action::Pair;
-use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
 
 /// Notes that are kept until they are taken; beyond it the oldest go.
@@ -187,7 +186,6 @@ impl ResourceManager {
 
     /// The name of the host that has an address, or the address.
     pub fn host_name(&self, address: [u8; 4]) -> String {
-        let host = self.located.get(&address).and_then(|host| self.network.hosts.get(*host));
-        host.map_or_else(|| dotted(address), |host| host.name.clone())
+        self.fabric.host_name(address)
     }
 }

@@ -6,10 +6,10 @@ use core::time::Duration;
 use gate::protocol::ContractState;
 use wire::admission::State;
 
-use crate::action::{Action, Done, GateChange, StoreChange, SwitchContent, Token};
-use crate::operations::{Answer, Expired, Found, Kind, Next, Purpose, Step, Task, installs};
+use crate::action::{Action, Done, StoreChange, SwitchContent, Token};
+use crate::fabric::Site;
+use crate::operations::{Answer, Expired, Found, Kind, Next, Purpose, Step, Task};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Phase, Site};
 
 impl ResourceManager {
     pub(crate) fn start(&mut self, now: Duration, kind: Kind, steps: Vec<Step>) {
@@ -20,7 +20,7 @@ impl ResourceManager {
     /// Goes on as far as nothing has to be waited for.
     fn advance(&mut self, now: Duration, number: u64) {
         loop {
-            match self.operations.next(number, |site| self.network.site_name(site)) {
+            match self.operations.next(number, |site| self.fabric.site_name(site)) {
                 Next::Wait => return,
                 Next::Begin(tasks) => tasks.into_iter().for_each(|task| self.begin(now, number, task)),
                 Next::Read(site, purpose, found) => {
@@ -36,9 +36,7 @@ impl ResourceManager {
     fn after_reading(&mut self, now: Duration, site: Site, purpose: Purpose, found: &Found) -> Vec<Step> {
         match (site, found) {
             (Site::Switch(switch), Found::Content(content)) if purpose == Purpose::Prepare => {
-                let Some(state) = self.switches.get(switch) else { return Vec::new() };
-                let (less, more) = state.table.repair(content);
-                [installs(switch, &less, true), installs(switch, &more, true)].concat()
+                self.fabric.repair(switch, content)
             }
             (Site::Switch(switch), Found::Content(content)) => {
                 self.compare(now, switch, content).into_iter().collect()
@@ -60,18 +58,15 @@ impl ResourceManager {
         }
         let purpose = self.operations.purpose(number);
         if purpose != Purpose::Inspect {
-            self.touch(&task);
+            self.fabric.touch(&task);
         }
         if purpose != Purpose::Prepare {
-            self.foresee(&task);
+            self.fabric.foresee(&task);
         }
-        let away = task.site().filter(|site| match self.phase(*site) {
-            Phase::Ready => false,
-            Phase::Preparing => purpose != Purpose::Prepare,
-            Phase::Away(_) => true,
-        });
+        let prepares = purpose == Purpose::Prepare;
+        let away = task.site().filter(|site| !self.fabric.is_reachable(*site, prepares));
         if let Some(site) = away {
-            let reason = alloc::format!("{} is away", self.network.site_name(site));
+            let reason = alloc::format!("{} is away", self.fabric.site_name(site));
             self.failed(now, number, &task, &reason, false);
             return;
         }
@@ -92,7 +87,7 @@ impl ResourceManager {
 
     /// What is to be done for a task; its answer has this token.
     fn action(&self, task: &Task, token: Token, purpose: Purpose) -> Option<Action> {
-        let switch = |index: &usize| self.datapath(*index);
+        let switch = |index: &usize| self.fabric.datapath(*index);
         Some(match task {
             Task::Install { switch: at, messages, .. } => {
                 Action::Install { token, switch: switch(at), messages: messages.clone() }
@@ -115,42 +110,11 @@ impl ResourceManager {
             Task::Hold(_) => return None,
             Task::Read(at) => {
                 // Preparing, nobody asks what meters have counted.
-                let counters = purpose == Purpose::Inspect && self.has_meters(*at);
+                let counters = purpose == Purpose::Inspect && self.fabric.has_meters(*at);
                 Action::Read { token, switch: switch(at), counters }
             }
             Task::ReadGates(at) => Action::ReadGates { token, switch: switch(at) },
         })
-    }
-
-    /// A sure change counts from now on.
-    fn foresee(&mut self, task: &Task) {
-        match task {
-            Task::Install { switch, messages, sure: true } => self.note_table(*switch, messages),
-            Task::Gate { switch, change, sure: true } => self.note_gate(*switch, change),
-            _ => {}
-        }
-    }
-
-    pub(crate) fn note_table(&mut self, switch: usize, messages: &[openflow::Message]) {
-        if let Some(state) = self.switches.get_mut(switch) {
-            messages.iter().for_each(|message| state.table.apply(message));
-            state.version += 1;
-        }
-    }
-
-    pub(crate) fn note_gate(&mut self, switch: usize, change: &GateChange) {
-        if let Some(state) = self.switches.get_mut(switch) {
-            match change {
-                GateChange::Set(key, contract) => {
-                    state.gates.insert(*key, *contract);
-                }
-                GateChange::Remove(key) => {
-                    state.gates.remove(key);
-                }
-                GateChange::Replace(list) => state.gates = list.iter().copied().collect(),
-            }
-            state.gates_version += 1;
-        }
     }
 
     /// The answer to what was asked for; one that nobody waits for is passed over.
@@ -164,12 +128,12 @@ impl ResourceManager {
         match done {
             // What was put right is what was to be there already.
             Done::Confirmed if purpose == Purpose::Inspect => {}
-            Done::Confirmed => match &task {
-                Task::Install { switch, messages, sure: false } => self.note_table(*switch, messages),
-                Task::Gate { switch, change, sure: false } => self.note_gate(*switch, change),
-                Task::Store { change, .. } => self.operations.is_outdated(change),
-                _ => {}
-            },
+            Done::Confirmed => {
+                self.fabric.confirmed(&task);
+                if let Task::Store { change, .. } = &task {
+                    self.operations.is_outdated(change);
+                }
+            }
             Done::Failed(reason) | Done::Full(_, reason) => self.failed(now, number, &task, &reason, true),
         }
         self.advance(now, number);
@@ -201,7 +165,7 @@ impl ResourceManager {
     /// A task has failed; if it was begun and was sure, nobody knows what its site has.
     fn failed(&mut self, now: Duration, number: u64, task: &Task, reason: &str, begun: bool) {
         let site = task.site();
-        let name = site.map_or_else(|| "the store".into(), |site| self.network.site_name(site));
+        let name = site.map_or_else(|| "the store".into(), |site| self.fabric.site_name(site));
         let again = now.saturating_add(self.config.grace);
         let is_unknown = self.operations.failed(number, task, (&name, reason), again);
         if let Some(site) = site.filter(|_| begun && is_unknown) {

@@ -13,11 +13,12 @@ use openflow::words::MeterId;
 use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, Room, StoreChange};
+use crate::fabric::Site;
 use crate::install::{Again, Outcome};
-use crate::operations::{Chore, Ended, Kind, Step, Task};
+use crate::operations::{Chore, Ended, Kind, Step, Task, Timer};
 use crate::requests::cut;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Phase, Progress, Site};
+use crate::state::{GrantPhase, Granted, Progress};
 
 impl ResourceManager {
     /// An operation has ended.
@@ -68,6 +69,13 @@ impl ResourceManager {
         }
         self.want_pruning();
         self.unpark();
+    }
+
+    /// A switch has refused a group of a grant for want of room: for the grace it counts as having as many as the others need.
+    fn learn_most_groups(&mut self, now: Duration, number: u64, switch: usize) {
+        let Some(grant) = self.grants.get(&number) else { return };
+        self.numbers.learn_most_groups(self.fabric.network(), &grant.hops, switch);
+        self.operations.wake(now.saturating_add(self.config.grace), Timer::Groups(switch));
     }
 
     /// What is stored of a grant knows a pair now, unless that has failed.
@@ -234,9 +242,9 @@ impl ResourceManager {
         // What another grant between the same ends has put in its place stays.
         let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
         let heir = heir.and_then(|heir| self.grants.get(heir));
-        let kept = heir.map(|heir| self.flow_entries(heir)).unwrap_or_default();
+        let kept = heir.map(|heir| self.fabric.network().flow_entries(heir)).unwrap_or_default();
         let mut deletes = Step::default();
-        for (index, (switch, entry)) in self.flow_entries(grant).into_iter().enumerate() {
+        for (index, (switch, entry)) in self.fabric.network().flow_entries(grant).into_iter().enumerate() {
             let is_kept = kept.iter().any(|(at, other)| (*at, other.in_port) == (switch, entry.in_port));
             let mut messages: Vec<Message> = if is_kept { Vec::new() } else { alloc::vec![entry.delete()] };
             messages.extend(entry.delete_group());
@@ -248,7 +256,7 @@ impl ResourceManager {
             }
         }
         let mut steps = alloc::vec![deletes];
-        if let (Some((key, _)), Some(switch)) = (grant.gate, self.first_switch(&grant.hops))
+        if let (Some((key, _)), Some(switch)) = (grant.gate, self.fabric.network().first_switch(&grant.hops))
             && heir.and_then(|heir| heir.gate).is_none_or(|(other, _)| other != key)
         {
             let change = GateChange::Remove(key);
@@ -266,8 +274,7 @@ impl ResourceManager {
 
     /// A grant is gone, but for places that are away; those that have come back since have nothing of it.
     pub(crate) fn still_missing(&mut self, number: u64, missed: BTreeSet<Site>) {
-        let missed: BTreeSet<Site> =
-            missed.into_iter().filter(|site| self.phase(*site) != Phase::Ready).collect();
+        let missed: BTreeSet<Site> = missed.into_iter().filter(|site| !self.fabric.is_ready(*site)).collect();
         let again = missed.is_empty();
         if let Some(grant) = self.grants.get_mut(&number) {
             grant.phase = GrantPhase::Leaving(missed);
@@ -288,7 +295,7 @@ impl ResourceManager {
         if self.tuples.get(&tuple) == Some(&number) {
             self.tuples.remove(&tuple);
         }
-        self.return_numbers(&grant);
+        self.numbers.give_back(self.fabric.network(), &grant);
         self.counted.forget(number);
         self.uncover(now, number);
         self.look_again();

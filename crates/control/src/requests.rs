@@ -5,9 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::framing::Framing;
 use latency::ledger::Offer;
-use latency::network::{Flow, Subscriber};
 use latency::units::NANOSECOND;
 use openflow::words::MacAddress;
 use wire::admission::{Contract, MOST_TEXT, Request, Socket, State, Verdict};
@@ -350,7 +348,7 @@ impl ResourceManager {
             }
         }
         let host = |socket: Socket| {
-            self.located.get(&socket.address).copied().ok_or_else(|| {
+            self.fabric.host_of(socket.address).ok_or_else(|| {
                 Obstacle::Missing(format!(
                     "no host of the network has the address {}",
                     dotted(socket.address)
@@ -364,7 +362,7 @@ impl ResourceManager {
         let goal = Goal {
             host: to,
             to: request.destination,
-            address: self.ethernet.get(&request.destination.address).copied(),
+            address: self.fabric.ethernet_of(request.destination.address),
             maximum_latency: request.maximum_latency,
             maximum_separation: request.maximum_separation,
         };
@@ -375,40 +373,6 @@ impl ResourceManager {
             destination: request.destination,
             contract,
             goals: alloc::vec![goal],
-        })
-    }
-
-    /// The flow of a wish, without its way; `None` if its numbers are out of range.
-    pub(crate) fn flow(&self, wish: &Wish) -> Option<Flow> {
-        let contract = &wish.contract;
-        let time = |nanoseconds: u64| nanoseconds.checked_mul(NANOSECOND);
-        let some = |nanoseconds: u64| match nanoseconds {
-            0 => Some(None),
-            nanoseconds => time(nanoseconds).map(Some),
-        };
-        let (_, entry) = self.network.access(wish.from)?;
-        let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from))?;
-        Some(Flow {
-            largest_message: contract.largest_message,
-            smallest_message: contract.smallest_message,
-            framing: Framing::Rtps { datagram: contract.datagram },
-            separation: time(contract.minimum_separation).filter(|separation| *separation > 0)?,
-            maximum_separation: some(contract.maximum_separation)?,
-            jitter: time(contract.jitter)?,
-            emission: time(contract.emission)?,
-            slack: time(contract.slack)?,
-            policing: self.network.switches.get(switch)?.model.policing(),
-            tree: Vec::new(),
-            subscribers: wish
-                .goals
-                .iter()
-                .map(|goal| {
-                    let (limit, accepted) = (time(goal.maximum_latency)?, some(goal.maximum_separation)?);
-                    Some(Subscriber { hop: 0, limit, maximum_separation: accepted })
-                })
-                .collect::<Option<_>>()?,
-            importance: contract.importance,
-            bundle: None,
         })
     }
 

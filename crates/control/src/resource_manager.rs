@@ -9,24 +9,20 @@ use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::program::Solver;
 use latency::reserve::Edge;
-use latency::routes::Topology;
-use latency::switch::Guard;
 use latency::work::Limits;
-use openflow::words::MacAddress;
 use wire::admission::{Measured, Request, Socket};
 use wire::{Guid, GuidPrefix};
 
 use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
 use crate::config::Config;
 use crate::counted::Counted;
-use crate::entries;
-use crate::learning::Addresses;
+use crate::fabric::{Fabric, Reserved};
 use crate::network::{Network, NetworkError};
 use crate::note::Note;
+use crate::numbers::Numbers;
 use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
-use crate::reserved::Reserved;
-use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Turn, Work};
+use crate::state::{Asked, Granted, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -35,26 +31,10 @@ use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Turn, W
 #[derive(Debug)]
 pub struct ResourceManager {
     pub(crate) config: Config,
-    pub(crate) network: Network,
+    pub(crate) fabric: Fabric,
     pub(crate) epoch: u64,
     pub(crate) ledger: Ledger,
-    /// Links that can be used now.
-    pub(crate) topology: Topology,
-    pub(crate) switches: Vec<SwitchState>,
-    /// Links whose port is down.
-    pub(crate) down: BTreeSet<usize>,
-    /// Links between switches that carry what is not admitted.
-    pub(crate) tree: BTreeSet<usize>,
-    /// The reserved class, or why there is none.
-    pub(crate) reserved: Result<Reserved, String>,
-    /// Switches that leave the codepoint of control on what comes from hosts: their gates have been seen in order, so that nobody
-    /// but them has set it.
-    pub(crate) marked: BTreeSet<usize>,
-    /// Hosts by their addresses.
-    pub(crate) located: BTreeMap<[u8; 4], usize>,
     pub(crate) grants: BTreeMap<u64, Granted>,
-    /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
-    pub(crate) ethernet: BTreeMap<[u8; 4], MacAddress>,
     /// Grants in force or on their way in, by where they come from and go to.
     pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
     pub(crate) asked: BTreeMap<Pair, Asked>,
@@ -69,7 +49,7 @@ pub struct ResourceManager {
     pub(crate) counted: Counted,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
-    pub(crate) refused_switches: BTreeMap<u64, String>,
+    pub(crate) numbers: Numbers,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
     pub(crate) next_grant: u64,
@@ -106,22 +86,12 @@ impl ResourceManager {
             ledger.limit_guards(switch, &ports, guards);
         }
         ledger.keep_meters();
-        let hosts = network.hosts.iter().enumerate();
-        let located = hosts
-            .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
-            .collect();
-        let mut manager = Self {
+        Ok(Self {
             config,
             epoch,
             ledger,
-            topology: Topology::default(),
-            switches: Vec::new(),
-            down: BTreeSet::new(),
-            tree: BTreeSet::new(),
-            reserved,
-            marked: BTreeSet::new(),
-            located,
-            ethernet: BTreeMap::new(),
+            numbers: Numbers::new(network.switches.len()),
+            fabric: Fabric::new(network, reserved),
             grants: BTreeMap::new(),
             tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -131,39 +101,13 @@ impl ResourceManager {
             operations: Operations::default(),
             counted: Counted::default(),
             notes: VecDeque::new(),
-            refused_switches: BTreeMap::new(),
             managers: Vec::new(),
             next_grant: 1,
             next_age: 0,
             changes: 0,
             look_at: None,
             most_steps: 0,
-            network,
-        };
-        let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
-        manager.switches = switches.collect();
-        Ok(manager)
-    }
-
-    fn unknown_switch(&self, switch: usize) -> SwitchState {
-        let away = Phase::Away(None);
-        let has_gates = self.has_gates(switch);
-        SwitchState {
-            phase: away,
-            table: entries::base(&self.network, switch, &self.carried(&self.tree, &self.marked)),
-            version: 0,
-            gates_phase: if has_gates { away } else { Phase::Ready },
-            gates: self.reserved.iter().flat_map(|reserved| reserved.at(&self.network, switch)).collect(),
-            gates_version: 0,
-            meters: BTreeSet::new(),
-            groups: BTreeSet::new(),
-            most_groups: u32::MAX,
-            said_groups: u32::MAX,
-            addresses: Addresses::default(),
-            lost: true,
-            inspection: Inspection::default(),
-            gates_inspection: Inspection::default(),
-        }
+        })
     }
 
     /// The next thing to be done.
@@ -186,7 +130,7 @@ impl ResourceManager {
                 Timer::Retry(pair) => self.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
-                Timer::Groups(switch) => self.forget_most_groups(switch),
+                Timer::Groups(switch) => self.numbers.forget_most_groups(switch),
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
@@ -289,48 +233,6 @@ impl ResourceManager {
             if !begun {
                 self.put_back(work);
                 break;
-            }
-        }
-    }
-
-    /// Whether there are gates at a switch: its model has them, and hosts come in by it.
-    pub(crate) fn has_gates(&self, switch: usize) -> bool {
-        let is = |found: &crate::network::Switch| matches!(found.model.guard, Guard::Gates { .. });
-        let node = self.network.switch_node(switch);
-        let has_hosts = |_: &&crate::network::Switch| {
-            self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
-        };
-        self.network.switches.get(switch).filter(has_hosts).is_some_and(is)
-    }
-
-    /// Hosts whose ARP says something new: all, since the network file has no Ethernet addresses.
-    pub(crate) fn learning(&self) -> BTreeSet<usize> {
-        (0..self.network.hosts.len()).collect()
-    }
-
-    pub(crate) fn datapath(&self, switch: usize) -> u64 {
-        self.network.switches.get(switch).map_or(0, |switch| switch.datapath)
-    }
-
-    pub(crate) fn switch_index(&self, datapath: u64) -> Option<usize> {
-        self.network.switches.iter().position(|switch| switch.datapath == datapath)
-    }
-
-    pub(crate) fn phase(&self, site: Site) -> Phase {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let state = self.switches.get(switch);
-        match site {
-            Site::Switch(_) => state.map_or(Phase::Away(None), |state| state.phase),
-            Site::Gates(_) => state.map_or(Phase::Away(None), |state| state.gates_phase),
-        }
-    }
-
-    pub(crate) fn set_phase(&mut self, site: Site, phase: Phase) {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        if let Some(state) = self.switches.get_mut(switch) {
-            match site {
-                Site::Switch(_) => state.phase = phase,
-                Site::Gates(_) => state.gates_phase = phase,
             }
         }
     }

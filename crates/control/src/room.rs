@@ -13,7 +13,6 @@ use latency::routes::Tree;
 
 use crate::action::Pair;
 use crate::operations::Timer;
-use crate::requests::Wish;
 use crate::resource_manager::ResourceManager;
 use crate::state::{Asked, GrantPhase, Granted, Progress, Turn, Work};
 
@@ -171,10 +170,11 @@ impl ResourceManager {
         // Numbers that no grant has.
         (0..u64::MAX).rev().zip(before).any(|(number, (_, _, pair))| {
             let wish = self.examine(pair).ok();
-            let Some((flow, wish)) = wish.and_then(|wish| Some((self.flow(&wish)?, wish))) else {
+            let Some((flow, wish)) = wish.and_then(|wish| Some((self.fabric.network().flow(&wish)?, wish)))
+            else {
                 return false;
             };
-            let trees = self.trees(&wish);
+            let trees = self.fabric.trees(&wish, self.config.ways);
             let fits = |ledger: &mut Ledger| ledger.admit_among(number, &flow, &trees).is_ok();
             // Who fits in no case does not need the room.
             fits(&mut without) && !fits(&mut with)
@@ -186,11 +186,6 @@ impl ResourceManager {
         let importance = |pair: &Pair| self.asked.get(pair).map(|asked| asked.request.contract.importance);
         let own = importance(&pair);
         self.room_for.iter().any(|other| importance(other) > own)
-    }
-
-    /// The ways that are compared for a wish.
-    pub(crate) fn trees(&self, wish: &Wish) -> Vec<Tree> {
-        self.topology.trees(wish.from, &wish.hosts(), &[], self.config.ways.max(1))
     }
 
     /// Grants whose place will be free before long, whatever else happens: nothing that is away has to come back for that.

@@ -9,75 +9,10 @@ use openflow::words::MacAddress;
 use wire::Guid;
 use wire::admission::{Contract, Measured, Request, Socket, State, Verdict};
 
-use crate::action::{Facts, GateKey, Pair, Room};
+use crate::action::{Facts, GateKey, Pair};
 use crate::displace::Displaces;
-use crate::learning::Addresses;
+use crate::fabric::Site;
 use crate::operations::Chore;
-use crate::table::{Places, Table};
-
-/// Something that can be away: the tables of a switch, or its gates. By the index of the switch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Site {
-    Switch(usize),
-    Gates(usize),
-}
-
-/// A place that has no room of this kind.
-pub(crate) type Scarce = (Site, Room);
-
-/// How far a site is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Phase {
-    /// Not connected, since then if it ever was.
-    Away(Option<Duration>),
-    /// Connected; it is being put right.
-    Preparing,
-    /// It has what it is to have.
-    Ready,
-}
-
-/// A switch.
-#[derive(Debug)]
-pub(crate) struct SwitchState {
-    pub(crate) phase: Phase,
-    /// What it is to have.
-    pub(crate) table: Table,
-    /// Changes whenever `table` does while the switch is not ready.
-    pub(crate) version: u64,
-    pub(crate) gates_phase: Phase,
-    pub(crate) gates: BTreeMap<GateKey, gate::Contract>,
-    pub(crate) gates_version: u64,
-    /// Numbers of meters in use.
-    pub(crate) meters: BTreeSet<u32>,
-    /// Numbers of groups of flows in use.
-    pub(crate) groups: BTreeSet<u32>,
-    /// Groups that it has room for: as many as it has said, or fewer for a while after it has refused one.
-    pub(crate) most_groups: u32,
-    pub(crate) said_groups: u32,
-    pub(crate) addresses: Addresses,
-    /// It has not been there, or has been away for too long.
-    pub(crate) lost: bool,
-    /// How its tables are compared with what they are to be, and how its gates are.
-    pub(crate) inspection: Inspection<Places>,
-    pub(crate) gates_inspection: Inspection<BTreeSet<GateKey>>,
-}
-
-/// What a site has is read back and compared in turns.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Inspection<P> {
-    /// When the next one is due.
-    pub(crate) at: Option<Duration>,
-    /// What is being changed since the reading began, if one is under way.
-    pub(crate) touched: Option<P>,
-    /// When that began.
-    pub(crate) began: Duration,
-    /// It found something: the next one follows at once.
-    pub(crate) found: bool,
-    /// How many in a row have found something.
-    pub(crate) rounds: u32,
-    /// How often in a row it has failed to put something right.
-    pub(crate) failures: u32,
-}
 
 /// How far a grant is.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -200,7 +200,7 @@ impl ResourceManager {
         let mut pruned = without_branches(tree);
         pruned.number = self.next_grant;
         // With no group left for the change it stays as it is.
-        if self.give_groups(&mut pruned.hops).is_err() {
+        if self.numbers.give_groups(self.fabric.network(), &mut pruned.hops).is_err() {
             return true;
         }
         let Some(admitted) = self.ledger.flow(number).cloned() else { return true };

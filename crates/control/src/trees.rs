@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use latency::ledger::{Admitted, Ledger, Plan};
-use latency::network::{Flow, Hop};
+use latency::network::Hop;
 use latency::routes::Tree;
 use latency::switch::Guard;
 use wire::admission::Socket;
@@ -73,7 +73,7 @@ impl ResourceManager {
             return false;
         };
         let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
-        let is_there = |end: &End| self.host_at(&tree, end) == Some(goal.host);
+        let is_there = |end: &End| self.fabric.network().host_at(&tree, end) == Some(goal.host);
         let first_in_turn = self.room_for.iter().filter_map(|other| self.turn(*other)).min();
         if tree.ends.len() >= MOST_ENDS
             || tree.ends.iter().any(is_there)
@@ -83,12 +83,12 @@ impl ResourceManager {
         }
         let mut without = self.ledger.clone();
         without.remove(number);
-        let ways = self.trees(wish);
+        let ways = self.fabric.trees(wish, self.config.ways);
         let branch = ways.iter().find_map(|way| self.branch(&without, &tree, wish, goal, way));
         let Some((admitted, mut hops, mut all)) = branch else { return false };
-        if self.give_groups(&mut hops).is_err() {
+        if self.numbers.give_groups(self.fabric.network(), &mut hops).is_err() {
             let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
-            let lacking = self.lacking_groups(&links);
+            let lacking = self.numbers.lacking_groups(self.fabric.network(), &links);
             // Who has what it asks for takes nothing from others.
             let pairs = BTreeSet::from_iter((!is_settled).then_some(wish.pair));
             return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
@@ -131,7 +131,7 @@ impl ResourceManager {
         goal: Goal,
         way: &Tree,
     ) -> Option<(Admitted, Vec<GrantedHop>, Wish)> {
-        let link = |hop: usize| self.network.links.get(hop);
+        let link = |hop: usize| self.fabric.network().links.get(hop);
         // Where the way leaves the tree for good.
         let leads_to =
             |node: usize| tree.hops.iter().position(|hop| link(hop.link).map(|link| link.to) == Some(node));
@@ -142,7 +142,7 @@ impl ResourceManager {
         let branch = way.hops.get(at..)?;
         let trunk = tree.way_to(&End { hop: from, ..*tree.ends.first()? });
         // By itself it says which levels suit, and whether the reader's separation is kept.
-        let mut single = self.flow(wish)?;
+        let mut single = self.fabric.network().flow(wish)?;
         let links = trunk.iter().map(|hop| hop.link).chain(branch.iter().map(|hop| hop.port));
         single.tree =
             links.enumerate().map(|(index, port)| Hop { port, parent: index.checked_sub(1) }).collect();
@@ -166,11 +166,11 @@ impl ResourceManager {
             let level = contender.level;
             hops.push(GrantedHop { link: hop.port, parent: Some(parent), share, level, group: None });
         }
-        let mut all = self.wish_of(tree)?;
+        let mut all = self.fabric.network().wish_of(tree)?;
         all.goals.push(goal);
         let last = hops.len().checked_sub(1)?;
         let ends = tree.ends.iter().map(|end| end.hop).chain([last]);
-        let flow = self.flow_along(&all, &hops, ends)?;
+        let flow = self.fabric.network().flow_along(&all, &hops, ends)?;
         let (shares, levels) = shares_and_levels(&hops);
         let admitted = ledger.clone().restore(id, &flow, &shares, &levels).ok()?;
         Some((admitted, hops, all))
@@ -180,9 +180,9 @@ impl ResourceManager {
     /// false if something else has to end before.
     pub(crate) fn found_tree(&mut self, now: Duration, wish: &Wish, own: Option<u64>) -> Option<bool> {
         let pair = wish.pair;
-        let (_, entry) = self.network.access(wish.from)?;
-        let first = self.network.switch_of(self.network.links.get(entry)?.from)?;
-        let guard = self.network.switches.get(first)?.model.guard;
+        let (_, entry) = self.fabric.network().access(wish.from)?;
+        let first = self.fabric.network().switch_of(self.fabric.network().links.get(entry)?.from)?;
+        let guard = self.fabric.network().switches.get(first)?.model.guard;
         if matches!(guard, Guard::Meters { .. }) || self.is_alone(now, pair) {
             return None;
         }
@@ -203,10 +203,12 @@ impl ResourceManager {
                 }
                 GrantPhase::Leaving(_) => continue,
             }
-            let (Some(end), Some(mut goal)) = (grant.ends.first(), self.wish_of(grant)?.goals.pop()) else {
+            let (Some(end), Some(mut goal)) =
+                (grant.ends.first(), self.fabric.network().wish_of(grant)?.goals.pop())
+            else {
                 continue;
             };
-            goal.address = self.ethernet.get(&end.to.address).copied();
+            goal.address = self.fabric.ethernet_of(end.to.address);
             // What it was promised is what it keeps.
             goal.maximum_latency = end.promised;
             let settled = grant.pairs.iter().all(|pair| self.is_settled(*pair, grant.number));
@@ -240,8 +242,9 @@ impl ResourceManager {
             return None;
         }
         all.destination = self.free_group(wish.destination.port)?;
-        let trees = self.trees(&all);
-        let plan = self.ledger.plan_among(self.next_grant, &self.flow(&all)?, &trees).ok()?;
+        let trees = self.fabric.trees(&all, self.config.ways);
+        let plan =
+            self.ledger.plan_among(self.next_grant, &self.fabric.network().flow(&all)?, &trees).ok()?;
         if self.is_behind_others(pair, &plan) {
             return None;
         }
@@ -257,7 +260,7 @@ impl ResourceManager {
         let pairs: BTreeSet<Pair> = at.keys().filter(unserved).copied().collect();
         let Ok(granted) = self.granted(&plan, &all, replaces, at) else {
             let links: Vec<_> = plan.admitted.flow.tree.iter().map(|hop| (hop.port, hop.parent)).collect();
-            let lacking = self.lacking_groups(&links);
+            let lacking = self.numbers.lacking_groups(self.fabric.network(), &links);
             return (!self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking)).then_some(true);
         };
         self.install(now, plan, granted);
@@ -270,7 +273,9 @@ impl ResourceManager {
         // Numbers that no grant has.
         (0..u64::MAX).rev().zip(pairs).all(|(number, pair)| {
             let wish = self.examine(*pair).ok();
-            let flow = wish.and_then(|wish| Some((self.flow(&wish)?, self.trees(&wish))));
+            let flow = wish.and_then(|wish| {
+                Some((self.fabric.network().flow(&wish)?, self.fabric.trees(&wish, self.config.ways)))
+            });
             flow.is_some_and(|(flow, trees)| ledger.admit_among(number, &flow, &trees).is_ok())
         })
     }
@@ -287,51 +292,12 @@ impl ResourceManager {
         Some(Socket { address, port })
     }
 
-    /// What a grant was admitted for.
-    fn wish_of(&self, grant: &Granted) -> Option<Wish> {
-        let first = self.network.links.get(grant.hops.first()?.link)?;
-        let goal = |end: &End| {
-            Some(Goal {
-                host: self.host_at(grant, end)?,
-                to: end.to,
-                address: end.address,
-                maximum_latency: end.maximum_latency,
-                maximum_separation: end.maximum_separation,
-            })
-        };
-        Some(Wish {
-            pair: (grant.writer, wire::Guid::UNKNOWN),
-            from: first.from,
-            source: grant.source,
-            destination: grant.destination,
-            contract: grant.contract,
-            goals: grant.ends.iter().map(goal).collect::<Option<_>>()?,
-        })
-    }
-
-    fn host_at(&self, grant: &Granted, end: &End) -> Option<usize> {
-        Some(self.network.links.get(grant.hops.get(end.hop)?.link)?.to)
-    }
-
-    /// The flow of a wish along hops, with an end for each goal.
-    pub(crate) fn flow_along(
-        &self,
-        wish: &Wish,
-        hops: &[GrantedHop],
-        ends: impl Iterator<Item = usize>,
-    ) -> Option<Flow> {
-        let mut flow = self.flow(wish)?;
-        flow.tree = hops.iter().map(|hop| Hop { port: hop.link, parent: hop.parent }).collect();
-        flow.subscribers.iter_mut().zip(ends).for_each(|(subscriber, end)| subscriber.hop = end);
-        Some(flow)
-    }
-
     /// Enters a grant into the ledger as it is. False if it does not fit, which would be a fault of this crate.
     fn book(&mut self, number: u64) -> bool {
         let Some(grant) = self.grants.get(&number) else { return false };
-        let flow = self
-            .wish_of(grant)
-            .and_then(|wish| self.flow_along(&wish, &grant.hops, grant.ends.iter().map(|end| end.hop)));
+        let flow = self.fabric.network().wish_of(grant).and_then(|wish| {
+            self.fabric.network().flow_along(&wish, &grant.hops, grant.ends.iter().map(|end| end.hop))
+        });
         let (shares, levels) = shares_and_levels(&grant.hops);
         flow.is_some_and(|flow| self.ledger.put_back(number, &flow, &shares, &levels).is_ok())
     }

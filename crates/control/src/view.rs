@@ -1,6 +1,6 @@
 //! The report: what can be seen of the manager.
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -8,13 +8,10 @@ use latency::units::NANOSECOND;
 use wire::Guid;
 use wire::admission::{Socket, State};
 
-use crate::entries;
-use crate::report::{
-    HopReport, HostStatus, MeasuredReport, PairReport, Report, ReservedStatus, SwitchStatus,
-};
+use crate::report::{HopReport, MeasuredReport, PairReport, Report, ReservedStatus};
 use crate::requests::dotted;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, End, Granted, Phase, Site, dscp};
+use crate::state::{Asked, End, Granted, dscp};
 
 impl ResourceManager {
     /// What there is now.
@@ -37,9 +34,11 @@ impl ResourceManager {
             requests: self.asked.len(),
             admitted: self.asked.values().filter(is_admitted).count(),
             pairs: asked.into_iter().map(|asked| self.pair_report(asked)).collect(),
-            switches: (0..self.network.switches.len()).map(|switch| self.switch_status(switch)).collect(),
-            refused_switches: self.refused_switches.iter().map(|(id, why)| (*id, why.clone())).collect(),
-            hosts: self.hosts(),
+            switches: (0..self.fabric.network().switches.len())
+                .map(|switch| self.fabric.switch_status(switch, self.numbers.groups_at(switch)))
+                .collect(),
+            refused_switches: self.fabric.refused_switches(),
+            hosts: self.fabric.hosts(),
             reserved: self.reserved_status(),
             operations: self.operations.len(),
             managers: self.managers.clone(),
@@ -48,8 +47,7 @@ impl ResourceManager {
 
     /// The name of a switch, or its number if the network has none of that.
     pub fn switch_name(&self, datapath: u64) -> String {
-        let found = self.switch_index(datapath).and_then(|switch| self.network.switches.get(switch));
-        found.map_or_else(|| format!("switch {datapath:#x}"), |switch| format!("switch {}", switch.name))
+        self.fabric.switch_name(datapath)
     }
 
     /// Computes anew whether every promise can be kept with all that is promised.
@@ -57,9 +55,9 @@ impl ResourceManager {
     /// # Errors
     /// The port at which one cannot, in words. That would be a fault of this crate.
     pub fn audit(&self) -> Result<(), String> {
-        (0..self.network.links.len()).try_for_each(|port| {
+        (0..self.fabric.network().links.len()).try_for_each(|port| {
             self.ledger.audit(port).map_err(|flow| {
-                format!("grant {flow} is not kept at {}: report this", self.network.port_name(port))
+                format!("grant {flow} is not kept at {}: report this", self.fabric.network().port_name(port))
             })
         })
     }
@@ -77,7 +75,7 @@ impl ResourceManager {
         let present = end.and_then(|(grant, end)| self.present(grant, end));
         let way = end.map(|(grant, end)| grant.way_to(end)).unwrap_or_default();
         let hops = way.into_iter().map(|hop| HopReport {
-            port: self.network.port_name(hop.link),
+            port: self.fabric.network().port_name(hop.link),
             level: hop.level,
             dscp: dscp(hop.level),
             share: hop.share.div_ceil(NANOSECOND),
@@ -127,64 +125,9 @@ impl ResourceManager {
         Some(self.ledger.bounds(number)?.get(at)?.latency)
     }
 
-    fn switch_status(&self, switch: usize) -> SwitchStatus {
-        let node = self.network.switch_node(switch);
-        let down = |link: &usize| self.down.contains(link);
-        let links = self.network.leaving(node).filter(|(index, _)| down(index));
-        let state = self.switches.get(switch);
-        let flows = state.map_or(0, |state| state.table.count(entries::is_of_flow));
-        SwitchStatus {
-            name: self.network.node_name(node).to_string(),
-            datapath: self.datapath(switch),
-            state: match self.phase(Site::Switch(switch)) {
-                Phase::Away(_) => "away",
-                Phase::Preparing => "preparing",
-                Phase::Ready => "ready",
-            },
-            gates: self.has_gates(switch).then(|| self.phase(Site::Gates(switch)) == Phase::Ready),
-            ports_down: links.map(|(_, link)| link.number).collect(),
-            flows,
-            entries: state.map_or(0, |state| state.table.count(|_| true)) - flows,
-            contracts: state.map_or(0, |state| state.gates.len()),
-            meters: state.map_or(0, |state| state.table.meters()),
-            groups: state.map_or(0, |state| state.groups.len()),
-            addresses: state.map_or(0, |state| state.addresses.len()),
-        }
-    }
-
     /// The reserved class, or why there is none.
     pub fn reserved_status(&self) -> ReservedStatus {
-        let domains = self.config.domains.clone();
-        match &self.reserved {
-            Ok(reserved) => {
-                let bits = u128::from(reserved.contract.octets) * 8_000_000_000;
-                let rate = bits / u128::from(reserved.contract.separation.max(1));
-                ReservedStatus {
-                    reason: String::new(),
-                    hosts: reserved.share.hosts,
-                    domains,
-                    octets: reserved.contract.octets,
-                    rate: u64::try_from(rate).unwrap_or(u64::MAX),
-                }
-            }
-            Err(reason) => ReservedStatus { reason: reason.clone(), hosts: 0, domains, octets: 0, rate: 0 },
-        }
-    }
-
-    fn hosts(&self) -> Vec<HostStatus> {
-        let hosts = self.network.hosts.iter().enumerate();
-        hosts
-            .map(|(index, host)| {
-                let located = self.located.iter().filter(|(_, at)| **at == index);
-                let link = self.network.leaving(index).next();
-                HostStatus {
-                    name: host.name.clone(),
-                    addresses: located.map(|(address, _)| dotted(*address)).collect(),
-                    switch: link
-                        .map_or_else(String::new, |(_, link)| self.network.node_name(link.to).to_string()),
-                }
-            })
-            .collect()
+        self.fabric.reserved_status(&self.config.domains)
     }
 }
 

@@ -74,25 +74,25 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "what was told counts as what is there",
-        "proceed.rs",
+        "fabric/mod.rs",
         "Task::Install { switch, messages, sure: true } => self",
         "Task::Install { switch, messages, .. } => self",
     ),
     mutant(
         "entries that were read are as they should be",
-        "inspect.rs",
+        "fabric/inspection.rs",
         "if less.is_empty() && more.is_empty() {\n            return None;",
         "if less.len() + more.len() < usize::MAX {\n            return None;",
     ),
     mutant(
         "a contract that is there is the right one",
-        "inspect.rs",
+        "fabric/inspection.rs",
         "Some(found) if found.contract == *contract => continue,",
         "Some(_) if true => continue,",
     ),
     mutant(
         "contracts that the manager has not set do no harm",
-        "inspect.rs",
+        "fabric/inspection.rs",
         "changes.push(GateChange::Remove(key));",
         "let _ = key;",
     ),
@@ -158,7 +158,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "links of the new tree are opened first",
-        "links.rs",
+        "fabric/tree.rs",
         "for (from, to) in [(&now_there, &closed), (&closed, &opened)] {",
         "for (from, to) in [(&now_there, &opened), (&opened, &opened)] {\n            let _ = &closed;",
     ),

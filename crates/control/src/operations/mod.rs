@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::action::{Action, Done, Pair, Token};
-use crate::state::Site;
+use crate::fabric::Site;
 
 pub(crate) use task::{Chore, Kind, Purpose, Step, Task, Timer, installs};
 use under_way::Operation;

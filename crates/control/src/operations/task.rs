@@ -9,7 +9,7 @@ use openflow::flow::FlowCommand;
 use wire::admission::Verdict;
 
 use crate::action::{GateChange, Pair, StoreChange, Token};
-use crate::state::Site;
+use crate::fabric::Site;
 
 /// The most changes in one installation.
 const CHUNK: usize = 512;

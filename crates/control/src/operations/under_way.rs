@@ -9,7 +9,7 @@ use gate::protocol::ContractState;
 
 use super::task::{Kind, Purpose, Step, Task};
 use crate::action::{Done, SwitchContent, Token};
-use crate::state::{Scarce, Site};
+use crate::fabric::{Scarce, Site};
 
 /// An operation under way.
 #[derive(Debug)]
