@@ -6,20 +6,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::choice::along;
-use latency::ledger::{Offer, Plan, Reason, Refusal};
-use latency::network::Flow;
+use latency::ledger::{Offer, Plan, Reason};
 use latency::policing::Counts;
-use latency::routes::Tree;
 use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
 use crate::fabric::Site;
-use crate::grants::covers;
 use crate::operations::{Kind, Step, Task};
-use crate::requests::{Goal, Obstacle, Wish};
+use crate::requests::{Obstacle, Wish};
+use crate::reservations::{GrantPhase, Granted, covers, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, Progress};
+use crate::state::Progress;
 
 /// Why nobody goes for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
@@ -64,8 +61,10 @@ impl ResourceManager {
         if self.served_by_tree(now, &wish, own) {
             return true;
         }
-        let there =
-            self.tuples.get(&(wish.source, wish.destination)).and_then(|number| self.grants.get(number));
+        let there = self
+            .reservations
+            .at(wish.source, wish.destination)
+            .and_then(|number| self.reservations.get(number));
         let Some(grant) = there else {
             if let Some(begun) = self.found_tree(now, &wish, own) {
                 return begun;
@@ -115,9 +114,8 @@ impl ResourceManager {
     /// Whether there is a place for a wish as things are.
     fn fits(&self, wish: &Wish) -> bool {
         let flow = self.fabric.network().flow(wish);
-        flow.is_some_and(|flow| {
-            self.ledger.plan_among(self.next_grant, &flow, &self.fabric.trees(wish, self.config.ways)).is_ok()
-        })
+        let trees = || self.fabric.trees(wish, self.config.ways);
+        flow.is_some_and(|flow| self.reservations.plan(&flow, &trees()).is_ok())
     }
 
     pub(crate) fn park(&mut self, pair: Pair) {
@@ -143,9 +141,10 @@ impl ResourceManager {
             asked.progress = Progress::Working;
             serial = asked.serial;
         }
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        grant.pairs.insert(pair);
-        grant.at.insert(pair, end);
+        if self.reservations.get(number).is_none() {
+            return;
+        }
+        self.reservations.add_pair(number, pair, end);
         let store =
             Task::Store { change: StoreChange::Put(Box::new(self.stored_grant(number))), sure: false };
         self.start(now, Kind::Join { number, pair, serial }, alloc::vec![Step::of(alloc::vec![store])]);
@@ -164,23 +163,28 @@ impl ResourceManager {
             self.wait(now, pair, &reason);
             return true;
         }
-        let number = self.next_grant;
         let same_tuple =
             |grant: &Granted| (grant.source, grant.destination) == (wish.source, wish.destination);
-        match self.ledger.plan_among(number, &flow, &trees) {
+        match self.reservations.plan(&flow, &trees) {
             Ok(plan) if self.is_behind_others(pair, &plan) => {
                 self.wait_for_room(now, pair, "another request that waits for room comes before it");
             }
             Ok(plan) => {
                 let at = pairs.iter().map(|pair| (*pair, 0)).collect();
-                let granted = match self.granted(&plan, wish, replaces.into_iter().collect(), at) {
+                let granted = match self.reservations.granted(
+                    self.fabric.network(),
+                    &plan,
+                    wish,
+                    replaces.into_iter().collect(),
+                    at,
+                ) {
                     Ok(granted) => granted,
                     Err(reason) => {
                         self.refuse(now, pair, &reason, Offer::default(), true);
                         return true;
                     }
                 };
-                let old = replaces.and_then(|old| self.grants.get(&old)).filter(|old| same_tuple(old));
+                let old = replaces.and_then(|old| self.reservations.get(old)).filter(|old| same_tuple(old));
                 if let Some(old) = old.filter(|old| !plan.phases.is_empty() || !covers(&granted, old)) {
                     if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
                         self.refuse(now, pair, IN_VAIN, Offer::default(), true);
@@ -212,8 +216,8 @@ impl ResourceManager {
             Err(reason) => {
                 // What serves others, too, does not go for one of them.
                 let serves_others = |old: &Granted| !old.pairs.is_subset(&pairs);
-                let replaces = replaces.filter(|old| !self.grants.get(old).is_some_and(serves_others));
-                let victims = self.victims(number, &flow, &trees, replaces);
+                let replaces = replaces.filter(|old| !self.reservations.get(*old).is_some_and(serves_others));
+                let victims = self.reservations.victims(&flow, &trees, replaces);
                 if let Some((victims, why)) = victims.filter(|_| self.may_displace(now, pair)) {
                     if self.yields_room(pair) {
                         self.wait_for_room(now, pair, "room is being made for a more important request");
@@ -222,42 +226,13 @@ impl ResourceManager {
                     }
                     return true;
                 }
-                let refusal = self.refusal(number, &flow, &trees, reason);
+                let refusal = self.reservations.refusal(&flow, &trees, reason);
                 let words = self.reason(&refusal.reason, wish);
                 let retry = !matches!(refusal.reason, Reason::Flow(_) | Reason::Separation { .. });
                 self.refuse(now, pair, &words, refusal.offer, retry);
             }
         }
         true
-    }
-
-    /// Grants that have to go so that the flow is admitted, and why: the one that it takes the place of, or less important
-    /// ones.
-    fn victims(
-        &self,
-        number: u64,
-        flow: &Flow,
-        trees: &[Tree],
-        replaces: Option<u64>,
-    ) -> Option<(Vec<u64>, &'static str)> {
-        if let Some(old) = replaces {
-            let mut without = self.ledger.clone();
-            without.remove(old);
-            if without.plan_among(number, flow, trees).is_ok() {
-                return Some((alloc::vec![old], "it is being changed"));
-            }
-        }
-        let first = trees.first()?;
-        let (victims, _) = self.ledger.yielding(number, &along(flow, first))?;
-        // What waits for something that is away may never be gone.
-        let movable = |victim: &u64| {
-            self.grants.get(victim).is_some_and(|grant| match &grant.phase {
-                GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
-                GrantPhase::Installing | GrantPhase::Held | GrantPhase::Restored => true,
-            })
-        };
-        (!victims.is_empty() && victims.iter().all(movable))
-            .then_some((victims, "it yields to a more important flow"))
     }
 
     /// Grants go; the pairs wait for that.
@@ -271,7 +246,7 @@ impl ResourceManager {
     ) {
         let is_other = |other: &Pair| *other != wish.pair;
         for victim in victims {
-            if self.grants.get(&victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
+            if self.reservations.get(victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
                 self.displaces(wish.pair);
             }
             self.revoke(now, victim, why);
@@ -290,15 +265,9 @@ impl ResourceManager {
         }
     }
 
-    /// The refusal with what could be offered instead.
-    fn refusal(&self, number: u64, flow: &Flow, trees: &[Tree], reason: Reason) -> Refusal {
-        let first = trees.first().and_then(|first| self.ledger.plan(number, &along(flow, first)).err());
-        first.unwrap_or(Refusal { reason, offer: Offer::default() })
-    }
-
     fn reason(&self, reason: &Reason, wish: &Wish) -> String {
         let port = |port: usize| self.fabric.network().port_name(port);
-        let flow = |number: u64| match self.grants.get(&number) {
+        let flow = |number: u64| match self.reservations.get(number) {
             Some(grant) => {
                 let topic = grant.pairs.iter().find_map(|pair| self.asked.get(pair));
                 topic.map_or_else(
@@ -344,7 +313,7 @@ impl ResourceManager {
             (!self.fabric.is_ready(site)).then(|| format!("{} is away", self.fabric.site_name(site)))
         };
         let moved = plan.moves().find_map(|step| {
-            let grant = self.grants.get(&step.flow)?;
+            let grant = self.reservations.get(step.flow)?;
             let link = self.fabric.network().links.get(step.port)?;
             self.fabric
                 .network()
@@ -354,10 +323,13 @@ impl ResourceManager {
         });
         moved.or_else(|| {
             plan.shares().find_map(|change| {
-                let grant = self.grants.get(&change.flow)?;
+                let grant = self.reservations.get(change.flow)?;
                 let gates = grant.gate.and_then(|_| self.fabric.network().first_switch(&grant.hops));
-                let entangled =
-                    || self.is_entangled(change.flow).then(|| "another tree is being changed".into());
+                let entangled = || {
+                    self.reservations
+                        .is_entangled(change.flow)
+                        .then(|| "another tree is being changed".into())
+                };
                 gates
                     .and_then(|switch| away(Site::Gates(switch)))
                     .or_else(|| leaves(grant))
@@ -365,14 +337,4 @@ impl ResourceManager {
             })
         })
     }
-}
-
-/// Whether what an end of a flow is promised is enough for a wish.
-pub(crate) fn suits(end: Option<&End>, wish: &Wish) -> bool {
-    let suits = |end: &End, goal: &Goal| {
-        let separation =
-            goal.maximum_separation == 0 || (1..=goal.maximum_separation).contains(&end.maximum_separation);
-        end.promised <= goal.maximum_latency && separation
-    };
-    end.is_some_and(|end| wish.goals.iter().all(|goal| suits(end, goal)))
 }

@@ -19,7 +19,6 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::time::Duration;
 
 use latency::ledger::Plan;
@@ -28,7 +27,7 @@ use crate::action::{Pair, Room};
 use crate::fabric::{Scarce, Site};
 use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress};
+use crate::state::Progress;
 
 /// So many times the grace a request waits at most before it displaces others again: about three hours.
 pub(crate) const MOST_WAITS: u32 = 1 << 10;
@@ -72,7 +71,7 @@ impl ResourceManager {
     /// Some places had no room for a grant. At each of them the least important one that has some of it goes, if that is less important. False if one
     /// of them has none: then nobody goes.
     pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return false };
+        let Some(grant) = self.reservations.get(number) else { return false };
         // Who has what it asks for takes nothing from others, and waits for nothing.
         let is_working =
             |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.progress == Progress::Working);
@@ -87,7 +86,9 @@ impl ResourceManager {
         {
             return false;
         }
-        let Some(victims) = self.victims_at(importance, full) else { return false };
+        let Some(victims) = self.reservations.victims_at(self.fabric.network(), importance, full) else {
+            return false;
+        };
         self.make_places(now, &victims, full, &pairs);
         true
     }
@@ -107,22 +108,15 @@ impl ResourceManager {
         if lacking.is_empty() || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
             return false;
         }
-        let Some(victims) = self.victims_at(importance, lacking) else { return false };
+        let Some(victims) = self.reservations.victims_at(self.fabric.network(), importance, lacking) else {
+            return false;
+        };
         self.make_places(now, &victims, lacking, pairs);
         for pair in pairs {
             self.park(*pair);
             self.put_off(*pair, "room is being made for it");
         }
         true
-    }
-
-    /// Those that go so that there is room at each of some places; nobody for a place that another one leaves already. `None` if one has none.
-    fn victims_at(&self, importance: u8, full: &BTreeSet<Scarce>) -> Option<BTreeSet<u64>> {
-        let leaves =
-            |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
-        let is_left =
-            |scarce: &Scarce| self.grants.values().filter(leaves).any(|grant| self.has_some(grant, *scarce));
-        full.iter().filter(|scarce| !is_left(scarce)).map(|scarce| self.least(importance, *scarce)).collect()
     }
 
     /// Victims go, and what they leave is kept for the pairs until they have their turn.
@@ -137,7 +131,8 @@ impl ResourceManager {
         let places = places.into_iter().collect::<Vec<_>>().join(", ");
         let reason = format!("{places} has no room for more, and it yields to a more important flow");
         for victim in victims.iter().copied() {
-            let displaced = self.grants.get(&victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
+            let displaced =
+                self.reservations.get(victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
             self.revoke(now, victim, &reason);
             // They do not take the place again as soon as it is free. Without a group each may have a flow of its own at once.
             let waits = full.iter().any(|(_, room)| *room != Room::Groups);
@@ -156,30 +151,6 @@ impl ResourceManager {
                 asked.displaces.at.clone_from(full);
                 asked.displaces.under_way = true;
                 self.room_for.insert(*pair);
-            }
-        }
-    }
-
-    /// The least important grant in force that has some of what is scarce, if it is less important than that; of equals the youngest.
-    pub(crate) fn least(&self, importance: u8, scarce: Scarce) -> Option<u64> {
-        let held = self.grants.values().filter(|grant| grant.phase == GrantPhase::Held);
-        let less = held.filter(|grant| grant.contract.importance < importance);
-        let less = less.filter(|grant| self.has_some(grant, scarce));
-        less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number))).map(|grant| grant.number)
-    }
-
-    /// Whether a grant has some of what is scarce.
-    fn has_some(&self, grant: &Granted, (site, room): Scarce) -> bool {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let leads_there = |link: usize| self.fabric.network().leads_to(link) == Some(switch);
-        match room {
-            Room::Entries => self.fabric.network().flow_entries(grant).iter().any(|(at, _)| *at == switch),
-            Room::Groups => grant.hops.iter().any(|hop| hop.group.is_some() && leads_there(hop.link)),
-            Room::Meters => {
-                grant.meter.is_some() && self.fabric.network().first_switch(&grant.hops) == Some(switch)
-            }
-            Room::Gates => {
-                grant.gate.is_some() && self.fabric.network().first_switch(&grant.hops) == Some(switch)
             }
         }
     }

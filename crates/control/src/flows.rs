@@ -8,7 +8,7 @@ use latency::units::NANOSECOND;
 use crate::flow_entry::{FlowEntry, Output};
 use crate::network::Network;
 use crate::requests::{Goal, Wish};
-use crate::state::{End, Granted, GrantedHop, dscp};
+use crate::reservations::{End, Granted, GrantedHop, dscp};
 
 impl Network {
     /// The switch behind the writer's host.

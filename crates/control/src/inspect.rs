@@ -1,17 +1,15 @@
 //! What switches and gates have is read back while they are connected, in turns, put right, and counted.
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use gate::protocol::ContractState;
 
-use crate::action::{GateKey, SwitchContent};
-use crate::counted::{Place, Reading};
-use crate::fabric::{Inspected, Site, flow_of};
+use crate::action::SwitchContent;
+use crate::fabric::{Inspected, Site};
 use crate::note::Note;
 use crate::operations::{Kind, Step, Timer};
+use crate::reservations::Counts;
 use crate::resource_manager::ResourceManager;
-use crate::state::Granted;
 
 impl ResourceManager {
     /// The next look at a site is due after the usual time.
@@ -73,60 +71,31 @@ impl ResourceManager {
     }
 
     fn count_entries(&mut self, now: Duration, switch: usize, content: &SwitchContent) {
-        let Some(asked) = self.fabric.looked_at(Site::Switch(switch)) else { return };
-        let mut missing = Vec::new();
-        for flow in &content.flows {
-            let Some(number) = flow_of(flow.cookie) else { continue };
-            let Some(grant) = self.grants.get(&number) else { continue };
-            let age = Duration::new(flow.age.seconds.into(), 0);
-            let since = now.saturating_sub(age);
-            let reading = Reading { asked, answered: now, since, frames: flow.traffic.packets };
-            if grant.gate.is_none() && self.fabric.network().first_switch(&grant.hops) == Some(switch) {
-                self.counted.first(number, Place::Entry(switch), reading);
-            } else if let Some(frames) = self.counted.behind(number, switch, reading) {
-                missing.push((number, frames));
-            }
-        }
-        let place = self.fabric.site_name(Site::Switch(switch));
-        for (number, frames) in missing {
+        let site = Site::Switch(switch);
+        let Some(asked) = self.fabric.looked_at(site) else { return };
+        let network = self.fabric.network();
+        let counts = self.reservations.count_entries(network, (asked, now), switch, content);
+        self.note_counts(site, counts);
+    }
+
+    fn count_gates(&mut self, now: Duration, switch: usize, there: &[ContractState]) {
+        let site = Site::Gates(switch);
+        let Some(asked) = self.fabric.looked_at(site) else { return };
+        let counts = self.reservations.count_gates(self.fabric.network(), (asked, now), switch, there);
+        self.note_counts(site, counts);
+    }
+
+    fn note_counts(&mut self, site: Site, counts: Counts) {
+        let place = self.fabric.site_name(site);
+        for (number, frames) in counts.missing {
             if let Some(ends) = self.ends_of_grant(number) {
                 self.note(Note::Missing { ends, place: place.clone(), frames });
             }
         }
-        let of_meters = |grant: &Granted| Some((grant.meter?, grant.number));
-        let at = |grant: &&Granted| self.fabric.network().first_switch(&grant.hops) == Some(switch);
-        let meters: Vec<(u32, u64)> = self.grants.values().filter(at).filter_map(of_meters).collect();
-        for (meter, number) in meters {
-            let Some(stats) = content.counters.iter().find(|stats| stats.meter.0 == meter) else { continue };
-            let dropped = stats.bands.iter().map(|band| band.packets).fold(0, u64::saturating_add);
-            self.count_dropped(now, number, dropped, &place);
-        }
-    }
-
-    fn count_gates(&mut self, now: Duration, switch: usize, there: &[ContractState]) {
-        let gate = |grant: &Granted| {
-            let (key, _) = grant.gate?;
-            (self.fabric.network().first_switch(&grant.hops) == Some(switch)).then_some((key, grant.number))
-        };
-        let Some(asked) = self.fabric.looked_at(Site::Gates(switch)) else { return };
-        let grants: Vec<(GateKey, u64)> = self.grants.values().filter_map(gate).collect();
-        let place = self.fabric.site_name(Site::Gates(switch));
-        for (key, number) in grants {
-            let Some(found) = there.iter().find(|found| (found.port, found.key) == (key.port, key.flow))
-            else {
-                continue;
-            };
-            let frames = found.counters.frames;
-            let reading = Reading { asked, answered: now, since: Duration::ZERO, frames };
-            self.counted.first(number, Place::Guard, reading);
-            self.count_dropped(now, number, found.counters.dropped(), &place);
-        }
-    }
-
-    fn count_dropped(&mut self, now: Duration, number: u64, dropped: u64, place: &str) {
-        let Some(frames) = self.counted.dropped(now, number, dropped) else { return };
-        if let Some(ends) = self.ends_of_grant(number) {
-            self.note(Note::Dropped { ends, place: place.into(), frames });
+        for (number, frames) in counts.dropped {
+            if let Some(ends) = self.ends_of_grant(number) {
+                self.note(Note::Dropped { ends, place: place.clone(), frames });
+            }
         }
     }
 }

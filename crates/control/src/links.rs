@@ -10,8 +10,8 @@ impl ResourceManager {
     /// Ports have gone up or down: flows over those that are down cannot stay.
     pub(crate) fn links_changed(&mut self, now: Duration) {
         let cut: Vec<(u64, usize)> = self
-            .grants
-            .values()
+            .reservations
+            .all()
             .filter_map(|grant| {
                 let hop = grant.hops.iter().find(|hop| !self.fabric.is_up(hop.link))?;
                 Some((grant.number, hop.link))

@@ -180,7 +180,7 @@ impl ResourceManager {
 
     /// The ends of one of the pairs that a grant serves.
     pub(crate) fn ends_of_grant(&self, number: u64) -> Option<Box<Ends>> {
-        let asked = self.grants.get(&number)?.pairs.iter().find_map(|pair| self.asked.get(pair))?;
+        let asked = self.reservations.get(number)?.pairs.iter().find_map(|pair| self.asked.get(pair))?;
         Some(self.ends(&asked.request))
     }
 

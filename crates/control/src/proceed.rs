@@ -197,7 +197,7 @@ impl ResourceManager {
 
     /// Pairs may have come and gone since it was planned what is to be stored of their grant.
     fn renew_pairs(&self, stored: &mut crate::grant::Grant) {
-        if let Some(grant) = self.grants.get(&stored.number) {
+        if let Some(grant) = self.reservations.get(stored.number) {
             stored.pairs = self.to_store(grant).pairs;
         }
     }

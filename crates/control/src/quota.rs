@@ -39,7 +39,7 @@ impl ResourceManager {
             self.turn_away(&asked.request, reason.clone());
         }
         self.settle_room(victim);
-        for number in self.serving(victim) {
+        for number in self.reservations.serving(victim) {
             self.leave(now, number, victim, &reason);
         }
         true

@@ -6,7 +6,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
@@ -17,8 +16,9 @@ use crate::fabric::Site;
 use crate::install::{Again, Outcome};
 use crate::operations::{Chore, Ended, Kind, Step, Task, Timer};
 use crate::requests::cut;
+use crate::reservations::{GrantPhase, Granted};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress};
+use crate::state::Progress;
 
 impl ResourceManager {
     /// An operation has ended.
@@ -73,16 +73,16 @@ impl ResourceManager {
 
     /// A switch has refused a group of a grant for want of room: for the grace it counts as having as many as the others need.
     fn learn_most_groups(&mut self, now: Duration, number: u64, switch: usize) {
-        let Some(grant) = self.grants.get(&number) else { return };
-        self.numbers.learn_most_groups(self.fabric.network(), &grant.hops, switch);
-        self.operations.wake(now.saturating_add(self.config.grace), Timer::Groups(switch));
+        if self.reservations.learn_most_groups(self.fabric.network(), number, switch) {
+            self.operations.wake(now.saturating_add(self.config.grace), Timer::Groups(switch));
+        }
     }
 
     /// What is stored of a grant knows a pair now, unless that has failed.
     fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
         let Some(asked) = self.asked.get_mut(&pair) else { return };
         // It may have left, or asked for something else meanwhile.
-        let grant = self.grants.get(&number).filter(|grant| grant.pairs.contains(&pair));
+        let grant = self.reservations.get(number).filter(|grant| grant.pairs.contains(&pair));
         if asked.progress != Progress::Working || asked.serial != serial {
             return;
         }
@@ -91,7 +91,10 @@ impl ResourceManager {
             let comes = new.phase == GrantPhase::Installing && !new.is_tree();
             comes && new.replaces.contains(&number) && new.pairs.contains(&pair)
         };
-        if grant.is_some() && asked.grant.is_none_or(|had| had == number) && self.grants.values().any(takes) {
+        if grant.is_some()
+            && asked.grant.is_none_or(|had| had == number)
+            && self.reservations.all().any(takes)
+        {
             asked.grant = Some(number);
             return;
         }
@@ -113,20 +116,13 @@ impl ResourceManager {
 
     /// A pair does not need its grant any more; without pairs the grant goes.
     pub(crate) fn leave(&mut self, now: Duration, number: u64, pair: Pair, reason: &str) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        if !grant.pairs.remove(&pair) {
+        if !self.reservations.remove_pair(number, pair) {
             return;
         }
         let verdict = self.revocation(number, pair, reason);
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
-            // What is on its way in is looked at when it is there.
-            GrantPhase::Installing => {
-                if let Some(grant) = self.grants.get_mut(&number) {
-                    grant.pairs.insert(pair);
-                }
-            }
-            GrantPhase::Leaving(_) => {}
+            GrantPhase::Installing | GrantPhase::Leaving(_) => {}
             GrantPhase::Held | GrantPhase::Restored if grant.pairs.is_empty() => {
                 self.farewell(now, number, verdict.into_iter().collect());
             }
@@ -144,10 +140,8 @@ impl ResourceManager {
 
     /// What is stored of a grant does not know a pair any more.
     pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
-        if self.operations.is_moving(number)
-            && let Some(grant) = self.grants.get_mut(&number)
-        {
-            grant.lost_pair = Some(pair);
+        if self.operations.is_moving(number) {
+            self.reservations.lose_pair(number, pair);
         }
         let change = StoreChange::Put(Box::new(self.stored_grant(number)));
         let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
@@ -156,7 +150,7 @@ impl ResourceManager {
 
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
     fn revocation(&self, number: u64, pair: Pair, reason: &str) -> Option<Verdict> {
-        let grant = self.grants.get(&number).filter(|_| !self.asked.contains_key(&pair))?;
+        let grant = self.reservations.get(number).filter(|_| !self.asked.contains_key(&pair))?;
         Some(Verdict {
             writer: pair.0.to_bytes(),
             reader: pair.1.to_bytes(),
@@ -172,20 +166,18 @@ impl ResourceManager {
 
     /// A grant cannot stay; its requests are looked at again.
     pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
             GrantPhase::Leaving(_) => return,
             GrantPhase::Installing => {
-                if !self.undo_change(number, reason)
-                    && let Some(grant) = self.grants.get_mut(&number)
-                {
-                    grant.doomed.get_or_insert_with(|| reason.into());
+                if !self.undo_change(number, reason) {
+                    self.reservations.doom(number, reason);
                 }
                 return;
             }
             GrantPhase::Held | GrantPhase::Restored => {}
         }
-        let pairs = core::mem::take(&mut grant.pairs);
+        let pairs = self.reservations.take_pairs(number);
         let (mut verdicts, mut revoked) = (Vec::new(), Vec::new());
         for pair in pairs {
             let Some(asked) = self.asked.get_mut(&pair) else {
@@ -217,9 +209,7 @@ impl ResourceManager {
 
     /// The participants hear that the grant goes; then it does.
     pub(crate) fn farewell(&mut self, now: Duration, number: u64, verdicts: Vec<Verdict>) {
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.phase = GrantPhase::Leaving(BTreeSet::new());
-        }
+        self.reservations.leave(number, BTreeSet::new());
         let pairs = verdicts.iter().map(Verdict::pair).collect();
         let tasks = verdicts.into_iter().map(|verdict| Task::Announce(Box::new(verdict))).collect();
         self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
@@ -228,20 +218,18 @@ impl ResourceManager {
     /// Takes a grant out of switches and gates. False if another one is about to take its place: what is there is that one's if it comes,
     /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return true };
+        let Some(grant) = self.reservations.get(number) else { return true };
         let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };
         if !awaiting.is_empty() {
             return true;
         }
-        if self.is_being_changed(number) {
-            if let Some(grant) = self.grants.get_mut(&number) {
-                grant.release_waits = true;
-            }
+        if self.reservations.is_being_changed(number) {
+            self.reservations.release_waits(number);
             return true;
         }
         // What another grant between the same ends has put in its place stays.
-        let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
-        let heir = heir.and_then(|heir| self.grants.get(heir));
+        let heir = self.reservations.at(grant.source, grant.destination).filter(|heir| *heir != number);
+        let heir = heir.and_then(|heir| self.reservations.get(heir));
         let kept = heir.map(|heir| self.fabric.network().flow_entries(heir)).unwrap_or_default();
         let mut deletes = Step::default();
         for (index, (switch, entry)) in self.fabric.network().flow_entries(grant).into_iter().enumerate() {
@@ -263,7 +251,7 @@ impl ResourceManager {
             steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
         }
         // Frames that are queued are still before others, and what they have delayed is until the link pauses.
-        let busy = Duration::from_nanos(self.ledger.longest_busy(number).unwrap_or(0).div_ceil(NANOSECOND));
+        let busy = self.reservations.longest_busy(number);
         let longest = Duration::from_nanos(grant.longest());
         steps.push(Step::of(alloc::vec![Task::Hold(longest.saturating_add(busy))]));
         let change = StoreChange::Remove(number);
@@ -276,9 +264,7 @@ impl ResourceManager {
     pub(crate) fn still_missing(&mut self, number: u64, missed: BTreeSet<Site>) {
         let missed: BTreeSet<Site> = missed.into_iter().filter(|site| !self.fabric.is_ready(*site)).collect();
         let again = missed.is_empty();
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.phase = GrantPhase::Leaving(missed);
-        }
+        self.reservations.leave(number, missed);
         if again {
             self.operations.add_chore(Chore::Release(number));
         } else {
@@ -289,21 +275,18 @@ impl ResourceManager {
 
     /// Nothing of a grant is left: its place is free.
     pub(crate) fn gone(&mut self, now: Duration, number: u64) {
-        self.ledger.remove(number);
-        let Some(grant) = self.grants.remove(&number) else { return };
-        let tuple = (grant.source, grant.destination);
-        if self.tuples.get(&tuple) == Some(&number) {
-            self.tuples.remove(&tuple);
+        if !self.reservations.remove(self.fabric.network(), number) {
+            return;
         }
-        self.numbers.give_back(self.fabric.network(), &grant);
-        self.counted.forget(number);
-        self.uncover(now, number);
+        for covered in self.reservations.uncover(self.fabric.network(), number) {
+            self.revoke(now, covered, "its place is not there any more");
+        }
         self.look_again();
     }
 
     /// A grant as it is stored.
     pub(crate) fn stored_grant(&self, number: u64) -> crate::grant::Grant {
-        match self.grants.get(&number) {
+        match self.reservations.get(number) {
             Some(grant) => self.to_store(grant),
             None => crate::grant::Grant::default(),
         }
@@ -311,7 +294,7 @@ impl ResourceManager {
 
     /// How many requests and grants there are, for those who log.
     pub fn summary(&self) -> String {
-        let held = self.grants.values().filter(|grant: &&Granted| grant.phase == GrantPhase::Held).count();
+        let held = self.reservations.held();
         format!("{} requests, {held} grants in force, {} under way", self.asked.len(), self.operations.len())
     }
 }

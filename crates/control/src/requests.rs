@@ -15,8 +15,9 @@ use crate::displace::Displaces;
 use crate::note::Note;
 use crate::operations::Timer;
 use crate::quota::asker;
+use crate::reservations::{Granted, dscp};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, dscp};
+use crate::state::{Asked, Progress};
 
 /// What a request comes to, once it is known where its ends are.
 #[derive(Clone, Debug)]
@@ -232,12 +233,12 @@ impl ResourceManager {
 
     /// The pair is served by a grant that is in force.
     pub(crate) fn admitted(&mut self, now: Duration, pair: Pair, number: u64) {
-        let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.grants.get(&number)) else { return };
+        let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.reservations.get(number)) else {
+            return;
+        };
         let verdict = Verdict { serial: asked.serial, ..self.admission(grant, &asked.request) };
         let repeat_at = now.saturating_add(self.config.lease / 3);
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.serials.insert(pair, verdict.serial);
-        }
+        self.reservations.has_answered(number, pair, verdict.serial);
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.grant = Some(number);
             asked.displaces = Displaces::default();
@@ -383,7 +384,7 @@ impl ResourceManager {
             self.note(note);
         }
         self.settle_room(pair);
-        let serving = self.serving(pair);
+        let serving = self.reservations.serving(pair);
         if serving.is_empty() {
             // Also one that was turned away has a verdict.
             self.operations.act(Action::Dispose(pair));
@@ -398,13 +399,6 @@ impl ResourceManager {
         if self.room_for.remove(&pair) {
             self.room_is_settled();
         }
-    }
-
-    /// The grants that serve a pair and stay.
-    pub(crate) fn serving(&self, pair: Pair) -> Vec<u64> {
-        let stays = |grant: &&Granted| !matches!(grant.phase, GrantPhase::Leaving(_));
-        let serving = self.grants.values().filter(stays).filter(|grant| grant.pairs.contains(&pair));
-        serving.map(|grant| grant.number).collect()
     }
 }
 

@@ -9,20 +9,18 @@ use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::program::Solver;
 use latency::reserve::Edge;
-use latency::work::Limits;
-use wire::admission::{Measured, Request, Socket};
+use wire::admission::{Measured, Request};
 use wire::{Guid, GuidPrefix};
 
 use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
 use crate::config::Config;
-use crate::counted::Counted;
 use crate::fabric::{Fabric, Reserved};
 use crate::network::{Network, NetworkError};
 use crate::note::Note;
-use crate::numbers::Numbers;
 use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
-use crate::state::{Asked, Granted, Turn, Work};
+use crate::reservations::Reservations;
+use crate::state::{Asked, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -33,10 +31,7 @@ pub struct ResourceManager {
     pub(crate) config: Config,
     pub(crate) fabric: Fabric,
     pub(crate) epoch: u64,
-    pub(crate) ledger: Ledger,
-    pub(crate) grants: BTreeMap<u64, Granted>,
-    /// Grants in force or on their way in, by where they come from and go to.
-    pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
+    pub(crate) reservations: Reservations,
     pub(crate) asked: BTreeMap<Pair, Asked>,
     /// Requests whose turn comes, the first one first.
     pub(crate) turns: BTreeSet<Turn>,
@@ -45,27 +40,21 @@ pub struct ResourceManager {
     /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
     pub(crate) room_for: BTreeSet<Pair>,
     pub(crate) operations: Operations,
-    /// What entries and gates of grants have counted.
-    pub(crate) counted: Counted,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
-    pub(crate) numbers: Numbers,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
-    pub(crate) next_grant: u64,
     pub(crate) next_age: u64,
     /// How often something has become free or come back.
     pub(crate) changes: u64,
     /// When requests that have not been looked at since are.
     pub(crate) look_at: Option<Duration>,
-    /// The most steps that anything has taken which began together.
-    pub(crate) most_steps: u64,
 }
 
 impl ResourceManager {
     /// Limits may rest on linear programs from now on, for which the solver proposes multipliers: before grants are restored that do.
     pub fn use_solver(&mut self, solver: Solver) {
-        self.ledger.use_solver(solver);
+        self.reservations.use_solver(solver);
     }
 
     /// A manager of a network of which nothing is connected yet. `epoch` is larger than that of every manager before.
@@ -89,24 +78,18 @@ impl ResourceManager {
         Ok(Self {
             config,
             epoch,
-            ledger,
-            numbers: Numbers::new(network.switches.len()),
+            reservations: Reservations::new(ledger, network.switches.len()),
             fabric: Fabric::new(network, reserved),
-            grants: BTreeMap::new(),
-            tuples: BTreeMap::new(),
             asked: BTreeMap::new(),
             turns: BTreeSet::new(),
             unions: BTreeSet::new(),
             room_for: BTreeSet::new(),
             operations: Operations::default(),
-            counted: Counted::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
-            next_grant: 1,
             next_age: 0,
             changes: 0,
             look_at: None,
-            most_steps: 0,
         })
     }
 
@@ -130,7 +113,7 @@ impl ResourceManager {
                 Timer::Retry(pair) => self.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
-                Timer::Groups(switch) => self.numbers.forget_most_groups(switch),
+                Timer::Groups(switch) => self.reservations.forget_most_groups(switch),
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
@@ -157,7 +140,7 @@ impl ResourceManager {
     /// A participant is gone, and with it all its requests and writers.
     pub fn participant_lost(&mut self, now: Duration, participant: GuidPrefix) {
         let is = |guid: &Guid| guid.prefix == participant;
-        let asked = self.asked.keys().chain(self.grants.values().flat_map(|grant| &grant.pairs));
+        let asked = self.asked.keys().chain(self.reservations.all().flat_map(|grant| &grant.pairs));
         let gone: BTreeSet<Pair> =
             asked.filter(|(writer, reader)| is(writer) || is(reader)).copied().collect();
         for pair in gone {
@@ -217,8 +200,7 @@ impl ResourceManager {
                 break;
             }
             let Some(work) = self.next_work() else { break };
-            self.ledger.begin(Limits::REQUEST);
-            let before = self.ledger.work().done();
+            let before = self.reservations.begin_work();
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
                 Work::Chore(Chore::Release(number)) => self.begin_release(now, number),
@@ -229,7 +211,7 @@ impl ResourceManager {
                     true
                 }
             };
-            self.most_steps = self.ledger.work().done().saturating_sub(before).max(self.most_steps);
+            self.reservations.end_work(before);
             if !begun {
                 self.put_back(work);
                 break;

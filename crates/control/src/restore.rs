@@ -13,8 +13,8 @@ use crate::fabric::Site;
 use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
 use crate::operations::Timer;
 use crate::requests::{Goal, Wish};
+use crate::reservations::{End, GrantPhase, Granted, GrantedHop};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop};
 
 impl ResourceManager {
     pub(crate) fn to_store(&self, grant: &Granted) -> Grant {
@@ -96,7 +96,7 @@ impl ResourceManager {
         grants.sort_by_key(|grant| Reverse(grant.number));
         let mut found = Vec::new();
         for grant in grants {
-            self.next_grant = self.next_grant.max(grant.number.saturating_add(1));
+            self.reservations.is_used(grant.number);
             let hops = grant.hops.iter().enumerate().map(|(index, hop)| {
                 let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
                 let parent = if grant.ends.is_empty() { index.checked_sub(1) } else { hop.parent };
@@ -166,30 +166,27 @@ impl ResourceManager {
             goals: ends.iter().map(goal).collect::<Option<_>>()?,
         };
         let flow = self.fabric.network().flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;
-        if self.tuples.contains_key(&(wish.source, wish.destination))
-            || !self.numbers.are_groups_free(self.fabric.network(), &hops)
+        if self.reservations.at(wish.source, wish.destination).is_some()
+            || !self.reservations.numbers().are_groups_free(self.fabric.network(), &hops)
         {
             return None;
         }
-        let shares: Vec<u64> = hops.iter().map(|hop| hop.share).collect();
-        let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();
-        let admitted = self.ledger.put_back(number, &flow, &shares, &levels).ok()?;
+        let admitted = self.reservations.put_back(number, &flow, &hops)?;
         let at = pairs.iter().copied().zip(stored.pairs.iter().map(|pair| pair.end)).collect();
-        let granted = self.grant_of(number, &admitted, hops, &wish, at);
+        let granted = self.reservations.grant_of(self.fabric.network(), number, &admitted, hops, &wish, at);
         let Ok(granted) = granted else {
-            self.ledger.remove(number);
+            self.reservations.free(number);
             return None;
         };
         let meter = granted.meter.map(|_| stored.meter);
-        if !self.numbers.is_meter_free(self.fabric.network(), &granted.hops, meter) {
-            self.ledger.remove(number);
+        if !self.reservations.numbers().is_meter_free(self.fabric.network(), &granted.hops, meter) {
+            self.reservations.free(number);
             return None;
         }
         let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
         let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
-        self.numbers.take(self.fabric.network(), &granted);
         for (index, (switch, entry)) in self.fabric.network().flow_entries(&granted).into_iter().enumerate() {
-            let meter = self.meter_of(number, granted.meter).filter(|_| index == 0);
+            let meter = self.reservations.meter_of(number, granted.meter).filter(|_| index == 0);
             let messages: Vec<_> = meter.into_iter().chain(entry.add()).collect();
             self.fabric.note_table(switch, &messages);
         }
@@ -198,8 +195,7 @@ impl ResourceManager {
         {
             self.fabric.note_gate(switch, &crate::action::GateChange::Set(key, contract));
         }
-        self.tuples.insert((granted.source, granted.destination), number);
-        self.grants.insert(number, granted);
+        self.reservations.insert(self.fabric.network(), granted);
         Some(())
     }
 
@@ -212,19 +208,13 @@ impl ResourceManager {
             let mut sites = switches.iter().map(|(switch, _)| Site::Switch(*switch)).chain(gates);
             sites.all(|site| self.fabric.is_ready(site))
         };
-        let restored = self.grants.values().filter(|grant| grant.phase == GrantPhase::Restored);
-        let ready: Vec<u64> = restored.filter(|grant| there(grant)).map(|grant| grant.number).collect();
-        for number in ready {
-            if let Some(grant) = self.grants.get_mut(&number) {
-                grant.phase = GrantPhase::Held;
-            }
-        }
+        self.reservations.hold_restored(there);
         self.unpark();
     }
 
     /// Who has not asked again for what was restored does not need it.
     pub(crate) fn restored_for_long(&mut self, now: Duration, number: u64) {
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         if grant.phase == GrantPhase::Restored {
             self.revoke(now, number, "a switch on its way did not come back");
             self.unpark();

@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use latency::ledger::{Ledger, Offer, Plan};
+use latency::ledger::{Offer, Plan};
 use latency::network::Flow;
 use latency::routes::Tree;
 
 use crate::action::Pair;
 use crate::operations::Timer;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Progress, Turn, Work};
+use crate::state::{Asked, Progress, Turn, Work};
 
 /// So many requests that wait for room are compared with one that could be admitted; behind more it waits.
 const MOST_AHEAD: usize = 8;
@@ -134,14 +134,7 @@ impl ResourceManager {
 
     /// Whether the flow could be admitted if everything were gone that is on its way out.
     pub(crate) fn room_is_coming(&self, flow: &Flow, trees: &[Tree]) -> bool {
-        if self.leaving().next().is_none() {
-            return false;
-        }
-        let mut ledger = self.ledger.clone();
-        self.leaving().for_each(|number| {
-            ledger.remove(number);
-        });
-        ledger.plan_among(self.next_grant, flow, trees).is_ok()
+        self.reservations.room_is_coming(flow, trees, |pair| self.asked.contains_key(pair))
     }
 
     /// Whether what could be admitted now for this pair would take room from a request before it that waits for that.
@@ -158,27 +151,15 @@ impl ResourceManager {
             return !before.is_empty();
         }
         before.sort_unstable();
-        let mut with = self.ledger.clone();
-        if !with.commit(plan.clone()) {
-            return true;
-        }
-        self.leaving().for_each(|number| {
-            with.remove(number);
-        });
-        let mut without = with.clone();
-        without.remove(plan.id);
-        // Numbers that no grant has.
-        (0..u64::MAX).rev().zip(before).any(|(number, (_, _, pair))| {
-            let wish = self.examine(pair).ok();
-            let Some((flow, wish)) = wish.and_then(|wish| Some((self.fabric.network().flow(&wish)?, wish)))
-            else {
-                return false;
-            };
-            let trees = self.fabric.trees(&wish, self.config.ways);
-            let fits = |ledger: &mut Ledger| ledger.admit_among(number, &flow, &trees).is_ok();
-            // Who fits in no case does not need the room.
-            fits(&mut without) && !fits(&mut with)
-        })
+        let before = before.into_iter().map(|(_, _, pair)| self.flow_and_trees(pair));
+        self.reservations.takes_room(plan, before, |pair| self.asked.contains_key(pair))
+    }
+
+    /// What a pair asks for, as a flow, and the ways that are compared for it.
+    pub(crate) fn flow_and_trees(&self, pair: Pair) -> Option<(Flow, Vec<Tree>)> {
+        let wish = self.examine(pair).ok()?;
+        let flow = self.fabric.network().flow(&wish)?;
+        Some((flow, self.fabric.trees(&wish, self.config.ways)))
     }
 
     /// Whether room is kept for a more important one.
@@ -186,24 +167,6 @@ impl ResourceManager {
         let importance = |pair: &Pair| self.asked.get(pair).map(|asked| asked.request.contract.importance);
         let own = importance(&pair);
         self.room_for.iter().any(|other| importance(other) > own)
-    }
-
-    /// Grants whose place will be free before long, whatever else happens: nothing that is away has to come back for that.
-    fn leaving(&self) -> impl Iterator<Item = u64> {
-        // One that has its place in that of a former one has no other.
-        let new = |grant: &&Granted| grant.phase == GrantPhase::Installing && grant.covered_by.is_none();
-        let replaced = self.grants.values().filter(new).flat_map(|new| {
-            let old = new.replaces.iter().filter_map(|old| self.grants.get(old));
-            old.filter(|old| old.pairs.is_subset(&new.pairs)).map(|old| old.number)
-        });
-        let leaves = |grant: &&Granted| match &grant.phase {
-            GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
-            GrantPhase::Installing => {
-                grant.doomed.is_some() || !grant.pairs.iter().any(|pair| self.asked.contains_key(pair))
-            }
-            GrantPhase::Held | GrantPhase::Restored => false,
-        };
-        self.grants.values().filter(leaves).map(|grant| grant.number).chain(replaced)
     }
 }
 

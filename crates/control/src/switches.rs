@@ -13,7 +13,6 @@ use crate::fabric::{Heard, Phase, Site, SwitchRefusal};
 use crate::note::Note;
 use crate::operations::{Chore, Timer};
 use crate::resource_manager::ResourceManager;
-use crate::state::GrantPhase;
 
 impl ResourceManager {
     /// A switch has connected and said what it is. It is read, put right, and used after that.
@@ -28,7 +27,7 @@ impl ResourceManager {
         }
         self.fabric.forget_addresses(switch);
         let groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
-        self.numbers.has_room_for(switch, groups);
+        self.reservations.has_room_for(switch, groups);
         self.links_changed(now);
         self.prepare(now, Site::Switch(switch));
         self.work(now);
@@ -113,16 +112,9 @@ impl ResourceManager {
         let name = self.fabric.site_name(site);
         self.note(Note::Ready(name));
         self.inspect_later(now, site);
-        let mut gone = Vec::new();
-        for grant in self.grants.values_mut() {
-            if let GrantPhase::Leaving(awaiting) = &mut grant.phase
-                && awaiting.remove(&site)
-                && awaiting.is_empty()
-            {
-                gone.push(Chore::Release(grant.number));
-            }
+        for number in self.reservations.is_back(site) {
+            self.operations.add_chore(Chore::Release(number));
         }
-        gone.into_iter().for_each(|chore| self.operations.add_chore(chore));
         self.fabric.rebuild_topology();
         self.want_tree();
         self.hold_restored();
@@ -170,8 +162,8 @@ impl ResourceManager {
             })
         };
         let gone: Vec<u64> = self
-            .grants
-            .values()
+            .reservations
+            .all()
             .filter(|grant| grant.hops.iter().enumerate().any(|(index, hop)| uses(hop.link, index == 0)))
             .map(|grant| grant.number)
             .collect();

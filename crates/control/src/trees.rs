@@ -4,35 +4,29 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Admitted, Ledger, Plan};
-use latency::network::Hop;
-use latency::routes::Tree;
+use latency::ledger::Plan;
 use latency::switch::Guard;
-use wire::admission::Socket;
 
 use crate::action::Pair;
-use crate::admit::suits;
 use crate::requests::{Goal, Wish};
+use crate::reservations::{End, GrantPhase, Granted, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, Progress};
+use crate::state::Progress;
 
 /// Ends of a tree, at most: copies of a group.
 const MOST_ENDS: usize = 64;
-/// The groups of trees: 239.192.0.0/14 (RFC 2365, 6.2).
-const FIRST_GROUP: u32 = 0xefc0_0000;
-const GROUPS: u64 = 1 << 18;
 
 impl ResourceManager {
     /// Serves a pair by a tree of its writer that there is. False if it has to have a flow of its own, or found a tree.
     pub(crate) fn served_by_tree(&mut self, now: Duration, wish: &Wish, own: Option<u64>) -> bool {
         let pair = wish.pair;
         let is_ours = |grant: &&Granted| {
-            let last = self.tuples.get(&(grant.source, grant.destination)) == Some(&grant.number);
+            let last = self.reservations.at(grant.source, grant.destination) == Some(grant.number);
             let same = (grant.writer, grant.source, grant.contract) == (pair.0, wish.source, wish.contract);
             let leaves = matches!(grant.phase, GrantPhase::Leaving(_));
             grant.is_tree() && last && same && !leaves
         };
-        let Some(tree) = self.grants.values().find(is_ours) else { return false };
+        let Some(tree) = self.reservations.all().find(is_ours) else { return false };
         // Whoever is served by one that was restored has to say so before it changes.
         let known = self.all_have_asked(tree);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);
@@ -49,15 +43,15 @@ impl ResourceManager {
             return true;
         }
         // A flow of its own that serves it is as good as a branch.
-        if self.tuples.contains_key(&(wish.source, wish.destination)) || self.is_alone(now, pair) {
+        if self.reservations.at(wish.source, wish.destination).is_some() || self.is_alone(now, pair) {
             return false;
         }
-        if self.is_entangled(number) {
+        if self.reservations.is_entangled(number) {
             let ends_soon = |grant: &Granted| match &grant.phase {
                 GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
                 _ => true,
             };
-            let soon = self.grants.values().filter(|grant| grant.is_same_flow(tree)).all(ends_soon);
+            let soon = self.reservations.all().filter(|grant| grant.is_same_flow(tree)).all(ends_soon);
             if soon {
                 self.park(pair);
             }
@@ -68,7 +62,7 @@ impl ResourceManager {
 
     /// A reader joins a tree by a branch, beside which all stays as it is. False if there is no room for it.
     pub(crate) fn graft(&mut self, now: Duration, number: u64, wish: &Wish, own: Option<u64>) -> bool {
-        let Some(tree) = self.grants.get(&number).cloned() else { return false };
+        let Some(tree) = self.reservations.get(number).cloned() else { return false };
         let Some(goal) = wish.goals.first().copied().filter(|goal| goal.address.is_some()) else {
             return false;
         };
@@ -81,14 +75,12 @@ impl ResourceManager {
         {
             return false;
         }
-        let mut without = self.ledger.clone();
-        without.remove(number);
         let ways = self.fabric.trees(wish, self.config.ways);
-        let branch = ways.iter().find_map(|way| self.branch(&without, &tree, wish, goal, way));
+        let branch = self.reservations.branch_to(self.fabric.network(), &tree, wish, goal, &ways);
         let Some((admitted, mut hops, mut all)) = branch else { return false };
-        if self.numbers.give_groups(self.fabric.network(), &mut hops).is_err() {
+        if self.reservations.numbers().give_groups(self.fabric.network(), &mut hops).is_err() {
             let links: Vec<_> = hops.iter().map(|hop| (hop.link, hop.parent)).collect();
-            let lacking = self.numbers.lacking_groups(self.fabric.network(), &links);
+            let lacking = self.reservations.numbers().lacking_groups(self.fabric.network(), &links);
             // Who has what it asks for takes nothing from others.
             let pairs = BTreeSet::from_iter((!is_settled).then_some(wish.pair));
             return !self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking);
@@ -97,83 +89,25 @@ impl ResourceManager {
         let mut at = tree.at.clone();
         at.retain(|pair, _| tree.pairs.contains(pair));
         at.insert(wish.pair, tree.ends.len());
-        let id = self.next_grant;
-        let Ok(granted) = self.grant_of(id, &admitted, hops, &all, at) else { return false };
+        let id = self.reservations.next_number();
+        let Ok(granted) = self.reservations.grant_of(self.fabric.network(), id, &admitted, hops, &all, at)
+        else {
+            return false;
+        };
         // What is promised stays so, and the gate is the same.
         let keeps = |(end, former): (&End, &End)| end.promised <= former.promised;
         if granted.gate != tree.gate || !granted.ends.iter().zip(&tree.ends).all(keeps) {
             return false;
         }
         let replaces = [number].into_iter().chain(own.filter(|own| *own != number)).collect();
-        self.ledger.remove(number);
-        let (shares, levels) = shares_and_levels(&granted.hops);
-        if self.ledger.restore(id, &admitted.flow, &shares, &levels).is_err() {
-            // It was found on this very ledger.
-            self.book(number);
+        if !self.reservations.grow(self.fabric.network(), number, &granted, &admitted) {
             return false;
-        }
-        if let Some(tree) = self.grants.get_mut(&number) {
-            tree.covered_by = Some(id);
         }
         if let Some(asked) = self.asked.get_mut(&wish.pair).filter(|_| !is_settled) {
             asked.progress = Progress::Working;
         }
         self.enter(now, Plan::still(id, admitted), Granted { replaces, ..granted });
         true
-    }
-
-    /// The tree with a branch along the end of a way, on a ledger that has neither.
-    fn branch(
-        &self,
-        ledger: &Ledger,
-        tree: &Granted,
-        wish: &Wish,
-        goal: Goal,
-        way: &Tree,
-    ) -> Option<(Admitted, Vec<GrantedHop>, Wish)> {
-        let link = |hop: usize| self.fabric.network().links.get(hop);
-        // Where the way leaves the tree for good.
-        let leads_to =
-            |node: usize| tree.hops.iter().position(|hop| link(hop.link).map(|link| link.to) == Some(node));
-        let (at, from) = way.hops.iter().enumerate().rev().find_map(|(index, hop)| {
-            let from = leads_to(link(hop.port)?.from)?;
-            Some((index, from))
-        })?;
-        let branch = way.hops.get(at..)?;
-        let trunk = tree.way_to(&End { hop: from, ..*tree.ends.first()? });
-        // By itself it says which levels suit, and whether the reader's separation is kept.
-        let mut single = self.fabric.network().flow(wish)?;
-        let links = trunk.iter().map(|hop| hop.link).chain(branch.iter().map(|hop| hop.port));
-        single.tree =
-            links.enumerate().map(|(index, port)| Hop { port, parent: index.checked_sub(1) }).collect();
-        single.subscribers.iter_mut().for_each(|one| one.hop = single.tree.len().saturating_sub(1));
-        let id = self.next_grant;
-        let plan = ledger.plan_beside(id, &single).ok().filter(|plan| plan.phases.is_empty())?;
-        // What the trunk leaves is shared out in the same proportion.
-        let alone = plan.admitted.shares.get(trunk.len()..)?;
-        let ports = single.tree.iter().filter_map(|hop| ledger.ports().get(hop.port));
-        let limit = single.subscribers.first()?.limit;
-        let left = limit
-            .checked_sub(latency::path::fixed_latency(&single, ports)?)?
-            .checked_sub(trunk.iter().try_fold(0_u64, |sum, hop| sum.checked_add(hop.share))?)?;
-        let whole = alone.iter().map(|share| u128::from(*share)).sum::<u128>().max(1);
-        let mut hops = tree.hops.clone();
-        for (index, ((hop, share), contender)) in
-            branch.iter().zip(alone).zip(plan.contenders.get(trunk.len()..)?).enumerate()
-        {
-            let parent = if index == 0 { from } else { hops.len().checked_sub(1)? };
-            let share = u64::try_from(u128::from(*share) * u128::from(left) / whole).ok()?;
-            let level = contender.level;
-            hops.push(GrantedHop { link: hop.port, parent: Some(parent), share, level, group: None });
-        }
-        let mut all = self.fabric.network().wish_of(tree)?;
-        all.goals.push(goal);
-        let last = hops.len().checked_sub(1)?;
-        let ends = tree.ends.iter().map(|end| end.hop).chain([last]);
-        let flow = self.fabric.network().flow_along(&all, &hops, ends)?;
-        let (shares, levels) = shares_and_levels(&hops);
-        let admitted = ledger.clone().restore(id, &flow, &shares, &levels).ok()?;
-        Some((admitted, hops, all))
     }
 
     /// Makes a tree for a pair and for others that have or want a flow of the same writer. `None` if there is nobody, or no room;
@@ -190,7 +124,7 @@ impl ResourceManager {
         all.goals.retain(|goal| goal.address.is_some());
         let mut at = BTreeMap::from([(pair, 0)]);
         let mut replaces: Vec<u64> = own.into_iter().collect();
-        let siblings = self.grants.values().filter(|grant| {
+        let siblings = self.reservations.all().filter(|grant| {
             let same = (grant.writer, grant.source, grant.contract) == (pair.0, wish.source, wish.contract);
             same && !grant.is_tree()
         });
@@ -241,10 +175,9 @@ impl ResourceManager {
         if all.goals.len() < 2 || at.is_empty() || all.goals.first()?.to != wish.destination {
             return None;
         }
-        all.destination = self.free_group(wish.destination.port)?;
+        all.destination = self.reservations.free_group(wish.destination.port)?;
         let trees = self.fabric.trees(&all, self.config.ways);
-        let plan =
-            self.ledger.plan_among(self.next_grant, &self.fabric.network().flow(&all)?, &trees).ok()?;
+        let plan = self.reservations.plan(&self.fabric.network().flow(&all)?, &trees).ok()?;
         if self.is_behind_others(pair, &plan) {
             return None;
         }
@@ -258,9 +191,9 @@ impl ResourceManager {
         }
         let unserved = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant.is_none());
         let pairs: BTreeSet<Pair> = at.keys().filter(unserved).copied().collect();
-        let Ok(granted) = self.granted(&plan, &all, replaces, at) else {
+        let Ok(granted) = self.reservations.granted(self.fabric.network(), &plan, &all, replaces, at) else {
             let links: Vec<_> = plan.admitted.flow.tree.iter().map(|hop| (hop.port, hop.parent)).collect();
-            let lacking = self.numbers.lacking_groups(self.fabric.network(), &links);
+            let lacking = self.reservations.numbers().lacking_groups(self.fabric.network(), &links);
             return (!self.fit_alone(&pairs) && self.yields_groups(now, &pairs, &lacking)).then_some(true);
         };
         self.install(now, plan, granted);
@@ -269,56 +202,7 @@ impl ResourceManager {
 
     /// Whether each of these pairs could have a flow of its own beside what there is.
     fn fit_alone(&self, pairs: &BTreeSet<Pair>) -> bool {
-        let mut ledger = self.ledger.clone();
-        // Numbers that no grant has.
-        (0..u64::MAX).rev().zip(pairs).all(|(number, pair)| {
-            let wish = self.examine(*pair).ok();
-            let flow = wish.and_then(|wish| {
-                Some((self.fabric.network().flow(&wish)?, self.fabric.trees(&wish, self.config.ways)))
-            });
-            flow.is_some_and(|(flow, trees)| ledger.admit_among(number, &flow, &trees).is_ok())
-        })
-    }
-
-    /// An address of a group that no grant has.
-    fn free_group(&self, port: u16) -> Option<Socket> {
-        let used = |address: [u8; 4]| self.grants.values().any(|grant| grant.destination.address == address);
-        let group = |number: u64| {
-            let offset = u32::try_from(number % GROUPS).unwrap_or(0);
-            FIRST_GROUP.saturating_add(offset).to_be_bytes()
-        };
-        let number = self.next_grant;
-        let address = (number..number.saturating_add(GROUPS)).map(group).find(|address| !used(*address))?;
-        Some(Socket { address, port })
-    }
-
-    /// Enters a grant into the ledger as it is. False if it does not fit, which would be a fault of this crate.
-    fn book(&mut self, number: u64) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return false };
-        let flow = self.fabric.network().wish_of(grant).and_then(|wish| {
-            self.fabric.network().flow_along(&wish, &grant.hops, grant.ends.iter().map(|end| end.hop))
-        });
-        let (shares, levels) = shares_and_levels(&grant.hops);
-        flow.is_some_and(|flow| self.ledger.put_back(number, &flow, &shares, &levels).is_ok())
-    }
-
-    /// A grant is gone: those in its place in the ledger get one of their own, which is a part of it.
-    pub(crate) fn uncover(&mut self, now: Duration, gone: u64) {
-        let covered = self.grants.values().filter(|grant| grant.covered_by == Some(gone));
-        for number in covered.map(|grant| grant.number).collect::<Vec<_>>() {
-            if let Some(grant) = self.grants.get_mut(&number) {
-                grant.covered_by = None;
-            }
-            if !self.book(number) {
-                self.revoke(now, number, "its place is not there any more");
-            }
-        }
-    }
-
-    /// Whether a grant has its place in that of another one, or another one in its.
-    pub(crate) fn is_entangled(&self, number: u64) -> bool {
-        let covers = self.grants.values().any(|grant| grant.covered_by == Some(number));
-        covers || self.grants.get(&number).is_some_and(|grant| grant.covered_by.is_some())
+        self.reservations.fit_all(pairs.iter().map(|pair| self.flow_and_trees(*pair)))
     }
 
     pub(crate) fn is_alone(&self, now: Duration, pair: Pair) -> bool {
@@ -338,8 +222,4 @@ impl ResourceManager {
 fn may_reach(wish: &Wish, goal: &Goal) -> bool {
     let apart = wish.goals.iter().all(|known| known.host != goal.host);
     apart && goal.address.is_some() && wish.goals.len() < MOST_ENDS
-}
-
-fn shares_and_levels(hops: &[GrantedHop]) -> (Vec<u64>, Vec<u8>) {
-    hops.iter().map(|hop| (hop.share, hop.level)).unzip()
 }

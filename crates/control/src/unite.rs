@@ -7,16 +7,15 @@ use core::time::Duration;
 use wire::Guid;
 
 use crate::action::Pair;
-use crate::admit::suits;
 use crate::operations::Timer;
+use crate::reservations::{GrantPhase, Granted, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted};
 
 impl ResourceManager {
     /// Pairs with a flow of their own whose writer has other flows, and that have not been looked at since the last change.
     pub(crate) fn apart(&self) -> Vec<Pair> {
         let mut flows = BTreeMap::<Guid, usize>::new();
-        for grant in self.grants.values().filter(|grant| !matches!(grant.phase, GrantPhase::Leaving(_))) {
+        for grant in self.reservations.all().filter(|grant| !matches!(grant.phase, GrantPhase::Leaving(_))) {
             *flows.entry(grant.writer).or_default() += 1;
         }
         let is_one_of_many =
@@ -26,7 +25,7 @@ impl ResourceManager {
             let settled = grant.pairs.iter().filter(|pair| self.is_settled(**pair, grant.number));
             settled.filter(unseen).copied().collect()
         };
-        self.grants.values().filter(is_one_of_many).flat_map(of_grant).collect()
+        self.reservations.all().filter(is_one_of_many).flat_map(of_grant).collect()
     }
 
     /// Serves a pair that has a flow of its own by a tree of its writer, if that can be. Until then, and if not, it keeps what it has.
@@ -36,7 +35,7 @@ impl ResourceManager {
             return;
         }
         let (Some(grant), Ok(mut wish)) =
-            (self.grants.get(&own).filter(|own| is_single(own)), self.examine(pair))
+            (self.reservations.get(own).filter(|own| is_single(own)), self.examine(pair))
         else {
             return;
         };
@@ -49,9 +48,10 @@ impl ResourceManager {
                 (other.writer, other.source, other.contract) == (grant.writer, grant.source, grant.contract);
             same && other.number != own && !matches!(other.phase, GrantPhase::Leaving(_))
         };
-        let siblings: Vec<&Granted> = self.grants.values().filter(is_sibling).collect();
-        let is_changing =
-            |other: &&Granted| other.phase != GrantPhase::Held || self.is_entangled(other.number);
+        let siblings: Vec<&Granted> = self.reservations.all().filter(is_sibling).collect();
+        let is_changing = |other: &&Granted| {
+            other.phase != GrantPhase::Held || self.reservations.is_entangled(other.number)
+        };
         if siblings.iter().any(is_changing) {
             return self.look_later(now);
         }
@@ -60,7 +60,7 @@ impl ResourceManager {
             .find(|other| other.is_tree())
             .map(|tree| (tree.number, self.all_have_asked(tree)));
         let there = tree.and_then(|(number, _)| {
-            let ends = &self.grants.get(&number)?.ends;
+            let ends = &self.reservations.get(number)?.ends;
             let at = ends.iter().position(|end| end.to == wish.destination)?;
             Some((at, suits(ends.get(at), &wish)))
         });

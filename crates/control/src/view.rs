@@ -10,8 +10,9 @@ use wire::admission::{Socket, State};
 
 use crate::report::{HopReport, MeasuredReport, PairReport, Report, ReservedStatus};
 use crate::requests::dotted;
+use crate::reservations::dscp;
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, End, Granted, dscp};
+use crate::state::Asked;
 
 impl ResourceManager {
     /// What there is now.
@@ -35,7 +36,9 @@ impl ResourceManager {
             admitted: self.asked.values().filter(is_admitted).count(),
             pairs: asked.into_iter().map(|asked| self.pair_report(asked)).collect(),
             switches: (0..self.fabric.network().switches.len())
-                .map(|switch| self.fabric.switch_status(switch, self.numbers.groups_at(switch)))
+                .map(|switch| {
+                    self.fabric.switch_status(switch, self.reservations.numbers().groups_at(switch))
+                })
                 .collect(),
             refused_switches: self.fabric.refused_switches(),
             hosts: self.fabric.hosts(),
@@ -55,24 +58,20 @@ impl ResourceManager {
     /// # Errors
     /// The port at which one cannot, in words. That would be a fault of this crate.
     pub fn audit(&self) -> Result<(), String> {
-        (0..self.fabric.network().links.len()).try_for_each(|port| {
-            self.ledger.audit(port).map_err(|flow| {
-                format!("grant {flow} is not kept at {}: report this", self.fabric.network().port_name(port))
-            })
-        })
+        self.reservations.audit(self.fabric.network())
     }
 
     /// The most steps of work ([`latency::work`]) that any decision has taken so far, for a request or what follows from it.
     pub fn most_steps(&self) -> u64 {
-        self.most_steps
+        self.reservations.most_steps()
     }
 
     fn pair_report(&self, asked: &Asked) -> PairReport {
         let (request, verdict) = (&asked.request, &asked.verdict);
         let (writer, reader) = request.pair();
-        let grant = asked.grant.and_then(|number| self.grants.get(&number));
+        let grant = asked.grant.and_then(|number| self.reservations.get(number));
         let end = grant.and_then(|grant| Some((grant, grant.end_of(request.pair())?)));
-        let present = end.and_then(|(grant, end)| self.present(grant, end));
+        let present = end.and_then(|(grant, end)| self.reservations.present(grant, end));
         let way = end.map(|(grant, end)| grant.way_to(end)).unwrap_or_default();
         let hops = way.into_iter().map(|hop| HopReport {
             port: self.fabric.network().port_name(hop.link),
@@ -113,16 +112,6 @@ impl ResourceManager {
                 clock_error: Some(measured.clock_error).filter(|error| *error < u64::MAX),
             }),
         }
-    }
-
-    /// What is the worst at an end with the flows that there are now, in picoseconds.
-    fn present(&self, grant: &Granted, end: &End) -> Option<u64> {
-        let number = grant.covered_by.unwrap_or(grant.number);
-        let flow = &self.ledger.flow(number)?.flow;
-        let link = grant.hops.get(end.hop)?.link;
-        let leads_there = |hop: usize| flow.tree.get(hop).is_some_and(|hop| hop.port == link);
-        let at = flow.subscribers.iter().position(|subscriber| leads_there(subscriber.hop))?;
-        Some(self.ledger.bounds(number)?.get(at)?.latency)
     }
 
     /// The reserved class, or why there is none.

@@ -46,7 +46,7 @@ pub(crate) const MUTANTS: &[Mutant] = &[
         "a place is free when its release begins",
         "release.rs",
         "self.start(now, Kind::Release { number }, steps);",
-        "self.ledger.remove(number);\n        self.start(now, Kind::Release { number }, steps);",
+        "self.reservations.free(number);\n        self.start(now, Kind::Release { number }, steps);",
     ),
     mutant(
         "a place that has missed a release has forgotten the flow",
@@ -110,19 +110,19 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "those that are as important yield",
-        "displace.rs",
+        "reservations/victims.rs",
         "held.filter(|grant| grant.contract.importance < importance)",
         "held.filter(|grant| grant.contract.importance <= importance)",
     ),
     mutant(
         "the most important of the less important yields",
-        "displace.rs",
+        "reservations/victims.rs",
         "less.min_by_key(",
         "less.max_by_key(",
     ),
     mutant(
         "one place that is freed is enough",
-        "displace.rs",
+        "reservations/victims.rs",
         "full.iter().filter(|scarce| !is_left(scarce))",
         "full.iter().take(1).filter(|scarce| !is_left(scarce))",
     ),
@@ -140,15 +140,15 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "room goes to who comes first",
-        "room.rs",
+        "reservations/questions.rs",
         "fits(&mut without) && !fits(&mut with)",
         "fits(&mut without) && !fits(&mut with) && false",
     ),
     mutant(
         "a flow that is restored has the lowest level",
-        "restore.rs",
-        "let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();",
-        "let levels: Vec<u8> = hops.iter().map(|hop| hop.level * 0).collect();",
+        "reservations/changes.rs",
+        "        let (shares, levels) = shares_and_levels(hops);\n        self.ledger.put_back(",
+        "        let (shares, mut levels) = shares_and_levels(hops);\n        levels.fill(0);\n        self.ledger.put_back(",
     ),
     mutant(
         "of two stored grants the earlier one is in force",

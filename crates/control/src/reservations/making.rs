@@ -15,13 +15,13 @@ use openflow::words::MeterId;
 use crate::action::{GateKey, Pair};
 use crate::network::Network;
 use crate::requests::Wish;
-use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, dscp};
+use crate::reservations::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 
-impl ResourceManager {
+impl Reservations {
     /// The grant of a plan.
     pub(crate) fn granted(
         &self,
+        network: &Network,
         plan: &Plan,
         wish: &Wish,
         replaces: Vec<u64>,
@@ -36,14 +36,15 @@ impl ResourceManager {
         };
         let Admitted { flow, shares, .. } = &plan.admitted;
         let hops = flow.tree.iter().zip(&plan.contenders).zip(shares).map(hop).collect();
-        let mut granted = self.grant_of(plan.id, &plan.admitted, hops, wish, at)?;
-        self.numbers.give_groups(self.fabric.network(), &mut granted.hops)?;
+        let mut granted = self.grant_of(network, plan.id, &plan.admitted, hops, wish, at)?;
+        self.numbers.give_groups(network, &mut granted.hops)?;
         Ok(Granted { replaces, ..granted })
     }
 
     /// A grant with these hops, as it is programmed.
     pub(crate) fn grant_of(
         &self,
+        network: &Network,
         number: u64,
         admitted: &Admitted,
         hops: Vec<GrantedHop>,
@@ -60,7 +61,7 @@ impl ResourceManager {
         match enforcement {
             Enforcement::Trust => {}
             Enforcement::Gate(limits) => {
-                let back = self.fabric.network().links.get(Network::back(first.link)).ok_or_else(numbers)?;
+                let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
                 let flow = gate::Key {
                     source: wish.source.address.into(),
                     source_port: wish.source.port,
@@ -81,7 +82,7 @@ impl ResourceManager {
                 gate = Some((key, contract));
             }
             Enforcement::Meter(_) => {
-                let switch = self.fabric.network().first_switch(&hops).ok_or_else(numbers)?;
+                let switch = network.first_switch(&hops).ok_or_else(numbers)?;
                 meter = self.numbers.free_meter(switch);
             }
         }
@@ -131,27 +132,4 @@ impl ResourceManager {
             bands: alloc::vec![Band::drop(kilo(limits.rate), kilo(limits.burst))],
         }))
     }
-}
-
-/// Whether a flow that keeps the old contract keeps the new one, also as gates see it.
-pub(crate) fn covers(new: &Granted, old: &Granted) -> bool {
-    let (ours, theirs) = (&new.contract, &old.contract);
-    let contract = ours.largest_message >= theirs.largest_message
-        && ours.smallest_message <= theirs.smallest_message
-        && ours.datagram == theirs.datagram
-        && ours.minimum_separation <= theirs.minimum_separation
-        && ours.jitter >= theirs.jitter
-        && ours.emission >= theirs.emission;
-    let gate = match (new.gate, old.gate) {
-        (Some((key, ours)), Some((old_key, theirs))) => {
-            key == old_key
-                && ours.octets >= theirs.octets
-                && ours.separation <= theirs.separation
-                && ours.tolerance >= theirs.tolerance
-                && ours.window >= theirs.window
-        }
-        (None, None) => true,
-        _ => false,
-    };
-    contract && gate && new.meter.is_none()
 }

@@ -9,7 +9,7 @@ use openflow::words::{GroupId, MeterId};
 use crate::action::Room;
 use crate::fabric::{FLOOD, Scarce, Site};
 use crate::network::Network;
-use crate::state::{Granted, GrantedHop};
+use crate::reservations::{Granted, GrantedHop};
 
 /// The numbers in use, by the index of the switch.
 #[derive(Debug)]
