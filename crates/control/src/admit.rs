@@ -13,10 +13,9 @@ use latency::switch::Guard;
 use crate::action::{Pair, StoreChange};
 use crate::fabric::Site;
 use crate::operations::{Kind, Step, Task};
-use crate::requests::{Obstacle, Wish};
+use crate::requests::{Asked, Obstacle, Progress, Wish};
 use crate::reservations::{GrantPhase, Granted, covers, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::Progress;
 
 /// Why nobody goes for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
@@ -24,29 +23,14 @@ const IN_VAIN: &str = "flows of others would have to go for it, which was in vai
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
-        let had_room = self.room_for.remove(&pair);
-        let kept = self.asked.get_mut(&pair).map(|asked| core::mem::take(&mut asked.displaces.at));
+        let turned = self.requests.begin_turn(pair);
         let begun = self.decide(now, pair);
-        let is_parked = self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Parked);
-        if had_room && (!begun || is_parked) {
-            self.room_for.insert(pair);
-            if let (Some(asked), Some(kept)) = (self.asked.get_mut(&pair), kept) {
-                asked.displaces.at = kept;
-            }
-        } else if had_room && !self.room_for.contains(&pair) {
-            self.room_is_settled();
-        }
+        self.requests.end_turn(pair, turned, begun);
         begun
     }
 
     fn decide(&mut self, now: Duration, pair: Pair) -> bool {
-        let Some(asked) = self.asked.get_mut(&pair) else { return true };
-        if asked.progress != Progress::Queued {
-            return true;
-        }
-        asked.serial = asked.request.serial;
-        asked.looked = self.changes;
-        let own = asked.grant;
+        let Some(own) = self.requests.look_at(pair) else { return true };
         let wish = match self.examine(pair) {
             Ok(wish) => wish,
             Err(Obstacle::Wrong(reason)) => {
@@ -79,7 +63,7 @@ impl ResourceManager {
         };
         let number = grant.number;
         if grant.phase != GrantPhase::Held {
-            self.park(pair);
+            self.requests.park(pair);
             return true;
         }
         if grant.writer != pair.0 {
@@ -101,13 +85,13 @@ impl ResourceManager {
     /// The pair and others that wait, whose packets would be those of the same flow, also those that another flow serves until then: each of
     /// them alone could want it to be another flow than the one before.
     fn same_flow(&self, wish: &Wish) -> BTreeSet<Pair> {
-        let same = |(pair, asked): &(&Pair, &crate::state::Asked)| {
+        let same = |(pair, asked): &(Pair, &Asked)| {
             let request = &asked.request;
             let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
             let place = (request.source, request.destination) == (wish.source, wish.destination);
             waits && place && pair.0 == wish.pair.0 && request.contract == wish.contract
         };
-        let others = self.asked.iter().filter(same).map(|(pair, _)| *pair);
+        let others = self.requests.all().filter(same).map(|(pair, _)| pair);
         others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()
     }
 
@@ -118,16 +102,10 @@ impl ResourceManager {
         flow.is_some_and(|flow| self.reservations.plan(&flow, &trees()).is_ok())
     }
 
-    pub(crate) fn park(&mut self, pair: Pair) {
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.progress = Progress::Parked;
-        }
-    }
-
     /// The wish with the least that any of the pairs asks for.
     fn for_all(&self, wish: &Wish, pairs: &BTreeSet<Pair>) -> Wish {
         let mut wish = wish.clone();
-        for asked in pairs.iter().filter_map(|pair| self.asked.get(pair)) {
+        for asked in pairs.iter().filter_map(|pair| self.requests.get(*pair)) {
             let (latency, separation) = (asked.request.maximum_latency, asked.request.maximum_separation);
             wish.goals.iter_mut().for_each(|goal| goal.tighten(latency, separation));
         }
@@ -136,11 +114,7 @@ impl ResourceManager {
 
     /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
     pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize) {
-        let mut serial = 0;
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.progress = Progress::Working;
-            serial = asked.serial;
-        }
+        let serial = self.requests.work_on(pair);
         if self.reservations.get(number).is_none() {
             return;
         }
@@ -186,7 +160,8 @@ impl ResourceManager {
                 };
                 let old = replaces.and_then(|old| self.reservations.get(old)).filter(|old| same_tuple(old));
                 if let Some(old) = old.filter(|old| !plan.phases.is_empty() || !covers(&granted, old)) {
-                    if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
+                    if old.pairs.iter().any(|other| *other != pair) && !self.requests.may_displace(now, pair)
+                    {
                         self.refuse(now, pair, IN_VAIN, Offer::default(), true);
                         return true;
                     }
@@ -218,8 +193,8 @@ impl ResourceManager {
                 let serves_others = |old: &Granted| !old.pairs.is_subset(&pairs);
                 let replaces = replaces.filter(|old| !self.reservations.get(*old).is_some_and(serves_others));
                 let victims = self.reservations.victims(&flow, &trees, replaces);
-                if let Some((victims, why)) = victims.filter(|_| self.may_displace(now, pair)) {
-                    if self.yields_room(pair) {
+                if let Some((victims, why)) = victims.filter(|_| self.requests.may_displace(now, pair)) {
+                    if self.requests.yields_room(pair) {
                         self.wait_for_room(now, pair, "room is being made for a more important request");
                     } else {
                         self.make_room(now, wish, victims, &pairs, why);
@@ -247,16 +222,16 @@ impl ResourceManager {
         let is_other = |other: &Pair| *other != wish.pair;
         for victim in victims {
             if self.reservations.get(victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
-                self.displaces(wish.pair);
+                self.requests.displaces(wish.pair);
             }
             self.revoke(now, victim, why);
         }
-        self.room_for.insert(wish.pair);
+        self.requests.keep_room(wish.pair);
         for pair in pairs {
             // Who still asks for what the writer has changed has to ask anew.
-            let same = self.asked.get(pair).is_some_and(|asked| asked.request.contract == wish.contract);
+            let same = self.requests.get(*pair).is_some_and(|asked| asked.request.contract == wish.contract);
             if same {
-                self.park(*pair);
+                self.requests.park(*pair);
                 self.put_off(*pair, "room is being made for it");
             } else {
                 let reason = "the writer has another contract now: ask again";
@@ -269,7 +244,7 @@ impl ResourceManager {
         let port = |port: usize| self.fabric.network().port_name(port);
         let flow = |number: u64| match self.reservations.get(number) {
             Some(grant) => {
-                let topic = grant.pairs.iter().find_map(|pair| self.asked.get(pair));
+                let topic = self.requests.first_of(&grant.pairs);
                 topic.map_or_else(
                     || "a flow that is leaving".into(),
                     |asked| format!("\"{}\"", asked.request.topic),

@@ -15,9 +15,9 @@ use crate::action::{GateChange, Pair, StoreChange};
 use crate::fabric::Site;
 use crate::flow_entry::FlowEntry;
 use crate::operations::{Kind, Step, Task, Timer};
+use crate::requests::{Asked, Progress};
 use crate::reservations::{GrantPhase, Granted, with_level, with_shares};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, Progress};
 
 /// The wait before something is tried again for which room is being made at a switch.
 const SOON: Duration = Duration::from_millis(100);
@@ -66,12 +66,7 @@ impl ResourceManager {
         let pairs: Vec<Pair> =
             granted.pairs.iter().filter(|pair| !self.is_served(**pair, &granted)).copied().collect();
         self.reservations.insert(self.fabric.network(), granted);
-        for pair in &pairs {
-            if let Some(asked) = self.asked.get_mut(pair) {
-                asked.progress = Progress::Working;
-                asked.serial = asked.request.serial;
-            }
-        }
+        pairs.iter().for_each(|pair| self.requests.work_on_latest(*pair));
         let mut steps = self.making_room(&plan);
         steps.extend(self.entering(number, old.as_ref()));
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
@@ -169,7 +164,7 @@ impl ResourceManager {
 
     /// The verdicts of all pairs of a grant.
     fn announcements(&self, grant: &Granted) -> Vec<Task> {
-        let asked = grant.pairs.iter().filter_map(|pair| self.asked.get(pair));
+        let asked = grant.pairs.iter().filter_map(|pair| self.requests.get(*pair));
         asked
             .map(|asked| {
                 let verdict = self.admission(grant, &asked.request);
@@ -267,12 +262,12 @@ impl ResourceManager {
             }
             for pair in pairs {
                 let is_working =
-                    self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Working);
+                    self.requests.get(pair).is_some_and(|asked| asked.progress == Progress::Working);
                 if again == Again::WithRoom && (is_working || !is_tree) {
                     self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
                     self.operations.wake(now.saturating_add(SOON), Timer::Retry(pair));
                 } else if again == Again::WithoutGroups && is_working {
-                    self.enqueue(pair);
+                    self.requests.enqueue(pair);
                 } else if is_tree {
                     self.try_alone(now, pair);
                 } else {
@@ -291,7 +286,7 @@ impl ResourceManager {
             self.have_made_room(now, plan, usize::MAX);
             self.in_force(now, number);
             // Where others would have had to change levels in no safe order, they may have to change others now.
-            self.look_again();
+            self.requests.look_again();
         }
     }
 
@@ -302,15 +297,11 @@ impl ResourceManager {
         }
         let Some(grant) = self.reservations.get(number) else { return };
         for pair in grant.pairs.clone() {
-            let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.reservations.get(number)) else {
+            let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {
                 continue;
             };
             let verdict = self.admission(grant, &asked.request);
-            if asked.grant == Some(number)
-                && let Some(asked) = self.asked.get_mut(&pair)
-            {
-                asked.verdict.dscp = verdict.dscp;
-            }
+            self.requests.has_level(pair, number, verdict.dscp);
         }
     }
 
@@ -323,7 +314,8 @@ impl ResourceManager {
             let pairs = self.reservations.take_pairs(number);
             for pair in pairs {
                 // Who has been served by others stays there.
-                if !is_tree || self.asked.get(&pair).is_none_or(|asked| asked.progress == Progress::Working) {
+                if !is_tree || self.requests.get(pair).is_none_or(|asked| asked.progress == Progress::Working)
+                {
                     self.refuse(now, pair, &reason, Offer::default(), true);
                 }
             }
@@ -331,7 +323,7 @@ impl ResourceManager {
                 self.release_waiting(old);
             }
             self.farewell(now, number, Vec::new());
-            self.look_again();
+            self.requests.look_again();
             return;
         }
         let moved = if is_tree { self.take_over(now, number, &former) } else { Vec::new() };
@@ -342,10 +334,10 @@ impl ResourceManager {
         let Some(grant) = self.reservations.get(number) else { return };
         let pairs = grant.pairs.clone();
         for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {
-            match self.asked.get_mut(pair) {
-                Some(asked) if asked.progress == Progress::Working => self.admitted(now, *pair, number),
+            match self.requests.get(*pair).map(Asked::is_working) {
+                Some(true) => self.admitted(now, *pair, number),
                 // It was withdrawn and asked for again meanwhile: its turn comes.
-                Some(asked) => asked.grant = Some(number),
+                Some(false) => self.requests.is_served_by(*pair, number, None),
                 None => {}
             }
         }
@@ -353,7 +345,7 @@ impl ResourceManager {
         // that comes next.
         let waits = |asked: &Asked| asked.grant != Some(number) || asked.progress == Progress::Working;
         let mut served = pairs.clone();
-        served.retain(|pair| self.asked.get(pair).is_some_and(|asked| !waits(asked)));
+        served.retain(|pair| self.requests.get(*pair).is_some_and(|asked| !waits(asked)));
         let others = self.reservations.all().filter(|other| {
             other.number != number && !former.contains(&other.number) && !other.pairs.is_disjoint(&served)
         });
@@ -365,7 +357,7 @@ impl ResourceManager {
             self.give_way(now, old, number, &served);
         }
         for pair in pairs {
-            if !self.asked.contains_key(&pair) {
+            if !self.requests.contains(pair) {
                 self.leave(now, number, pair, "nobody asks for it any more");
             }
         }
@@ -379,7 +371,7 @@ impl ResourceManager {
     fn leave_to_others(&mut self, now: Duration, number: u64, former: &[u64]) {
         let Some(grant) = self.reservations.get(number) else { return };
         let is_elsewhere = |pair: &Pair| {
-            let Some(asked) = self.asked.get(pair) else { return false };
+            let Some(asked) = self.requests.get(*pair) else { return false };
             match asked.progress {
                 Progress::Answered { .. } => {
                     asked.grant.is_some_and(|other| other != number && !former.contains(&other))

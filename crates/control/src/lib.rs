@@ -1,7 +1,7 @@
 //! The resource manager of a network of OpenFlow switches, as a state machine: requests, events of switches and the time
 //! go in; changes of switches and gates, things to store and verdicts come out. No sockets, no clock.
 //!
-//! [`ResourceManager`] decides. [`session`] turns what it wants of a switch into octets, and [`orders`] what it wants of gates into requests;
+//! [`ResourceManager`] decides, with a machine each for requests, reservations, the fabric and operations. [`session`] turns what it wants of a switch into octets, and [`orders`] what it wants of gates into requests;
 //! what comes back becomes what the manager is told.
 //!
 //! `docs/decisions/0009-admission.md` says who asks and what an answer means.
@@ -12,6 +12,7 @@ extern crate alloc;
 
 pub mod action;
 mod admit;
+mod answers;
 pub mod config;
 mod displace;
 mod fabric;
@@ -36,7 +37,6 @@ mod resource_manager;
 mod restore;
 mod room;
 pub mod session;
-mod state;
 mod switches;
 mod tree_changes;
 mod trees;

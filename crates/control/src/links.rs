@@ -23,7 +23,7 @@ impl ResourceManager {
         }
         self.fabric.rebuild_topology();
         self.want_tree();
-        self.look_again();
+        self.requests.look_again();
     }
 
     pub(crate) fn want_tree(&mut self) {

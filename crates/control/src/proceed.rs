@@ -99,7 +99,7 @@ impl ResourceManager {
             Task::Announce(verdict) => {
                 // Who has been told since that it is over is not told otherwise; its lease has to end, though.
                 let over = verdict.state == State::Admitted
-                    && !self.asked.get(&verdict.pair()).is_some_and(|asked| {
+                    && !self.requests.get(verdict.pair()).is_some_and(|asked| {
                         asked.verdict.state == State::Admitted && asked.verdict.serial == verdict.serial
                     });
                 if over {

@@ -15,10 +15,9 @@ use crate::action::{Action, GateChange, Pair, Room, StoreChange};
 use crate::fabric::Site;
 use crate::install::{Again, Outcome};
 use crate::operations::{Chore, Ended, Kind, Step, Task, Timer};
-use crate::requests::cut;
+use crate::requests::{Progress, cut};
 use crate::reservations::{GrantPhase, Granted};
 use crate::resource_manager::ResourceManager;
-use crate::state::Progress;
 
 impl ResourceManager {
     /// An operation has ended.
@@ -40,12 +39,12 @@ impl ResourceManager {
                     (false, false) => Again::Later,
                 };
                 self.installed_grant(now, number, &plan, Outcome { failed, missed, kept, again });
-                self.room_is_settled();
+                self.requests.room_is_settled();
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
             Kind::Farewell { number, pairs } => {
                 for pair in pairs {
-                    if !self.asked.contains_key(&pair) {
+                    if !self.requests.contains(pair) {
                         self.operations.act(Action::Dispose(pair));
                     }
                 }
@@ -68,7 +67,7 @@ impl ResourceManager {
             }
         }
         self.want_pruning();
-        self.unpark();
+        self.requests.unpark();
     }
 
     /// A switch has refused a group of a grant for want of room: for the grace it counts as having as many as the others need.
@@ -80,7 +79,7 @@ impl ResourceManager {
 
     /// What is stored of a grant knows a pair now, unless that has failed.
     fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
-        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let Some(asked) = self.requests.get(pair) else { return };
         // It may have left, or asked for something else meanwhile.
         let grant = self.reservations.get(number).filter(|grant| grant.pairs.contains(&pair));
         if asked.progress != Progress::Working || asked.serial != serial {
@@ -95,7 +94,7 @@ impl ResourceManager {
             && asked.grant.is_none_or(|had| had == number)
             && self.reservations.all().any(takes)
         {
-            asked.grant = Some(number);
+            self.requests.is_served_by(pair, number, None);
             return;
         }
         match failed {
@@ -106,7 +105,7 @@ impl ResourceManager {
                     self.give_way(now, former, number, &BTreeSet::from([pair]));
                 }
             }
-            None => asked.progress = Progress::Parked,
+            None => self.requests.park(pair),
             Some(reason) => {
                 self.refuse_for_now(now, pair, &reason);
                 self.leave(now, number, pair, &reason);
@@ -130,7 +129,7 @@ impl ResourceManager {
                 if let Some(verdict) = verdict {
                     self.operations.act(Action::Publish { token: None, verdict: Box::new(verdict) });
                 }
-                if !self.asked.contains_key(&pair) {
+                if !self.requests.contains(pair) {
                     self.operations.act(Action::Dispose(pair));
                 }
                 self.store_without(now, number, pair);
@@ -150,12 +149,12 @@ impl ResourceManager {
 
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
     fn revocation(&self, number: u64, pair: Pair, reason: &str) -> Option<Verdict> {
-        let grant = self.reservations.get(number).filter(|_| !self.asked.contains_key(&pair))?;
+        let grant = self.reservations.get(number).filter(|_| !self.requests.contains(pair))?;
         Some(Verdict {
             writer: pair.0.to_bytes(),
             reader: pair.1.to_bytes(),
             serial: grant.serials.get(&pair).copied().unwrap_or(0),
-            epoch: self.epoch,
+            epoch: self.requests.epoch(),
             state: State::Revoked,
             source: grant.source,
             destination: grant.destination,
@@ -180,31 +179,17 @@ impl ResourceManager {
         let pairs = self.reservations.take_pairs(number);
         let (mut verdicts, mut revoked) = (Vec::new(), Vec::new());
         for pair in pairs {
-            let Some(asked) = self.asked.get_mut(&pair) else {
-                verdicts.extend(self.revocation(number, pair, reason));
-                continue;
-            };
-            asked.grant = None;
-            if asked.verdict.state == State::Admitted {
-                asked.verdict = Verdict {
-                    state: State::Revoked,
-                    bound: 0,
-                    dscp: 0,
-                    octets: 0,
-                    separation: 0,
-                    reason: cut(reason),
-                    ..asked.verdict.clone()
-                };
-                verdicts.push(asked.verdict.clone());
-            }
-            revoked.push(pair);
-            if matches!(asked.progress, Progress::Answered { .. }) {
-                asked.progress = Progress::Answered { retry: true };
+            match self.requests.revoke(pair, reason) {
+                Some(verdict) => {
+                    verdicts.extend(verdict);
+                    revoked.push(pair);
+                }
+                None => verdicts.extend(self.revocation(number, pair, reason)),
             }
         }
         revoked.into_iter().for_each(|pair| self.note_verdict(pair));
         self.farewell(now, number, verdicts);
-        self.look_again();
+        self.requests.look_again();
     }
 
     /// The participants hear that the grant goes; then it does.
@@ -269,7 +254,7 @@ impl ResourceManager {
             self.operations.add_chore(Chore::Release(number));
         } else {
             // Who has waited for its place does not get it soon.
-            self.look_again();
+            self.requests.look_again();
         }
     }
 
@@ -281,7 +266,7 @@ impl ResourceManager {
         for covered in self.reservations.uncover(self.fabric.network(), number) {
             self.revoke(now, covered, "its place is not there any more");
         }
-        self.look_again();
+        self.requests.look_again();
     }
 
     /// A grant as it is stored.
@@ -295,6 +280,10 @@ impl ResourceManager {
     /// How many requests and grants there are, for those who log.
     pub fn summary(&self) -> String {
         let held = self.reservations.held();
-        format!("{} requests, {held} grants in force, {} under way", self.asked.len(), self.operations.len())
+        format!(
+            "{} requests, {held} grants in force, {} under way",
+            self.requests.len(),
+            self.operations.len()
+        )
     }
 }

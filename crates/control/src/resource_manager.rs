@@ -1,5 +1,5 @@
 //! The resource manager: what it is told, and what it wants done.
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -19,8 +19,8 @@ use crate::network::{Network, NetworkError};
 use crate::note::Note;
 use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
+use crate::requests::Requests;
 use crate::reservations::Reservations;
-use crate::state::{Asked, Turn, Work};
 
 /// The resource manager of a network.
 ///
@@ -30,25 +30,13 @@ use crate::state::{Asked, Turn, Work};
 pub struct ResourceManager {
     pub(crate) config: Config,
     pub(crate) fabric: Fabric,
-    pub(crate) epoch: u64,
     pub(crate) reservations: Reservations,
-    pub(crate) asked: BTreeMap<Pair, Asked>,
-    /// Requests whose turn comes, the first one first.
-    pub(crate) turns: BTreeSet<Turn>,
-    /// Pairs that may join other flows of their writers.
-    pub(crate) unions: BTreeSet<Pair>,
-    /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
-    pub(crate) room_for: BTreeSet<Pair>,
+    pub(crate) requests: Requests,
     pub(crate) operations: Operations,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
-    pub(crate) next_age: u64,
-    /// How often something has become free or come back.
-    pub(crate) changes: u64,
-    /// When requests that have not been looked at since are.
-    pub(crate) look_at: Option<Duration>,
 }
 
 impl ResourceManager {
@@ -76,20 +64,13 @@ impl ResourceManager {
         }
         ledger.keep_meters();
         Ok(Self {
+            requests: Requests::new(epoch, config.lease),
             config,
-            epoch,
             reservations: Reservations::new(ledger, network.switches.len()),
             fabric: Fabric::new(network, reserved),
-            asked: BTreeMap::new(),
-            turns: BTreeSet::new(),
-            unions: BTreeSet::new(),
-            room_for: BTreeSet::new(),
             operations: Operations::default(),
             notes: VecDeque::new(),
             managers: Vec::new(),
-            next_age: 0,
-            changes: 0,
-            look_at: None,
         })
     }
 
@@ -110,7 +91,7 @@ impl ResourceManager {
                 Timer::Token(token) => self.token_expired(now, token),
                 Timer::Repeat(pair) => self.repeat(now, time, pair),
                 Timer::Wait(pair) => self.wait_is_over(now, pair),
-                Timer::Retry(pair) => self.retry(pair),
+                Timer::Retry(pair) => self.requests.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
                 Timer::Groups(switch) => self.reservations.forget_most_groups(switch),
@@ -140,9 +121,9 @@ impl ResourceManager {
     /// A participant is gone, and with it all its requests and writers.
     pub fn participant_lost(&mut self, now: Duration, participant: GuidPrefix) {
         let is = |guid: &Guid| guid.prefix == participant;
-        let asked = self.asked.keys().chain(self.reservations.all().flat_map(|grant| &grant.pairs));
-        let gone: BTreeSet<Pair> =
-            asked.filter(|(writer, reader)| is(writer) || is(reader)).copied().collect();
+        let served = self.reservations.all().flat_map(|grant| &grant.pairs);
+        let served = served.filter(|(writer, reader)| is(writer) || is(reader)).copied();
+        let gone: BTreeSet<Pair> = self.requests.of_participant(participant).chain(served).collect();
         for pair in gone {
             self.withdraw(now, pair);
         }
@@ -150,10 +131,7 @@ impl ResourceManager {
 
     /// What a reader has seen of its flow.
     pub fn measured(&mut self, measured: &Measured) {
-        let pair = (Guid::from_bytes(measured.writer), Guid::from_bytes(measured.reader));
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.measured = Some(*measured);
-        }
+        self.requests.measured(measured);
     }
 
     /// Which other managers are in the domain now: for the report.
@@ -218,4 +196,13 @@ impl ResourceManager {
             }
         }
     }
+}
+
+/// Something that waits for its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Chore(Chore),
+    Request(Pair),
+    /// A pair with a flow of its own may join others of its writer.
+    Unite(Pair),
 }

@@ -31,7 +31,7 @@ impl ResourceManager {
         };
         let ends = grant.ends.iter().filter(|_| grant.is_tree()).map(end);
         let pairs = grant.pairs.iter().map(|pair| {
-            let asked = self.asked.get(pair).map(|asked| &asked.request);
+            let asked = self.requests.get(*pair).map(|asked| &asked.request);
             StoredPair {
                 writer: pair.0.to_bytes(),
                 reader: pair.1.to_bytes(),
@@ -209,7 +209,7 @@ impl ResourceManager {
             sites.all(|site| self.fabric.is_ready(site))
         };
         self.reservations.hold_restored(there);
-        self.unpark();
+        self.requests.unpark();
     }
 
     /// Who has not asked again for what was restored does not need it.
@@ -217,10 +217,11 @@ impl ResourceManager {
         let Some(grant) = self.reservations.get(number) else { return };
         if grant.phase == GrantPhase::Restored {
             self.revoke(now, number, "a switch on its way did not come back");
-            self.unpark();
+            self.requests.unpark();
             return;
         }
-        let served = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant == Some(number));
+        let served =
+            |pair: &&Pair| self.requests.get(**pair).is_some_and(|asked| asked.grant == Some(number));
         let quiet: Vec<Pair> = grant.pairs.iter().filter(|pair| !served(pair)).copied().collect();
         for pair in quiet {
             self.leave(now, number, pair, "nobody asks for it any more");

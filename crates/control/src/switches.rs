@@ -118,14 +118,14 @@ impl ResourceManager {
         self.fabric.rebuild_topology();
         self.want_tree();
         self.hold_restored();
-        self.look_again();
+        self.requests.look_again();
     }
 
     /// A packet for the manager: where an address is.
     pub fn packet_in(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
         let Heard { news, learned: messages } = heard;
-        (0..news).for_each(|_| self.look_again());
+        (0..news).for_each(|_| self.requests.look_again());
         if !messages.is_empty() {
             self.operations.act(Action::Send { switch: datapath, messages });
         }

@@ -9,16 +9,16 @@ use wire::admission::State;
 
 use crate::action::Pair;
 use crate::operations::{Chore, Kind, Step, Task, Timer};
+use crate::requests::Progress;
 use crate::reservations::{GrantPhase, Granted, GrantedHop};
 use crate::resource_manager::ResourceManager;
-use crate::state::Progress;
 
 impl ResourceManager {
     /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
     pub(crate) fn is_served(&self, pair: Pair, tree: &Granted) -> bool {
         // Who is of the former tree, or has joined it just now, is of this one.
         let changes = self.reservations.is_change(tree);
-        let has_one = self.asked.get(&pair).is_some_and(|asked| {
+        let has_one = self.requests.get(pair).is_some_and(|asked| {
             let answered = matches!(asked.progress, Progress::Answered { .. });
             answered && asked.grant.is_some_and(|grant| tree.replaces.contains(&grant))
         });
@@ -32,7 +32,7 @@ impl ResourceManager {
         let mut moved = Vec::new();
         let mut strangers = Vec::new();
         for pair in &tree.pairs {
-            let Some(asked) = self.asked.get(pair) else { continue };
+            let Some(asked) = self.requests.get(*pair) else { continue };
             let had = asked.grant.filter(|grant| former.contains(grant));
             let same =
                 had.and_then(|had| self.reservations.get(had)).is_some_and(|had| had.is_same_flow(&tree));
@@ -51,12 +51,7 @@ impl ResourceManager {
             if had.is_some() && (same || settled) && !keeps {
                 moved.push(*pair);
                 self.reservations.has_answered(number, *pair, serial);
-                if let Some(asked) = self.asked.get_mut(pair) {
-                    asked.grant = Some(number);
-                    if settled {
-                        asked.verdict = verdict;
-                    }
-                }
+                self.requests.is_served_by(*pair, number, settled.then_some(verdict));
             } else if had.is_some() || !asks {
                 strangers.push(*pair);
             }
@@ -81,7 +76,7 @@ impl ResourceManager {
             GrantPhase::Leaving(_) => self.release_waiting(old),
             GrantPhase::Held if is_empty && !same => {
                 self.reservations.leave(old, BTreeSet::new());
-                let asked = gone.iter().filter_map(|pair| self.asked.get(pair));
+                let asked = gone.iter().filter_map(|pair| self.requests.get(*pair));
                 let announce = asked.filter(|asked| asked.grant == Some(new));
                 let announce = announce.map(|asked| Task::Announce(Box::new(asked.verdict.clone())));
                 let hold = Task::Hold(Duration::from_nanos(longest));
@@ -115,13 +110,9 @@ impl ResourceManager {
     /// A tree did not come about for this pair: it gets a flow of its own.
     pub(crate) fn try_alone(&mut self, now: Duration, pair: Pair) {
         let until = now.saturating_add(self.config.grace);
-        match self.asked.get_mut(&pair) {
-            Some(asked) if asked.progress == Progress::Working => {
-                asked.alone_until = until;
-                self.operations.wake(until, Timer::Retry(pair));
-                self.enqueue(pair);
-            }
-            Some(_) => {}
+        match self.requests.try_alone(pair, until) {
+            Some(true) => self.operations.wake(until, Timer::Retry(pair)),
+            Some(false) => {}
             None => self.refuse(now, pair, "", Offer::default(), false),
         }
     }
@@ -171,7 +162,8 @@ impl ResourceManager {
 
     /// Whether all pairs of a tree have asked for what it gives them. Of one that was restored nobody knows that at first.
     pub(crate) fn all_have_asked(&self, tree: &Granted) -> bool {
-        let has = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(tree.number));
+        let has =
+            |pair: &Pair| self.requests.get(*pair).is_some_and(|asked| asked.grant == Some(tree.number));
         tree.pairs.iter().all(has)
     }
 

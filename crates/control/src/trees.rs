@@ -8,10 +8,9 @@ use latency::ledger::Plan;
 use latency::switch::Guard;
 
 use crate::action::Pair;
-use crate::requests::{Goal, Wish};
+use crate::requests::{Goal, Progress, Wish};
 use crate::reservations::{End, GrantPhase, Granted, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::Progress;
 
 /// Ends of a tree, at most: copies of a group.
 const MOST_ENDS: usize = 64;
@@ -31,7 +30,7 @@ impl ResourceManager {
         let known = self.all_have_asked(tree);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);
         if tree.phase != GrantPhase::Held || !known && !is_here {
-            self.park(pair);
+            self.requests.park(pair);
             return true;
         }
         let number = tree.number;
@@ -43,7 +42,8 @@ impl ResourceManager {
             return true;
         }
         // A flow of its own that serves it is as good as a branch.
-        if self.reservations.at(wish.source, wish.destination).is_some() || self.is_alone(now, pair) {
+        if self.reservations.at(wish.source, wish.destination).is_some() || self.requests.is_alone(now, pair)
+        {
             return false;
         }
         if self.reservations.is_entangled(number) {
@@ -53,7 +53,7 @@ impl ResourceManager {
             };
             let soon = self.reservations.all().filter(|grant| grant.is_same_flow(tree)).all(ends_soon);
             if soon {
-                self.park(pair);
+                self.requests.park(pair);
             }
             return soon;
         }
@@ -68,10 +68,9 @@ impl ResourceManager {
         };
         let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
         let is_there = |end: &End| self.fabric.network().host_at(&tree, end) == Some(goal.host);
-        let first_in_turn = self.room_for.iter().filter_map(|other| self.turn(*other)).min();
         if tree.ends.len() >= MOST_ENDS
             || tree.ends.iter().any(is_there)
-            || first_in_turn.is_some_and(|first| self.turn(wish.pair).is_some_and(|own| first < own))
+            || self.requests.has_before(wish.pair)
         {
             return false;
         }
@@ -103,8 +102,8 @@ impl ResourceManager {
         if !self.reservations.grow(self.fabric.network(), number, &granted, &admitted) {
             return false;
         }
-        if let Some(asked) = self.asked.get_mut(&wish.pair).filter(|_| !is_settled) {
-            asked.progress = Progress::Working;
+        if !is_settled {
+            self.requests.work_on(wish.pair);
         }
         self.enter(now, Plan::still(id, admitted), Granted { replaces, ..granted });
         true
@@ -117,7 +116,7 @@ impl ResourceManager {
         let (_, entry) = self.fabric.network().access(wish.from)?;
         let first = self.fabric.network().switch_of(self.fabric.network().links.get(entry)?.from)?;
         let guard = self.fabric.network().switches.get(first)?.model.guard;
-        if matches!(guard, Guard::Meters { .. }) || self.is_alone(now, pair) {
+        if matches!(guard, Guard::Meters { .. }) || self.requests.is_alone(now, pair) {
             return None;
         }
         let mut all = wish.clone();
@@ -132,7 +131,7 @@ impl ResourceManager {
             match grant.phase {
                 GrantPhase::Held => {}
                 GrantPhase::Installing | GrantPhase::Restored => {
-                    self.park(pair);
+                    self.requests.park(pair);
                     return Some(true);
                 }
                 GrantPhase::Leaving(_) => continue,
@@ -152,23 +151,24 @@ impl ResourceManager {
                 replaces.push(grant.number);
             }
         }
-        for (other, asked) in self.asked.range((pair.0, wire::Guid::UNKNOWN)..) {
-            if other.0 != pair.0 {
-                break;
-            }
+        for (other, asked) in self.requests.of_writer(pair.0) {
             let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
-            if !waits || asked.grant.is_some() || at.contains_key(other) || self.is_alone(now, *other) {
+            if !waits
+                || asked.grant.is_some()
+                || at.contains_key(&other)
+                || self.requests.is_alone(now, other)
+            {
                 continue;
             }
-            let Ok(theirs) = self.examine(*other) else { continue };
+            let Ok(theirs) = self.examine(other) else { continue };
             let same = (theirs.source, theirs.contract) == (wish.source, wish.contract);
             let Some(goal) = theirs.goals.first().filter(|_| same) else { continue };
             if let Some(index) = all.goals.iter().position(|known| known.to == goal.to) {
-                at.insert(*other, index);
+                at.insert(other, index);
                 let known = all.goals.get_mut(index)?;
                 known.tighten(goal.maximum_latency, goal.maximum_separation);
             } else if may_reach(&all, goal) {
-                at.insert(*other, all.goals.len());
+                at.insert(other, all.goals.len());
                 all.goals.push(*goal);
             }
         }
@@ -189,7 +189,7 @@ impl ResourceManager {
                 return Some(false);
             }
         }
-        let unserved = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant.is_none());
+        let unserved = |pair: &&Pair| self.requests.get(**pair).is_some_and(|asked| asked.grant.is_none());
         let pairs: BTreeSet<Pair> = at.keys().filter(unserved).copied().collect();
         let Ok(granted) = self.reservations.granted(self.fabric.network(), &plan, &all, replaces, at) else {
             let links: Vec<_> = plan.admitted.flow.tree.iter().map(|hop| (hop.port, hop.parent)).collect();
@@ -205,16 +205,9 @@ impl ResourceManager {
         self.reservations.fit_all(pairs.iter().map(|pair| self.flow_and_trees(*pair)))
     }
 
-    pub(crate) fn is_alone(&self, now: Duration, pair: Pair) -> bool {
-        self.asked.get(&pair).is_some_and(|asked| now < asked.alone_until)
-    }
-
     /// Whether a pair has been answered, is served by this grant, and asks for nothing else.
     pub(crate) fn is_settled(&self, pair: Pair, number: u64) -> bool {
-        self.asked.get(&pair).is_some_and(|asked| {
-            let answered = matches!(asked.progress, Progress::Answered { .. });
-            answered && asked.grant == Some(number) && asked.serial == asked.request.serial
-        })
+        self.requests.get(pair).is_some_and(|asked| asked.is_settled(number))
     }
 }
 

@@ -21,7 +21,7 @@ impl ResourceManager {
         let is_one_of_many =
             |grant: &&Granted| is_single(grant) && flows.get(&grant.writer).is_some_and(|flows| *flows > 1);
         let of_grant = |grant: &Granted| -> Vec<Pair> {
-            let unseen = |pair: &&Pair| self.asked.get(pair).is_some_and(|asked| asked.looked < self.changes);
+            let unseen = |pair: &&Pair| self.requests.is_unseen(**pair);
             let settled = grant.pairs.iter().filter(|pair| self.is_settled(**pair, grant.number));
             settled.filter(unseen).copied().collect()
         };
@@ -30,7 +30,7 @@ impl ResourceManager {
 
     /// Serves a pair that has a flow of its own by a tree of its writer, if that can be. Until then, and if not, it keeps what it has.
     pub(crate) fn unite(&mut self, now: Duration, pair: Pair) {
-        let Some(own) = self.asked.get(&pair).and_then(|asked| asked.grant) else { return };
+        let Some(own) = self.requests.get(pair).and_then(|asked| asked.grant) else { return };
         if !self.is_settled(pair, own) {
             return;
         }
@@ -65,7 +65,7 @@ impl ResourceManager {
             Some((at, suits(ends.get(at), &wish)))
         });
         let begun = match (tree, there) {
-            _ if siblings.is_empty() || self.is_alone(now, pair) => Some(false),
+            _ if siblings.is_empty() || self.requests.is_alone(now, pair) => Some(false),
             (Some((_, false)), _) => None,
             (Some(_), Some((_, false))) => Some(false),
             (Some((number, true)), Some((at, true))) => {
@@ -79,19 +79,14 @@ impl ResourceManager {
             },
         };
         let Some(begun) = begun else { return self.look_later(now) };
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.looked = self.changes;
-            if begun {
-                // What fails is a change, too, and no reason to try at once again.
-                asked.alone_until = now.saturating_add(self.config.grace);
-            }
-        }
+        let until = now.saturating_add(self.config.grace);
+        self.requests.has_united(pair, begun.then_some(until));
     }
 
     /// Something is being changed: it is looked at again when that is over.
     fn look_later(&mut self, now: Duration) {
         let at = now.saturating_add(self.config.retry_interval);
-        self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
+        self.requests.look_by(at);
         self.operations.wake(at, Timer::Look);
     }
 }

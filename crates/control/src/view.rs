@@ -9,10 +9,9 @@ use wire::Guid;
 use wire::admission::{Socket, State};
 
 use crate::report::{HopReport, MeasuredReport, PairReport, Report, ReservedStatus};
-use crate::requests::dotted;
+use crate::requests::{Asked, dotted};
 use crate::reservations::dscp;
 use crate::resource_manager::ResourceManager;
-use crate::state::Asked;
 
 impl ResourceManager {
     /// What there is now.
@@ -22,8 +21,8 @@ impl ResourceManager {
 
     /// What there is now, with so many pairs at most: the admitted ones first, then the more important ones.
     pub fn report_of(&self, most: usize) -> Report {
-        let is_admitted = |asked: &&Asked| asked.verdict.state == State::Admitted;
-        let mut asked: Vec<&Asked> = self.asked.values().collect();
+        let is_admitted = |asked: &&Asked| asked.is_admitted();
+        let mut asked: Vec<&Asked> = self.requests.all().map(|(_, asked)| asked).collect();
         if asked.len() > most {
             let rank =
                 |asked: &&Asked| (!is_admitted(asked), Reverse(asked.request.contract.importance), asked.age);
@@ -31,9 +30,9 @@ impl ResourceManager {
             asked.truncate(most);
         }
         Report {
-            epoch: self.epoch,
-            requests: self.asked.len(),
-            admitted: self.asked.values().filter(is_admitted).count(),
+            epoch: self.requests.epoch(),
+            requests: self.requests.len(),
+            admitted: self.requests.all().filter(|(_, asked)| asked.is_admitted()).count(),
             pairs: asked.into_iter().map(|asked| self.pair_report(asked)).collect(),
             switches: (0..self.fabric.network().switches.len())
                 .map(|switch| {

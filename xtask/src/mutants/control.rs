@@ -98,13 +98,13 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "an older request takes the place of a later one",
-        "requests.rs",
+        "requests/mod.rs",
         "if request.serial < asked.request.serial {",
         "if request.serial > asked.request.serial + 1_000_000 {",
     ),
     mutant(
         "an answer is for the latest request",
-        "requests.rs",
+        "requests/verdicts.rs",
         "if asked.serial == asked.request.serial {",
         "if asked.serial <= asked.request.serial {",
     ),
@@ -128,13 +128,13 @@ pub(crate) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "what others go for is for any request",
-        "displace.rs",
+        "requests/displaces.rs",
         "asked.displaces.at.clone_from(full);",
         "let _ = full;",
     ),
     mutant(
         "what was in vain is tried again at once",
-        "displace.rs",
+        "requests/displaces.rs",
         "self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now)",
         "true",
     ),
