@@ -14,7 +14,7 @@ use crate::action::{Pair, StoreChange};
 use crate::fabric::Site;
 use crate::operations::{Kind, Step, Task};
 use crate::requests::{Asked, Obstacle, Progress, Wish};
-use crate::reservations::{GrantPhase, Granted, covers, suits};
+use crate::reservations::{Granted, covers, suits};
 use crate::resource_manager::ResourceManager;
 
 /// Why nobody goes for a request at the moment.
@@ -55,14 +55,14 @@ impl ResourceManager {
             }
             // Others that wait for the same flow are served with it, if that can be.
             let pairs = self.same_flow(&wish);
-            let together = self.for_all(&wish, &pairs);
+            let together = self.requests.for_all(&wish, &pairs);
             if pairs.len() > 1 && self.fits(&together) {
                 return self.admit(now, &together, own, pairs);
             }
             return self.admit(now, &wish, own, BTreeSet::from([pair]));
         };
         let number = grant.number;
-        if grant.phase != GrantPhase::Held {
+        if !grant.is_held() {
             self.requests.park(pair);
             return true;
         }
@@ -78,7 +78,7 @@ impl ResourceManager {
         }
         let mut pairs = grant.pairs.clone();
         pairs.insert(pair);
-        let wish = self.for_all(&wish, &pairs);
+        let wish = self.requests.for_all(&wish, &pairs);
         self.admit(now, &wish, Some(number), pairs)
     }
 
@@ -100,16 +100,6 @@ impl ResourceManager {
         let flow = self.fabric.network().flow(wish);
         let trees = || self.fabric.trees(wish, self.config.ways);
         flow.is_some_and(|flow| self.reservations.plan(&flow, &trees()).is_ok())
-    }
-
-    /// The wish with the least that any of the pairs asks for.
-    fn for_all(&self, wish: &Wish, pairs: &BTreeSet<Pair>) -> Wish {
-        let mut wish = wish.clone();
-        for asked in pairs.iter().filter_map(|pair| self.requests.get(*pair)) {
-            let (latency, separation) = (asked.request.maximum_latency, asked.request.maximum_separation);
-            wish.goals.iter_mut().for_each(|goal| goal.tighten(latency, separation));
-        }
-        wish
     }
 
     /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
@@ -281,7 +271,7 @@ impl ResourceManager {
     /// A flow that has to move, or to share its latency out anew, and cannot now.
     pub(crate) fn immovable(&self, plan: &Plan) -> Option<String> {
         let leaves = |grant: &Granted| {
-            let leaves = matches!(grant.phase, GrantPhase::Leaving(_) | GrantPhase::Restored);
+            let leaves = grant.is_leaving() || grant.is_restored();
             leaves.then(|| "another flow is on its way out".into())
         };
         let away = |site: Site| {

@@ -4,13 +4,12 @@ use alloc::format;
 use core::time::Duration;
 
 use latency::ledger::Offer;
-use wire::admission::{Request, Socket, State, Verdict};
+use wire::admission::{Request, Socket, Verdict};
 
 use crate::action::{Action, Facts, Pair};
 use crate::note::Note;
 use crate::operations::Timer;
 use crate::requests::{Goal, Obstacle, Refused, Renewed, Waits, Wish, dotted};
-use crate::reservations::{Granted, dscp};
 use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
@@ -86,30 +85,14 @@ impl ResourceManager {
         let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {
             return;
         };
-        let verdict = Verdict { serial: asked.serial, ..self.admission(grant, &asked.request) };
+        let verdict = Verdict { serial: asked.serial, ..self.requests.admission(grant, &asked.request) };
         let repeat_at = now.saturating_add(self.config.lease / 3);
-        self.reservations.has_answered(number, pair, verdict.serial);
+        self.reservations.set_serial(number, pair, verdict.serial);
         self.requests.admit(pair, number, verdict, repeat_at);
         self.publish(pair);
         self.operations.wake(repeat_at, Timer::Repeat(pair));
         // It may have got its room with another pair's flow.
         self.requests.settle_room(pair);
-    }
-
-    /// The verdict of a pair that a grant serves.
-    pub(crate) fn admission(&self, grant: &Granted, request: &Request) -> Verdict {
-        let level = grant.hops.first().map_or(0, |hop| hop.level);
-        let pair = request.pair();
-        Verdict {
-            state: State::Admitted,
-            bound: grant.end_of(pair).map_or(0, |end| end.promised),
-            source: grant.source,
-            destination: grant.destination,
-            dscp: dscp(level),
-            octets: grant.octets,
-            separation: grant.contract.minimum_separation,
-            ..self.requests.pending(request)
-        }
     }
 
     /// The lease of a verdict is extended.

@@ -26,7 +26,6 @@ use latency::ledger::Plan;
 use crate::action::{Pair, Room};
 use crate::fabric::{Scarce, Site};
 use crate::operations::Timer;
-use crate::requests::Progress;
 use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
@@ -35,8 +34,7 @@ impl ResourceManager {
     pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
         let Some(grant) = self.reservations.get(number) else { return false };
         // Who has what it asks for takes nothing from others, and waits for nothing.
-        let is_working =
-            |pair: &&Pair| self.requests.get(**pair).is_some_and(|asked| asked.progress == Progress::Working);
+        let is_working = |pair: &&Pair| self.requests.is_working(**pair);
         let pairs: BTreeSet<Pair> = grant.pairs.iter().filter(is_working).copied().collect();
         let importance = grant.contract.importance;
         // Without a group its readers may still have flows of their own.

@@ -16,7 +16,7 @@ use crate::fabric::Site;
 use crate::flow_entry::FlowEntry;
 use crate::operations::{Kind, Step, Task, Timer};
 use crate::requests::{Asked, Progress};
-use crate::reservations::{GrantPhase, Granted, with_level, with_shares};
+use crate::reservations::{Granted, with_level, with_shares};
 use crate::resource_manager::ResourceManager;
 
 /// The wait before something is tried again for which room is being made at a switch.
@@ -167,7 +167,7 @@ impl ResourceManager {
         let asked = grant.pairs.iter().filter_map(|pair| self.requests.get(*pair));
         asked
             .map(|asked| {
-                let verdict = self.admission(grant, &asked.request);
+                let verdict = self.requests.admission(grant, &asked.request);
                 let serial = asked.verdict.serial;
                 Task::Announce(Box::new(wire::admission::Verdict { serial, ..verdict }))
             })
@@ -257,12 +257,11 @@ impl ResourceManager {
             let old = self.reservations.of(&old).find(same).map(|old| old.number);
             // Without an older one it keeps its ends to itself until it is gone.
             if let Some(old) = old {
-                self.reservations.is_again(tuple, old);
+                self.reservations.give_back_flow(tuple, old);
                 self.release_waiting(old);
             }
             for pair in pairs {
-                let is_working =
-                    self.requests.get(pair).is_some_and(|asked| asked.progress == Progress::Working);
+                let is_working = self.requests.is_working(pair);
                 if again == Again::WithRoom && (is_working || !is_tree) {
                     self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
                     self.operations.wake(now.saturating_add(SOON), Timer::Retry(pair));
@@ -282,9 +281,9 @@ impl ResourceManager {
                 self.still_missing(number, missed);
             }
         } else {
-            self.reservations.hold(number);
+            let doomed = self.reservations.hold(number);
             self.have_made_room(now, plan, usize::MAX);
-            self.in_force(now, number);
+            self.in_force(now, number, doomed);
             // Where others would have had to change levels in no safe order, they may have to change others now.
             self.requests.look_again();
         }
@@ -300,16 +299,16 @@ impl ResourceManager {
             let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {
                 continue;
             };
-            let verdict = self.admission(grant, &asked.request);
-            self.requests.has_level(pair, number, verdict.dscp);
+            let verdict = self.requests.admission(grant, &asked.request);
+            self.requests.set_dscp(pair, number, verdict.dscp);
         }
     }
 
     /// A grant is in force: its pairs are told, and what it takes the place of goes.
-    fn in_force(&mut self, now: Duration, number: u64) {
+    fn in_force(&mut self, now: Duration, number: u64, doomed: Option<String>) {
         let Some(is_tree) = self.reservations.get(number).map(Granted::is_tree) else { return };
         let former = self.reservations.take_replaced(number);
-        if let Some(reason) = self.reservations.take_doom(number) {
+        if let Some(reason) = doomed {
             // It cannot stay: it is as if it had not come.
             let pairs = self.reservations.take_pairs(number);
             for pair in pairs {
@@ -337,7 +336,7 @@ impl ResourceManager {
             match self.requests.get(*pair).map(Asked::is_working) {
                 Some(true) => self.admitted(now, *pair, number),
                 // It was withdrawn and asked for again meanwhile: its turn comes.
-                Some(false) => self.requests.is_served_by(*pair, number, None),
+                Some(false) => self.requests.serve_by(*pair, number, None),
                 None => {}
             }
         }
@@ -361,7 +360,7 @@ impl ResourceManager {
                 self.leave(now, number, pair, "nobody asks for it any more");
             }
         }
-        let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.phase == GrantPhase::Held;
+        let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.is_held();
         if self.reservations.get(number).is_some_and(is_idle) {
             self.farewell(now, number, Vec::new());
         }

@@ -75,7 +75,7 @@ impl ResourceManager {
             self.operations.act(action);
         }
         if let Task::Store { change, .. } = &task {
-            self.operations.is_outdated(change);
+            self.operations.forget_unstored(change);
         }
         let wait = match &task {
             Task::Announce(_) => self.config.lease,
@@ -131,7 +131,7 @@ impl ResourceManager {
             Done::Confirmed => {
                 self.fabric.confirmed(&task);
                 if let Task::Store { change, .. } = &task {
-                    self.operations.is_outdated(change);
+                    self.operations.forget_unstored(change);
                 }
             }
             Done::Failed(reason) | Done::Full(_, reason) => self.failed(now, number, &task, &reason, true),

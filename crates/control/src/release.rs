@@ -87,18 +87,18 @@ impl ResourceManager {
         }
         // A grant that is about to take the place of this one, for this pair too, answers it.
         let takes = |new: &Granted| {
-            let comes = new.phase == GrantPhase::Installing && !new.is_tree();
+            let comes = new.is_installing() && !new.is_tree();
             comes && new.replaces.contains(&number) && new.pairs.contains(&pair)
         };
         if grant.is_some()
             && asked.grant.is_none_or(|had| had == number)
             && self.reservations.all().any(takes)
         {
-            self.requests.is_served_by(pair, number, None);
+            self.requests.serve_by(pair, number, None);
             return;
         }
         match failed {
-            None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+            None if grant.is_some_and(|grant| grant.is_held()) => {
                 let former = asked.grant.filter(|former| *former != number);
                 self.admitted(now, pair, number);
                 if let Some(former) = former {
@@ -121,7 +121,7 @@ impl ResourceManager {
         let verdict = self.revocation(number, pair, reason);
         let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
-            GrantPhase::Installing | GrantPhase::Leaving(_) => {}
+            GrantPhase::Installing { .. } | GrantPhase::Leaving { .. } => {}
             GrantPhase::Held | GrantPhase::Restored if grant.pairs.is_empty() => {
                 self.farewell(now, number, verdict.into_iter().collect());
             }
@@ -167,8 +167,8 @@ impl ResourceManager {
     pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
         let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
-            GrantPhase::Leaving(_) => return,
-            GrantPhase::Installing => {
+            GrantPhase::Leaving { .. } => return,
+            GrantPhase::Installing { .. } => {
                 if !self.undo_change(number, reason) {
                     self.reservations.doom(number, reason);
                 }
@@ -204,12 +204,11 @@ impl ResourceManager {
     /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
         let Some(grant) = self.reservations.get(number) else { return true };
-        let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };
-        if !awaiting.is_empty() {
+        if !grant.will_be_gone() {
             return true;
         }
         if self.reservations.is_being_changed(number) {
-            self.reservations.release_waits(number);
+            self.reservations.wait_with_release(number);
             return true;
         }
         // What another grant between the same ends has put in its place stays.

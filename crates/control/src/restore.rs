@@ -96,7 +96,7 @@ impl ResourceManager {
         grants.sort_by_key(|grant| Reverse(grant.number));
         let mut found = Vec::new();
         for grant in grants {
-            self.reservations.is_used(grant.number);
+            self.reservations.use_number(grant.number);
             let hops = grant.hops.iter().enumerate().map(|(index, hop)| {
                 let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
                 let parent = if grant.ends.is_empty() { index.checked_sub(1) } else { hop.parent };
@@ -215,7 +215,7 @@ impl ResourceManager {
     /// Who has not asked again for what was restored does not need it.
     pub(crate) fn restored_for_long(&mut self, now: Duration, number: u64) {
         let Some(grant) = self.reservations.get(number) else { return };
-        if grant.phase == GrantPhase::Restored {
+        if grant.is_restored() {
             self.revoke(now, number, "a switch on its way did not come back");
             self.requests.unpark();
             return;

@@ -1,6 +1,6 @@
 //! Room: who waits for it, who must not take it, and who is looked at again when there is more of it.
 //!
-//! The order is always that of [`Turn`]: importance, then age. A grant on its way out has its place in the ledger until it
+//! The order is always that of [`crate::requests::Turn`]: importance, then age. A grant on its way out has its place in the ledger until it
 //! is gone; what would fit without it waits, and later requests get no room that it needs then.
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -27,7 +27,7 @@ impl ResourceManager {
         }
         self.fabric.forget_addresses(switch);
         let groups = report.groups.as_ref().map_or(u32::MAX, |groups| groups.max_groups[0]);
-        self.reservations.has_room_for(switch, groups);
+        self.reservations.set_room_for_groups(switch, groups);
         self.links_changed(now);
         self.prepare(now, Site::Switch(switch));
         self.work(now);
@@ -112,7 +112,7 @@ impl ResourceManager {
         let name = self.fabric.site_name(site);
         self.note(Note::Ready(name));
         self.inspect_later(now, site);
-        for number in self.reservations.is_back(site) {
+        for number in self.reservations.site_is_back(site) {
             self.operations.add_chore(Chore::Release(number));
         }
         self.fabric.rebuild_topology();

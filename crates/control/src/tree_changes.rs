@@ -44,14 +44,15 @@ impl ResourceManager {
                 && asked.serial == asked.request.serial
                 && asked.verdict.state == State::Admitted;
             let serial = asked.verdict.serial;
-            let verdict = wire::admission::Verdict { serial, ..self.admission(&tree, &asked.request) };
+            let verdict =
+                wire::admission::Verdict { serial, ..self.requests.admission(&tree, &asked.request) };
             let asks = matches!(asked.progress, Progress::Queued | Progress::Parked);
             // It has joined a former one a moment ago, for more than it would get here.
             let keeps = settled && !same && asked.wants_more_than(tree.promised_to(*pair));
             if had.is_some() && (same || settled) && !keeps {
                 moved.push(*pair);
-                self.reservations.has_answered(number, *pair, serial);
-                self.requests.is_served_by(*pair, number, settled.then_some(verdict));
+                self.reservations.set_serial(number, *pair, serial);
+                self.requests.serve_by(*pair, number, settled.then_some(verdict));
             } else if had.is_some() || !asks {
                 strangers.push(*pair);
             }
@@ -73,7 +74,7 @@ impl ResourceManager {
         let (is_empty, longest) = (grant.pairs.is_empty(), grant.longest());
         match grant.phase {
             // It was not to go before.
-            GrantPhase::Leaving(_) => self.release_waiting(old),
+            GrantPhase::Leaving { .. } => self.release_waiting(old),
             GrantPhase::Held if is_empty && !same => {
                 self.reservations.leave(old, BTreeSet::new());
                 let asked = gone.iter().filter_map(|pair| self.requests.get(*pair));
@@ -92,7 +93,7 @@ impl ResourceManager {
                 // It stays for others, so that nobody waits until these have heard.
                 gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
             }
-            GrantPhase::Installing => {
+            GrantPhase::Installing { .. } => {
                 if let Some(pair) = gone.first() {
                     self.reservations.lose_pair(old, *pair);
                 }
@@ -102,7 +103,7 @@ impl ResourceManager {
 
     /// What was to take the place of a grant has come or failed: its release begins if it has waited for that.
     pub(crate) fn release_waiting(&mut self, number: u64) {
-        if self.reservations.release_waits_no_more(number) {
+        if self.reservations.end_wait_with_release(number) {
             self.operations.add_chore(Chore::Release(number));
         }
     }
@@ -152,19 +153,12 @@ impl ResourceManager {
     fn can_be_pruned(&self, grant: &Granted) -> bool {
         let needs = |end: usize| grant.pairs.iter().any(|pair| grant.at.get(pair) == Some(&end));
         grant.is_tree()
-            && grant.phase == GrantPhase::Held
+            && grant.is_held()
             && !grant.prune_waits
             && !grant.pairs.is_empty()
             && !(0..grant.ends.len()).all(needs)
-            && self.all_have_asked(grant)
+            && self.requests.are_served_by(&grant.pairs, grant.number)
             && !self.reservations.is_entangled(grant.number)
-    }
-
-    /// Whether all pairs of a tree have asked for what it gives them. Of one that was restored nobody knows that at first.
-    pub(crate) fn all_have_asked(&self, tree: &Granted) -> bool {
-        let has =
-            |pair: &Pair| self.requests.get(*pair).is_some_and(|asked| asked.grant == Some(tree.number));
-        tree.pairs.iter().all(has)
     }
 
     /// Takes the branches of a tree away that nobody needs. It is always begun, or not needed.
@@ -197,7 +191,7 @@ fn without_branches(tree: &Granted) -> Granted {
     let hops = hops.map(|(_, hop)| GrantedHop { parent: hop.parent.and_then(place), ..*hop }).collect();
     let mut pruned = Granted {
         hops,
-        phase: GrantPhase::Installing,
+        phase: GrantPhase::Installing { doomed: None },
         replaces: alloc::vec![tree.number],
         covered_by: Some(tree.number),
         ..tree.clone()

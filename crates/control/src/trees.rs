@@ -22,14 +22,14 @@ impl ResourceManager {
         let is_ours = |grant: &&Granted| {
             let last = self.reservations.at(grant.source, grant.destination) == Some(grant.number);
             let same = (grant.writer, grant.source, grant.contract) == (pair.0, wish.source, wish.contract);
-            let leaves = matches!(grant.phase, GrantPhase::Leaving(_));
+            let leaves = grant.is_leaving();
             grant.is_tree() && last && same && !leaves
         };
         let Some(tree) = self.reservations.all().find(is_ours) else { return false };
         // Whoever is served by one that was restored has to say so before it changes.
-        let known = self.all_have_asked(tree);
+        let known = self.requests.are_served_by(&tree.pairs, tree.number);
         let is_here = tree.ends.iter().any(|end| end.to == wish.destination);
-        if tree.phase != GrantPhase::Held || !known && !is_here {
+        if !tree.is_held() || !known && !is_here {
             self.requests.park(pair);
             return true;
         }
@@ -48,7 +48,7 @@ impl ResourceManager {
         }
         if self.reservations.is_entangled(number) {
             let ends_soon = |grant: &Granted| match &grant.phase {
-                GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
+                GrantPhase::Leaving { awaiting, .. } => awaiting.is_empty(),
                 _ => true,
             };
             let soon = self.reservations.all().filter(|grant| grant.is_same_flow(tree)).all(ends_soon);
@@ -66,7 +66,7 @@ impl ResourceManager {
         let Some(goal) = wish.goals.first().copied().filter(|goal| goal.address.is_some()) else {
             return false;
         };
-        let is_settled = own.is_some_and(|own| self.is_settled(wish.pair, own));
+        let is_settled = own.is_some_and(|own| self.requests.is_settled(wish.pair, own));
         let is_there = |end: &End| self.fabric.network().host_at(&tree, end) == Some(goal.host);
         if tree.ends.len() >= MOST_ENDS
             || tree.ends.iter().any(is_there)
@@ -130,11 +130,11 @@ impl ResourceManager {
         for grant in siblings {
             match grant.phase {
                 GrantPhase::Held => {}
-                GrantPhase::Installing | GrantPhase::Restored => {
+                GrantPhase::Installing { .. } | GrantPhase::Restored => {
                     self.requests.park(pair);
                     return Some(true);
                 }
-                GrantPhase::Leaving(_) => continue,
+                GrantPhase::Leaving { .. } => continue,
             }
             let (Some(end), Some(mut goal)) =
                 (grant.ends.first(), self.fabric.network().wish_of(grant)?.goals.pop())
@@ -144,7 +144,7 @@ impl ResourceManager {
             goal.address = self.fabric.ethernet_of(end.to.address);
             // What it was promised is what it keeps.
             goal.maximum_latency = end.promised;
-            let settled = grant.pairs.iter().all(|pair| self.is_settled(*pair, grant.number));
+            let settled = grant.pairs.iter().all(|pair| self.requests.is_settled(*pair, grant.number));
             if settled && Some(grant.number) != own && may_reach(&all, &goal) {
                 at.extend(grant.pairs.iter().map(|pair| (*pair, all.goals.len())));
                 all.goals.push(goal);
@@ -203,11 +203,6 @@ impl ResourceManager {
     /// Whether each of these pairs could have a flow of its own beside what there is.
     fn fit_alone(&self, pairs: &BTreeSet<Pair>) -> bool {
         self.reservations.fit_all(pairs.iter().map(|pair| self.flow_and_trees(*pair)))
-    }
-
-    /// Whether a pair has been answered, is served by this grant, and asks for nothing else.
-    pub(crate) fn is_settled(&self, pair: Pair, number: u64) -> bool {
-        self.requests.get(pair).is_some_and(|asked| asked.is_settled(number))
     }
 }
 

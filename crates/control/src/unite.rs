@@ -8,21 +8,21 @@ use wire::Guid;
 
 use crate::action::Pair;
 use crate::operations::Timer;
-use crate::reservations::{GrantPhase, Granted, suits};
+use crate::reservations::{Granted, suits};
 use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
     /// Pairs with a flow of their own whose writer has other flows, and that have not been looked at since the last change.
     pub(crate) fn apart(&self) -> Vec<Pair> {
         let mut flows = BTreeMap::<Guid, usize>::new();
-        for grant in self.reservations.all().filter(|grant| !matches!(grant.phase, GrantPhase::Leaving(_))) {
+        for grant in self.reservations.all().filter(|grant| !grant.is_leaving()) {
             *flows.entry(grant.writer).or_default() += 1;
         }
         let is_one_of_many =
             |grant: &&Granted| is_single(grant) && flows.get(&grant.writer).is_some_and(|flows| *flows > 1);
         let of_grant = |grant: &Granted| -> Vec<Pair> {
             let unseen = |pair: &&Pair| self.requests.is_unseen(**pair);
-            let settled = grant.pairs.iter().filter(|pair| self.is_settled(**pair, grant.number));
+            let settled = grant.pairs.iter().filter(|pair| self.requests.is_settled(**pair, grant.number));
             settled.filter(unseen).copied().collect()
         };
         self.reservations.all().filter(is_one_of_many).flat_map(of_grant).collect()
@@ -31,7 +31,7 @@ impl ResourceManager {
     /// Serves a pair that has a flow of its own by a tree of its writer, if that can be. Until then, and if not, it keeps what it has.
     pub(crate) fn unite(&mut self, now: Duration, pair: Pair) {
         let Some(own) = self.requests.get(pair).and_then(|asked| asked.grant) else { return };
-        if !self.is_settled(pair, own) {
+        if !self.requests.is_settled(pair, own) {
             return;
         }
         let (Some(grant), Ok(mut wish)) =
@@ -46,19 +46,17 @@ impl ResourceManager {
         let is_sibling = |other: &&Granted| {
             let same =
                 (other.writer, other.source, other.contract) == (grant.writer, grant.source, grant.contract);
-            same && other.number != own && !matches!(other.phase, GrantPhase::Leaving(_))
+            same && other.number != own && !other.is_leaving()
         };
         let siblings: Vec<&Granted> = self.reservations.all().filter(is_sibling).collect();
-        let is_changing = |other: &&Granted| {
-            other.phase != GrantPhase::Held || self.reservations.is_entangled(other.number)
-        };
+        let is_changing = |other: &&Granted| !other.is_held() || self.reservations.is_entangled(other.number);
         if siblings.iter().any(is_changing) {
             return self.look_later(now);
         }
         let tree = siblings
             .iter()
             .find(|other| other.is_tree())
-            .map(|tree| (tree.number, self.all_have_asked(tree)));
+            .map(|tree| (tree.number, self.requests.are_served_by(&tree.pairs, tree.number)));
         let there = tree.and_then(|(number, _)| {
             let ends = &self.reservations.get(number)?.ends;
             let at = ends.iter().position(|end| end.to == wish.destination)?;
@@ -80,7 +78,7 @@ impl ResourceManager {
         };
         let Some(begun) = begun else { return self.look_later(now) };
         let until = now.saturating_add(self.config.grace);
-        self.requests.has_united(pair, begun.then_some(until));
+        self.requests.note_union(pair, begun.then_some(until));
     }
 
     /// Something is being changed: it is looked at again when that is over.
@@ -93,5 +91,5 @@ impl ResourceManager {
 
 /// Whether it is in force, and no tree.
 fn is_single(grant: &Granted) -> bool {
-    grant.phase == GrantPhase::Held && !grant.is_tree()
+    grant.is_held() && !grant.is_tree()
 }

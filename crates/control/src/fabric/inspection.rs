@@ -54,7 +54,7 @@ pub(crate) struct Inspected {
 
 impl<P> Inspection<P> {
     /// The next one is due at this time.
-    fn is_due(&mut self, at: Duration) {
+    fn schedule(&mut self, at: Duration) {
         (self.touched, self.found, self.at) = (None, false, Some(at));
     }
 
@@ -95,8 +95,8 @@ impl Fabric {
     pub(crate) fn look_at(&mut self, at: Duration, site: Site) -> bool {
         let Some(state) = self.switches.get_mut(site.switch()) else { return false };
         match site {
-            Site::Switch(_) => state.inspection.is_due(at),
-            Site::Gates(_) => state.gates_inspection.is_due(at),
+            Site::Switch(_) => state.inspection.schedule(at),
+            Site::Gates(_) => state.gates_inspection.schedule(at),
         }
         true
     }

@@ -69,7 +69,7 @@ impl Operations {
     }
 
     /// A change is on its way to the store, or there: what was to be stored of its grant before is out of date.
-    pub(crate) fn is_outdated(&mut self, change: &StoreChange) {
+    pub(crate) fn forget_unstored(&mut self, change: &StoreChange) {
         change.numbers().iter().for_each(|number| drop(self.unstored.changes.remove(number)));
     }
 

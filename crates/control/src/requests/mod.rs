@@ -172,6 +172,31 @@ impl Requests {
         Some(Renewed::Other)
     }
 
+    /// The wish with the least that any of the pairs asks for.
+    pub(crate) fn for_all(&self, wish: &Wish, pairs: &BTreeSet<Pair>) -> Wish {
+        let mut wish = wish.clone();
+        for asked in pairs.iter().filter_map(|pair| self.asked.get(pair)) {
+            let (latency, separation) = (asked.request.maximum_latency, asked.request.maximum_separation);
+            wish.goals.iter_mut().for_each(|goal| goal.tighten(latency, separation));
+        }
+        wish
+    }
+
+    /// Whether a pair has been answered, is served by this grant, and asks for nothing else.
+    pub(crate) fn is_settled(&self, pair: Pair, number: u64) -> bool {
+        self.asked.get(&pair).is_some_and(|asked| asked.is_settled(number))
+    }
+
+    /// Whether the request of a pair is under way.
+    pub(crate) fn is_working(&self, pair: Pair) -> bool {
+        self.asked.get(&pair).is_some_and(Asked::is_working)
+    }
+
+    /// Whether all of some pairs have asked for what this grant gives them. Of one that was restored nobody knows that at first.
+    pub(crate) fn are_served_by(&self, pairs: &BTreeSet<Pair>, number: u64) -> bool {
+        pairs.iter().all(|pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(number)))
+    }
+
     /// Nobody asks for a pair any more. What was asked.
     pub(crate) fn remove(&mut self, pair: Pair) -> Option<Asked> {
         self.asked.remove(&pair)

@@ -132,7 +132,7 @@ impl Requests {
     }
 
     /// It has been seen whether a pair can join others; if it does, it is not tried again until then.
-    pub(crate) fn has_united(&mut self, pair: Pair, until: Option<Duration>) {
+    pub(crate) fn note_union(&mut self, pair: Pair, until: Option<Duration>) {
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.looked = self.changes;
             // What fails is a change, too, and no reason to try at once again.

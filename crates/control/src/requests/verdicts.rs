@@ -8,6 +8,8 @@ use wire::admission::{Request, State, Verdict};
 
 use super::{Asked, Displaces, Progress, Requests, cut, nanoseconds};
 use crate::action::Pair;
+use crate::reservations::Granted;
+use crate::reservations::dscp;
 
 /// What refusing a request comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,7 +178,7 @@ impl Requests {
     }
 
     /// A pair that waits for nothing is served by this grant from now on; with another verdict, if there is one.
-    pub(crate) fn is_served_by(&mut self, pair: Pair, number: u64, verdict: Option<Verdict>) {
+    pub(crate) fn serve_by(&mut self, pair: Pair, number: u64, verdict: Option<Verdict>) {
         if let Some(asked) = self.asked.get_mut(&pair) {
             asked.grant = Some(number);
             if let Some(verdict) = verdict {
@@ -186,9 +188,25 @@ impl Requests {
     }
 
     /// Frames of a pair that this grant serves have another DSCP from now on.
-    pub(crate) fn has_level(&mut self, pair: Pair, number: u64, dscp: u8) {
+    pub(crate) fn set_dscp(&mut self, pair: Pair, number: u64, dscp: u8) {
         if let Some(asked) = self.asked.get_mut(&pair).filter(|asked| asked.grant == Some(number)) {
             asked.verdict.dscp = dscp;
+        }
+    }
+
+    /// The verdict of a pair that a grant serves.
+    pub(crate) fn admission(&self, grant: &Granted, request: &Request) -> Verdict {
+        let level = grant.hops.first().map_or(0, |hop| hop.level);
+        let pair = request.pair();
+        Verdict {
+            state: State::Admitted,
+            bound: grant.end_of(pair).map_or(0, |end| end.promised),
+            source: grant.source,
+            destination: grant.destination,
+            dscp: dscp(level),
+            octets: grant.octets,
+            separation: grant.contract.minimum_separation,
+            ..self.pending(request)
         }
     }
 }

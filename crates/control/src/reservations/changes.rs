@@ -43,7 +43,7 @@ impl Reservations {
 
     /// A grant that has its place in the ledger is there.
     pub(crate) fn insert(&mut self, network: &Network, granted: Granted) {
-        self.is_used(granted.number);
+        self.use_number(granted.number);
         self.tuples.insert((granted.source, granted.destination), granted.number);
         self.numbers.take(network, &granted);
         self.grants.insert(granted.number, granted);
@@ -63,25 +63,32 @@ impl Reservations {
     }
 
     /// What was to take the place of a grant for the same flow has failed: the flow is that one's again.
-    pub(crate) fn is_again(&mut self, (source, destination): (Socket, Socket), number: u64) {
+    pub(crate) fn give_back_flow(&mut self, (source, destination): (Socket, Socket), number: u64) {
         self.tuples.insert((source, destination), number);
     }
 
-    /// A grant is in force.
-    pub(crate) fn hold(&mut self, number: u64) {
-        self.change(number, |grant| grant.phase = GrantPhase::Held);
+    /// A grant is in force. Why it cannot stay, if it cannot.
+    pub(crate) fn hold(&mut self, number: u64) -> Option<String> {
+        let grant = self.grants.get_mut(&number)?;
+        match core::mem::replace(&mut grant.phase, GrantPhase::Held) {
+            GrantPhase::Installing { doomed } => doomed,
+            _ => None,
+        }
     }
 
     /// A grant is on its way out, and these sites have to come back before it is gone.
-    pub(crate) fn leave(&mut self, number: u64, awaiting: BTreeSet<Site>) {
-        self.change(number, |grant| grant.phase = GrantPhase::Leaving(awaiting));
+    pub(crate) fn leave(&mut self, number: u64, missed: BTreeSet<Site>) {
+        self.change(number, |grant| match &mut grant.phase {
+            GrantPhase::Leaving { awaiting, .. } => *awaiting = missed,
+            phase => *phase = GrantPhase::Leaving { awaiting: missed, release_waits: false },
+        });
     }
 
     /// A site is there again and has nothing of grants that are on their way out. Those that have waited for nothing else.
-    pub(crate) fn is_back(&mut self, site: Site) -> Vec<u64> {
+    pub(crate) fn site_is_back(&mut self, site: Site) -> Vec<u64> {
         let mut gone = Vec::new();
         for grant in self.grants.values_mut() {
-            if let GrantPhase::Leaving(awaiting) = &mut grant.phase
+            if let GrantPhase::Leaving { awaiting, .. } = &mut grant.phase
                 && awaiting.remove(&site)
                 && awaiting.is_empty()
             {
@@ -93,7 +100,7 @@ impl Reservations {
 
     /// Restored grants that have been seen everywhere are in force again.
     pub(crate) fn hold_restored(&mut self, is_there: impl Fn(&Granted) -> bool) {
-        let restored = self.grants.values_mut().filter(|grant| grant.phase == GrantPhase::Restored);
+        let restored = self.grants.values_mut().filter(|grant| grant.is_restored());
         restored.filter(|grant| is_there(grant)).for_each(|grant| grant.phase = GrantPhase::Held);
     }
 
@@ -108,10 +115,7 @@ impl Reservations {
     /// A pair is not served by a grant any more; one on its way in is looked at when it is there. False if it was not served.
     pub(crate) fn remove_pair(&mut self, number: u64, pair: Pair) -> bool {
         let Some(grant) = self.grants.get_mut(&number) else { return false };
-        match grant.phase {
-            GrantPhase::Installing => grant.pairs.contains(&pair),
-            _ => grant.pairs.remove(&pair),
-        }
+        if grant.is_installing() { grant.pairs.contains(&pair) } else { grant.pairs.remove(&pair) }
     }
 
     /// These pairs are not served by a grant any more: those that were, in order.
@@ -130,7 +134,7 @@ impl Reservations {
     }
 
     /// This was last answered to a pair.
-    pub(crate) fn has_answered(&mut self, number: u64, pair: Pair, serial: u64) {
+    pub(crate) fn set_serial(&mut self, number: u64, pair: Pair, serial: u64) {
         self.change(number, |grant| {
             grant.serials.insert(pair, serial);
         });
@@ -145,15 +149,13 @@ impl Reservations {
         self.grants.get_mut(&number)?.lost_pair.take()
     }
 
-    /// A grant cannot stay once it is in force; why.
+    /// A grant that is on its way in cannot stay once it is in force; why.
     pub(crate) fn doom(&mut self, number: u64, reason: &str) {
         self.change(number, |grant| {
-            grant.doomed.get_or_insert_with(|| reason.into());
+            if let GrantPhase::Installing { doomed } = &mut grant.phase {
+                doomed.get_or_insert_with(|| reason.into());
+            }
         });
-    }
-
-    pub(crate) fn take_doom(&mut self, number: u64) -> Option<String> {
-        self.grants.get_mut(&number)?.doomed.take()
     }
 
     /// The grants that this one has taken the place of, once.
@@ -161,14 +163,21 @@ impl Reservations {
         self.grants.get_mut(&number).map(|grant| core::mem::take(&mut grant.replaces)).unwrap_or_default()
     }
 
-    /// A grant is to be released when what changes it has come or failed.
-    pub(crate) fn release_waits(&mut self, number: u64) {
-        self.change(number, |grant| grant.release_waits = true);
+    /// A grant that is on its way out is to be released when what changes it has come or failed.
+    pub(crate) fn wait_with_release(&mut self, number: u64) {
+        self.change(number, |grant| {
+            if let GrantPhase::Leaving { release_waits, .. } = &mut grant.phase {
+                *release_waits = true;
+            }
+        });
     }
 
     /// What changes a grant has come or failed. True if its release has waited for that.
-    pub(crate) fn release_waits_no_more(&mut self, number: u64) -> bool {
-        self.grants.get_mut(&number).is_some_and(|grant| core::mem::take(&mut grant.release_waits))
+    pub(crate) fn end_wait_with_release(&mut self, number: u64) -> bool {
+        match self.grants.get_mut(&number).map(|grant| &mut grant.phase) {
+            Some(GrantPhase::Leaving { release_waits, .. }) => core::mem::take(release_waits),
+            _ => false,
+        }
     }
 
     /// A change of a tree has failed: no branch is cut off for now. False if it is no tree.

@@ -18,13 +18,21 @@ use crate::requests::{Goal, Wish};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum GrantPhase {
     /// On its way into the switches.
-    Installing,
+    Installing {
+        /// Why it cannot stay once it is in force.
+        doomed: Option<String>,
+    },
     /// In force.
     Held,
     /// Restored, and not yet seen in all switches.
     Restored,
-    /// On its way out. What is away has to come back before it is gone.
-    Leaving(BTreeSet<Site>),
+    /// On its way out.
+    Leaving {
+        /// What has to come back before it is gone.
+        awaiting: BTreeSet<Site>,
+        /// It is to be released when what changes it has come or failed.
+        release_waits: bool,
+    },
 }
 
 /// A hop of a granted flow.
@@ -84,17 +92,38 @@ pub(crate) struct Granted {
     pub(crate) replaces: Vec<u64>,
     /// The grant whose place in the ledger is that of this one, too: a tree that has this one in it.
     pub(crate) covered_by: Option<u64>,
-    /// It is to be released when what changes it has come or failed.
-    pub(crate) release_waits: bool,
     /// A change of this tree has failed a moment ago: no branch is cut off until that is over.
     pub(crate) prune_waits: bool,
     /// A pair that it has lost on its way in, or while it moves to other levels: what is stored may know it, or not where it is.
     pub(crate) lost_pair: Option<Pair>,
-    /// Why it cannot stay once it is in force.
-    pub(crate) doomed: Option<String>,
 }
 
 impl Granted {
+    /// Whether it is on its way into the switches.
+    pub(crate) const fn is_installing(&self) -> bool {
+        matches!(self.phase, GrantPhase::Installing { .. })
+    }
+
+    /// Whether it is in force.
+    pub(crate) const fn is_held(&self) -> bool {
+        matches!(self.phase, GrantPhase::Held)
+    }
+
+    /// Whether it is restored, and not yet seen in all switches.
+    pub(crate) const fn is_restored(&self) -> bool {
+        matches!(self.phase, GrantPhase::Restored)
+    }
+
+    /// Whether it is on its way out.
+    pub(crate) const fn is_leaving(&self) -> bool {
+        matches!(self.phase, GrantPhase::Leaving { .. })
+    }
+
+    /// Whether it is on its way out, and nothing has to come back before it is gone.
+    pub(crate) fn will_be_gone(&self) -> bool {
+        matches!(&self.phase, GrantPhase::Leaving { awaiting, .. } if awaiting.is_empty())
+    }
+
     /// Whether it is one flow for readers at several places, or was: its destination is a group.
     pub(crate) const fn is_tree(&self) -> bool {
         let [first, ..] = self.destination.address;

@@ -110,13 +110,11 @@ impl Reservations {
             meter,
             gate,
             octets,
-            phase: GrantPhase::Installing,
+            phase: GrantPhase::Installing { doomed: None },
             replaces: Vec::new(),
             covered_by: None,
-            release_waits: false,
             prune_waits: false,
             lost_pair: None,
-            doomed: None,
             serials: BTreeMap::new(),
         })
     }

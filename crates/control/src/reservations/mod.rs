@@ -91,7 +91,7 @@ impl Reservations {
     }
 
     /// A number has been used, by an earlier manager too.
-    pub(crate) fn is_used(&mut self, number: u64) {
+    pub(crate) fn use_number(&mut self, number: u64) {
         self.next_number = self.next_number.max(number.saturating_add(1));
     }
 
@@ -117,14 +117,14 @@ impl Reservations {
 
     /// The grants that serve a pair and stay.
     pub(crate) fn serving(&self, pair: Pair) -> Vec<u64> {
-        let stays = |grant: &&Granted| !matches!(grant.phase, GrantPhase::Leaving(_));
+        let stays = |grant: &&Granted| !grant.is_leaving();
         let serving = self.grants.values().filter(stays).filter(|grant| grant.pairs.contains(&pair));
         serving.map(|grant| grant.number).collect()
     }
 
     /// How many grants are in force.
     pub(crate) fn held(&self) -> usize {
-        self.grants.values().filter(|grant| grant.phase == GrantPhase::Held).count()
+        self.grants.values().filter(|grant| grant.is_held()).count()
     }
 
     /// What a grant was admitted with.
@@ -140,9 +140,8 @@ impl Reservations {
     /// Whether another grant is on its way in that changes this one.
     pub(crate) fn is_being_changed(&self, number: u64) -> bool {
         let Some(grant) = self.grants.get(&number) else { return false };
-        let changes = |new: &Granted| {
-            new.phase == GrantPhase::Installing && new.replaces.contains(&number) && new.is_same_flow(grant)
-        };
+        let changes =
+            |new: &Granted| new.is_installing() && new.replaces.contains(&number) && new.is_same_flow(grant);
         self.grants.values().any(changes)
     }
 
@@ -182,8 +181,8 @@ impl Reservations {
     }
 
     /// A switch says that it has room for so many groups.
-    pub(crate) fn has_room_for(&mut self, switch: usize, groups: u32) {
-        self.numbers.has_room_for(switch, groups);
+    pub(crate) fn set_room_for_groups(&mut self, switch: usize, groups: u32) {
+        self.numbers.set_room_for_groups(switch, groups);
     }
 
     /// A switch has refused a group of a grant for want of room: it counts as having as many as the others need. False if there is no

@@ -48,7 +48,7 @@ impl Numbers {
     }
 
     /// A switch says that it has room for so many groups.
-    pub(crate) fn has_room_for(&mut self, switch: usize, groups: u32) {
+    pub(crate) fn set_room_for_groups(&mut self, switch: usize, groups: u32) {
         if let Some(state) = self.0.get_mut(switch) {
             (state.said_groups, state.most_groups) = (groups, groups);
         }

@@ -78,14 +78,14 @@ impl Reservations {
     /// Grants whose place will be free before long, whatever else happens: nothing that is away has to come back for that.
     fn leaving(&self, is_asked: &impl Fn(&Pair) -> bool) -> impl Iterator<Item = u64> {
         // One that has its place in that of a former one has no other.
-        let new = |grant: &&Granted| grant.phase == GrantPhase::Installing && grant.covered_by.is_none();
+        let new = |grant: &&Granted| grant.is_installing() && grant.covered_by.is_none();
         let replaced = self.grants.values().filter(new).flat_map(|new| {
             let old = self.of(&new.replaces);
             old.filter(|old| old.pairs.is_subset(&new.pairs)).map(|old| old.number)
         });
         let leaves = move |grant: &&Granted| match &grant.phase {
-            GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
-            GrantPhase::Installing => grant.doomed.is_some() || !grant.pairs.iter().any(is_asked),
+            GrantPhase::Leaving { awaiting, .. } => awaiting.is_empty(),
+            GrantPhase::Installing { doomed } => doomed.is_some() || !grant.pairs.iter().any(is_asked),
             GrantPhase::Held | GrantPhase::Restored => false,
         };
         self.grants.values().filter(leaves).map(|grant| grant.number).chain(replaced)

@@ -7,7 +7,7 @@ use latency::choice::along;
 use latency::network::Flow;
 use latency::routes::Tree;
 
-use super::{GrantPhase, Granted, Reservations};
+use super::{Granted, Reservations};
 use crate::action::Room;
 use crate::fabric::Scarce;
 use crate::network::Network;
@@ -33,10 +33,7 @@ impl Reservations {
         let (victims, _) = self.ledger.yielding(number, &along(flow, first))?;
         // What waits for something that is away may never be gone.
         let movable = |victim: &u64| {
-            self.grants.get(victim).is_some_and(|grant| match &grant.phase {
-                GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
-                GrantPhase::Installing | GrantPhase::Held | GrantPhase::Restored => true,
-            })
+            self.grants.get(victim).is_some_and(|grant| !grant.is_leaving() || grant.will_be_gone())
         };
         (!victims.is_empty() && victims.iter().all(movable))
             .then_some((victims, "it yields to a more important flow"))
@@ -49,8 +46,7 @@ impl Reservations {
         importance: u8,
         full: &BTreeSet<Scarce>,
     ) -> Option<BTreeSet<u64>> {
-        let leaves =
-            |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
+        let leaves = |grant: &&Granted| grant.will_be_gone();
         let is_left = |scarce: &Scarce| {
             self.grants.values().filter(leaves).any(|grant| has_some(network, grant, *scarce))
         };
@@ -60,7 +56,7 @@ impl Reservations {
 
     /// The least important grant in force that has some of what is scarce, if it is less important than that; of equals the youngest.
     fn least(&self, network: &Network, importance: u8, scarce: Scarce) -> Option<u64> {
-        let held = self.grants.values().filter(|grant| grant.phase == GrantPhase::Held);
+        let held = self.grants.values().filter(|grant| grant.is_held());
         let less = held.filter(|grant| grant.contract.importance < importance);
         let less = less.filter(|grant| has_some(network, grant, scarce));
         less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number))).map(|grant| grant.number)
