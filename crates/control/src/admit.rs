@@ -6,18 +6,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::choice::along;
-use latency::ledger::{Offer, Plan, Reason, Refusal};
-use latency::network::Flow;
+use latency::ledger::{Offer, Plan, Reason};
 use latency::policing::Counts;
-use latency::routes::{Topology, Tree};
 use latency::switch::Guard;
 
 use crate::action::{Pair, StoreChange};
-use crate::grants::covers;
-use crate::requests::{Goal, Obstacle, Wish};
+use crate::fabric::Site;
+use crate::operations::{Kind, Step, Task};
+use crate::requests::{Asked, Obstacle, Progress, Wish};
+use crate::reservations::{Granted, covers, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task};
 
 /// Why nobody goes for a request at the moment.
 const IN_VAIN: &str = "flows of others would have to go for it, which was in vain before: it is tried again, less and less often";
@@ -25,29 +23,14 @@ const IN_VAIN: &str = "flows of others would have to go for it, which was in vai
 impl ResourceManager {
     /// Looks at a request whose turn has come. False if something else has to end before.
     pub(crate) fn begin_request(&mut self, now: Duration, pair: Pair) -> bool {
-        let had_room = self.room_for.remove(&pair);
-        let kept = self.asked.get_mut(&pair).map(|asked| core::mem::take(&mut asked.displaces.at));
+        let turned = self.requests.begin_turn(pair);
         let begun = self.decide(now, pair);
-        let is_parked = self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Parked);
-        if had_room && (!begun || is_parked) {
-            self.room_for.insert(pair);
-            if let (Some(asked), Some(kept)) = (self.asked.get_mut(&pair), kept) {
-                asked.displaces.at = kept;
-            }
-        } else if had_room && !self.room_for.contains(&pair) {
-            self.room_is_settled();
-        }
+        self.requests.end_turn(pair, turned, begun);
         begun
     }
 
     fn decide(&mut self, now: Duration, pair: Pair) -> bool {
-        let Some(asked) = self.asked.get_mut(&pair) else { return true };
-        if asked.progress != Progress::Queued {
-            return true;
-        }
-        asked.serial = asked.request.serial;
-        asked.looked = self.changes;
-        let own = asked.grant;
+        let Some(own) = self.requests.look_at(pair) else { return true };
         let wish = match self.examine(pair) {
             Ok(wish) => wish,
             Err(Obstacle::Wrong(reason)) => {
@@ -62,23 +45,25 @@ impl ResourceManager {
         if self.served_by_tree(now, &wish, own) {
             return true;
         }
-        let there =
-            self.tuples.get(&(wish.source, wish.destination)).and_then(|number| self.grants.get(number));
+        let there = self
+            .reservations
+            .at(wish.source, wish.destination)
+            .and_then(|number| self.reservations.get(number));
         let Some(grant) = there else {
             if let Some(begun) = self.found_tree(now, &wish, own) {
                 return begun;
             }
             // Others that wait for the same flow are served with it, if that can be.
             let pairs = self.same_flow(&wish);
-            let together = self.for_all(&wish, &pairs);
+            let together = self.requests.for_all(&wish, &pairs);
             if pairs.len() > 1 && self.fits(&together) {
                 return self.admit(now, &together, own, pairs);
             }
             return self.admit(now, &wish, own, BTreeSet::from([pair]));
         };
         let number = grant.number;
-        if grant.phase != GrantPhase::Held {
-            self.park(pair);
+        if !grant.is_held() {
+            self.requests.park(pair);
             return true;
         }
         if grant.writer != pair.0 {
@@ -93,55 +78,37 @@ impl ResourceManager {
         }
         let mut pairs = grant.pairs.clone();
         pairs.insert(pair);
-        let wish = self.for_all(&wish, &pairs);
+        let wish = self.requests.for_all(&wish, &pairs);
         self.admit(now, &wish, Some(number), pairs)
     }
 
     /// The pair and others that wait, whose packets would be those of the same flow, also those that another flow serves until then: each of
     /// them alone could want it to be another flow than the one before.
     fn same_flow(&self, wish: &Wish) -> BTreeSet<Pair> {
-        let same = |(pair, asked): &(&Pair, &crate::state::Asked)| {
+        let same = |(pair, asked): &(Pair, &Asked)| {
             let request = &asked.request;
             let waits = matches!(asked.progress, Progress::Queued | Progress::Parked);
             let place = (request.source, request.destination) == (wish.source, wish.destination);
             waits && place && pair.0 == wish.pair.0 && request.contract == wish.contract
         };
-        let others = self.asked.iter().filter(same).map(|(pair, _)| *pair);
+        let others = self.requests.all().filter(same).map(|(pair, _)| pair);
         others.filter(|pair| self.examine(*pair).is_ok()).chain([wish.pair]).collect()
     }
 
     /// Whether there is a place for a wish as things are.
     fn fits(&self, wish: &Wish) -> bool {
-        let flow = self.flow(wish);
-        flow.is_some_and(|flow| self.ledger.plan_among(self.next_grant, &flow, &self.trees(wish)).is_ok())
-    }
-
-    pub(crate) fn park(&mut self, pair: Pair) {
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.progress = Progress::Parked;
-        }
-    }
-
-    /// The wish with the least that any of the pairs asks for.
-    fn for_all(&self, wish: &Wish, pairs: &BTreeSet<Pair>) -> Wish {
-        let mut wish = wish.clone();
-        for asked in pairs.iter().filter_map(|pair| self.asked.get(pair)) {
-            let (latency, separation) = (asked.request.maximum_latency, asked.request.maximum_separation);
-            wish.goals.iter_mut().for_each(|goal| goal.tighten(latency, separation));
-        }
-        wish
+        let flow = self.fabric.network().flow(wish);
+        let trees = || self.fabric.trees(wish, self.config.ways);
+        flow.is_some_and(|flow| self.reservations.plan(&flow, &trees()).is_ok())
     }
 
     /// A grant that is in force serves the pair, too, at this end. What it has had until now it keeps until then.
     pub(crate) fn join(&mut self, now: Duration, number: u64, pair: Pair, end: usize) {
-        let mut serial = 0;
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.progress = Progress::Working;
-            serial = asked.serial;
+        let serial = self.requests.work_on(pair);
+        if self.reservations.get(number).is_none() {
+            return;
         }
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        grant.pairs.insert(pair);
-        grant.at.insert(pair, end);
+        self.reservations.add_pair(number, pair, end);
         let store =
             Task::Store { change: StoreChange::Put(Box::new(self.stored_grant(number))), sure: false };
         self.start(now, Kind::Join { number, pair, serial }, alloc::vec![Step::of(alloc::vec![store])]);
@@ -150,35 +117,41 @@ impl ResourceManager {
     /// Admits a wish for these pairs, in the place of an older grant if there is one.
     fn admit(&mut self, now: Duration, wish: &Wish, replaces: Option<u64>, pairs: BTreeSet<Pair>) -> bool {
         let pair = wish.pair;
-        let Some(flow) = self.flow(wish) else {
+        let Some(flow) = self.fabric.network().flow(wish) else {
             self.refuse(now, pair, "its numbers are out of range", Offer::default(), false);
             return true;
         };
-        let trees = self.trees(wish);
+        let trees = self.fabric.trees(wish, self.config.ways);
         if trees.is_empty() {
-            let reason = self.no_way(wish);
+            let reason = self.fabric.no_way(wish);
             self.wait(now, pair, &reason);
             return true;
         }
-        let number = self.next_grant;
         let same_tuple =
             |grant: &Granted| (grant.source, grant.destination) == (wish.source, wish.destination);
-        match self.ledger.plan_among(number, &flow, &trees) {
+        match self.reservations.plan(&flow, &trees) {
             Ok(plan) if self.is_behind_others(pair, &plan) => {
                 self.wait_for_room(now, pair, "another request that waits for room comes before it");
             }
             Ok(plan) => {
                 let at = pairs.iter().map(|pair| (*pair, 0)).collect();
-                let granted = match self.granted(&plan, wish, replaces.into_iter().collect(), at) {
+                let granted = match self.reservations.granted(
+                    self.fabric.network(),
+                    &plan,
+                    wish,
+                    replaces.into_iter().collect(),
+                    at,
+                ) {
                     Ok(granted) => granted,
                     Err(reason) => {
                         self.refuse(now, pair, &reason, Offer::default(), true);
                         return true;
                     }
                 };
-                let old = replaces.and_then(|old| self.grants.get(&old)).filter(|old| same_tuple(old));
+                let old = replaces.and_then(|old| self.reservations.get(old)).filter(|old| same_tuple(old));
                 if let Some(old) = old.filter(|old| !plan.phases.is_empty() || !covers(&granted, old)) {
-                    if old.pairs.iter().any(|other| *other != pair) && !self.may_displace(now, pair) {
+                    if old.pairs.iter().any(|other| *other != pair) && !self.requests.may_displace(now, pair)
+                    {
                         self.refuse(now, pair, IN_VAIN, Offer::default(), true);
                         return true;
                     }
@@ -192,7 +165,7 @@ impl ResourceManager {
                     return true;
                 }
                 if !plan.phases.is_empty() {
-                    if self.changing() > 0 {
+                    if self.operations.changing() > 0 {
                         return false;
                     }
                     if let Some(reason) = self.immovable(&plan) {
@@ -208,76 +181,23 @@ impl ResourceManager {
             Err(reason) => {
                 // What serves others, too, does not go for one of them.
                 let serves_others = |old: &Granted| !old.pairs.is_subset(&pairs);
-                let replaces = replaces.filter(|old| !self.grants.get(old).is_some_and(serves_others));
-                let victims = self.victims(number, &flow, &trees, replaces);
-                if let Some((victims, why)) = victims.filter(|_| self.may_displace(now, pair)) {
-                    if self.yields_room(pair) {
+                let replaces = replaces.filter(|old| !self.reservations.get(*old).is_some_and(serves_others));
+                let victims = self.reservations.victims(&flow, &trees, replaces);
+                if let Some((victims, why)) = victims.filter(|_| self.requests.may_displace(now, pair)) {
+                    if self.requests.yields_room(pair) {
                         self.wait_for_room(now, pair, "room is being made for a more important request");
                     } else {
                         self.make_room(now, wish, victims, &pairs, why);
                     }
                     return true;
                 }
-                let refusal = self.refusal(number, &flow, &trees, reason);
+                let refusal = self.reservations.refusal(&flow, &trees, reason);
                 let words = self.reason(&refusal.reason, wish);
                 let retry = !matches!(refusal.reason, Reason::Flow(_) | Reason::Separation { .. });
                 self.refuse(now, pair, &words, refusal.offer, retry);
             }
         }
         true
-    }
-
-    /// What is in the way of a flow that has no way.
-    pub(crate) fn no_way(&self, wish: &Wish) -> String {
-        let links = self.network.links.iter().map(|link| (link.from, link.to)).collect();
-        let all = Topology::new(links, self.forwards());
-        let Some(tree) = all.trees(wish.from, &wish.hosts(), &[], 1).into_iter().next() else {
-            return "there is no way from the writer's host to the reader's".into();
-        };
-        for hop in &tree.hops {
-            if !self.is_up(hop.port) {
-                return format!("the link from {} is down", self.network.port_name(hop.port));
-            }
-            let Some(link) = self.network.links.get(hop.port) else { continue };
-            let mut sites: Vec<Site> = Vec::new();
-            if let Some(switch) = self.network.switch_of(link.to) {
-                sites.push(Site::Switch(switch));
-                sites.extend(hop.parent.is_none().then_some(Site::Gates(switch)));
-            }
-            if let Some(site) = sites.into_iter().find(|site| self.phase(*site) != Phase::Ready) {
-                return format!("{} is not ready", self.site_name(site));
-            }
-        }
-        "there is no way from the writer's host to the reader's now".into()
-    }
-
-    /// Grants that have to go so that the flow is admitted, and why: the one that it takes the place of, or less important
-    /// ones.
-    pub(crate) fn victims(
-        &self,
-        number: u64,
-        flow: &Flow,
-        trees: &[Tree],
-        replaces: Option<u64>,
-    ) -> Option<(Vec<u64>, &'static str)> {
-        if let Some(old) = replaces {
-            let mut without = self.ledger.clone();
-            without.remove(old);
-            if without.plan_among(number, flow, trees).is_ok() {
-                return Some((alloc::vec![old], "it is being changed"));
-            }
-        }
-        let first = trees.first()?;
-        let (victims, _) = self.ledger.yielding(number, &along(flow, first))?;
-        // What waits for something that is away may never be gone.
-        let movable = |victim: &u64| {
-            self.grants.get(victim).is_some_and(|grant| match &grant.phase {
-                GrantPhase::Leaving(awaiting) => awaiting.is_empty(),
-                GrantPhase::Installing | GrantPhase::Held | GrantPhase::Restored => true,
-            })
-        };
-        (!victims.is_empty() && victims.iter().all(movable))
-            .then_some((victims, "it yields to a more important flow"))
     }
 
     /// Grants go; the pairs wait for that.
@@ -291,17 +211,17 @@ impl ResourceManager {
     ) {
         let is_other = |other: &Pair| *other != wish.pair;
         for victim in victims {
-            if self.grants.get(&victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
-                self.displaces(wish.pair);
+            if self.reservations.get(victim).is_some_and(|grant| grant.pairs.iter().any(is_other)) {
+                self.requests.displaces(wish.pair);
             }
             self.revoke(now, victim, why);
         }
-        self.room_for.insert(wish.pair);
+        self.requests.keep_room(wish.pair);
         for pair in pairs {
             // Who still asks for what the writer has changed has to ask anew.
-            let same = self.asked.get(pair).is_some_and(|asked| asked.request.contract == wish.contract);
+            let same = self.requests.get(*pair).is_some_and(|asked| asked.request.contract == wish.contract);
             if same {
-                self.park(*pair);
+                self.requests.park(*pair);
                 self.put_off(*pair, "room is being made for it");
             } else {
                 let reason = "the writer has another contract now: ask again";
@@ -310,17 +230,11 @@ impl ResourceManager {
         }
     }
 
-    /// The refusal with what could be offered instead.
-    pub(crate) fn refusal(&self, number: u64, flow: &Flow, trees: &[Tree], reason: Reason) -> Refusal {
-        let first = trees.first().and_then(|first| self.ledger.plan(number, &along(flow, first)).err());
-        first.unwrap_or(Refusal { reason, offer: Offer::default() })
-    }
-
     pub(crate) fn reason(&self, reason: &Reason, wish: &Wish) -> String {
-        let port = |port: usize| self.network.port_name(port);
-        let flow = |number: u64| match self.grants.get(&number) {
+        let port = |port: usize| self.fabric.network().port_name(port);
+        let flow = |number: u64| match self.reservations.get(number) {
             Some(grant) => {
-                let topic = grant.pairs.iter().find_map(|pair| self.asked.get(pair));
+                let topic = self.requests.first_of(&grant.pairs);
                 topic.map_or_else(
                     || "a flow that is leaving".into(),
                     |asked| format!("\"{}\"", asked.request.topic),
@@ -329,12 +243,18 @@ impl ResourceManager {
             None => "it".into(),
         };
         let why = latency::words::reason(reason, port, flow);
-        let Some((_, entry)) = self.network.access(wish.from) else { return why };
-        let switch = self.network.links.get(entry).and_then(|link| self.network.switch_of(link.from));
-        let guard = switch.and_then(|switch| Some(self.network.switches.get(switch)?.model.guard));
+        let Some((_, entry)) = self.fabric.network().access(wish.from) else { return why };
+        let switch = self
+            .fabric
+            .network()
+            .links
+            .get(entry)
+            .and_then(|link| self.fabric.network().switch_of(link.from));
+        let guard = switch.and_then(|switch| Some(self.fabric.network().switches.get(switch)?.model.guard));
         match (reason, guard) {
             (Reason::Delay { .. } | Reason::Buffer { .. }, Some(Guard::Meters { counts, .. })) => {
-                let name = self.network.node_name(self.network.switch_node(switch.unwrap_or(0)));
+                let name =
+                    self.fabric.network().node_name(self.fabric.network().switch_node(switch.unwrap_or(0)));
                 let small = match counts {
                     Counts::Wire => "",
                     Counts::Frame => ", in small frames twice as much as they count",
@@ -351,26 +271,30 @@ impl ResourceManager {
     /// A flow that has to move, or to share its latency out anew, and cannot now.
     pub(crate) fn immovable(&self, plan: &Plan) -> Option<String> {
         let leaves = |grant: &Granted| {
-            let leaves = matches!(grant.phase, GrantPhase::Leaving(_) | GrantPhase::Restored);
+            let leaves = grant.is_leaving() || grant.is_restored();
             leaves.then(|| "another flow is on its way out".into())
         };
         let away = |site: Site| {
-            (self.phase(site) != Phase::Ready).then(|| format!("{} is away", self.site_name(site)))
+            (!self.fabric.is_ready(site)).then(|| format!("{} is away", self.fabric.site_name(site)))
         };
         let moved = plan.moves().find_map(|step| {
-            let grant = self.grants.get(&step.flow)?;
-            let link = self.network.links.get(step.port)?;
-            self.network
+            let grant = self.reservations.get(step.flow)?;
+            let link = self.fabric.network().links.get(step.port)?;
+            self.fabric
+                .network()
                 .switch_of(link.from)
                 .and_then(|switch| away(Site::Switch(switch)))
                 .or_else(|| leaves(grant))
         });
         moved.or_else(|| {
             plan.shares().find_map(|change| {
-                let grant = self.grants.get(&change.flow)?;
-                let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops));
-                let entangled =
-                    || self.is_entangled(change.flow).then(|| "another tree is being changed".into());
+                let grant = self.reservations.get(change.flow)?;
+                let gates = grant.gate.and_then(|_| self.fabric.network().first_switch(&grant.hops));
+                let entangled = || {
+                    self.reservations
+                        .is_entangled(change.flow)
+                        .then(|| "another tree is being changed".into())
+                };
                 gates
                     .and_then(|switch| away(Site::Gates(switch)))
                     .or_else(|| leaves(grant))
@@ -378,14 +302,4 @@ impl ResourceManager {
             })
         })
     }
-}
-
-/// Whether what an end of a flow is promised is enough for a wish.
-pub(crate) fn suits(end: Option<&End>, wish: &Wish) -> bool {
-    let suits = |end: &End, goal: &Goal| {
-        let separation =
-            goal.maximum_separation == 0 || (1..=goal.maximum_separation).contains(&end.maximum_separation);
-        end.promised <= goal.maximum_latency && separation
-    };
-    end.is_some_and(|end| wish.goals.iter().all(|goal| suits(end, goal)))
 }

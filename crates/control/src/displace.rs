@@ -12,68 +12,30 @@
 //!    takes all others along (`same_flow`). What comes serves all of them, so the pairs of the flow only become more. If there is no room for all any
 //!    more, who came between has it, and the next one ends the flow again only after something else has gone.
 //! 3. *In vain.* What the others went for may not come about after all: a switch further on has no room, the store fails. Then they come back, and
-//!    it would begin again. So the request displaces nobody for twice as long after each time, up to [`MOST_WAITS`] times the grace.
+//!    it would begin again. So the request displaces nobody for twice as long after each time, up to `MOST_WAITS` times the grace.
 //!
-//! What becomes free is kept for the request that it was made free for: in the ledger by `room_for`, in switches and gates by
-//! [`Displaces::at`]. Otherwise others would take it, and would have to go next.
+//! What becomes free is kept for the request that it was made free for ([`crate::requests`]): in the ledger by `room_for`, in switches and gates
+//! by `Displaces::at`. Otherwise others would take it, and would have to go next.
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 use core::time::Duration;
 
 use latency::ledger::Plan;
 
 use crate::action::{Pair, Room};
+use crate::fabric::{Scarce, Site};
+use crate::operations::Timer;
+use crate::requests::Turn;
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Progress, Scarce, Site, Timer, Turn};
-
-/// So many times the grace a request waits at most before it displaces others again: about three hours.
-pub(crate) const MOST_WAITS: u32 = 1 << 10;
-
-/// What others go for to make room for a request.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Displaces {
-    /// Others have gone for it, and it is not answered yet.
-    under_way: bool,
-    /// How often in a row that was in vain.
-    in_vain: u32,
-    /// Until then nobody goes for it.
-    until: Duration,
-    /// Where room is kept for it until it has its turn.
-    pub(crate) at: BTreeSet<Scarce>,
-}
 
 impl ResourceManager {
-    /// Whether others may go for the pair.
-    pub(crate) fn may_displace(&self, now: Duration, pair: Pair) -> bool {
-        self.asked.get(&pair).is_none_or(|asked| asked.displaces.until <= now)
-    }
-
-    /// Others go for the pair.
-    pub(crate) fn displaces(&mut self, pair: Pair) {
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.displaces.under_way = true;
-        }
-    }
-
-    /// The pair is refused: what others may have gone for was in vain.
-    pub(crate) fn displaced_in_vain(&mut self, now: Duration, pair: Pair) {
-        let Some(asked) = self.asked.get_mut(&pair).filter(|asked| asked.displaces.under_way) else { return };
-        let times = asked.displaces.in_vain.saturating_add(1);
-        let waits = 1_u32.checked_shl(times).unwrap_or(MOST_WAITS).min(MOST_WAITS);
-        let until = now.saturating_add(self.config.grace.saturating_mul(waits));
-        asked.displaces = Displaces { in_vain: times, until, ..Displaces::default() };
-        self.timers.insert((until, Timer::Retry(pair)));
-    }
-
     /// Some places had no room for a grant. At each of them the least important one that has some of it goes, if that is less important. False if one
     /// of them has none: then nobody goes.
     pub(crate) fn yields_place(&mut self, now: Duration, number: u64, full: &BTreeSet<Scarce>) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return false };
+        let Some(grant) = self.reservations.get(number) else { return false };
         // Who has what it asks for takes nothing from others, and waits for nothing.
-        let is_working =
-            |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.progress == Progress::Working);
+        let is_working = |pair: &&Pair| self.requests.is_working(**pair);
         let pairs: BTreeSet<Pair> = grant.pairs.iter().filter(is_working).copied().collect();
         let importance = grant.contract.importance;
         // Without a group its readers may still have flows of their own.
@@ -81,11 +43,13 @@ impl ResourceManager {
         if full.is_empty()
             || pairs.is_empty()
             || lacks_groups
-            || !pairs.iter().all(|pair| self.may_displace(now, *pair))
+            || !pairs.iter().all(|pair| self.requests.may_displace(now, *pair))
         {
             return false;
         }
-        let Some(victims) = self.victims_at(importance, full) else { return false };
+        let Some(victims) = self.reservations.victims_at(self.fabric.network(), importance, full) else {
+            return false;
+        };
         self.make_places(now, &victims, full, &pairs);
         true
     }
@@ -98,29 +62,22 @@ impl ResourceManager {
         pairs: &BTreeSet<Pair>,
         lacking: &BTreeSet<Scarce>,
     ) -> bool {
-        let importance = pairs.first().and_then(|pair| self.asked.get(pair));
+        let importance = pairs.first().and_then(|pair| self.requests.get(*pair));
         let Some(importance) = importance.map(|asked| asked.request.contract.importance) else {
             return false;
         };
-        if lacking.is_empty() || !pairs.iter().all(|pair| self.may_displace(now, *pair)) {
+        if lacking.is_empty() || !pairs.iter().all(|pair| self.requests.may_displace(now, *pair)) {
             return false;
         }
-        let Some(victims) = self.victims_at(importance, lacking) else { return false };
+        let Some(victims) = self.reservations.victims_at(self.fabric.network(), importance, lacking) else {
+            return false;
+        };
         self.make_places(now, &victims, lacking, pairs);
         for pair in pairs {
-            self.park(*pair);
+            self.requests.park(*pair);
             self.put_off(*pair, "room is being made for it");
         }
         true
-    }
-
-    /// Those that go so that there is room at each of some places; nobody for a place that another one leaves already. `None` if one has none.
-    fn victims_at(&self, importance: u8, full: &BTreeSet<Scarce>) -> Option<BTreeSet<u64>> {
-        let leaves =
-            |grant: &&Granted| matches!(&grant.phase, GrantPhase::Leaving(awaiting) if awaiting.is_empty());
-        let is_left =
-            |scarce: &Scarce| self.grants.values().filter(leaves).any(|grant| self.has_some(grant, *scarce));
-        full.iter().filter(|scarce| !is_left(scarce)).map(|scarce| self.least(importance, *scarce)).collect()
     }
 
     /// Victims go, and what they leave is kept for the pairs until they have their turn.
@@ -131,56 +88,22 @@ impl ResourceManager {
         full: &BTreeSet<Scarce>,
         pairs: &BTreeSet<Pair>,
     ) {
-        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.site_name(*site)).collect();
+        let places: BTreeSet<_> = full.iter().map(|(site, _)| self.fabric.site_name(*site)).collect();
         let places = places.into_iter().collect::<Vec<_>>().join(", ");
         let reason = format!("{places} has no room for more, and it yields to a more important flow");
         for victim in victims.iter().copied() {
-            let displaced = self.grants.get(&victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
+            let displaced =
+                self.reservations.get(victim).map(|grant| grant.pairs.clone()).unwrap_or_default();
             self.revoke(now, victim, &reason);
             // They do not take the place again as soon as it is free. Without a group each may have a flow of its own at once.
             let waits = full.iter().any(|(_, room)| *room != Room::Groups);
             for pair in displaced {
-                if let Some(asked) = self.asked.get_mut(&pair)
-                    && waits
-                    && matches!(asked.progress, Progress::Answered { .. })
-                {
-                    asked.progress = Progress::Answered { retry: false };
-                    self.timers.insert((now.saturating_add(self.config.grace), Timer::Retry(pair)));
+                if waits && self.requests.stays_away(pair) {
+                    self.operations.wake(now.saturating_add(self.config.grace), Timer::Retry(pair));
                 }
             }
         }
-        for pair in pairs {
-            if let Some(asked) = self.asked.get_mut(pair) {
-                asked.displaces.at.clone_from(full);
-                asked.displaces.under_way = true;
-                self.room_for.insert(*pair);
-            }
-        }
-    }
-
-    /// The least important grant in force that has some of what is scarce, if it is less important than that; of equals the youngest.
-    pub(crate) fn least(&self, importance: u8, scarce: Scarce) -> Option<u64> {
-        let held = self.grants.values().filter(|grant| grant.phase == GrantPhase::Held);
-        let less = held.filter(|grant| grant.contract.importance < importance);
-        let less = less.filter(|grant| self.has_some(grant, scarce));
-        less.min_by_key(|grant| (grant.contract.importance, Reverse(grant.number))).map(|grant| grant.number)
-    }
-
-    /// Whether a grant has some of what is scarce.
-    fn has_some(&self, grant: &Granted, (site, room): Scarce) -> bool {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let leads_there = |link: usize| self.leads_to(link) == Some(switch);
-        match room {
-            Room::Entries => self.flow_entries(grant).iter().any(|(at, _)| *at == switch),
-            Room::Groups => grant.hops.iter().any(|hop| hop.group.is_some() && leads_there(hop.link)),
-            Room::Meters => grant.meter.is_some() && self.first_switch(&grant.hops) == Some(switch),
-            Room::Gates => grant.gate.is_some() && self.first_switch(&grant.hops) == Some(switch),
-        }
-    }
-
-    /// The switch that a link leads to.
-    pub(crate) fn leads_to(&self, link: usize) -> Option<usize> {
-        self.network.links.get(link).and_then(|link| self.network.switch_of(link.to))
+        pairs.iter().for_each(|pair| self.requests.displaces_at(*pair, full));
     }
 
     /// Whether a plan needs some of what is kept for a request that comes before this turn.
@@ -188,19 +111,17 @@ impl ResourceManager {
         let tree = &plan.admitted.flow.tree;
         let needs = |(site, room): &Scarce| {
             let (Site::Switch(switch) | Site::Gates(switch)) = site;
-            let mut hops = tree.iter().filter(|hop| self.leads_to(hop.port) == Some(*switch));
+            let mut hops =
+                tree.iter().filter(|hop| self.fabric.network().leads_to(hop.port) == Some(*switch));
             match room {
                 Room::Entries => hops.next().is_some(),
                 Room::Gates | Room::Meters => hops.any(|hop| hop.parent.is_none()),
                 Room::Groups => {
                     let links: Vec<_> = tree.iter().map(|hop| (hop.port, hop.parent)).collect();
-                    self.forks(&links).iter().any(|(_, at)| at == switch)
+                    self.fabric.network().forks(&links).iter().any(|(_, at)| at == switch)
                 }
             }
         };
-        self.room_for.iter().any(|other| {
-            let comes_before = self.turn(*other).is_some_and(|other| other < turn);
-            comes_before && self.asked.get(other).is_some_and(|asked| asked.displaces.at.iter().any(needs))
-        })
+        self.requests.is_kept_before(turn, needs)
     }
 }

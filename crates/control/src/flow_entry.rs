@@ -11,7 +11,7 @@ use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, MacAddress, MeterId, PortNo, TableId};
 use wire::admission::Socket;
 
-use crate::entries::{IPV4, OF_FLOW, UDP, cookie};
+use crate::fabric::{IPV4, OF_FLOW, UDP, cookie};
 
 /// A way out of a switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,17 +5,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::ledger::{Admitted, Move, Offer, Phase, Plan};
-use latency::policing::Enforcement;
+use latency::ledger::{Move, Offer, Phase, Plan};
 use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 
 use crate::action::{GateChange, Pair, StoreChange};
+use crate::fabric::Site;
 use crate::flow_entry::FlowEntry;
+use crate::operations::{Kind, Step, Task, Timer};
+use crate::requests::{Asked, Progress};
+use crate::reservations::{Granted, with_level, with_shares};
 use crate::resource_manager::ResourceManager;
-use crate::state::{Asked, GrantPhase, Granted, Kind, Progress, Site, Step, Task, Timer};
 
 /// The wait before something is tried again for which room is being made at a switch.
 const SOON: Duration = Duration::from_millis(100);
@@ -46,7 +48,7 @@ impl ResourceManager {
     /// Enters the plan into the ledger and begins to install it.
     pub(crate) fn install(&mut self, now: Duration, plan: Plan, granted: Granted) {
         let pairs = granted.pairs.clone();
-        if !self.ledger.commit(plan.clone()) {
+        if !self.reservations.commit(plan.clone()) {
             // It was made on this very ledger.
             for pair in pairs {
                 self.refuse(now, pair, "the plan did not hold: ask again", Offer::default(), true);
@@ -59,21 +61,12 @@ impl ResourceManager {
     /// Begins to install a grant that has its place in the ledger.
     pub(crate) fn enter(&mut self, now: Duration, plan: Plan, granted: Granted) {
         let number = granted.number;
-        self.next_grant = self.next_grant.max(number.saturating_add(1));
-        let mut old = granted.replaces.iter().filter_map(|old| self.grants.get(old));
-        let old = old.find(|old| old.is_same_flow(&granted)).cloned();
-        self.tuples.insert((granted.source, granted.destination), number);
-        self.take_numbers(&granted);
+        let old = self.reservations.of(&granted.replaces).find(|old| old.is_same_flow(&granted)).cloned();
         // Who is served already hears of it when it is in force.
         let pairs: Vec<Pair> =
             granted.pairs.iter().filter(|pair| !self.is_served(**pair, &granted)).copied().collect();
-        self.grants.insert(number, granted);
-        for pair in &pairs {
-            if let Some(asked) = self.asked.get_mut(pair) {
-                asked.progress = Progress::Working;
-                asked.serial = asked.request.serial;
-            }
-        }
+        self.reservations.insert(self.fabric.network(), granted);
+        pairs.iter().for_each(|pair| self.requests.work_on_latest(*pair));
         let mut steps = self.making_room(&plan);
         steps.extend(self.entering(number, old.as_ref()));
         self.start(now, Kind::Admit { number, plan: Box::new(plan) }, steps);
@@ -99,13 +92,13 @@ impl ResourceManager {
         let (mut narrow, mut wide) = (Step::default(), Step::default());
         let (mut before_all, mut after_all) = (Vec::new(), Vec::new());
         for change in &phase.shares {
-            let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+            let Some(before) = now.get(&change.flow).or(self.reservations.get(change.flow)).cloned() else {
                 continue;
             };
             let after = with_shares(&before, &change.to);
             if let (Some((key, old)), Some((_, new))) = (before.gate, after.gate)
                 && old != new
-                && let Some(switch) = self.first_switch(&after.hops)
+                && let Some(switch) = self.fabric.network().first_switch(&after.hops)
             {
                 let set =
                     |contract, sure| Task::Gate { switch, change: GateChange::Set(key, contract), sure };
@@ -137,7 +130,7 @@ impl ResourceManager {
     /// A flow changes its level. From when that is stored it is so, whatever becomes of the rest: the way back may not be one on which all
     /// promises are kept. Then what is queued at the former level leaves, and with it what the former bounds rest on.
     fn moving(&self, change: &Move, pause: Duration, now: &mut BTreeMap<u64, Granted>) -> Vec<Step> {
-        let Some(before) = now.get(&change.flow).or(self.grants.get(&change.flow)).cloned() else {
+        let Some(before) = now.get(&change.flow).or(self.reservations.get(change.flow)).cloned() else {
             return Vec::new();
         };
         let after = with_level(&before, change);
@@ -149,9 +142,10 @@ impl ResourceManager {
         let hold = || alloc::vec![Task::Hold(pause)];
         // If it is the last step, others wait as well.
         let keep = Step { undo: hold(), keeps: true, ..Step::default() };
-        let node = self.network.links.get(change.port).map(|link| link.from);
-        let at = node.and_then(|node| self.network.switch_of(node));
-        let entry = self.flow_entries(&after).into_iter().find(|(switch, _)| Some(*switch) == at);
+        let node = self.fabric.network().links.get(change.port).map(|link| link.from);
+        let at = node.and_then(|node| self.fabric.network().switch_of(node));
+        let entry =
+            self.fabric.network().flow_entries(&after).into_iter().find(|(switch, _)| Some(*switch) == at);
         let tasks = match entry {
             Some((switch, entry)) => {
                 alloc::vec![Task::Install { switch, messages: entry.change(), sure: true }]
@@ -164,30 +158,16 @@ impl ResourceManager {
 
     /// So many changes of others are so from now on.
     fn have_made_room(&mut self, now: Duration, plan: &Plan, kept: usize) {
-        let mut changed = BTreeSet::new();
-        for (phase, (shares, moves)) in plan.phases.iter().zip(plan.kept(kept)) {
-            for change in phase.shares.iter().filter(|_| shares) {
-                if let Some(grant) = self.grants.get_mut(&change.flow) {
-                    *grant = with_shares(grant, &change.to);
-                }
-                changed.insert(change.flow);
-            }
-            for change in phase.moves.iter().take(moves) {
-                if let Some(grant) = self.grants.get_mut(&change.flow) {
-                    *grant = with_level(grant, change);
-                }
-                changed.insert(change.flow);
-            }
-        }
+        let changed = self.reservations.have_made_room(plan, kept);
         changed.into_iter().for_each(|number| self.moved(now, number));
     }
 
     /// The verdicts of all pairs of a grant.
     fn announcements(&self, grant: &Granted) -> Vec<Task> {
-        let asked = grant.pairs.iter().filter_map(|pair| self.asked.get(pair));
+        let asked = grant.pairs.iter().filter_map(|pair| self.requests.get(*pair));
         asked
             .map(|asked| {
-                let verdict = self.admission(grant, &asked.request);
+                let verdict = self.requests.admission(grant, &asked.request);
                 let serial = asked.verdict.serial;
                 Task::Announce(Box::new(wire::admission::Verdict { serial, ..verdict }))
             })
@@ -197,15 +177,15 @@ impl ResourceManager {
     /// The grant goes into gates and switches and is stored. Where it takes the place of one between the same ends, the
     /// switches change first, the last one first, since the gate is what holds the flow to its former contract until then.
     fn entering(&self, number: u64, old: Option<&Granted>) -> Vec<Step> {
-        let Some(grant) = self.grants.get(&number) else { return Vec::new() };
-        let entries = self.flow_entries(grant);
-        let before = old.map(|old| self.flow_entries(old)).unwrap_or_default();
+        let Some(grant) = self.reservations.get(number) else { return Vec::new() };
+        let entries = self.fabric.network().flow_entries(grant);
+        let before = old.map(|old| self.fabric.network().flow_entries(old)).unwrap_or_default();
         let former = |switch: usize, entry: &FlowEntry| {
             before.iter().find(|(at, other)| (*at, other.in_port) == (switch, entry.in_port))
         };
         let mut installs = Vec::new();
         for (index, (switch, entry)) in entries.iter().enumerate() {
-            let meter = self.meter_of(number, grant.meter).filter(|_| index == 0);
+            let meter = self.reservations.meter_of(number, grant.meter).filter(|_| index == 0);
             let back = match former(*switch, entry) {
                 Some((_, former)) => former.flow(),
                 None => entry.delete(),
@@ -226,7 +206,7 @@ impl ResourceManager {
         // What the gate has already it is not told again.
         let same_gate = old.is_some_and(|old| old.gate == grant.gate);
         let gate = grant.gate.filter(|_| !same_gate).and_then(|(key, contract)| {
-            let switch = self.first_switch(&grant.hops)?;
+            let switch = self.fabric.network().first_switch(&grant.hops)?;
             let back = match old.and_then(|old| old.gate).filter(|(old, _)| *old == key) {
                 Some((key, contract)) => GateChange::Set(key, contract),
                 None => GateChange::Remove(key),
@@ -267,27 +247,26 @@ impl ResourceManager {
     /// A grant has been installed, or has failed to be.
     pub(crate) fn installed_grant(&mut self, now: Duration, number: u64, plan: &Plan, outcome: Outcome) {
         let Outcome { failed, missed, kept, again } = outcome;
-        let Some(grant) = self.grants.get_mut(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         if let Some(reason) = failed {
-            let (pairs, old) = (core::mem::take(&mut grant.pairs), grant.replaces.clone());
-            let (tuple, is_tree) = ((grant.source, grant.destination), grant.is_tree());
+            let (old, tuple, is_tree) =
+                (grant.replaces.clone(), (grant.source, grant.destination), grant.is_tree());
+            let pairs = self.reservations.take_pairs(number);
             self.prune_later(now, &old);
             let same = |old: &&Granted| (old.source, old.destination) == tuple;
-            let old = old.iter().filter_map(|old| self.grants.get(old)).find(same);
+            let old = self.reservations.of(&old).find(same).map(|old| old.number);
             // Without an older one it keeps its ends to itself until it is gone.
             if let Some(old) = old {
-                let old = old.number;
-                self.tuples.insert(tuple, old);
+                self.reservations.give_back_flow(tuple, old);
                 self.release_waiting(old);
             }
             for pair in pairs {
-                let is_working =
-                    self.asked.get(&pair).is_some_and(|asked| asked.progress == Progress::Working);
+                let is_working = self.requests.is_working(pair);
                 if again == Again::WithRoom && (is_working || !is_tree) {
                     self.refuse_meanwhile(now, pair, &reason, Offer::default(), false);
-                    self.timers.insert((now.saturating_add(SOON), Timer::Retry(pair)));
+                    self.operations.wake(now.saturating_add(SOON), Timer::Retry(pair));
                 } else if again == Again::WithoutGroups && is_working {
-                    self.enqueue(pair);
+                    self.requests.enqueue(pair);
                 } else if is_tree {
                     self.try_alone(now, pair);
                 } else {
@@ -299,52 +278,47 @@ impl ResourceManager {
             self.have_made_room(now, plan, kept);
             let mut phases = plan.phases.iter().zip(plan.kept(kept));
             let may_be_there = phases.all(|(phase, (shares, moves))| shares && moves == phase.moves.len());
-            let takes_back = !plan.phases.is_empty() && (missed.is_empty() || !may_be_there);
-            if takes_back && self.ledger.undo_but(plan, kept) || missed.is_empty() {
+            let takes_back = missed.is_empty() || !may_be_there;
+            if takes_back && self.reservations.undo_but(plan, kept) || missed.is_empty() {
                 self.gone(now, number);
-            } else if let Some(grant) = self.grants.get_mut(&number) {
-                grant.phase = GrantPhase::Leaving(BTreeSet::new());
+            } else {
                 self.still_missing(number, missed);
             }
         } else {
-            grant.phase = GrantPhase::Held;
+            let doomed = self.reservations.hold(number);
             self.have_made_room(now, plan, usize::MAX);
-            self.in_force(now, number);
+            self.in_force(now, number, doomed);
             // Where others would have had to change levels in no safe order, they may have to change others now.
-            self.look_again();
+            self.requests.look_again();
         }
     }
 
     /// The verdicts of a flow that has made room say where it is now, and so does what was stored of it meanwhile.
     fn moved(&mut self, now: Duration, number: u64) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        if let Some(lost) = grant.lost_pair.take() {
+        if let Some(lost) = self.reservations.take_lost_pair(number) {
             self.store_without(now, number, lost);
         }
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         for pair in grant.pairs.clone() {
-            let (Some(asked), Some(grant)) = (self.asked.get(&pair), self.grants.get(&number)) else {
+            let (Some(asked), Some(grant)) = (self.requests.get(pair), self.reservations.get(number)) else {
                 continue;
             };
-            let verdict = self.admission(grant, &asked.request);
-            if asked.grant == Some(number)
-                && let Some(asked) = self.asked.get_mut(&pair)
-            {
-                asked.verdict.dscp = verdict.dscp;
-            }
+            let verdict = self.requests.admission(grant, &asked.request);
+            self.requests.set_dscp(pair, number, verdict.dscp);
         }
     }
 
     /// A grant is in force: its pairs are told, and what it takes the place of goes.
-    fn in_force(&mut self, now: Duration, number: u64) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        let former = core::mem::take(&mut grant.replaces);
-        if let Some(reason) = grant.doomed.take() {
+    fn in_force(&mut self, now: Duration, number: u64, doomed: Option<String>) {
+        let Some(is_tree) = self.reservations.get(number).map(Granted::is_tree) else { return };
+        let former = self.reservations.take_replaced(number);
+        if let Some(reason) = doomed {
             // It cannot stay: it is as if it had not come.
-            let (pairs, is_tree) = (core::mem::take(&mut grant.pairs), grant.is_tree());
+            let pairs = self.reservations.take_pairs(number);
             for pair in pairs {
                 // Who has been served by others stays there.
-                if !is_tree || self.asked.get(&pair).is_none_or(|asked| asked.progress == Progress::Working) {
+                if !is_tree || self.requests.get(pair).is_none_or(|asked| asked.progress == Progress::Working)
+                {
                     self.refuse(now, pair, &reason, Offer::default(), true);
                 }
             }
@@ -352,22 +326,21 @@ impl ResourceManager {
                 self.release_waiting(old);
             }
             self.farewell(now, number, Vec::new());
-            self.look_again();
+            self.requests.look_again();
             return;
         }
-        let moved = if grant.is_tree() { self.take_over(now, number, &former) } else { Vec::new() };
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        if let Some(lost) = grant.lost_pair.take() {
+        let moved = if is_tree { self.take_over(now, number, &former) } else { Vec::new() };
+        if let Some(lost) = self.reservations.take_lost_pair(number) {
             self.store_without(now, number, lost);
         }
         self.leave_to_others(now, number, &former);
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         let pairs = grant.pairs.clone();
         for pair in pairs.iter().filter(|pair| !moved.contains(pair)) {
-            match self.asked.get_mut(pair) {
-                Some(asked) if asked.progress == Progress::Working => self.admitted(now, *pair, number),
+            match self.requests.get(*pair).map(Asked::is_working) {
+                Some(true) => self.admitted(now, *pair, number),
                 // It was withdrawn and asked for again meanwhile: its turn comes.
-                Some(asked) => asked.grant = Some(number),
+                Some(false) => self.requests.serve_by(*pair, number, None),
                 None => {}
             }
         }
@@ -375,8 +348,8 @@ impl ResourceManager {
         // that comes next.
         let waits = |asked: &Asked| asked.grant != Some(number) || asked.progress == Progress::Working;
         let mut served = pairs.clone();
-        served.retain(|pair| self.asked.get(pair).is_some_and(|asked| !waits(asked)));
-        let others = self.grants.values().filter(|other| {
+        served.retain(|pair| self.requests.get(*pair).is_some_and(|asked| !waits(asked)));
+        let others = self.reservations.all().filter(|other| {
             other.number != number && !former.contains(&other.number) && !other.pairs.is_disjoint(&served)
         });
         let others: Vec<u64> = others.map(|other| other.number).collect();
@@ -387,53 +360,36 @@ impl ResourceManager {
             self.give_way(now, old, number, &served);
         }
         for pair in pairs {
-            if !self.asked.contains_key(&pair) {
+            if !self.requests.contains(pair) {
                 self.leave(now, number, pair, "nobody asks for it any more");
             }
         }
-        let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.phase == GrantPhase::Held;
-        if self.grants.get(&number).is_some_and(is_idle) {
+        let is_idle = |grant: &Granted| grant.pairs.is_empty() && grant.is_held();
+        if self.reservations.get(number).is_some_and(is_idle) {
             self.farewell(now, number, Vec::new());
         }
     }
 
     /// Pairs that another grant has come to serve while this one was on its way in stay there.
     fn leave_to_others(&mut self, now: Duration, number: u64, former: &[u64]) {
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         let is_elsewhere = |pair: &Pair| {
-            let Some(asked) = self.asked.get(pair) else { return false };
+            let Some(asked) = self.requests.get(*pair) else { return false };
             match asked.progress {
                 Progress::Answered { .. } => {
                     asked.grant.is_some_and(|other| other != number && !former.contains(&other))
                 }
-                _ => grant.gives_too_little(*pair, asked) && self.joins_other(*pair, number),
+                _ => {
+                    asked.wants_more_than(grant.promised_to(*pair))
+                        && self.operations.joins_other(*pair, number)
+                }
             }
         };
         let elsewhere: Vec<Pair> = grant.pairs.iter().filter(|pair| is_elsewhere(pair)).copied().collect();
         let Some(pair) = elsewhere.first() else { return };
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.pairs.retain(|pair| !elsewhere.contains(pair));
-        }
+        self.reservations.remove_pairs(number, &elsewhere);
         self.store_without(now, number, *pair);
     }
-}
-
-/// A grant whose latency is shared out in another way, and its gate with that.
-fn with_shares(grant: &Granted, admitted: &Admitted) -> Granted {
-    let mut after = grant.clone();
-    after.hops.iter_mut().zip(&admitted.shares).for_each(|(hop, share)| hop.share = *share);
-    if let (Some((_, contract)), Enforcement::Gate(limits)) = (&mut after.gate, admitted.enforcement) {
-        contract.tolerance = limits.tolerance / NANOSECOND;
-        contract.window = limits.window / NANOSECOND;
-    }
-    after
-}
-
-/// A grant of which a hop has another level.
-fn with_level(grant: &Granted, change: &Move) -> Granted {
-    let mut after = grant.clone();
-    after.hops.iter_mut().filter(|hop| hop.link == change.port).for_each(|hop| hop.level = change.to);
-    after
 }
 
 fn time_of(picoseconds: u64) -> Duration {

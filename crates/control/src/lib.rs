@@ -1,7 +1,7 @@
 //! The resource manager of a network of OpenFlow switches, as a state machine: requests, events of switches and the time
 //! go in; changes of switches and gates, things to store and verdicts come out. No sockets, no clock.
 //!
-//! [`ResourceManager`] decides. [`session`] turns what it wants of a switch into octets, and [`orders`] what it wants of gates into requests;
+//! [`ResourceManager`] decides, with a machine each for requests, reservations, the fabric and operations. [`session`] turns what it wants of a switch into bytes, and [`orders`] what it wants of gates into requests;
 //! what comes back becomes what the manager is told.
 //!
 //! `docs/decisions/0009-admission.md` says who asks and what an answer means.
@@ -12,43 +12,38 @@ extern crate alloc;
 
 pub mod action;
 mod admit;
+mod answers;
 pub mod config;
-mod counted;
 mod displace;
-mod entries;
+mod fabric;
 mod flow_entry;
+mod flows;
 pub mod grant;
-mod grants;
 mod inspect;
 mod install;
-mod learning;
 mod links;
 pub mod network;
 pub mod note;
-mod numbers;
-mod operation;
+mod operations;
 pub mod operator;
 pub mod orders;
 pub mod others;
+mod proceed;
 mod quota;
 mod release;
 pub mod report;
 mod requests;
-mod reserved;
+mod reservations;
 mod resource_manager;
 mod restore;
 mod room;
 pub mod session;
-mod spanning;
-mod state;
 mod switches;
-mod table;
 mod tree_changes;
 mod trees;
 mod unite;
-mod unstored;
 mod view;
 pub mod what_if;
 
+pub use fabric::SwitchRefusal;
 pub use resource_manager::ResourceManager;
-pub use switches::SwitchRefusal;

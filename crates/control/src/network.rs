@@ -7,6 +7,8 @@ use latency::network::Port;
 use latency::split::Split;
 use latency::switch::{Guard, SwitchModel};
 
+use crate::fabric::Site;
+
 /// A host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Host {
@@ -136,6 +138,15 @@ impl Network {
     pub fn port_name(&self, link: usize) -> String {
         let (from, to) = self.links.get(link).map_or((usize::MAX, usize::MAX), |link| (link.from, link.to));
         alloc::format!("{} to {}", self.node_name(from), self.node_name(to))
+    }
+
+    /// What a site is called.
+    pub(crate) fn site_name(&self, site: Site) -> String {
+        let name = |switch: usize| self.switches.get(switch).map_or("?", |switch| &switch.name);
+        match site {
+            Site::Switch(switch) => alloc::format!("switch {}", name(switch)),
+            Site::Gates(switch) => alloc::format!("the gates of {}", name(switch)),
+        }
     }
 
     /// The link of a host, and the one back to it.

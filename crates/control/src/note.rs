@@ -7,7 +7,7 @@ use wire::Guid;
 use wire::admission::{Request, Socket, State};
 
 use crate::action::Pair;
-use crate::requests::dotted;
+use crate::fabric::Fabric;
 use crate::resource_manager::ResourceManager;
 
 /// Notes that are kept until they are taken; beyond it the oldest go.
@@ -153,41 +153,37 @@ impl ResourceManager {
 
     /// Notes what has become of a pair, once for each state of a request.
     pub(crate) fn note_verdict(&mut self, pair: Pair) {
-        let Some(asked) = self.asked.get(&pair) else { return };
-        let said = (asked.verdict.serial, asked.verdict.state);
-        if asked.noted == Some(said) || said.1 == State::Pending {
-            return;
-        }
-        let ends = self.ends(&asked.request);
-        let note = match said.1 {
+        let Some(asked) = self.requests.take_news(pair) else { return };
+        let ends = ends(&self.fabric, &asked.request);
+        let note = match asked.verdict.state {
             State::Pending => return,
             State::Admitted => Note::Admitted(ends, asked.verdict.bound),
             State::Refused => Note::Refused(ends, asked.verdict.reason.clone()),
             State::Revoked => Note::Revoked(ends, asked.verdict.reason.clone()),
         };
         self.note(note);
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.noted = Some(said);
-        }
     }
 
     /// The ends of a request.
     pub(crate) fn ends(&self, request: &Request) -> Box<Ends> {
-        let (writer, reader) = request.pair();
-        let host = |socket: Socket| self.host_name(socket.address);
-        let (from, to) = (host(request.source), host(request.destination));
-        Box::new(Ends { topic: request.topic.clone(), writer, reader, from, to })
+        ends(&self.fabric, request)
     }
 
     /// The ends of one of the pairs that a grant serves.
     pub(crate) fn ends_of_grant(&self, number: u64) -> Option<Box<Ends>> {
-        let asked = self.grants.get(&number)?.pairs.iter().find_map(|pair| self.asked.get(pair))?;
+        let asked = self.requests.first_of(&self.reservations.get(number)?.pairs)?;
         Some(self.ends(&asked.request))
     }
 
     /// The name of the host that has an address, or the address.
     pub fn host_name(&self, address: [u8; 4]) -> String {
-        let host = self.located.get(&address).and_then(|host| self.network.hosts.get(*host));
-        host.map_or_else(|| dotted(address), |host| host.name.clone())
+        self.fabric.host_name(address)
     }
+}
+
+fn ends(fabric: &Fabric, request: &Request) -> Box<Ends> {
+    let (writer, reader) = request.pair();
+    let host = |socket: Socket| fabric.host_name(socket.address);
+    let (from, to) = (host(request.source), host(request.destination));
+    Box::new(Ends { topic: request.topic.clone(), writer, reader, from, to })
 }

@@ -3,12 +3,9 @@ use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-use wire::admission::State;
-
 use crate::action::Pair;
-use crate::requests::cut;
+use crate::requests::{Asked, Progress};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Progress};
 
 /// How a flow ends by hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,18 +22,16 @@ impl ResourceManager {
     /// # Errors
     /// Why that cannot be now, and what to do. Nothing is changed then.
     pub fn by_hand(&mut self, now: Duration, pair: Pair, how: ByHand, reason: &str) -> Result<(), String> {
-        let Some(asked) = self.asked.get(&pair) else {
+        let Some(asked) = self.requests.get(pair) else {
             return Err("no reader asks for this flow: it is gone, or was never there".into());
         };
-        let grant = asked.grant.filter(|_| asked.verdict.state == State::Admitted);
+        let grant = Some(asked).filter(|asked| asked.is_admitted()).and_then(|asked: &Asked| asked.grant);
         let Some(number) = grant else {
             return Err("this flow is not admitted: there is nothing to end".into());
         };
         let is_settled = matches!(asked.progress, Progress::Answered { .. });
-        let held = self.grants.get(&number);
-        let is_held =
-            |grant: &&crate::state::Granted| matches!(grant.phase, GrantPhase::Held | GrantPhase::Restored);
-        let Some(held) = held.filter(is_held).filter(|_| is_settled) else {
+        let held = self.reservations.get(number).filter(|grant| grant.is_held() || grant.is_restored());
+        let Some(held) = held.filter(|_| is_settled) else {
             return Err("this flow is being changed: try again in a moment".into());
         };
         let alone = held.pairs.iter().all(|other| *other == pair);
@@ -49,12 +44,9 @@ impl ResourceManager {
         } else {
             self.part(now, number, pair, &words);
         }
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.progress = Progress::Answered { retry: how == ByHand::Release };
-            asked.barred = how == ByHand::Revoke;
-        }
+        self.requests.end_by_hand(pair, how == ByHand::Revoke);
         if how == ByHand::Release {
-            self.look_again();
+            self.requests.look_again();
         }
         self.work(now);
         Ok(())
@@ -62,20 +54,13 @@ impl ResourceManager {
 
     /// A pair loses a flow that serves others, too.
     fn part(&mut self, now: Duration, number: u64, pair: Pair, reason: &str) {
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.grant = None;
-            asked.repeat_at = None;
-            asked.verdict.state = State::Revoked;
-            asked.verdict.reason = cut(reason);
-            (asked.verdict.bound, asked.verdict.dscp) = (0, 0);
-            (asked.verdict.octets, asked.verdict.separation) = (0, 0);
-        }
+        self.requests.revoke(pair, reason);
         self.publish(pair);
         self.leave(now, number, pair, reason);
     }
 
     /// The topic and hosts of a pair, for those who write what was done.
     pub fn described(&self, pair: Pair) -> Option<String> {
-        self.asked.get(&pair).map(|asked| format!("{}", self.ends(&asked.request)))
+        self.requests.get(pair).map(|asked| format!("{}", self.ends(&asked.request)))
     }
 }

@@ -6,18 +6,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use latency::units::NANOSECOND;
 use openflow::Message;
 use openflow::meter::MeterMod;
 use openflow::words::MeterId;
 use wire::admission::{State, Verdict};
 
 use crate::action::{Action, GateChange, Pair, Room, StoreChange};
+use crate::fabric::Site;
 use crate::install::{Again, Outcome};
-use crate::operation::Ended;
-use crate::requests::cut;
+use crate::operations::{Chore, Ended, Kind, Step, Task, Timer};
+use crate::requests::{Progress, cut};
+use crate::reservations::{GrantPhase, Granted};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Kind, Phase, Progress, Site, Step, Task, Work};
 
 impl ResourceManager {
     /// An operation has ended.
@@ -39,16 +39,16 @@ impl ResourceManager {
                     (false, false) => Again::Later,
                 };
                 self.installed_grant(now, number, &plan, Outcome { failed, missed, kept, again });
-                self.room_is_settled();
+                self.requests.room_is_settled();
             }
             Kind::Join { number, pair, serial } => self.joined(now, number, pair, serial, failed),
             Kind::Farewell { number, pairs } => {
                 for pair in pairs {
-                    if !self.asked.contains_key(&pair) {
-                        self.actions.push_back(Action::Dispose(pair));
+                    if !self.requests.contains(pair) {
+                        self.operations.act(Action::Dispose(pair));
                     }
                 }
-                self.chores.push_back(Work::Release(number));
+                self.operations.add_chore(Chore::Release(number));
             }
             Kind::Release { number } => {
                 if missed.is_empty() {
@@ -67,35 +67,45 @@ impl ResourceManager {
             }
         }
         self.want_pruning();
-        self.unpark();
+        self.requests.unpark();
+    }
+
+    /// A switch has refused a group of a grant for want of room: for the grace it counts as having as many as the others need.
+    fn learn_most_groups(&mut self, now: Duration, number: u64, switch: usize) {
+        if self.reservations.learn_most_groups(self.fabric.network(), number, switch) {
+            self.operations.wake(now.saturating_add(self.config.grace), Timer::Groups(switch));
+        }
     }
 
     /// What is stored of a grant knows a pair now, unless that has failed.
     fn joined(&mut self, now: Duration, number: u64, pair: Pair, serial: u64, failed: Option<String>) {
-        let Some(asked) = self.asked.get_mut(&pair) else { return };
+        let Some(asked) = self.requests.get(pair) else { return };
         // It may have left, or asked for something else meanwhile.
-        let grant = self.grants.get(&number).filter(|grant| grant.pairs.contains(&pair));
+        let grant = self.reservations.get(number).filter(|grant| grant.pairs.contains(&pair));
         if asked.progress != Progress::Working || asked.serial != serial {
             return;
         }
         // A grant that is about to take the place of this one, for this pair too, answers it.
         let takes = |new: &Granted| {
-            let comes = new.phase == GrantPhase::Installing && !new.is_tree();
+            let comes = new.is_installing() && !new.is_tree();
             comes && new.replaces.contains(&number) && new.pairs.contains(&pair)
         };
-        if grant.is_some() && asked.grant.is_none_or(|had| had == number) && self.grants.values().any(takes) {
-            asked.grant = Some(number);
+        if grant.is_some()
+            && asked.grant.is_none_or(|had| had == number)
+            && self.reservations.all().any(takes)
+        {
+            self.requests.serve_by(pair, number, None);
             return;
         }
         match failed {
-            None if grant.is_some_and(|grant| grant.phase == GrantPhase::Held) => {
+            None if grant.is_some_and(|grant| grant.is_held()) => {
                 let former = asked.grant.filter(|former| *former != number);
                 self.admitted(now, pair, number);
                 if let Some(former) = former {
                     self.give_way(now, former, number, &BTreeSet::from([pair]));
                 }
             }
-            None => asked.progress = Progress::Parked,
+            None => self.requests.park(pair),
             Some(reason) => {
                 self.refuse_for_now(now, pair, &reason);
                 self.leave(now, number, pair, &reason);
@@ -105,29 +115,22 @@ impl ResourceManager {
 
     /// A pair does not need its grant any more; without pairs the grant goes.
     pub(crate) fn leave(&mut self, now: Duration, number: u64, pair: Pair, reason: &str) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
-        if !grant.pairs.remove(&pair) {
+        if !self.reservations.remove_pair(number, pair) {
             return;
         }
         let verdict = self.revocation(number, pair, reason);
-        let Some(grant) = self.grants.get(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
-            // What is on its way in is looked at when it is there.
-            GrantPhase::Installing => {
-                if let Some(grant) = self.grants.get_mut(&number) {
-                    grant.pairs.insert(pair);
-                }
-            }
-            GrantPhase::Leaving(_) => {}
+            GrantPhase::Installing { .. } | GrantPhase::Leaving { .. } => {}
             GrantPhase::Held | GrantPhase::Restored if grant.pairs.is_empty() => {
                 self.farewell(now, number, verdict.into_iter().collect());
             }
             GrantPhase::Held | GrantPhase::Restored => {
                 if let Some(verdict) = verdict {
-                    self.actions.push_back(Action::Publish { token: None, verdict: Box::new(verdict) });
+                    self.operations.act(Action::Publish { token: None, verdict: Box::new(verdict) });
                 }
-                if !self.asked.contains_key(&pair) {
-                    self.actions.push_back(Action::Dispose(pair));
+                if !self.requests.contains(pair) {
+                    self.operations.act(Action::Dispose(pair));
                 }
                 self.store_without(now, number, pair);
             }
@@ -136,10 +139,8 @@ impl ResourceManager {
 
     /// What is stored of a grant does not know a pair any more.
     pub(crate) fn store_without(&mut self, now: Duration, number: u64, pair: Pair) {
-        if self.is_moving(number)
-            && let Some(grant) = self.grants.get_mut(&number)
-        {
-            grant.lost_pair = Some(pair);
+        if self.operations.is_moving(number) {
+            self.reservations.lose_pair(number, pair);
         }
         let change = StoreChange::Put(Box::new(self.stored_grant(number)));
         let store = Step::of(alloc::vec![Task::Store { change, sure: true }]);
@@ -148,12 +149,12 @@ impl ResourceManager {
 
     /// What a pair without a request hears when its grant goes; one with a request hears what becomes of that.
     fn revocation(&self, number: u64, pair: Pair, reason: &str) -> Option<Verdict> {
-        let grant = self.grants.get(&number).filter(|_| !self.asked.contains_key(&pair))?;
+        let grant = self.reservations.get(number).filter(|_| !self.requests.contains(pair))?;
         Some(Verdict {
             writer: pair.0.to_bytes(),
             reader: pair.1.to_bytes(),
             serial: grant.serials.get(&pair).copied().unwrap_or(0),
-            epoch: self.epoch,
+            epoch: self.requests.epoch(),
             state: State::Revoked,
             source: grant.source,
             destination: grant.destination,
@@ -164,54 +165,36 @@ impl ResourceManager {
 
     /// A grant cannot stay; its requests are looked at again.
     pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
-        let Some(grant) = self.grants.get_mut(&number) else { return };
+        let Some(grant) = self.reservations.get(number) else { return };
         match grant.phase {
-            GrantPhase::Leaving(_) => return,
-            GrantPhase::Installing => {
-                if !self.undo_change(number, reason)
-                    && let Some(grant) = self.grants.get_mut(&number)
-                {
-                    grant.doomed.get_or_insert_with(|| reason.into());
+            GrantPhase::Leaving { .. } => return,
+            GrantPhase::Installing { .. } => {
+                if !self.undo_change(number, reason) {
+                    self.reservations.doom(number, reason);
                 }
                 return;
             }
             GrantPhase::Held | GrantPhase::Restored => {}
         }
-        let pairs = core::mem::take(&mut grant.pairs);
+        let pairs = self.reservations.take_pairs(number);
         let (mut verdicts, mut revoked) = (Vec::new(), Vec::new());
         for pair in pairs {
-            let Some(asked) = self.asked.get_mut(&pair) else {
-                verdicts.extend(self.revocation(number, pair, reason));
-                continue;
-            };
-            asked.grant = None;
-            if asked.verdict.state == State::Admitted {
-                asked.verdict = Verdict {
-                    state: State::Revoked,
-                    bound: 0,
-                    dscp: 0,
-                    octets: 0,
-                    separation: 0,
-                    reason: cut(reason),
-                    ..asked.verdict.clone()
-                };
-                verdicts.push(asked.verdict.clone());
-            }
-            revoked.push(pair);
-            if matches!(asked.progress, Progress::Answered { .. }) {
-                asked.progress = Progress::Answered { retry: true };
+            match self.requests.revoke(pair, reason) {
+                Some(verdict) => {
+                    verdicts.extend(verdict);
+                    revoked.push(pair);
+                }
+                None => verdicts.extend(self.revocation(number, pair, reason)),
             }
         }
         revoked.into_iter().for_each(|pair| self.note_verdict(pair));
         self.farewell(now, number, verdicts);
-        self.look_again();
+        self.requests.look_again();
     }
 
     /// The participants hear that the grant goes; then it does.
     pub(crate) fn farewell(&mut self, now: Duration, number: u64, verdicts: Vec<Verdict>) {
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.phase = GrantPhase::Leaving(BTreeSet::new());
-        }
+        self.reservations.leave(number, BTreeSet::new());
         let pairs = verdicts.iter().map(Verdict::pair).collect();
         let tasks = verdicts.into_iter().map(|verdict| Task::Announce(Box::new(verdict))).collect();
         self.start(now, Kind::Farewell { number, pairs }, alloc::vec![Step::of(tasks)]);
@@ -220,23 +203,20 @@ impl ResourceManager {
     /// Takes a grant out of switches and gates. False if another one is about to take its place: what is there is that one's if it comes,
     /// and this one's again if it fails.
     pub(crate) fn begin_release(&mut self, now: Duration, number: u64) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return true };
-        let GrantPhase::Leaving(awaiting) = &grant.phase else { return true };
-        if !awaiting.is_empty() {
+        let Some(grant) = self.reservations.get(number) else { return true };
+        if !grant.will_be_gone() {
             return true;
         }
-        if self.is_being_changed(number) {
-            if let Some(grant) = self.grants.get_mut(&number) {
-                grant.release_waits = true;
-            }
+        if self.reservations.is_being_changed(number) {
+            self.reservations.wait_with_release(number);
             return true;
         }
         // What another grant between the same ends has put in its place stays.
-        let heir = self.tuples.get(&(grant.source, grant.destination)).filter(|heir| **heir != number);
-        let heir = heir.and_then(|heir| self.grants.get(heir));
-        let kept = heir.map(|heir| self.flow_entries(heir)).unwrap_or_default();
+        let heir = self.reservations.at(grant.source, grant.destination).filter(|heir| *heir != number);
+        let heir = heir.and_then(|heir| self.reservations.get(heir));
+        let kept = heir.map(|heir| self.fabric.network().flow_entries(heir)).unwrap_or_default();
         let mut deletes = Step::default();
-        for (index, (switch, entry)) in self.flow_entries(grant).into_iter().enumerate() {
+        for (index, (switch, entry)) in self.fabric.network().flow_entries(grant).into_iter().enumerate() {
             let is_kept = kept.iter().any(|(at, other)| (*at, other.in_port) == (switch, entry.in_port));
             let mut messages: Vec<Message> = if is_kept { Vec::new() } else { alloc::vec![entry.delete()] };
             messages.extend(entry.delete_group());
@@ -248,14 +228,14 @@ impl ResourceManager {
             }
         }
         let mut steps = alloc::vec![deletes];
-        if let (Some((key, _)), Some(switch)) = (grant.gate, self.first_switch(&grant.hops))
+        if let (Some((key, _)), Some(switch)) = (grant.gate, self.fabric.network().first_switch(&grant.hops))
             && heir.and_then(|heir| heir.gate).is_none_or(|(other, _)| other != key)
         {
             let change = GateChange::Remove(key);
             steps.push(Step::of(alloc::vec![Task::Gate { switch, change, sure: true }]));
         }
         // Frames that are queued are still before others, and what they have delayed is until the link pauses.
-        let busy = Duration::from_nanos(self.ledger.longest_busy(number).unwrap_or(0).div_ceil(NANOSECOND));
+        let busy = self.reservations.longest_busy(number);
         let longest = Duration::from_nanos(grant.longest());
         steps.push(Step::of(alloc::vec![Task::Hold(longest.saturating_add(busy))]));
         let change = StoreChange::Remove(number);
@@ -266,37 +246,31 @@ impl ResourceManager {
 
     /// A grant is gone, but for places that are away; those that have come back since have nothing of it.
     pub(crate) fn still_missing(&mut self, number: u64, missed: BTreeSet<Site>) {
-        let missed: BTreeSet<Site> =
-            missed.into_iter().filter(|site| self.phase(*site) != Phase::Ready).collect();
+        let missed: BTreeSet<Site> = missed.into_iter().filter(|site| !self.fabric.is_ready(*site)).collect();
         let again = missed.is_empty();
-        if let Some(grant) = self.grants.get_mut(&number) {
-            grant.phase = GrantPhase::Leaving(missed);
-        }
+        self.reservations.leave(number, missed);
         if again {
-            self.chores.push_back(Work::Release(number));
+            self.operations.add_chore(Chore::Release(number));
         } else {
             // Who has waited for its place does not get it soon.
-            self.look_again();
+            self.requests.look_again();
         }
     }
 
     /// Nothing of a grant is left: its place is free.
     pub(crate) fn gone(&mut self, now: Duration, number: u64) {
-        self.ledger.remove(number);
-        let Some(grant) = self.grants.remove(&number) else { return };
-        let tuple = (grant.source, grant.destination);
-        if self.tuples.get(&tuple) == Some(&number) {
-            self.tuples.remove(&tuple);
+        if !self.reservations.remove(self.fabric.network(), number) {
+            return;
         }
-        self.return_numbers(&grant);
-        self.counted.forget(number);
-        self.uncover(now, number);
-        self.look_again();
+        for covered in self.reservations.uncover(self.fabric.network(), number) {
+            self.revoke(now, covered, "its place is not there any more");
+        }
+        self.requests.look_again();
     }
 
     /// A grant as it is stored.
     pub(crate) fn stored_grant(&self, number: u64) -> crate::grant::Grant {
-        match self.grants.get(&number) {
+        match self.reservations.get(number) {
             Some(grant) => self.to_store(grant),
             None => crate::grant::Grant::default(),
         }
@@ -304,7 +278,11 @@ impl ResourceManager {
 
     /// How many requests and grants there are, for those who log.
     pub fn summary(&self) -> String {
-        let held = self.grants.values().filter(|grant: &&Granted| grant.phase == GrantPhase::Held).count();
-        format!("{} requests, {held} grants in force, {} under way", self.asked.len(), self.operations.len())
+        let held = self.reservations.held();
+        format!(
+            "{} requests, {held} grants in force, {} under way",
+            self.requests.len(),
+            self.operations.len()
+        )
     }
 }

@@ -1,6 +1,5 @@
 //! The resource manager: what it is told, and what it wants done.
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-use alloc::format;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,24 +9,18 @@ use latency::ledger::Ledger;
 use latency::network::Port;
 use latency::program::Solver;
 use latency::reserve::Edge;
-use latency::routes::Topology;
-use latency::switch::Guard;
-use latency::work::Limits;
-use openflow::words::MacAddress;
-use wire::admission::{Measured, Request, Socket};
+use wire::admission::{Measured, Request};
 use wire::{Guid, GuidPrefix};
 
-use crate::action::{Action, Done, Facts, Pair, StoreChange, SwitchContent, Token};
+use crate::action::{Action, Done, Facts, Pair, SwitchContent, Token};
 use crate::config::Config;
-use crate::counted::Counted;
-use crate::entries;
-use crate::learning::Addresses;
+use crate::fabric::{Fabric, Reserved};
 use crate::network::{Network, NetworkError};
 use crate::note::Note;
-use crate::operation::Operation;
+use crate::operations::{Chore, Operations, Timer};
 use crate::others::OtherManager;
-use crate::reserved::Reserved;
-use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Timer, Turn, Work};
+use crate::requests::Requests;
+use crate::reservations::Reservations;
 
 /// The resource manager of a network.
 ///
@@ -36,68 +29,20 @@ use crate::state::{Asked, Granted, Inspection, Phase, Site, SwitchState, Timer, 
 #[derive(Debug)]
 pub struct ResourceManager {
     pub(crate) config: Config,
-    pub(crate) network: Network,
-    pub(crate) epoch: u64,
-    pub(crate) ledger: Ledger,
-    /// Links that can be used now.
-    pub(crate) topology: Topology,
-    pub(crate) switches: Vec<SwitchState>,
-    /// Links whose port is down.
-    pub(crate) down: BTreeSet<usize>,
-    /// Links between switches that carry what is not admitted.
-    pub(crate) tree: BTreeSet<usize>,
-    /// The reserved class, or why there is none.
-    pub(crate) reserved: Result<Reserved, String>,
-    /// Switches that leave the codepoint of control on what comes from hosts: their gates have been seen in order, so that nobody
-    /// but them has set it.
-    pub(crate) marked: BTreeSet<usize>,
-    /// Hosts by their addresses.
-    pub(crate) located: BTreeMap<[u8; 4], usize>,
-    pub(crate) grants: BTreeMap<u64, Granted>,
-    /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
-    pub(crate) ethernet: BTreeMap<[u8; 4], MacAddress>,
-    /// Grants in force or on their way in, by where they come from and go to.
-    pub(crate) tuples: BTreeMap<(Socket, Socket), u64>,
-    pub(crate) asked: BTreeMap<Pair, Asked>,
-    /// What is to be begun before requests.
-    pub(crate) chores: VecDeque<Work>,
-    /// Requests whose turn comes, the first one first.
-    pub(crate) turns: BTreeSet<Turn>,
-    /// Pairs that may join other flows of their writers.
-    pub(crate) unions: BTreeSet<Pair>,
-    /// Pairs that wait for room that is being made or becomes free: those behind them must not take it.
-    pub(crate) room_for: BTreeSet<Pair>,
-    pub(crate) operations: BTreeMap<u64, Operation>,
-    pub(crate) tokens: BTreeMap<Token, u64>,
-    pub(crate) timers: BTreeSet<(Duration, Timer)>,
-    pub(crate) actions: VecDeque<Action>,
-    /// What entries and gates of grants have counted.
-    pub(crate) counted: Counted,
+    pub(crate) fabric: Fabric,
+    pub(crate) reservations: Reservations,
+    pub(crate) requests: Requests,
+    pub(crate) operations: Operations,
     /// What an operator should know.
     pub(crate) notes: VecDeque<Note>,
-    /// What has to be stored and could not be, by the number of the grant.
-    pub(crate) unstored: BTreeMap<u64, StoreChange>,
-    /// Whether the last change that was to be stored was not.
-    pub(crate) store_fails: bool,
-    pub(crate) refused_switches: BTreeMap<u64, String>,
     /// Others in the domain.
     pub(crate) managers: Vec<OtherManager>,
-    pub(crate) next_operation: u64,
-    pub(crate) next_token: u64,
-    pub(crate) next_grant: u64,
-    pub(crate) next_age: u64,
-    /// How often something has become free or come back.
-    pub(crate) changes: u64,
-    /// When requests that have not been looked at since are.
-    pub(crate) look_at: Option<Duration>,
-    /// The most steps that anything has taken which began together.
-    pub(crate) most_steps: u64,
 }
 
 impl ResourceManager {
     /// Limits may rest on linear programs from now on, for which the solver proposes multipliers: before grants are restored that do.
     pub fn use_solver(&mut self, solver: Solver) {
-        self.ledger.use_solver(solver);
+        self.reservations.use_solver(solver);
     }
 
     /// A manager of a network of which nothing is connected yet. `epoch` is larger than that of every manager before.
@@ -118,96 +63,38 @@ impl ResourceManager {
             ledger.limit_guards(switch, &ports, guards);
         }
         ledger.keep_meters();
-        let hosts = network.hosts.iter().enumerate();
-        let located = hosts
-            .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
-            .collect();
-        let mut manager = Self {
+        Ok(Self {
+            requests: Requests::new(epoch, config.lease),
             config,
-            epoch,
-            ledger,
-            topology: Topology::default(),
-            switches: Vec::new(),
-            down: BTreeSet::new(),
-            tree: BTreeSet::new(),
-            reserved,
-            marked: BTreeSet::new(),
-            located,
-            ethernet: BTreeMap::new(),
-            grants: BTreeMap::new(),
-            tuples: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            chores: VecDeque::new(),
-            turns: BTreeSet::new(),
-            unions: BTreeSet::new(),
-            room_for: BTreeSet::new(),
-            operations: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            actions: VecDeque::new(),
-            counted: Counted::default(),
+            reservations: Reservations::new(ledger, network.switches.len()),
+            fabric: Fabric::new(network, reserved),
+            operations: Operations::default(),
             notes: VecDeque::new(),
-            unstored: BTreeMap::new(),
-            store_fails: false,
-            refused_switches: BTreeMap::new(),
             managers: Vec::new(),
-            next_operation: 0,
-            next_token: 0,
-            next_grant: 1,
-            next_age: 0,
-            changes: 0,
-            look_at: None,
-            most_steps: 0,
-            network,
-        };
-        let switches = (0..manager.network.switches.len()).map(|switch| manager.unknown_switch(switch));
-        manager.switches = switches.collect();
-        Ok(manager)
-    }
-
-    fn unknown_switch(&self, switch: usize) -> SwitchState {
-        let away = Phase::Away(None);
-        let has_gates = self.has_gates(switch);
-        SwitchState {
-            phase: away,
-            table: entries::base(&self.network, switch, &self.carried(&self.tree, &self.marked)),
-            version: 0,
-            gates_phase: if has_gates { away } else { Phase::Ready },
-            gates: self.reserved.iter().flat_map(|reserved| reserved.at(&self.network, switch)).collect(),
-            gates_version: 0,
-            meters: BTreeSet::new(),
-            groups: BTreeSet::new(),
-            most_groups: u32::MAX,
-            said_groups: u32::MAX,
-            addresses: Addresses::default(),
-            lost: true,
-            inspection: Inspection::default(),
-            gates_inspection: Inspection::default(),
-        }
+        })
     }
 
     /// The next thing to be done.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+        self.operations.poll_action()
     }
 
     /// When [`Self::handle_timeout`] has to be called, unless something else happens before.
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.timers.first().map(|(time, _)| *time)
+        self.operations.poll_timeout()
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Duration) {
-        while let Some((time, timer)) = self.timers.first().copied().filter(|(time, _)| *time <= now) {
-            self.timers.pop_first();
+        while let Some((time, timer)) = self.operations.due(now) {
             match timer {
                 Timer::Token(token) => self.token_expired(now, token),
                 Timer::Repeat(pair) => self.repeat(now, time, pair),
                 Timer::Wait(pair) => self.wait_is_over(now, pair),
-                Timer::Retry(pair) => self.retry(pair),
+                Timer::Retry(pair) => self.requests.retry(pair),
                 // The work below begins with it.
                 Timer::Look => {}
-                Timer::Groups(switch) => self.forget_most_groups(switch),
+                Timer::Groups(switch) => self.reservations.forget_most_groups(switch),
                 Timer::Store => self.store_again(now),
                 Timer::Prune(number) => self.prune_again(number),
                 Timer::Inspect(site) => self.inspect(now, time, site),
@@ -234,9 +121,9 @@ impl ResourceManager {
     /// A participant is gone, and with it all its requests and writers.
     pub fn participant_lost(&mut self, now: Duration, participant: GuidPrefix) {
         let is = |guid: &Guid| guid.prefix == participant;
-        let asked = self.asked.keys().chain(self.grants.values().flat_map(|grant| &grant.pairs));
-        let gone: BTreeSet<Pair> =
-            asked.filter(|(writer, reader)| is(writer) || is(reader)).copied().collect();
+        let served = self.reservations.all().flat_map(|grant| &grant.pairs);
+        let served = served.filter(|(writer, reader)| is(writer) || is(reader)).copied();
+        let gone: BTreeSet<Pair> = self.requests.of_participant(participant).chain(served).collect();
         for pair in gone {
             self.withdraw(now, pair);
         }
@@ -244,10 +131,7 @@ impl ResourceManager {
 
     /// What a reader has seen of its flow.
     pub fn measured(&mut self, measured: &Measured) {
-        let pair = (Guid::from_bytes(measured.writer), Guid::from_bytes(measured.reader));
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.measured = Some(*measured);
-        }
+        self.requests.measured(measured);
     }
 
     /// Which other managers are in the domain now: for the report.
@@ -289,77 +173,36 @@ impl ResourceManager {
     pub(crate) fn work(&mut self, now: Duration) {
         loop {
             self.look(now);
-            if self.busy() >= self.config.most_operations.max(1) || self.is_exclusive() {
+            if self.operations.busy() >= self.config.most_operations.max(1) || self.operations.is_exclusive()
+            {
                 break;
             }
             let Some(work) = self.next_work() else { break };
-            self.ledger.begin(Limits::REQUEST);
-            let before = self.ledger.work().done();
+            let before = self.reservations.begin_work();
             let begun = match work {
                 Work::Request(pair) => self.begin_request(now, pair),
-                Work::Release(number) => self.begin_release(now, number),
-                Work::Prune(number) => self.begin_prune(now, number),
+                Work::Chore(Chore::Release(number)) => self.begin_release(now, number),
+                Work::Chore(Chore::Prune(number)) => self.begin_prune(now, number),
+                Work::Chore(Chore::Tree) => self.begin_tree(now),
                 Work::Unite(pair) => {
                     self.unite(now, pair);
                     true
                 }
-                Work::Tree => self.begin_tree(now),
             };
-            self.most_steps = self.ledger.work().done().saturating_sub(before).max(self.most_steps);
+            self.reservations.end_work(before);
             if !begun {
                 self.put_back(work);
                 break;
             }
         }
     }
+}
 
-    /// Whether there are gates at a switch: its model has them, and hosts come in by it.
-    pub(crate) fn has_gates(&self, switch: usize) -> bool {
-        let is = |found: &crate::network::Switch| matches!(found.model.guard, Guard::Gates { .. });
-        let node = self.network.switch_node(switch);
-        let has_hosts = |_: &&crate::network::Switch| {
-            self.network.leaving(node).any(|(_, link)| self.network.switch_of(link.to).is_none())
-        };
-        self.network.switches.get(switch).filter(has_hosts).is_some_and(is)
-    }
-
-    /// Hosts whose ARP says something new: all, since the network file has no Ethernet addresses.
-    pub(crate) fn learning(&self) -> BTreeSet<usize> {
-        (0..self.network.hosts.len()).collect()
-    }
-
-    pub(crate) fn datapath(&self, switch: usize) -> u64 {
-        self.network.switches.get(switch).map_or(0, |switch| switch.datapath)
-    }
-
-    pub(crate) fn switch_index(&self, datapath: u64) -> Option<usize> {
-        self.network.switches.iter().position(|switch| switch.datapath == datapath)
-    }
-
-    pub(crate) fn phase(&self, site: Site) -> Phase {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        let state = self.switches.get(switch);
-        match site {
-            Site::Switch(_) => state.map_or(Phase::Away(None), |state| state.phase),
-            Site::Gates(_) => state.map_or(Phase::Away(None), |state| state.gates_phase),
-        }
-    }
-
-    pub(crate) fn set_phase(&mut self, site: Site, phase: Phase) {
-        let (Site::Switch(switch) | Site::Gates(switch)) = site;
-        if let Some(state) = self.switches.get_mut(switch) {
-            match site {
-                Site::Switch(_) => state.phase = phase,
-                Site::Gates(_) => state.gates_phase = phase,
-            }
-        }
-    }
-
-    pub(crate) fn site_name(&self, site: Site) -> String {
-        let name = |switch: usize| self.network.switches.get(switch).map_or("?", |switch| &switch.name);
-        match site {
-            Site::Switch(switch) => format!("switch {}", name(switch)),
-            Site::Gates(switch) => format!("the gates of {}", name(switch)),
-        }
-    }
+/// Something that waits for its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Work {
+    Chore(Chore),
+    Request(Pair),
+    /// A pair with a flow of its own may join others of its writer.
+    Unite(Pair),
 }

@@ -9,10 +9,12 @@ use wire::Guid;
 use wire::admission::{Contract, Socket};
 
 use crate::action::{Pair, StoreChange};
+use crate::fabric::Site;
 use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
+use crate::operations::Timer;
 use crate::requests::{Goal, Wish};
+use crate::reservations::{End, GrantPhase, Granted, GrantedHop};
 use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, Phase, Site, Timer};
 
 impl ResourceManager {
     pub(crate) fn to_store(&self, grant: &Granted) -> Grant {
@@ -29,7 +31,7 @@ impl ResourceManager {
         };
         let ends = grant.ends.iter().filter(|_| grant.is_tree()).map(end);
         let pairs = grant.pairs.iter().map(|pair| {
-            let asked = self.asked.get(pair).map(|asked| &asked.request);
+            let asked = self.requests.get(*pair).map(|asked| &asked.request);
             StoredPair {
                 writer: pair.0.to_bytes(),
                 reader: pair.1.to_bytes(),
@@ -41,10 +43,10 @@ impl ResourceManager {
             }
         });
         let hops = grant.hops.iter().filter_map(|hop| {
-            let link = self.network.links.get(hop.link)?;
+            let link = self.fabric.network().links.get(hop.link)?;
             Some(StoredHop {
-                from: self.network.node_name(link.from).to_string(),
-                to: self.network.node_name(link.to).to_string(),
+                from: self.fabric.network().node_name(link.from).to_string(),
+                to: self.fabric.network().node_name(link.to).to_string(),
                 number: link.number,
                 share: hop.share,
                 level: hop.level,
@@ -81,8 +83,12 @@ impl ResourceManager {
     pub fn restore(&mut self, now: Duration, grants: Vec<Grant>) {
         // Ports are told by names and number.
         let mut ports: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
-        for (index, link) in self.network.links.iter().enumerate() {
-            let key = (self.network.node_name(link.from), self.network.node_name(link.to), link.number);
+        for (index, link) in self.fabric.network().links.iter().enumerate() {
+            let key = (
+                self.fabric.network().node_name(link.from),
+                self.fabric.network().node_name(link.to),
+                link.number,
+            );
             ports.insert(key, index);
         }
         // Of two for the same flow the later one was in force when it was stored.
@@ -90,7 +96,7 @@ impl ResourceManager {
         grants.sort_by_key(|grant| Reverse(grant.number));
         let mut found = Vec::new();
         for grant in grants {
-            self.next_grant = self.next_grant.max(grant.number.saturating_add(1));
+            self.reservations.use_number(grant.number);
             let hops = grant.hops.iter().enumerate().map(|(index, hop)| {
                 let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
                 let parent = if grant.ends.is_empty() { index.checked_sub(1) } else { hop.parent };
@@ -106,9 +112,9 @@ impl ResourceManager {
             let kept = hops.and_then(|hops| self.take_up(grant, hops));
             if kept.is_some() {
                 let until = now.saturating_add(self.config.grace);
-                self.timers.insert((until, Timer::Restored(number)));
+                self.operations.wake(until, Timer::Restored(number));
             } else {
-                self.unstored.insert(number, StoreChange::Remove(number));
+                self.operations.store_with_others(StoreChange::Remove(number));
             }
         }
         self.store_again(now);
@@ -121,7 +127,7 @@ impl ResourceManager {
         let pairs: Vec<Pair> =
             pairs.map(|pair| (Guid::from_bytes(pair.writer), Guid::from_bytes(pair.reader))).collect();
         let socket = |(address, port): ([u8; 4], u16)| Socket { address, port };
-        let from = self.network.links.get(hops.first()?.link)?.from;
+        let from = self.fabric.network().links.get(hops.first()?.link)?.from;
         let way = StoredEnd {
             hop: hops.len().checked_sub(1)?,
             to: stored.destination,
@@ -134,7 +140,7 @@ impl ResourceManager {
         let goal = |end: &StoredEnd| {
             let link = hops.get(end.hop)?.link;
             Some(Goal {
-                host: self.network.links.get(link)?.to,
+                host: self.fabric.network().links.get(link)?.to,
                 to: socket(end.to),
                 address: is_tree.then_some(end.address),
                 maximum_latency: end.maximum_latency,
@@ -159,67 +165,63 @@ impl ResourceManager {
             },
             goals: ends.iter().map(goal).collect::<Option<_>>()?,
         };
-        let flow = self.flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;
-        if self.tuples.contains_key(&(wish.source, wish.destination)) || !self.are_groups_free(&hops) {
+        let flow = self.fabric.network().flow_along(&wish, &hops, ends.iter().map(|end| end.hop))?;
+        if self.reservations.at(wish.source, wish.destination).is_some()
+            || !self.reservations.numbers().are_groups_free(self.fabric.network(), &hops)
+        {
             return None;
         }
-        let shares: Vec<u64> = hops.iter().map(|hop| hop.share).collect();
-        let levels: Vec<u8> = hops.iter().map(|hop| hop.level).collect();
-        let admitted = self.ledger.put_back(number, &flow, &shares, &levels).ok()?;
+        let admitted = self.reservations.put_back(number, &flow, &hops)?;
         let at = pairs.iter().copied().zip(stored.pairs.iter().map(|pair| pair.end)).collect();
-        let granted = self.grant_of(number, &admitted, hops, &wish, at);
+        let granted = self.reservations.grant_of(self.fabric.network(), number, &admitted, hops, &wish, at);
         let Ok(granted) = granted else {
-            self.ledger.remove(number);
+            self.reservations.free(number);
             return None;
         };
         let meter = granted.meter.map(|_| stored.meter);
-        if !self.is_meter_free(&granted.hops, meter) {
-            self.ledger.remove(number);
+        if !self.reservations.numbers().is_meter_free(self.fabric.network(), &granted.hops, meter) {
+            self.reservations.free(number);
             return None;
         }
         let serials = pairs.into_iter().zip(stored.pairs.iter().map(|pair| pair.serial)).collect();
         let granted = Granted { phase: GrantPhase::Restored, meter, serials, ..granted };
-        self.take_numbers(&granted);
-        for (index, (switch, entry)) in self.flow_entries(&granted).into_iter().enumerate() {
-            let meter = self.meter_of(number, granted.meter).filter(|_| index == 0);
+        for (index, (switch, entry)) in self.fabric.network().flow_entries(&granted).into_iter().enumerate() {
+            let meter = self.reservations.meter_of(number, granted.meter).filter(|_| index == 0);
             let messages: Vec<_> = meter.into_iter().chain(entry.add()).collect();
-            self.note_table(switch, &messages);
+            self.fabric.note_table(switch, &messages);
         }
-        if let (Some((key, contract)), Some(switch)) = (granted.gate, self.first_switch(&granted.hops)) {
-            self.note_gate(switch, &crate::action::GateChange::Set(key, contract));
+        if let (Some((key, contract)), Some(switch)) =
+            (granted.gate, self.fabric.network().first_switch(&granted.hops))
+        {
+            self.fabric.note_gate(switch, &crate::action::GateChange::Set(key, contract));
         }
-        self.tuples.insert((granted.source, granted.destination), number);
-        self.grants.insert(number, granted);
+        self.reservations.insert(self.fabric.network(), granted);
         Some(())
     }
 
     /// Restored grants whose switches and gates are all there are in force again.
     pub(crate) fn hold_restored(&mut self) {
         let there = |grant: &Granted| {
-            let switches = self.flow_entries(grant);
-            let gates = grant.gate.and_then(|_| self.first_switch(&grant.hops)).map(Site::Gates);
+            let switches = self.fabric.network().flow_entries(grant);
+            let gates =
+                grant.gate.and_then(|_| self.fabric.network().first_switch(&grant.hops)).map(Site::Gates);
             let mut sites = switches.iter().map(|(switch, _)| Site::Switch(*switch)).chain(gates);
-            sites.all(|site| self.phase(site) == Phase::Ready)
+            sites.all(|site| self.fabric.is_ready(site))
         };
-        let restored = self.grants.values().filter(|grant| grant.phase == GrantPhase::Restored);
-        let ready: Vec<u64> = restored.filter(|grant| there(grant)).map(|grant| grant.number).collect();
-        for number in ready {
-            if let Some(grant) = self.grants.get_mut(&number) {
-                grant.phase = GrantPhase::Held;
-            }
-        }
-        self.unpark();
+        self.reservations.hold_restored(there);
+        self.requests.unpark();
     }
 
     /// Who has not asked again for what was restored does not need it.
     pub(crate) fn restored_for_long(&mut self, now: Duration, number: u64) {
-        let Some(grant) = self.grants.get(&number) else { return };
-        if grant.phase == GrantPhase::Restored {
+        let Some(grant) = self.reservations.get(number) else { return };
+        if grant.is_restored() {
             self.revoke(now, number, "a switch on its way did not come back");
-            self.unpark();
+            self.requests.unpark();
             return;
         }
-        let served = |pair: &&Pair| self.asked.get(*pair).is_some_and(|asked| asked.grant == Some(number));
+        let served =
+            |pair: &&Pair| self.requests.get(**pair).is_some_and(|asked| asked.grant == Some(number));
         let quiet: Vec<Pair> = grant.pairs.iter().filter(|pair| !served(pair)).copied().collect();
         for pair in quiet {
             self.leave(now, number, pair, "nobody asks for it any more");

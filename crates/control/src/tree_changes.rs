@@ -8,16 +8,17 @@ use latency::ledger::{Offer, Plan};
 use wire::admission::State;
 
 use crate::action::Pair;
+use crate::operations::{Chore, Kind, Step, Task, Timer};
+use crate::requests::Progress;
+use crate::reservations::{GrantPhase, Granted, GrantedHop};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, GrantedHop, Kind, Progress, Step, Task, Timer, Work};
 
 impl ResourceManager {
     /// Whether a pair has what a tree that comes takes the place of: it stays served whatever becomes of the tree.
     pub(crate) fn is_served(&self, pair: Pair, tree: &Granted) -> bool {
-        let mut former = tree.replaces.iter().filter_map(|former| self.grants.get(former));
         // Who is of the former tree, or has joined it just now, is of this one.
-        let changes = former.any(|former| former.is_same_flow(tree));
-        let has_one = self.asked.get(&pair).is_some_and(|asked| {
+        let changes = self.reservations.is_change(tree);
+        let has_one = self.requests.get(pair).is_some_and(|asked| {
             let answered = matches!(asked.progress, Progress::Answered { .. });
             answered && asked.grant.is_some_and(|grant| tree.replaces.contains(&grant))
         });
@@ -27,13 +28,14 @@ impl ResourceManager {
     /// A tree is in force. Pairs of former grants are served by it from now on, if they have not asked for something else
     /// meanwhile; those are returned. Who neither has asked nor was served is not of it any more.
     pub(crate) fn take_over(&mut self, now: Duration, number: u64, former: &[u64]) -> Vec<Pair> {
-        let Some(tree) = self.grants.get(&number).cloned() else { return Vec::new() };
+        let Some(tree) = self.reservations.get(number).cloned() else { return Vec::new() };
         let mut moved = Vec::new();
         let mut strangers = Vec::new();
         for pair in &tree.pairs {
-            let Some(asked) = self.asked.get(pair) else { continue };
+            let Some(asked) = self.requests.get(*pair) else { continue };
             let had = asked.grant.filter(|grant| former.contains(grant));
-            let same = had.and_then(|had| self.grants.get(&had)).is_some_and(|had| had.is_same_flow(&tree));
+            let same =
+                had.and_then(|had| self.reservations.get(had)).is_some_and(|had| had.is_same_flow(&tree));
             // What is under way for who has the same flow already is another grant: until that comes it keeps what it has.
             if asked.progress == Progress::Working && !same {
                 continue;
@@ -42,28 +44,20 @@ impl ResourceManager {
                 && asked.serial == asked.request.serial
                 && asked.verdict.state == State::Admitted;
             let serial = asked.verdict.serial;
-            let verdict = wire::admission::Verdict { serial, ..self.admission(&tree, &asked.request) };
+            let verdict =
+                wire::admission::Verdict { serial, ..self.requests.admission(&tree, &asked.request) };
             let asks = matches!(asked.progress, Progress::Queued | Progress::Parked);
             // It has joined a former one a moment ago, for more than it would get here.
-            let keeps = settled && !same && tree.gives_too_little(*pair, asked);
+            let keeps = settled && !same && asked.wants_more_than(tree.promised_to(*pair));
             if had.is_some() && (same || settled) && !keeps {
                 moved.push(*pair);
-                if let Some(tree) = self.grants.get_mut(&number) {
-                    tree.serials.insert(*pair, serial);
-                }
-                if let Some(asked) = self.asked.get_mut(pair) {
-                    asked.grant = Some(number);
-                    if settled {
-                        asked.verdict = verdict;
-                    }
-                }
+                self.reservations.set_serial(number, *pair, serial);
+                self.requests.serve_by(*pair, number, settled.then_some(verdict));
             } else if had.is_some() || !asks {
                 strangers.push(*pair);
             }
         }
-        if let Some(tree) = self.grants.get_mut(&number) {
-            tree.pairs.retain(|pair| !strangers.contains(pair));
-        }
+        self.reservations.remove_pairs(number, &strangers);
         if let Some(pair) = strangers.first() {
             self.store_without(now, number, *pair);
         }
@@ -73,18 +67,17 @@ impl ResourceManager {
     /// A grant gives way to another one that serves these pairs. Where packets go elsewhere from now on, it ends when all have heard
     /// that and what is under way has arrived.
     pub(crate) fn give_way(&mut self, now: Duration, old: u64, new: u64, pairs: &BTreeSet<Pair>) {
-        let Some(flow) = self.grants.get(&new).map(|new| (new.source, new.destination)) else { return };
-        let Some(grant) = self.grants.get_mut(&old) else { return };
-        let gone: Vec<Pair> = grant.pairs.intersection(pairs).copied().collect();
-        grant.pairs.retain(|pair| !pairs.contains(pair));
+        let Some(flow) = self.reservations.get(new).map(|new| (new.source, new.destination)) else { return };
+        let gone = self.reservations.remove_pairs(old, pairs);
+        let Some(grant) = self.reservations.get(old) else { return };
         let same = (grant.source, grant.destination) == flow;
         let (is_empty, longest) = (grant.pairs.is_empty(), grant.longest());
         match grant.phase {
             // It was not to go before.
-            GrantPhase::Leaving(_) => self.release_waiting(old),
+            GrantPhase::Leaving { .. } => self.release_waiting(old),
             GrantPhase::Held if is_empty && !same => {
-                grant.phase = GrantPhase::Leaving(BTreeSet::new());
-                let asked = gone.iter().filter_map(|pair| self.asked.get(pair));
+                self.reservations.leave(old, BTreeSet::new());
+                let asked = gone.iter().filter_map(|pair| self.requests.get(*pair));
                 let announce = asked.filter(|asked| asked.grant == Some(new));
                 let announce = announce.map(|asked| Task::Announce(Box::new(asked.verdict.clone())));
                 let hold = Task::Hold(Duration::from_nanos(longest));
@@ -100,9 +93,9 @@ impl ResourceManager {
                 // It stays for others, so that nobody waits until these have heard.
                 gone.into_iter().filter(|_| !same).for_each(|pair| self.publish(pair));
             }
-            GrantPhase::Installing => {
-                if let Some(grant) = self.grants.get_mut(&old) {
-                    grant.lost_pair = gone.first().copied().or(grant.lost_pair);
+            GrantPhase::Installing { .. } => {
+                if let Some(pair) = gone.first() {
+                    self.reservations.lose_pair(old, *pair);
                 }
             }
         }
@@ -110,66 +103,49 @@ impl ResourceManager {
 
     /// What was to take the place of a grant has come or failed: its release begins if it has waited for that.
     pub(crate) fn release_waiting(&mut self, number: u64) {
-        if let Some(grant) = self.grants.get_mut(&number).filter(|grant| grant.release_waits) {
-            grant.release_waits = false;
-            self.chores.push_back(Work::Release(number));
+        if self.reservations.end_wait_with_release(number) {
+            self.operations.add_chore(Chore::Release(number));
         }
     }
 
     /// A tree did not come about for this pair: it gets a flow of its own.
     pub(crate) fn try_alone(&mut self, now: Duration, pair: Pair) {
         let until = now.saturating_add(self.config.grace);
-        match self.asked.get_mut(&pair) {
-            Some(asked) if asked.progress == Progress::Working => {
-                asked.alone_until = until;
-                self.timers.insert((until, Timer::Retry(pair)));
-                self.enqueue(pair);
-            }
-            Some(_) => {}
+        match self.requests.try_alone(pair, until) {
+            Some(true) => self.operations.wake(until, Timer::Retry(pair)),
+            Some(false) => {}
             None => self.refuse(now, pair, "", Offer::default(), false),
         }
     }
 
     /// What changes a tree is given up and undone, so that the tree stays as it was. False if the grant is nothing like that.
     pub(crate) fn undo_change(&mut self, number: u64, reason: &str) -> bool {
-        let Some(grant) = self.grants.get(&number).filter(|grant| grant.is_tree()) else { return false };
-        let mut former = grant.replaces.iter().filter_map(|former| self.grants.get(former));
-        former.any(|former| former.is_same_flow(grant)) && self.give_up(number, reason)
-    }
-
-    /// Whether another grant is on its way in that changes this one.
-    pub(crate) fn is_being_changed(&self, number: u64) -> bool {
-        let Some(grant) = self.grants.get(&number) else { return false };
-        let changes = |new: &Granted| {
-            new.phase == GrantPhase::Installing && new.replaces.contains(&number) && new.is_same_flow(grant)
-        };
-        self.grants.values().any(changes)
+        let Some(grant) = self.reservations.get(number).filter(|grant| grant.is_tree()) else { return false };
+        self.reservations.is_change(grant) && self.operations.give_up(number, reason)
     }
 
     /// A change of trees has failed: the next try waits for the grace, since what is in the way may stay.
     pub(crate) fn prune_later(&mut self, now: Duration, trees: &[u64]) {
         for number in trees {
-            if let Some(tree) = self.grants.get_mut(number).filter(|grant| grant.is_tree()) {
-                tree.prune_waits = true;
-                self.timers.insert((now.saturating_add(self.config.grace), Timer::Prune(*number)));
+            if self.reservations.prune_waits(*number) {
+                self.operations.wake(now.saturating_add(self.config.grace), Timer::Prune(*number));
             }
         }
     }
 
     /// Branches may be cut off a tree again.
     pub(crate) fn prune_again(&mut self, number: u64) {
-        if let Some(tree) = self.grants.get_mut(&number) {
-            tree.prune_waits = false;
+        if self.reservations.prune_waits_no_more(number) {
             self.want_pruning();
         }
     }
 
     /// Trees with an end that nobody needs get rid of it when nothing else changes them.
     pub(crate) fn want_pruning(&mut self) {
-        let wanting = self.grants.values().filter(|grant| self.can_be_pruned(grant));
+        let wanting = self.reservations.all().filter(|grant| self.can_be_pruned(grant));
         for number in wanting.map(|grant| grant.number).collect::<Vec<_>>() {
-            if !self.chores.contains(&Work::Prune(number)) {
-                self.chores.push_back(Work::Prune(number));
+            if !self.operations.has_chore(Chore::Prune(number)) {
+                self.operations.add_chore(Chore::Prune(number));
             }
         }
     }
@@ -177,32 +153,26 @@ impl ResourceManager {
     fn can_be_pruned(&self, grant: &Granted) -> bool {
         let needs = |end: usize| grant.pairs.iter().any(|pair| grant.at.get(pair) == Some(&end));
         grant.is_tree()
-            && grant.phase == GrantPhase::Held
+            && grant.is_held()
             && !grant.prune_waits
             && !grant.pairs.is_empty()
             && !(0..grant.ends.len()).all(needs)
-            && self.all_have_asked(grant)
-            && !self.is_entangled(grant.number)
-    }
-
-    /// Whether all pairs of a tree have asked for what it gives them. Of one that was restored nobody knows that at first.
-    pub(crate) fn all_have_asked(&self, tree: &Granted) -> bool {
-        let has = |pair: &Pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(tree.number));
-        tree.pairs.iter().all(has)
+            && self.requests.are_served_by(&grant.pairs, grant.number)
+            && !self.reservations.is_entangled(grant.number)
     }
 
     /// Takes the branches of a tree away that nobody needs. It is always begun, or not needed.
     pub(crate) fn begin_prune(&mut self, now: Duration, number: u64) -> bool {
-        let Some(tree) = self.grants.get(&number).filter(|grant| self.can_be_pruned(grant)) else {
+        let Some(tree) = self.reservations.get(number).filter(|grant| self.can_be_pruned(grant)) else {
             return true;
         };
         let mut pruned = without_branches(tree);
-        pruned.number = self.next_grant;
+        pruned.number = self.reservations.next_number();
         // With no group left for the change it stays as it is.
-        if self.give_groups(&mut pruned.hops).is_err() {
+        if self.reservations.numbers().give_groups(self.fabric.network(), &mut pruned.hops).is_err() {
             return true;
         }
-        let Some(admitted) = self.ledger.flow(number).cloned() else { return true };
+        let Some(admitted) = self.reservations.admitted(number).cloned() else { return true };
         self.enter(now, Plan::still(pruned.number, admitted), pruned);
         true
     }
@@ -221,7 +191,7 @@ fn without_branches(tree: &Granted) -> Granted {
     let hops = hops.map(|(_, hop)| GrantedHop { parent: hop.parent.and_then(place), ..*hop }).collect();
     let mut pruned = Granted {
         hops,
-        phase: GrantPhase::Installing,
+        phase: GrantPhase::Installing { doomed: None },
         replaces: alloc::vec![tree.number],
         covered_by: Some(tree.number),
         ..tree.clone()

@@ -7,35 +7,35 @@ use core::time::Duration;
 use wire::Guid;
 
 use crate::action::Pair;
-use crate::admit::suits;
+use crate::operations::Timer;
+use crate::reservations::{Granted, suits};
 use crate::resource_manager::ResourceManager;
-use crate::state::{GrantPhase, Granted, Timer};
 
 impl ResourceManager {
     /// Pairs with a flow of their own whose writer has other flows, and that have not been looked at since the last change.
     pub(crate) fn apart(&self) -> Vec<Pair> {
         let mut flows = BTreeMap::<Guid, usize>::new();
-        for grant in self.grants.values().filter(|grant| !matches!(grant.phase, GrantPhase::Leaving(_))) {
+        for grant in self.reservations.all().filter(|grant| !grant.is_leaving()) {
             *flows.entry(grant.writer).or_default() += 1;
         }
         let is_one_of_many =
             |grant: &&Granted| is_single(grant) && flows.get(&grant.writer).is_some_and(|flows| *flows > 1);
         let of_grant = |grant: &Granted| -> Vec<Pair> {
-            let unseen = |pair: &&Pair| self.asked.get(pair).is_some_and(|asked| asked.looked < self.changes);
-            let settled = grant.pairs.iter().filter(|pair| self.is_settled(**pair, grant.number));
+            let unseen = |pair: &&Pair| self.requests.is_unseen(**pair);
+            let settled = grant.pairs.iter().filter(|pair| self.requests.is_settled(**pair, grant.number));
             settled.filter(unseen).copied().collect()
         };
-        self.grants.values().filter(is_one_of_many).flat_map(of_grant).collect()
+        self.reservations.all().filter(is_one_of_many).flat_map(of_grant).collect()
     }
 
     /// Serves a pair that has a flow of its own by a tree of its writer, if that can be. Until then, and if not, it keeps what it has.
     pub(crate) fn unite(&mut self, now: Duration, pair: Pair) {
-        let Some(own) = self.asked.get(&pair).and_then(|asked| asked.grant) else { return };
-        if !self.is_settled(pair, own) {
+        let Some(own) = self.requests.get(pair).and_then(|asked| asked.grant) else { return };
+        if !self.requests.is_settled(pair, own) {
             return;
         }
         let (Some(grant), Ok(mut wish)) =
-            (self.grants.get(&own).filter(|own| is_single(own)), self.examine(pair))
+            (self.reservations.get(own).filter(|own| is_single(own)), self.examine(pair))
         else {
             return;
         };
@@ -46,25 +46,24 @@ impl ResourceManager {
         let is_sibling = |other: &&Granted| {
             let same =
                 (other.writer, other.source, other.contract) == (grant.writer, grant.source, grant.contract);
-            same && other.number != own && !matches!(other.phase, GrantPhase::Leaving(_))
+            same && other.number != own && !other.is_leaving()
         };
-        let siblings: Vec<&Granted> = self.grants.values().filter(is_sibling).collect();
-        let is_changing =
-            |other: &&Granted| other.phase != GrantPhase::Held || self.is_entangled(other.number);
+        let siblings: Vec<&Granted> = self.reservations.all().filter(is_sibling).collect();
+        let is_changing = |other: &&Granted| !other.is_held() || self.reservations.is_entangled(other.number);
         if siblings.iter().any(is_changing) {
             return self.look_later(now);
         }
         let tree = siblings
             .iter()
             .find(|other| other.is_tree())
-            .map(|tree| (tree.number, self.all_have_asked(tree)));
+            .map(|tree| (tree.number, self.requests.are_served_by(&tree.pairs, tree.number)));
         let there = tree.and_then(|(number, _)| {
-            let ends = &self.grants.get(&number)?.ends;
+            let ends = &self.reservations.get(number)?.ends;
             let at = ends.iter().position(|end| end.to == wish.destination)?;
             Some((at, suits(ends.get(at), &wish)))
         });
         let begun = match (tree, there) {
-            _ if siblings.is_empty() || self.is_alone(now, pair) => Some(false),
+            _ if siblings.is_empty() || self.requests.is_alone(now, pair) => Some(false),
             (Some((_, false)), _) => None,
             (Some(_), Some((_, false))) => Some(false),
             (Some((number, true)), Some((at, true))) => {
@@ -78,24 +77,19 @@ impl ResourceManager {
             },
         };
         let Some(begun) = begun else { return self.look_later(now) };
-        if let Some(asked) = self.asked.get_mut(&pair) {
-            asked.looked = self.changes;
-            if begun {
-                // What fails is a change, too, and no reason to try at once again.
-                asked.alone_until = now.saturating_add(self.config.grace);
-            }
-        }
+        let until = now.saturating_add(self.config.grace);
+        self.requests.note_union(pair, begun.then_some(until));
     }
 
     /// Something is being changed: it is looked at again when that is over.
     fn look_later(&mut self, now: Duration) {
         let at = now.saturating_add(self.config.retry_interval);
-        self.look_at = Some(self.look_at.map_or(at, |before| before.min(at)));
-        self.timers.insert((at, Timer::Look));
+        self.requests.look_by(at);
+        self.operations.wake(at, Timer::Look);
     }
 }
 
 /// Whether it is in force, and no tree.
 fn is_single(grant: &Granted) -> bool {
-    grant.phase == GrantPhase::Held && !grant.is_tree()
+    grant.is_held() && !grant.is_tree()
 }

@@ -3,13 +3,11 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use latency::ledger::{Plan, Reason};
 use latency::network::Flow;
 use latency::routes::Tree;
 use latency::units::NANOSECOND;
-use latency::work::Limits;
 use serde::Serialize;
 use wire::Guid;
 use wire::admission::{Contract, Socket};
@@ -17,7 +15,6 @@ use wire::admission::{Contract, Socket};
 use crate::report::HopReport;
 use crate::requests::{Goal, Wish};
 use crate::resource_manager::ResourceManager;
-use crate::state::Turn;
 
 /// Hosts that an error names at most.
 const NAMED: usize = 20;
@@ -72,7 +69,7 @@ pub struct Answer {
     pub changes: usize,
     /// The topics of the flows that would go for it.
     pub yielding: Vec<String>,
-    /// The steps of work that the decision took ([`latency::work`]): [`Limits::MOST`] at most. Its worst case takes no more than that again.
+    /// The steps of work that the decision took ([`latency::work`]): [`latency::work::Limits::MOST`] at most. Its worst case takes no more than that again.
     pub steps: u64,
 }
 
@@ -100,7 +97,7 @@ impl ResourceManager {
     /// What is wrong with the question, and what to do.
     pub fn what_if(&self, question: &Question) -> Result<Answer, String> {
         let wish = self.wish_asked(question)?;
-        let (answer, steps) = self.ledger.work().apart(Limits::REQUEST, || self.imagine(&wish));
+        let (answer, steps) = self.reservations.apart(|| self.imagine(&wish));
         Ok(Answer { steps, ..answer })
     }
 
@@ -134,25 +131,25 @@ impl ResourceManager {
     }
 
     fn host_called(&self, name: &str) -> Result<usize, String> {
-        self.network.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+        self.fabric.network().hosts.iter().position(|host| host.name == name).ok_or_else(|| {
             let names: Vec<&str> =
-                self.network.hosts.iter().take(NAMED).map(|host| host.name.as_str()).collect();
-            let more = if self.network.hosts.len() > NAMED { ", ..." } else { "" };
+                self.fabric.network().hosts.iter().take(NAMED).map(|host| host.name.as_str()).collect();
+            let more = if self.fabric.network().hosts.len() > NAMED { ", ..." } else { "" };
             let name: String = name.chars().take(64).collect();
             format!("the network has no host \"{name}\"; name one of: {}{more}", names.join(", "))
         })
     }
 
     fn imagine(&self, wish: &Wish) -> Answer {
-        let Some(flow) = self.flow(wish) else {
+        let Some(flow) = self.fabric.network().flow(wish) else {
             return Answer::because(Outcome::Refused, "its numbers are out of range");
         };
-        let trees = self.trees(wish);
+        let trees = self.fabric.trees(wish, self.config.ways);
         if trees.is_empty() {
-            return Answer::because(Outcome::Waits, self.no_way(wish));
+            return Answer::because(Outcome::Waits, self.fabric.no_way(wish));
         }
-        let turn: Turn = (Reverse(wish.contract.importance), self.next_age, wish.pair);
-        match self.ledger.plan_among(self.next_grant, &flow, &trees) {
+        let turn = self.requests.newest(wish.contract.importance, wish.pair);
+        match self.reservations.plan(&flow, &trees) {
             Ok(plan) if self.comes_after_others(turn, &plan) => {
                 Answer::because(Outcome::Waits, "another request that waits for room comes before it")
             }
@@ -166,18 +163,15 @@ impl ResourceManager {
     }
 
     fn foresee_admission(&self, wish: &Wish, plan: &Plan) -> Answer {
-        let granted = match self.granted(plan, wish, Vec::new(), BTreeMap::new()) {
-            Ok(granted) => granted,
-            Err(reason) => return Answer::because(Outcome::Refused, reason),
-        };
+        let granted =
+            match self.reservations.granted(self.fabric.network(), plan, wish, Vec::new(), BTreeMap::new()) {
+                Ok(granted) => granted,
+                Err(reason) => return Answer::because(Outcome::Refused, reason),
+            };
         if let Some(reason) = self.immovable(plan) {
             return Answer::because(Outcome::Waits, reason);
         }
-        let mut with = self.ledger.clone();
-        // What the decision has cost makes the bound no coarser than the one in a report.
-        let bounds = || with.commit(plan.clone()).then(|| with.bounds(plan.id)).flatten();
-        let (present, _) = self.ledger.work().apart(Limits::REQUEST, bounds);
-        let latency = present.and_then(|bounds| Some(bounds.first()?.latency.div_ceil(NANOSECOND)));
+        let latency = self.reservations.foreseen(plan).map(|latency| latency.div_ceil(NANOSECOND));
         let changed = plan.moves().map(|step| step.flow).chain(plan.shares().map(|change| change.flow));
         let mut changed: Vec<u64> = changed.filter(|flow| *flow != plan.id).collect();
         changed.sort_unstable();
@@ -192,16 +186,16 @@ impl ResourceManager {
     }
 
     fn foresee_refusal(&self, wish: &Wish, flow: &Flow, trees: &[Tree], reason: Reason) -> Answer {
-        if let Some((victims, why)) = self.victims(self.next_grant, flow, trees, None) {
+        if let Some((victims, why)) = self.reservations.victims(flow, trees, None) {
             let topic = |number: &u64| {
-                let pair = self.grants.get(number)?.pairs.iter().next()?;
-                Some(self.asked.get(pair)?.request.topic.clone())
+                let pairs = &self.reservations.get(*number)?.pairs;
+                Some(self.requests.first_of(pairs)?.request.topic.clone())
             };
             let topics = victims.iter().map(|victim| topic(victim).unwrap_or_else(|| "unknown".to_string()));
             let reason = format!("{} less important flows would go for it: {why}", victims.len());
             return Answer { yielding: topics.collect(), ..Answer::because(Outcome::Displaces, reason) };
         }
-        let refusal = self.refusal(self.next_grant, flow, trees, reason);
+        let refusal = self.reservations.refusal(flow, trees, reason);
         let time = |time: Option<u64>| time.map_or(0, |time| time.div_ceil(NANOSECOND));
         Answer {
             offered_latency: time(refusal.offer.latency),

@@ -4,6 +4,7 @@ mod by_hand;
 mod cases;
 mod changes;
 mod counts;
+mod digest;
 mod doing;
 mod faults;
 mod holds;

@@ -13,16 +13,15 @@ use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
 use openflow::words::MeterId;
 
 use crate::action::{GateKey, Pair};
-use crate::flow_entry::{FlowEntry, Output};
 use crate::network::Network;
 use crate::requests::Wish;
-use crate::resource_manager::ResourceManager;
-use crate::state::{End, GrantPhase, Granted, GrantedHop, dscp};
+use crate::reservations::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 
-impl ResourceManager {
+impl Reservations {
     /// The grant of a plan.
     pub(crate) fn granted(
         &self,
+        network: &Network,
         plan: &Plan,
         wish: &Wish,
         replaces: Vec<u64>,
@@ -37,14 +36,15 @@ impl ResourceManager {
         };
         let Admitted { flow, shares, .. } = &plan.admitted;
         let hops = flow.tree.iter().zip(&plan.contenders).zip(shares).map(hop).collect();
-        let mut granted = self.grant_of(plan.id, &plan.admitted, hops, wish, at)?;
-        self.give_groups(&mut granted.hops)?;
+        let mut granted = self.grant_of(network, plan.id, &plan.admitted, hops, wish, at)?;
+        self.numbers.give_groups(network, &mut granted.hops)?;
         Ok(Granted { replaces, ..granted })
     }
 
     /// A grant with these hops, as it is programmed.
     pub(crate) fn grant_of(
         &self,
+        network: &Network,
         number: u64,
         admitted: &Admitted,
         hops: Vec<GrantedHop>,
@@ -61,7 +61,7 @@ impl ResourceManager {
         match enforcement {
             Enforcement::Trust => {}
             Enforcement::Gate(limits) => {
-                let back = self.network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
+                let back = network.links.get(Network::back(first.link)).ok_or_else(numbers)?;
                 let flow = gate::Key {
                     source: wish.source.address.into(),
                     source_port: wish.source.port,
@@ -82,9 +82,8 @@ impl ResourceManager {
                 gate = Some((key, contract));
             }
             Enforcement::Meter(_) => {
-                let switch = self.first_switch(&hops).ok_or_else(numbers)?;
-                let used = self.switches.get(switch).map(|state| &state.meters).ok_or_else(numbers)?;
-                meter = (1..=MeterId::MAX.0).find(|meter| !used.contains(meter));
+                let switch = network.first_switch(&hops).ok_or_else(numbers)?;
+                meter = self.numbers.free_meter(switch);
             }
         }
         let ends = wish.goals.iter().zip(&flow.subscribers).map(|(goal, subscriber)| {
@@ -111,49 +110,13 @@ impl ResourceManager {
             meter,
             gate,
             octets,
-            phase: GrantPhase::Installing,
+            phase: GrantPhase::Installing { doomed: None },
             replaces: Vec::new(),
             covered_by: None,
-            release_waits: false,
             prune_waits: false,
             lost_pair: None,
-            doomed: None,
             serials: BTreeMap::new(),
         })
-    }
-
-    /// The switch behind the writer's host.
-    pub(crate) fn first_switch(&self, hops: &[GrantedHop]) -> Option<usize> {
-        let link = self.network.links.get(hops.first()?.link)?;
-        self.network.switch_of(link.to)
-    }
-
-    /// What each switch of the way is to have, from the writer on.
-    pub(crate) fn flow_entries(&self, grant: &Granted) -> Vec<(usize, FlowEntry)> {
-        let entry = |(index, before): (usize, &GrantedHop)| {
-            let entry = self.network.links.get(Network::back(before.link))?;
-            let switch = self.network.switch_of(entry.from)?;
-            let outputs = grant.hops.iter().enumerate().filter(|(_, hop)| hop.parent == Some(index));
-            let outputs = outputs.filter_map(|(at, hop)| {
-                let end = grant.ends.iter().find(|end| end.hop == at);
-                Some(Output {
-                    port: self.network.links.get(hop.link)?.number,
-                    dscp: dscp(hop.level),
-                    rewrite: end.and_then(|end| Some((end.address?, end.to))),
-                })
-            });
-            let entry = FlowEntry {
-                flow: grant.number,
-                in_port: entry.number,
-                source: grant.source,
-                destination: grant.destination,
-                outputs: outputs.collect(),
-                group: before.group,
-                meter: grant.meter.filter(|_| index == 0),
-            };
-            Some((switch, entry))
-        };
-        grant.hops.iter().enumerate().filter_map(entry).collect()
     }
 
     /// The meter of a grant.
@@ -167,27 +130,4 @@ impl ResourceManager {
             bands: alloc::vec![Band::drop(kilo(limits.rate), kilo(limits.burst))],
         }))
     }
-}
-
-/// Whether a flow that keeps the old contract keeps the new one, also as gates see it.
-pub(crate) fn covers(new: &Granted, old: &Granted) -> bool {
-    let (ours, theirs) = (&new.contract, &old.contract);
-    let contract = ours.largest_message >= theirs.largest_message
-        && ours.smallest_message <= theirs.smallest_message
-        && ours.datagram == theirs.datagram
-        && ours.minimum_separation <= theirs.minimum_separation
-        && ours.jitter >= theirs.jitter
-        && ours.emission >= theirs.emission;
-    let gate = match (new.gate, old.gate) {
-        (Some((key, ours)), Some((old_key, theirs))) => {
-            key == old_key
-                && ours.octets >= theirs.octets
-                && ours.separation <= theirs.separation
-                && ours.tolerance >= theirs.tolerance
-                && ours.window >= theirs.window
-        }
-        (None, None) => true,
-        _ => false,
-    };
-    contract && gate && new.meter.is_none()
 }

@@ -32,8 +32,8 @@ use openflow::matching::Match;
 use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, MacAddress, PortNo, TableId};
 
+use super::table::Table;
 use crate::network::Network;
-use crate::table::Table;
 
 /// Tables that are used.
 pub(crate) const TABLES: u8 = 3;
