@@ -72,6 +72,7 @@ pub(crate) struct Arguments {
 
 /// The page and HTTP interface for operators.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Page for operators")]
 struct WebOptions {
     /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. An address that
     /// others can reach needs the three options below.
@@ -175,8 +176,8 @@ fn settings(arguments: &Arguments, planned: &plan::Network) -> Result<Settings, 
         },
         listen,
         agents,
-        store: store(arguments.store.as_deref())?,
         web: web(&arguments.web)?,
+        store: store(arguments.store.as_deref())?,
     })
 }
 
