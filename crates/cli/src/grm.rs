@@ -78,6 +78,7 @@ pub(crate) struct Arguments {
 
 /// The page and HTTP interface for operators.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Page for operators")]
 struct WebOptions {
     /// Serves a page and an HTTP interface for operators here: flows, loads, alarms, trying requests. `docs/web.md` tells of both. An address that
     /// others can reach needs the three options below.
@@ -185,8 +186,8 @@ fn settings(arguments: &Arguments, planned: &network::Network) -> Result<Setting
         listen,
         agents,
         keys: load_keys(arguments.keys.as_deref())?,
-        store: store(arguments.store.as_deref())?,
         web: web(&arguments.web)?,
+        store: store(arguments.store.as_deref())?,
     })
 }
 

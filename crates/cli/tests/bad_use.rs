@@ -48,6 +48,18 @@ fn options_and_values_that_do_not_exist() {
 }
 
 #[test]
+fn a_page_that_others_could_reach_without_a_token_and_tls() {
+    let network = concat!(env!("CARGO_MANIFEST_DIR"), "/../plan/networks/hosts.toml");
+    let said = "192.0.2.1:8080 can be reached by others: give --web-token FILE, and --web-cert FILE with --web-key FILE";
+    wrong(&["grm", network, "--store", "none", "--web", "192.0.2.1"], said);
+    wrong(&["grm", network, "--web", "here"], "give an address, as 192.0.2.1");
+    wrong(&["grm", network, "--web-token", "file"], "required arguments were not provided");
+    wrong(&["grm", network, "--web", "127.0.0.1", "--web-cert", "file"], "--web-key <FILE>");
+    let token = ["grm", network, "--store", "none", "--web", "127.0.0.1", "--web-token", "/nowhere/token"];
+    wrong(&token, "--web-token: /nowhere/token cannot be read");
+}
+
+#[test]
 fn each_value_of_settings_has_an_origin() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
     command.env("PUNCTUAL_DOMAIN", "7").env_remove("PUNCTUAL_CONFIG").args([

@@ -153,7 +153,9 @@ impl Drop for Browser {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        let _ = self.child.kill();
+        // It ends all of them, by force if it has to.
+        let timeout = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        let _ = nix::sys::signal::kill(timeout, nix::sys::signal::Signal::SIGTERM);
         let _ = self.child.wait();
     }
 }
