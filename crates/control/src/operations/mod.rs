@@ -3,6 +3,8 @@
 //! [`Operations`] keeps them. It is told what begins, what has been answered and which time it is, and says what comes next ([`Next`]); what that
 //! means for the network and for grants is decided elsewhere.
 mod task;
+#[cfg(test)]
+mod tests;
 mod under_way;
 mod unstored;
 

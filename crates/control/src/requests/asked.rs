@@ -6,8 +6,8 @@ use core::time::Duration;
 use wire::admission::{Measured, Request, State, Verdict};
 
 use super::displaces::Displaces;
+use super::{Obstacle, dotted};
 use crate::action::{Facts, Pair};
-use crate::requests::{Obstacle, dotted};
 
 /// How far a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,8 @@
 mod asked;
 mod displaces;
 mod quota;
+#[cfg(test)]
+mod tests;
 mod turns;
 mod verdicts;
 mod wish;

@@ -8,8 +8,7 @@ use wire::admission::{Request, State, Verdict};
 
 use super::{Asked, Displaces, Progress, Requests, cut, nanoseconds};
 use crate::action::Pair;
-use crate::reservations::Granted;
-use crate::reservations::dscp;
+use crate::reservations::{Granted, dscp};
 
 /// What refusing a request comes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

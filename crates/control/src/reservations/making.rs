@@ -12,10 +12,10 @@ use openflow::Message;
 use openflow::meter::{Band, MeterCommand, MeterFlags, MeterMod};
 use openflow::words::MeterId;
 
+use super::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 use crate::action::{GateKey, Pair};
 use crate::network::Network;
 use crate::requests::Wish;
-use crate::reservations::{End, GrantPhase, Granted, GrantedHop, Reservations, dscp};
 
 impl Reservations {
     /// The grant of a plan.

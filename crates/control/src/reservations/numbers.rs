@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use openflow::words::{GroupId, MeterId};
 
+use super::{Granted, GrantedHop};
 use crate::action::Room;
 use crate::fabric::{FLOOD, Scarce, Site};
 use crate::network::Network;
-use crate::reservations::{Granted, GrantedHop};
 
 /// The numbers in use, by the index of the switch.
 #[derive(Debug)]
