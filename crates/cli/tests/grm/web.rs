@@ -130,17 +130,25 @@ fn operators_see_flows_live_try_requests_and_end_flows_by_hand() {
     let entry = await_event(&mut events, "history", "refused: ");
     assert!(entry["who"].as_str().unwrap().ends_with("on display"), "{entry}");
 
-    // A flow is revoked, and stays so.
+    // A flow is released: its reader hears why, and it is admitted anew. Then it is revoked, and stays so.
     let id = admitted["id"].as_str().unwrap();
-    let delete = |headers: &str| {
-        let request = format!("DELETE /api/v1/flows/{id}?how=revoke&reason=the%20lamp%20is%20changed");
+    let delete = |how: &str, headers: &str| {
+        let request = format!("DELETE /api/v1/flows/{id}?how={how}&reason=the%20lamp%20is%20changed");
         send(&ward, &request, headers, "")
     };
-    assert_eq!(delete("").0, 403);
+    assert_eq!(delete("revoke", "").0, 403);
     assert_eq!(ward.flow_entries(), 1);
-    let (status, done) = delete("Punctual-Operator: Ann\r\n");
+    let (status, done) = delete("release", "Punctual-Operator: Ann\r\n");
     assert_eq!(status, 200, "{done}");
-    let entry = await_event(&mut events, "history", "by hand by Ann at 127.0.0.1");
+    await_event(&mut events, "history", "released by hand by Ann at 127.0.0.1");
+    await_event(&mut events, "history", "admitted within 5000 us");
+    patiently("the flow", || {
+        let is_admitted = reader.pairs().iter().any(|pair| pair.state == State::Admitted);
+        (is_admitted && ward.flow_entries() == 1).then_some(())
+    });
+    let (status, done) = delete("revoke", "Punctual-Operator: Ann\r\n");
+    assert_eq!(status, 200, "{done}");
+    let entry = await_event(&mut events, "history", "revoked by hand by Ann at 127.0.0.1");
     assert_eq!((&entry["what"], &entry["who"]), (&"by hand".into(), &"Ann at 127.0.0.1".into()));
     patiently("the revocation", || {
         let pair = reader.pairs().into_iter().find(|pair| pair.state == State::Revoked)?;
@@ -153,14 +161,14 @@ fn operators_see_flows_live_try_requests_and_end_flows_by_hand() {
     assert_eq!(ward.flow_entries(), 0, "it is not admitted again");
     assert!(reader.pairs().iter().all(|pair| pair.state == State::Revoked), "{:?}", reader.pairs());
     assert!(ward.log().contains("revoked by hand by Ann at 127.0.0.1"), "{}", ward.log());
-    assert_eq!(delete("Punctual-Operator: Ann\r\n").0, 409);
+    assert_eq!(delete("revoke", "Punctual-Operator: Ann\r\n").0, 409);
 
     let (_, metrics) = send(&ward, "GET /metrics", "", "");
     for line in [
         "punctual_manages 1",
         "punctual_switch_ready{switch=\"s1\"} 1",
         "punctual_admitted 0",
-        "punctual_events_total{what=\"by hand\"} 1",
+        "punctual_events_total{what=\"by hand\"} 2",
     ] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }

@@ -160,6 +160,23 @@ fn what_is_revoked_by_hand_stays_so_until_its_reader_asks_for_something_else() {
 }
 
 #[test]
+fn what_is_revoked_by_hand_is_not_tried_again_because_it_had_failed_before() {
+    let mut world = World::up(one_switch());
+    world.store_fails = true;
+    world.ask(request(pair(1), 1, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 5 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Refused));
+    world.store_fails = false;
+    world.ask(request(pair(1), 2, 0, 3, (5_001, 6_000), contract(8_004, 5 * MS), 6 * MS));
+    world.settle();
+    assert_eq!(world.state(pair(1)), Some(State::Admitted));
+    world.manager.by_hand(world.now, pair(1), ByHand::Revoke, "maintenance").unwrap();
+    world.collect();
+    world.pass(Duration::from_secs(60));
+    assert_eq!((world.state(pair(1)), world.store.len()), (Some(State::Revoked), 0));
+}
+
+#[test]
 fn what_is_revoked_by_hand_and_withdrawn_may_be_asked_for_anew() {
     let mut world = World::up(one_switch());
     assert_eq!(ask(&mut world, pair(1), contract(8_004, 5 * MS), 5 * MS), State::Admitted);
