@@ -3,7 +3,6 @@
 mod cases;
 mod changes;
 mod counts;
-mod digest;
 mod doing;
 mod faults;
 mod holds;
