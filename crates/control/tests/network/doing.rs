@@ -360,16 +360,7 @@ impl World {
             if std::env::var_os("CONTROL_TRACE").is_some() {
                 eprintln!("{:?} {action:?}", self.now);
             }
-            if let Some(digest) = &mut self.digest {
-                digest.add(&(self.now, &action));
-            }
             self.act(action);
-        }
-        if let Some(digest) = &mut self.digest {
-            while let Some(note) = self.manager.poll_note() {
-                digest.add(&note);
-            }
-            digest.add(&self.manager.poll_timeout());
         }
     }
 

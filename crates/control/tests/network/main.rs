@@ -4,7 +4,6 @@ mod by_hand;
 mod cases;
 mod changes;
 mod counts;
-mod digest;
 mod doing;
 mod faults;
 mod holds;

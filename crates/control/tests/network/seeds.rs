@@ -264,9 +264,6 @@ impl Play {
         }
         self.strange_packets();
         self.check();
-        if let Some(digest) = &mut self.world.digest {
-            digest.add(&(self.world.manager.report(), self.world.manager.most_steps()));
-        }
     }
 
     pub(crate) fn reconnect(&mut self) {
@@ -281,34 +278,27 @@ impl Play {
     }
 }
 
-impl Play {
-    /// Connects everything, plays, and ends when all is quiet and nothing is left.
-    pub(crate) fn play_through(&mut self) {
-        self.world.connect_all();
-        self.world.greet();
-        for _ in 0..STEPS {
-            self.step();
-        }
-        self.quiet();
-        self.nobody_starves();
-        // Nobody wants anything any more: nothing is left.
-        for pair in self.asked.keys().copied().collect::<Vec<_>>() {
-            self.asked.remove(&pair);
-            self.world.withdraw(pair);
-        }
-        self.world.pass(Duration::from_secs(20));
-        self.quiet();
-        assert!(self.world.store.is_empty() && self.world.verdicts.is_empty());
-    }
-}
-
 /// Plays one seed: what has happened in it.
 pub(crate) fn play(seed: u64, mutant: Option<Mutant>) -> Counts {
     let mut play = Play::new(seed);
     if let Some(mutant) = mutant {
         play.world.spoil(mutant);
     }
-    play.play_through();
+    play.world.connect_all();
+    play.world.greet();
+    for _ in 0..STEPS {
+        play.step();
+    }
+    play.quiet();
+    play.nobody_starves();
+    // Nobody wants anything any more: nothing is left.
+    for pair in play.asked.keys().copied().collect::<Vec<_>>() {
+        play.asked.remove(&pair);
+        play.world.withdraw(pair);
+    }
+    play.world.pass(Duration::from_secs(20));
+    play.quiet();
+    assert!(play.world.store.is_empty() && play.world.verdicts.is_empty());
     play.world.counts
 }
 

@@ -18,7 +18,6 @@ use wire::Guid;
 use wire::admission::{Contract, Request, Socket, State, Verdict};
 
 use crate::counts::{Counts, Fault};
-use crate::digest::Digest;
 use crate::doing::{Agent, Mutant};
 use crate::line::{Line, Way};
 use crate::random::Random;
@@ -69,8 +68,6 @@ pub(crate) struct World {
     pub(crate) most_groups: u32,
     /// In which order switches do what stands between two barriers; that of the messages without it.
     pub(crate) disorder: Option<Random>,
-    /// What the manager says, if anybody wants to know.
-    pub(crate) digest: Option<Digest>,
 }
 
 pub(crate) fn guid(participant: u8, entity: u8) -> Guid {
@@ -127,7 +124,6 @@ impl World {
             acknowledge: true,
             most_groups: u32::MAX,
             disorder: None,
-            digest: None,
             network,
         }
     }
