@@ -1,13 +1,23 @@
-//! Requests that nobody sends who means well.
-use std::io::{Read, Write};
+//! Hostile requests: too many, too slow, too large, malformed.
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
 
 use testkit::namespace::alone;
 
 use crate::stage::{Stage, connect, dropped};
+
+/// What comes until the server ends a connection, which it has to.
+fn until_let_go(stream: &mut TcpStream) -> Vec<u8> {
+    let mut answer = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut answer) {
+        // What was sent and not read makes it a reset.
+        let is_waiting = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        assert!(!is_waiting, "the connection is not ended: {error}");
+    }
+    answer
+}
 
 #[test]
 fn a_thousand_connections_do_no_harm() {
@@ -17,9 +27,7 @@ fn a_thousand_connections_do_no_harm() {
         // Those beyond the limit are told so; the others are let go when they say nothing.
         let mut told = 0;
         for mut stream in crowd {
-            let (mut answer, began) = (Vec::new(), Instant::now());
-            let _ = stream.read_to_end(&mut answer);
-            assert!(began.elapsed() < Duration::from_secs(15));
+            let answer = until_let_go(&mut stream);
             told += usize::from(answer.starts_with(b"HTTP/1.1 503"));
         }
         assert!((800..=900).contains(&told), "{told}");
@@ -50,11 +58,7 @@ fn who_sends_slowly_or_nothing_is_let_go() {
         );
         long.write_all(head.as_bytes()).unwrap();
         slow.push(long);
-        let began = Instant::now();
-        for mut stream in slow {
-            let _ = stream.read_to_end(&mut Vec::new());
-        }
-        assert!(began.elapsed() < Duration::from_secs(19), "{:?}", began.elapsed());
+        slow.iter_mut().for_each(|stream| drop(until_let_go(stream)));
     });
 }
 
@@ -119,9 +123,8 @@ fn a_listener_that_takes_nothing_is_left_and_the_others_hear_all() {
         let _deaf: Vec<TcpStream> = (0..10).map(|_| listen()).collect();
         let mut good = listen();
         stage.await_metric("punctual_web_listeners 11");
-        let (heard, count) =
-            (Arc::new(AtomicUsize::new(0)), |text: &str| text.matches("event: history").count());
-        let hears = Arc::clone(&heard);
+        let count = |text: &str| text.matches("event: history").count();
+        let (hears, heard) = mpsc::channel();
         let reads = std::thread::spawn(move || {
             let (mut text, mut part) = (String::new(), vec![0; 1 << 20]);
             while !text.contains("the last one") {
@@ -130,23 +133,23 @@ fn a_listener_that_takes_nothing_is_left_and_the_others_hear_all() {
                 text += &String::from_utf8_lossy(&part[..read]);
                 // What is counted is not looked at again.
                 let whole = text.rfind("\n\n").map_or(0, |end| end + 2);
-                hears.fetch_add(count(&text[..whole]), Ordering::Relaxed);
+                hears.send(count(&text[..whole])).unwrap();
                 text.drain(..whole.min(text.find("the last one").unwrap_or(usize::MAX)));
             }
         });
         let mut said = dropped(1);
         said.text = "x".repeat(20_000);
+        let mut sum = 0;
         for number in 0..2_000 {
             stage.publisher.lock().unwrap().say(said.clone());
-            while number > heard.load(Ordering::Relaxed) + 100 {
-                std::thread::sleep(Duration::from_millis(1));
-                assert!(!reads.is_finished(), "the one that listens is not left");
+            while number > sum + 100 {
+                sum += heard.recv().expect("the one that listens is not left");
             }
         }
         said.text = "the last one".to_owned();
         stage.publisher.lock().unwrap().say(said);
         reads.join().unwrap();
-        assert_eq!(heard.load(Ordering::Relaxed), 2_001, "all that is said is heard");
+        assert_eq!(sum + heard.iter().sum::<usize>(), 2_001, "all that is said is heard");
         stage.await_metric("punctual_web_listeners 0\n");
     });
 }
@@ -177,17 +180,14 @@ fn a_manager_that_does_not_answer_holds_nobody() {
         let stage = Stage::shown();
         stage.answers.store(false, Ordering::Relaxed);
         let question = br#"{"from":"camera","to":"display","largest_message":1,"minimum_separation":1,"maximum_latency":1}"#;
-        let began = Instant::now();
         std::thread::scope(|scope| {
             let ask = || stage.question(question).status;
             let asking: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
             // Meanwhile everything else is answered.
             assert_eq!(stage.get("/api/v1/flows").status, 200);
-            assert!(began.elapsed() < Duration::from_secs(2));
             let mut statuses: Vec<u16> = asking.into_iter().map(|asks| asks.join().unwrap()).collect();
             statuses.sort_unstable();
             assert!(statuses.contains(&503) && statuses.contains(&429), "{statuses:?}");
         });
-        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     });
 }

@@ -195,7 +195,8 @@ impl Stage {
     }
 
     pub(crate) fn await_metric(&self, text: &str) {
-        for _ in 0..200 {
+        // A minute: it comes at once unless the machine does much else.
+        for _ in 0..3_000 {
             if self.get("/metrics").body.contains(text) {
                 return;
             }
@@ -280,7 +281,7 @@ fn reply(command: Command) {
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
     stream
 }
