@@ -35,7 +35,7 @@ const WEB: u16 = 8080;
     punctual grm ward.toml --interface eth0 --web 127.0.0.1:8080      with a page for operators\n  \
     punctual grm status              what is promised, to whom, and what was measured\n\n\
     Switches say who they are by a datapath id: 1 is the first switch of the file, 2 the second. With --keys they have to show it;\n\
-    without, whoever reaches the listening address can claim to be one. Whoever is in the domain can ask: that is not authenticated."
+    without, any host that reaches the listening address can claim to be one. Any participant of the domain can ask: that is not authenticated."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -84,7 +84,7 @@ struct WebOptions {
     /// others can reach needs the three options below.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_web)]
     web: Option<SocketAddr>,
-    /// A file with the token that is asked for: 32 characters or more, and nobody else may read it.
+    /// A file with the token that is asked for: 32 characters or more, readable by its owner alone.
     #[arg(long, value_name = "FILE", requires = "web")]
     web_token: Option<PathBuf>,
     /// The certificate for TLS, with those that it rests on, in PEM.

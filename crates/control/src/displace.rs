@@ -12,7 +12,7 @@
 //!    takes all others along (`same_flow`). What comes serves all of them, so the pairs of the flow only become more. If there is no room for all any
 //!    more, who came between has it, and the next one ends the flow again only after something else has gone.
 //! 3. *In vain.* What the others went for may not come about after all: a switch further on has no room, the store fails. Then they come back, and
-//!    it would begin again. So the request displaces nobody for twice as long after each time, up to `MOST_WAITS` times the grace.
+//!    it would begin again. So the request displaces no flow for twice as long after each time, up to `MOST_WAITS` times the grace.
 //!
 //! What becomes free is kept for the request that it was made free for ([`crate::requests`]): in the ledger by `room_for`, in switches and gates
 //! by `Displaces::at`. Otherwise others would take it, and would have to go next.

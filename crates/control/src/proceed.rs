@@ -116,7 +116,7 @@ impl ResourceManager {
             }
             Task::Hold(_) => return None,
             Task::Read(at) => {
-                // Preparing, nobody asks what meters have counted.
+                // Preparing, no operation asks what meters have counted.
                 let counters = purpose == Purpose::Inspect && self.fabric.has_meters(*at);
                 Action::Read { token, switch: switch(at), counters }
             }
@@ -124,7 +124,7 @@ impl ResourceManager {
         })
     }
 
-    /// The answer to what was asked for; one that nobody waits for is passed over.
+    /// The answer to what was asked for; one that no operation waits for is passed over.
     pub(crate) fn answered(&mut self, now: Duration, token: Token, done: Done) {
         let Some(Answer { number, task, purpose }) = self.operations.answer(token, &done) else { return };
         if let Task::Store { .. } = task
@@ -169,7 +169,7 @@ impl ResourceManager {
         }
     }
 
-    /// A task has failed; if it was begun and was sure, nobody knows what its site has.
+    /// A task has failed; if it was begun and was sure, it is not known what its site has.
     fn failed(&mut self, now: Duration, number: u64, task: &Task, reason: &str, begun: bool) {
         let site = task.site();
         let name = site.map_or_else(|| "the store".into(), |site| self.fabric.site_name(site));

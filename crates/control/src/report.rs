@@ -148,7 +148,7 @@ pub struct MeasuredReport {
     pub worst: u64,
     /// Median latency of the last second.
     pub median: u64,
-    /// How far clocks may differ; `None` if nobody knows.
+    /// How far clocks may differ; `None` if that is not known.
     pub clock_error: Option<u64>,
 }
 

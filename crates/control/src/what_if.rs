@@ -1,4 +1,4 @@
-//! What would be answered to a request that nobody makes: nothing is changed by the question.
+//! What-if: what the manager would answer to a request. Nothing is changed by the question.
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -19,7 +19,7 @@ use crate::resource_manager::ResourceManager;
 /// Hosts that an error names at most.
 const NAMED: usize = 20;
 
-/// A flow that somebody might want. Times in nanoseconds.
+/// A flow that a reader might ask for. Times in nanoseconds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
     /// The host of the writer, by its name.

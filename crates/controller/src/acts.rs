@@ -86,8 +86,8 @@ impl Daemon<'_> {
 /// A change as it is stored.
 fn stored(change: StoreChange) -> Result<Vec<Change>, String> {
     let put = |grant: &Grant| {
-        let octets = serde_json::to_vec(grant).map_err(|error| error.to_string())?;
-        Ok((grant.number, Some(octets)))
+        let bytes = serde_json::to_vec(grant).map_err(|error| error.to_string())?;
+        Ok((grant.number, Some(bytes)))
     };
     match change {
         StoreChange::Put(grant) => Ok(vec![put(&grant)?]),

@@ -137,7 +137,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What an operator asks for next; without a page nobody ever does.
+/// What an operator asks for next; without a page that never comes.
 async fn next(commands: &mut Option<&mut Receiver<Command>>) -> Option<Command> {
     match commands {
         Some(commands) => commands.recv().await,

@@ -127,7 +127,7 @@ pub fn run(
     let Settings { network, config, listen, agents, keys, mut store, web } = settings;
     if keys.is_none() {
         tracing::info!(
-            "without keys: whoever reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
+            "without keys: any host that reaches the listening address can claim to be a switch; `punctual grm keys` makes them"
         );
     }
     let mut web = web.map(web::start).transpose().map_err(Error::System)?;

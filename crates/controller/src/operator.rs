@@ -20,7 +20,7 @@ const PART: u32 = 20;
 /// What has happened and is not told yet, at most.
 const MOST_NEWS: usize = 1_024;
 
-/// Who does what nobody has asked for.
+/// The author of what no operator has asked for.
 const MANAGER: &str = "the manager";
 
 /// What is shown to operators.
@@ -43,7 +43,7 @@ pub(crate) struct News {
     pub(crate) warning: bool,
 }
 
-/// News until they are told; the oldest go if nobody does.
+/// News until they are told; the oldest go if that does not happen.
 #[derive(Default, Debug)]
 pub(crate) struct Board(VecDeque<News>);
 

@@ -101,7 +101,7 @@ pub(crate) async fn accept(listener: TcpListener, keys: Option<Identity>, accept
                 Err(_) => unknown(peer, &format!("no TLS handshake in {} s", HANDSHAKE.as_secs())),
             };
             drop(place);
-            // Nobody listens any more when the manager ends.
+            // The channel is closed when the manager ends.
             let _ = accepted.send(told).await;
         });
     }

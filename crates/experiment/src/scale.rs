@@ -61,7 +61,7 @@ impl Scale {
 
     /// The seconds that a phase takes, if one of scale 1 takes so many.
     pub(crate) fn seconds(self, of_one: f64) -> f64 {
-        // Samples are farther apart, but nobody waits for ten times as long.
+        // Samples are farther apart, but ten times as long is too long to wait.
         of_one * if self.0 > 2 { 3.0 } else { 1.0 }
     }
 

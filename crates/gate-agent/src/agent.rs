@@ -1,7 +1,7 @@
 //! The agent of a switch's gates: lines of JSON over TCP, as `gate::protocol` says.
 //!
-//! With keys it serves managers of its authority alone, by TLS. Without them whoever can reach its address can set gates: it must be an
-//! address that only the manager reaches. It listens at the interface that has the address, so that what comes in at another one finds nobody.
+//! With keys it serves managers of its authority alone, by TLS. Without them any host that reaches its address can set gates: it must be an
+//! address that only the manager reaches. It listens at the interface that has the address, so that connections at other interfaces are refused.
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

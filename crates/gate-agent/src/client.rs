@@ -34,7 +34,7 @@ impl GateClient {
     /// Connects, from the network namespace of the calling thread. With keys by TLS, to the agent of this role.
     ///
     /// # Errors
-    /// Nobody is there, one of another role, or an agent of another version.
+    /// There is no agent, one of another role, or an agent of another version.
     pub fn connect(address: SocketAddr, keys: Option<(&Identity, Role)>) -> Result<Self, Error> {
         let failed = Error::system(format!("the agent of the gates at {address}"));
         let stream = TcpStream::connect_timeout(&address, PATIENCE).and_then(|stream| {

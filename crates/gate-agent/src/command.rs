@@ -29,7 +29,7 @@ pub struct GateArguments {
 enum GateVerb {
     /// Puts message gates at ports, and sets them as clients ask.
     ///
-    /// With --keys managers alone can set gates; without them whoever reaches the address can.
+    /// With --keys managers alone can set gates; without them any host that reaches the address can.
     #[command(after_help = "Examples:\n  \
         punctual gate serve --listen 172.31.1.2:6654 --port 1=eth1 --port 2=eth2\n  \
         punctual gate serve --listen 192.0.2.2:6654 --port 1=eth1 --keys /etc/punctual/keys --datapath 1\n\n\

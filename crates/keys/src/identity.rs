@@ -47,7 +47,7 @@ impl Identity {
             let what = format!("{}: others than its owner may read this key", key.display());
             return Err(Error::new(
                 what,
-                format!("chmod 600 {0}; if somebody has, make all keys anew", key.display()),
+                format!("chmod 600 {0}; if another user has read it, make all keys anew", key.display()),
             ));
         }
         let private = PrivateKeyDer::from_pem_file(&key).map_err(|error| wrong(&key, &error))?;

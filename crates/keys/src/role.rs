@@ -13,7 +13,7 @@ pub enum Role {
     Gates(u64),
 }
 
-/// What names of roles end with in certificates: a domain that is nobody's.
+/// What names of roles end with in certificates: a domain that has no owner in DNS.
 const DOMAIN: &str = "punctual.internal";
 
 impl Role {

@@ -86,7 +86,7 @@ fn another_authority_is_not_trusted_by_either_end() {
     let trusts_theirs =
         meet(&theirs.load(Role::Switch(1)), Role::Manager, &ours.load(Role::Manager)).unwrap_err();
     assert!(trusts_theirs.starts_with("client: "), "{trusts_theirs}");
-    // A client that trusts the manager, with a certificate of somebody else.
+    // A client that trusts the manager, with a certificate of another authority.
     fs::copy(ours.0.join("authority.pem"), theirs.0.join("authority.pem")).unwrap();
     let refused = meet(&theirs.load(Role::Switch(1)), Role::Manager, &ours.load(Role::Manager)).unwrap_err();
     assert!(refused.starts_with("server: "), "{refused}");

@@ -15,7 +15,7 @@ pub(crate) struct Access {
     pub(crate) tls: bool,
 }
 
-/// Why somebody may not.
+/// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Denied {
     /// The Host header is missing, or names something else.

@@ -23,7 +23,7 @@ use crate::routes::{App, Peer, json, lock, snapshot, unknown_flow, wrong};
 /// The header that names who does something by hand. No form of a page of another origin can send it.
 const OPERATOR: &str = "punctual-operator";
 
-/// A request that nobody makes.
+/// A request that is tried and not made.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionBody {

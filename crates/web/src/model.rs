@@ -43,7 +43,7 @@ pub struct Said {
     pub what: &'static str,
     /// The same in a sentence.
     pub text: String,
-    /// Somebody should look after it.
+    /// It needs the attention of an operator.
     pub warning: bool,
     /// The flow that it is about.
     pub flow: Option<Pair>,

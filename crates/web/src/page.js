@@ -256,7 +256,7 @@ function details(flow) {
   flow.hops.forEach((hop, index) => fact(index ? "" : "way", hop.port + ": level " + hop.level + " (DSCP " + hop.dscp + "), at most " + latency(hop.share)));
   const measured = flow.measured;
   if (measured) {
-    const clocks = measured.clock_error === null ? "nobody knows how far clocks differ" : "clocks may differ by " + latency(measured.clock_error);
+    const clocks = measured.clock_error === null ? "how far clocks differ is not known" : "clocks may differ by " + latency(measured.clock_error);
     fact("measured", measured.samples + " samples, " + measured.late + " late, " + measured.lost + " lost; " + clocks);
   } else {
     fact("measured", "nothing yet: its reader has said nothing");
@@ -321,7 +321,7 @@ byId("ending-form").addEventListener("submit", async (event) => {
   }
 });
 
-// --- a request that nobody makes -------------------------------------------------------------
+// --- what-if: a request that is tried -------------------------------------------------------------
 
 function showHosts() {
   for (const name of ["from", "to"]) {

@@ -12,7 +12,7 @@ use crate::exit::{Failure, Outcome};
 #[command(after_help = "Examples:\n  \
     punctual grm keys keys --network ward.toml      for the manager, all switches of the file and their gates\n  \
     punctual grm keys keys switch-3 gates-3         for one more switch, with datapath id 3\n\n\
-    What is there already is kept. authority.key signs for whomever: keep it where the network cannot reach it. To take a certificate\n\
+    What is there already is kept. authority.key can sign any certificate: keep it where the network cannot reach it. To take a certificate\n\
     back, make another authority and issue all anew. See docs/grm.md.")]
 pub(crate) struct Arguments {
     /// The folder; it is made if it is not there.

@@ -46,7 +46,7 @@ impl Browser {
             .arg(format!("exec {name} {options} --user-data-dir=\"$1/profile\" 3<\"$1/to\" 4>\"$1/from\""));
         command.arg("sh").arg(&folder.0).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().unwrap();
-        // Both ends, so that nobody waits for the other one to open it.
+        // Both ends, so that neither waits for the other one to open it.
         let open = |path| File::options().read(true).write(true).open(path).unwrap();
         let (to, mut answers) = (open(&pipes[0]), open(&pipes[1]));
         let (sender, from) = channel();

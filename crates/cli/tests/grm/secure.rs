@@ -1,4 +1,4 @@
-//! With keys from `punctual grm keys` a real switch, its gates and the manager speak TLS, and nobody else sets gates.
+//! With keys from `punctual grm keys` a real switch, its gates and the manager speak TLS, and only the manager sets gates.
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;

@@ -220,7 +220,7 @@ fn a_person_finds_a_flow_tries_a_request_and_revokes_it_in_a_browser() {
     browser.eval("byId('try').elements.maximum_latency.value = '0.1'; byId('try').requestSubmit()");
     browser.await_text("It would be refused: ");
     assert_eq!(ward.flow_entries(), 1);
-    // The flow is revoked, by somebody with an unusual name, for a reason.
+    // The flow is revoked, by an operator with an unusual name, for a reason.
     browser.eval("[...document.querySelectorAll('#flows .more button')].find((button) => button.textContent.startsWith('Revoke')).click()");
     browser.eval("byId('operator').value = 'Zoë 李'; byId('reason').value = 'the lamp & <i>is</i> changed'; byId('ending-form').requestSubmit()");
     browser.await_text("revoked by hand: the lamp & <i>is</i> changed");

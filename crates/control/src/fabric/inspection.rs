@@ -73,7 +73,7 @@ impl<P> Inspection<P> {
             self.failures = 0;
             return Inspected { found, next: None };
         }
-        // Where somebody else changes it all the time it is put right once in an interval.
+        // Where another program changes it all the time it is put right once in an interval.
         let at_once = found && !is_failed && !self.rounds.is_multiple_of(MOST_ROUNDS);
         // At most a tenth of the time.
         let pause = interval.max(now.saturating_sub(self.began).saturating_mul(10));

@@ -106,7 +106,7 @@ impl Operations {
         }
     }
 
-    /// What was asked for has been answered in this way: the task. `None` if nobody waits for that.
+    /// What was asked for has been answered in this way: the task. `None` if no operation waits for that.
     pub(crate) fn answer(&mut self, token: Token, done: &Done) -> Option<Answer> {
         let number = self.tokens.remove(&token)?;
         let operation = self.under_way.get_mut(&number)?;
@@ -122,7 +122,7 @@ impl Operations {
         }
     }
 
-    /// A task has failed; why, with the name of its site. True if nobody knows what the site has, had the task begun. What is
+    /// A task has failed; why, with the name of its site. True if it is not known what the site has, had the task begun. What is
     /// sure to be stored is stored later.
     pub(crate) fn failed(&mut self, number: u64, task: &Task, why: (&str, &str), again: Duration) -> bool {
         let Some(operation) = self.under_way.get_mut(&number) else { return false };
@@ -175,7 +175,7 @@ impl Operations {
         self.changes().count()
     }
 
-    /// The same without what only lets time pass: that keeps nobody from beginning.
+    /// The same without what only lets time pass: that keeps nothing from beginning.
     pub(crate) fn busy(&self) -> usize {
         self.changes().filter(|operation| !operation.only_holds()).count()
     }

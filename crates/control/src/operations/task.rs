@@ -19,7 +19,7 @@ const CHUNK: usize = 512;
 pub(crate) enum Chore {
     /// A grant goes.
     Release(u64),
-    /// Branches that nobody needs are cut off.
+    /// Branches without a reader are cut off.
     Prune(u64),
     /// Links of the tree change.
     Tree,

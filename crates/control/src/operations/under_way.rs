@@ -170,7 +170,7 @@ impl Operation {
         self.found = Some(found);
     }
 
-    /// A task has failed. True if nobody knows what its site has, had it begun.
+    /// A task has failed. True if it is not known what its site has, had it begun.
     pub(super) fn failed(&mut self, task: &Task, why: impl FnOnce() -> String) -> bool {
         let (is_sure, prepares) = (task.is_sure(), self.purpose() == Purpose::Prepare);
         if is_sure && !prepares {

@@ -1,4 +1,4 @@
-//! What others go for to make room for requests: for how long nobody does after that was in vain, and what is kept where. Why that comes to an
+//! What others go for to make room for requests: for how long nothing does after that was in vain, and what is kept where. Why that comes to an
 //! end is in [`crate::displace`].
 use alloc::collections::BTreeSet;
 use core::time::Duration;
@@ -17,7 +17,7 @@ pub(super) struct Displaces {
     under_way: bool,
     /// How often in a row that was in vain.
     in_vain: u32,
-    /// Until then nobody goes for it.
+    /// Until then no flow goes for it.
     until: Duration,
     /// Where room is kept for it until it has its turn.
     pub(super) at: BTreeSet<Scarce>,

@@ -202,12 +202,12 @@ impl Requests {
         self.asked.get(&pair).is_some_and(Asked::is_working)
     }
 
-    /// Whether all of some pairs have asked for what this grant gives them. Of one that was restored nobody knows that at first.
+    /// Whether all of some pairs have asked for what this grant gives them. Of one that was restored that is not known at first.
     pub(crate) fn are_served_by(&self, pairs: &BTreeSet<Pair>, number: u64) -> bool {
         pairs.iter().all(|pair| self.asked.get(pair).is_some_and(|asked| asked.grant == Some(number)))
     }
 
-    /// Nobody asks for a pair any more. What was asked.
+    /// A pair is not asked for any more. What was asked.
     pub(crate) fn remove(&mut self, pair: Pair) -> Option<Asked> {
         self.asked.remove(&pair)
     }

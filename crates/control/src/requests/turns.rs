@@ -90,7 +90,7 @@ impl Requests {
         }
     }
 
-    /// A request is under way: its serial, 0 if nobody asks.
+    /// A request is under way: its serial, 0 if no reader asks.
     pub(crate) fn work_on(&mut self, pair: Pair) -> u64 {
         self.asked.get_mut(&pair).map_or(0, |asked| {
             asked.progress = Progress::Working;
@@ -115,7 +115,7 @@ impl Requests {
         }
     }
 
-    /// A request that was to be served by a tree gets a flow of its own until then, and its turn. `None` if nobody asks; false if it is not under
+    /// A request that was to be served by a tree gets a flow of its own until then, and its turn. `None` if no reader asks; false if it is not under
     /// way.
     pub(crate) fn try_alone(&mut self, pair: Pair, until: Duration) -> Option<bool> {
         let asked = self.asked.get_mut(&pair)?;
@@ -203,7 +203,7 @@ impl Requests {
         self.room_for.insert(pair);
     }
 
-    /// A request waits for room that is kept for it. True if it was refused: what has been refused stays so until then. `None` if nobody asks.
+    /// A request waits for room that is kept for it. True if it was refused: what has been refused stays so until then. `None` if no reader asks.
     pub(crate) fn wait_for_room(&mut self, pair: Pair) -> Option<bool> {
         self.room_for.insert(pair);
         let asked = self.asked.get_mut(&pair)?;
@@ -241,7 +241,7 @@ impl Requests {
         Some(self.asked.get(&pair)?.turn(pair))
     }
 
-    /// The turn of a request that nobody has made yet, behind all others of its importance.
+    /// The turn of a request that is not made yet, behind all others of its importance.
     pub(crate) const fn newest(&self, importance: u8, pair: Pair) -> Turn {
         (Reverse(importance), self.next_age, pair)
     }

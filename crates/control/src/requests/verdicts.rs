@@ -80,7 +80,7 @@ impl Requests {
         self.say(pair, verdict)
     }
 
-    /// The request is refused. With `retry` it is looked at again when something has changed. `None` if nobody asks any more.
+    /// The request is refused. With `retry` it is looked at again when something has changed. `None` if no reader asks any more.
     pub(crate) fn refuse(&mut self, pair: Pair, reason: &str, offer: Offer, retry: bool) -> Option<Refused> {
         let asked = self.asked.get_mut(&pair)?;
         let was_revoked = asked.verdict.state == State::Revoked && asked.verdict.serial == asked.serial;
@@ -123,7 +123,7 @@ impl Requests {
         }
     }
 
-    /// The grant of a pair cannot stay. `None` if nobody asks for it; else what is to be said, if it was admitted.
+    /// The grant of a pair cannot stay. `None` if no reader asks for it; else what is to be said, if it was admitted.
     pub(crate) fn revoke(&mut self, pair: Pair, reason: &str) -> Option<Option<Verdict>> {
         let asked = self.asked.get_mut(&pair)?;
         asked.grant = None;
@@ -163,7 +163,7 @@ impl Requests {
         is_admitted
     }
 
-    /// Something is missing that may come: the request waits for it until this time. `None` if nobody asks.
+    /// Something is missing that may come: the request waits for it until this time. `None` if no reader asks.
     pub(crate) fn wait(&mut self, now: Duration, pair: Pair, until: Duration) -> Option<Waits> {
         let asked = self.asked.get_mut(&pair)?;
         if asked.is_refused() || asked.deadline.is_some_and(|deadline| deadline <= now) {

@@ -34,7 +34,7 @@ pub(crate) struct Goal {
 }
 
 impl Goal {
-    /// What somebody else asks for at the same place counts, too. In nanoseconds; a separation of 0 does not matter.
+    /// What another reader asks for at the same place counts, too. In nanoseconds; a separation of 0 does not matter.
     pub(crate) fn tighten(&mut self, latency: u64, separation: u64) {
         self.maximum_latency = self.maximum_latency.min(latency);
         let separations = [self.maximum_separation, separation];

@@ -85,7 +85,7 @@ pub(crate) struct Granted {
     pub(crate) ends: Vec<End>,
     pub(crate) meter: Option<u32>,
     pub(crate) gate: Option<(GateKey, gate::Contract)>,
-    /// Octets of a message on the wire.
+    /// Bytes of a message on the wire.
     pub(crate) octets: u32,
     pub(crate) phase: GrantPhase,
     /// The grants that this one takes the place of when it is in force.

@@ -88,7 +88,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// A meter of a switch that nobody has.
+    /// A meter of a switch that no grant has.
     pub(crate) fn free_meter(&self, switch: usize) -> Option<u32> {
         let used = &self.0.get(switch)?.meters;
         (1..=MeterId::MAX.0).find(|meter| !used.contains(meter))
@@ -138,7 +138,7 @@ impl Numbers {
         }
     }
 
-    /// Whether nobody has this meter, if a stored grant needs one. One that was released is given to others, whether its former grant could be
+    /// Whether no grant has this meter, if a stored grant needs one. One that was released is given to others, whether its former grant could be
     /// taken out of the store or not.
     pub(crate) fn is_meter_free(&self, network: &Network, hops: &[GrantedHop], meter: Option<u32>) -> bool {
         meter.is_none_or(|meter| {
@@ -147,7 +147,7 @@ impl Numbers {
         })
     }
 
-    /// Whether stored hops have groups where they fork, and nowhere else, that nobody has.
+    /// Whether stored hops have groups where they fork, and nowhere else, that no grant has.
     pub(crate) fn are_groups_free(&self, network: &Network, hops: &[GrantedHop]) -> bool {
         let forks = |index: usize| hops.iter().filter(|hop| hop.parent == Some(index)).count() > 1;
         let wanted = hops.iter().enumerate().all(|(index, hop)| forks(index) == hop.group.is_some());

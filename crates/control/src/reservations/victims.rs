@@ -39,7 +39,7 @@ impl Reservations {
             .then_some((victims, "it yields to a more important flow"))
     }
 
-    /// Those that go so that there is room at each of some places; nobody for a place that another one leaves already. `None` if one has none.
+    /// Those that go so that there is room at each of some places; none for a place that another one leaves already. `None` if one has none.
     pub(crate) fn victims_at(
         &self,
         network: &Network,

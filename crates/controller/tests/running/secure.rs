@@ -1,4 +1,4 @@
-//! With keys a switch is who shows that it is: others get nothing, and disturb nobody.
+//! With keys a switch is who shows that it is: others get nothing, and do no harm.
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,7 @@ fn who_does_not_show_that_it_is_the_switch_gets_nothing() {
         let stop = &AtomicBool::new(false);
         // The switch itself comes when it is called.
         let come = &AtomicBool::new(false);
-        // Another switch of the network, somebody of another authority, and somebody without TLS: all of them say that they are switch 1.
+        // Another switch of the network, a switch of another authority, and one without TLS: all of them say that they are switch 1.
         let impostors = [Some(&second), Some(&stranger), None];
         let mut fakes: [Switch; 3] = Default::default();
         let mut switch = Switch::default();
