@@ -20,8 +20,8 @@ pub(crate) struct Output {
     pub(crate) port: u32,
     /// The DSCP of its level there.
     pub(crate) dscp: u8,
-    /// Who is at the other end, where the frame has another destination until then.
-    pub(crate) rewrite: Option<(MacAddress, Socket)>,
+    /// Who is at the other end, if that is known; with the address and port there, where the frame has other ones until then.
+    pub(crate) rewrite: Option<(MacAddress, Option<Socket>)>,
 }
 
 impl Output {
@@ -31,8 +31,10 @@ impl Output {
             // The values fit their fields: none of these is `None`.
             let set = |field, value| FieldValue::new(field, value).ok().map(Action::SetField);
             actions.push(Action::SetField(FieldValue::eth_dst(address)));
-            actions.extend(set(OxmField::Ipv4Dst, u32::from_be_bytes(socket.address).into()));
-            actions.extend(set(OxmField::UdpDst, socket.port.into()));
+            if let Some(socket) = socket {
+                actions.extend(set(OxmField::Ipv4Dst, u32::from_be_bytes(socket.address).into()));
+                actions.extend(set(OxmField::UdpDst, socket.port.into()));
+            }
         }
         actions.push(Action::output(PortNo(self.port)));
         actions

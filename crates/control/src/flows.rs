@@ -49,7 +49,9 @@ impl Network {
                 Some(Output {
                     port: self.links.get(hop.link)?.number,
                     dscp: dscp(hop.level),
-                    rewrite: end.and_then(|end| Some((end.address?, end.to))),
+                    rewrite: end.and_then(|end| {
+                        Some((end.address?, Some(end.to).filter(|to| *to != grant.destination)))
+                    }),
                 })
             });
             let entry = FlowEntry {

@@ -27,6 +27,9 @@ pub struct Grant {
     /// are one way, each the one after that before it.
     #[serde(default)]
     pub ends: Vec<StoredEnd>,
+    /// The MAC address of the reader's host, if it is no tree; zeros if it is not known.
+    #[serde(default)]
+    pub address: [u8; 6],
     /// Number of its meter at the first switch; 0 if it has none.
     pub meter: u32,
 }

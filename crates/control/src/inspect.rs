@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use gate::protocol::ContractState;
 
-use crate::action::SwitchContent;
+use crate::action::{Action, SwitchContent};
 use crate::fabric::{Inspected, Site};
 use crate::note::Note;
 use crate::operations::{Kind, Step, Timer};
@@ -34,10 +34,23 @@ impl ResourceManager {
     /// A switch was read: what has to be done first to put it right, if anything.
     pub(crate) fn compare(&mut self, now: Duration, switch: usize, content: &SwitchContent) -> Option<Step> {
         self.count_entries(now, switch, content);
+        self.limit_packets(switch, content);
         let (step, what) = self.fabric.compare(switch, content)?;
         let site = self.fabric.site_name(Site::Switch(switch));
         self.note(Note::Different { site, what });
         Some(step)
+    }
+
+    /// A switch was read: what it is to be told for the sake of what it sends the manager.
+    pub(crate) fn limit_packets(&mut self, switch: usize, content: &SwitchContent) {
+        let (message, note) = self.fabric.packet_limit(switch, content);
+        if let Some(message) = message {
+            let messages = alloc::vec![message];
+            self.operations.act(Action::Send { switch: self.fabric.datapath(switch), messages });
+        }
+        if let Some(note) = note {
+            self.note(note);
+        }
     }
 
     /// Gates were read: what has to be done to put them right, if anything.

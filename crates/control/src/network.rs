@@ -16,6 +16,8 @@ pub struct Host {
     pub name: String,
     /// Its IPv4 addresses. If there are none, they are learned from what its port says; else nothing is learned.
     pub addresses: Vec<[u8; 4]>,
+    /// Its MAC address, if that is known. If it is not, it is learned from what its port says.
+    pub mac: Option<openflow::words::MacAddress>,
 }
 
 /// A switch.

@@ -83,6 +83,17 @@ pub enum Note {
         /// How many since it was told last.
         frames: u64,
     },
+    /// A frame has come by a port and claims an address that belongs to another host. It is dropped.
+    FalseClaim {
+        /// The port.
+        place: String,
+        /// The host at it.
+        from: String,
+        /// The address, in words.
+        claim: String,
+        /// The host that it belongs to.
+        owner: String,
+    },
     /// The store has not taken a change: what it says.
     NotStored(String),
     /// The store takes changes again.
@@ -129,6 +140,10 @@ impl fmt::Display for Note {
             Self::Dropped { ends, place, frames } => write!(
                 f,
                 "{place}: {frames} frames dropped that were larger, or came earlier, than the contract says: {ends}"
+            ),
+            Self::FalseClaim { place, from, claim, owner } => write!(
+                f,
+                "{place}: frames of {from} claim {claim}, which is that of {owner}: they are dropped"
             ),
             Self::NotStored(why) => {
                 write!(f, "{why}; grants in force go on, new ones are refused until the store works again")

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_proof_is_of_one_network_and_one_participant() {
-        let host = |name: &str| Host { name: name.into(), addresses: vec![[10, 0, 0, 1]] };
+        let host = |name: &str| Host { name: name.into(), addresses: vec![[10, 0, 0, 1]], mac: None };
         let network = |hosts| Network { hosts, switches: vec![], links: vec![], split: Split::Load };
         let one = network(vec![host("ab"), host("c")]);
         let shifted = network(vec![host("a"), host("bc")]);

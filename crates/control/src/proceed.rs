@@ -36,6 +36,7 @@ impl ResourceManager {
     fn after_reading(&mut self, now: Duration, site: Site, purpose: Purpose, found: &Found) -> Vec<Step> {
         match (site, found) {
             (Site::Switch(switch), Found::Content(content)) if purpose == Purpose::Prepare => {
+                self.limit_packets(switch, content);
                 self.fabric.repair(switch, content)
             }
             (Site::Switch(switch), Found::Content(content)) => {

@@ -74,6 +74,12 @@ impl ResourceManager {
             maximum_separation: separation,
             hops: hops.collect(),
             ends: ends.collect(),
+            address: grant
+                .ends
+                .first()
+                .filter(|_| !grant.is_tree())
+                .and_then(|end| end.address)
+                .unwrap_or_default(),
             meter: grant.meter.unwrap_or(0),
         }
     }
@@ -131,7 +137,7 @@ impl ResourceManager {
         let way = StoredEnd {
             hop: hops.len().checked_sub(1)?,
             to: stored.destination,
-            address: [0; 6],
+            address: stored.address,
             maximum_latency: stored.maximum_latency,
             maximum_separation: stored.maximum_separation,
         };
@@ -142,7 +148,7 @@ impl ResourceManager {
             Some(Goal {
                 host: self.fabric.network().links.get(link)?.to,
                 to: socket(end.to),
-                address: is_tree.then_some(end.address),
+                address: Some(end.address).filter(|address| *address != [0; 6]),
                 maximum_latency: end.maximum_latency,
                 maximum_separation: end.maximum_separation,
             })

@@ -7,11 +7,13 @@ use core::time::Duration;
 use openflow::flow::FlowRemoved;
 use openflow::packet::PacketIn;
 use openflow::port::{PortReason, PortStatus};
+use openflow::words::MacAddress;
 
 use crate::action::{Action, SwitchReport};
 use crate::fabric::{Heard, Phase, Site, SwitchRefusal};
 use crate::note::Note;
 use crate::operations::{Chore, Timer};
+use crate::reservations::End;
 use crate::resource_manager::ResourceManager;
 
 impl ResourceManager {
@@ -124,12 +126,31 @@ impl ResourceManager {
     /// A packet for the manager: where an address is.
     pub fn packet_in(&mut self, now: Duration, datapath: u64, packet: &PacketIn) {
         let Some(heard) = self.fabric.packet_in(now, datapath, packet, &self.config) else { return };
-        let Heard { news, learned: messages } = heard;
+        let Heard { news, learned: messages, renewed, note } = heard;
+        if let Some((address, mac)) = renewed {
+            self.has_new_mac(now, address, mac);
+        }
+        if let Some(note) = note {
+            self.note(note);
+        }
         (0..news).for_each(|_| self.requests.look_again());
         if !messages.is_empty() {
             self.operations.act(Action::Send { switch: datapath, messages });
         }
         self.work(now);
+    }
+
+    /// A host has another MAC address than before: what is written into frames for it is wrong.
+    fn has_new_mac(&mut self, now: Duration, address: [u8; 4], mac: MacAddress) {
+        let is_wrong =
+            |end: &End| end.to.address == address && end.address.is_some_and(|former| former != mac);
+        let wrong = self.reservations.all().filter(|grant| grant.ends.iter().any(is_wrong));
+        let wrong: Vec<u64> = wrong.map(|grant| grant.number).collect();
+        let reason = format!("{} has another MAC address than before", self.fabric.host_name(address));
+        for number in wrong {
+            self.revoke(now, number, &reason);
+        }
+        self.requests.look_again();
     }
 
     /// A flow has gone from a switch: a source that was quiet for long is forgotten, with the way to it.

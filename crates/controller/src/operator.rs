@@ -141,6 +141,10 @@ fn said(note: &Note) -> Said {
         Note::Dropped { ends, place, frames: count } => {
             ("dropped", writer(ends), Some(ends), frames(ends, place, "dropped", *count))
         }
+        Note::FalseClaim { place, from, claim, .. } => {
+            let place = Place { place: place.clone(), topic: claim.clone(), how: "claimed", frames: 1 };
+            ("claimed", from.clone(), None, Some(place))
+        }
         Note::NotStored(_) => ("store", manager(), None, None),
         Note::StoreWorks => ("store", manager(), None, None),
         _ => ("other", manager(), None, None),

@@ -7,6 +7,7 @@ pub fn network(planned: &Planned) -> Network {
     let hosts = planned.hosts().iter().map(|host| Host {
         name: host.name.clone(),
         addresses: host.address.iter().map(|address| address.octets()).collect(),
+        mac: host.mac,
     });
     let switches = planned.switches().iter().zip(1..).map(|(switch, datapath)| Switch {
         name: switch.name.clone(),

@@ -155,7 +155,7 @@ impl Layout {
                 name: host.name.clone(),
                 namespace: format!("{name}-{}", host.name),
                 address: host.address.or_else(|| addresses.next()).unwrap_or(Ipv4Addr::UNSPECIFIED),
-                mac: mac(0, number),
+                mac: host.mac.map_or_else(|| mac(0, number), written),
                 manager: host.manager,
             });
         }
@@ -352,6 +352,11 @@ fn addresses(network: &Network) -> impl Iterator<Item = Ipv4Addr> {
 fn mac(kind: u8, number: u16) -> String {
     let [high, low] = number.to_be_bytes();
     format!("02:00:00:{kind:02x}:{high:02x}:{low:02x}")
+}
+
+/// A MAC address as it is written.
+fn written(address: [u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 /// A switch on a loop of links, if there is a loop.

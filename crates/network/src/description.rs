@@ -18,6 +18,8 @@ pub struct Host {
     pub name: String,
     /// The address that the file asks for.
     pub address: Option<Ipv4Addr>,
+    /// Its MAC address, if the file says it.
+    pub mac: Option<[u8; 6]>,
     /// Whether it is where switches find their manager; true for one host at most.
     pub manager: bool,
     /// Queues of its port; 1 if it is first-in first-out.

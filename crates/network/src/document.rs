@@ -211,6 +211,9 @@ pub(crate) struct Host {
     wake: Option<Time>,
     #[serde(default)]
     pub(crate) address: Option<Spanned<Ipv4Addr>>,
+    /// Six pairs of hexadecimal digits, with `:` or `-` between.
+    #[serde(default)]
+    pub(crate) mac: Option<Spanned<String>>,
     /// Whether it is where switches find their manager.
     #[serde(default)]
     pub(crate) manager: bool,

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use latency::network::Imperfections;
 use latency::port::Control;
 use latency::switch::Interface;
+use toml::Spanned;
 
 use crate::description::{Host, Other};
 use crate::document::{self, Document, Pause};
@@ -45,6 +46,7 @@ impl Network {
             let what = format!("two hosts have the address {taken}");
             return Err(source.problem(place.span().start, what, "give each host an address of its own"));
         }
+        let mac = host.mac.as_ref().map(|said| self.mac(source, said)).transpose()?;
         let place = host.name.span().start;
         if host.manager && self.hosts.iter().any(|other| other.manager) {
             return Err(source.problem(place, "two hosts have manager = true", "switches have one manager"));
@@ -72,6 +74,7 @@ impl Network {
         self.hosts.push(Host {
             name: host.name.get_ref().clone(),
             address,
+            mac,
             manager: host.manager,
             queues,
             best_effort: best_effort && queues > 1,
@@ -82,6 +85,33 @@ impl Network {
             })?,
         });
         Ok(())
+    }
+}
+
+impl Network {
+    /// The MAC address of one host, as it is written.
+    fn mac(&self, source: Source<'_>, said: &Spanned<String>) -> Result<[u8; 6], Problem> {
+        let wrong = |what: String, help: &'static str| source.problem(said.span().start, what, help);
+        let text = said.get_ref();
+        let byte = |pair: &str| {
+            let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+            digits.then(|| u8::from_str_radix(pair, 16).ok()).flatten()
+        };
+        let bytes: Option<Vec<u8>> = text.split([':', '-']).map(byte).collect();
+        let bytes: Option<[u8; 6]> = bytes.and_then(|bytes| bytes.try_into().ok());
+        let Some(mac) = bytes else {
+            return Err(wrong(format!("{text:?} is no MAC address"), "write it like \"52:54:00:12:34:56\""));
+        };
+        if mac[0] & 1 == 1 || mac == [0; 6] {
+            return Err(wrong(
+                format!("no host has the MAC address {text}"),
+                "write that of the host's interface",
+            ));
+        }
+        if self.hosts.iter().any(|other| other.mac == Some(mac)) {
+            return Err(wrong(format!("two hosts have the MAC address {text}"), "give each host its own"));
+        }
+        Ok(mac)
     }
 }
 

@@ -323,6 +323,11 @@ impl Oxm {
         Self::fits(OxmField::Ipv4Dst, u32::from_be_bytes(address) as u128)
     }
 
+    /// ARP whose sender has this IPv4 address. Needs the Ethernet type before it.
+    pub const fn arp_spa(address: [u8; 4]) -> Self {
+        Self::fits(OxmField::ArpSpa, u32::from_be_bytes(address) as u128)
+    }
+
     /// Packets from this UDP port. Needs the protocol before it.
     pub const fn udp_src(port: u16) -> Self {
         Self::fits(OxmField::UdpSrc, port as u128)

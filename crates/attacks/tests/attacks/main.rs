@@ -15,6 +15,7 @@ mod spdp;
 mod watch;
 
 mod behind;
+mod claims;
 mod crowd;
 mod flood;
 mod forged_admission;

@@ -67,9 +67,24 @@ pub(crate) struct Managed {
 impl Managed {
     /// With an admitted pair whose samples come.
     pub(crate) fn new() -> Self {
+        Self::of(NETWORK)
+    }
+
+    /// The same with a network file that says which host has which address.
+    pub(crate) fn with_addresses() -> Self {
+        let of_host =
+            |(number, host)| (format!("name = \"{host}\"\n"), format!("address = \"10.1.0.{number}\"\n"));
+        let hosts = (1..).zip(["camera", "display", "manager", "stranger"]).map(of_host);
+        let text = hosts.fold(NETWORK.to_owned(), |text, (name, address)| {
+            text.replacen(&name, &format!("{name}{address}"), 1)
+        });
+        Self::of(&text)
+    }
+
+    fn of(text: &str) -> Self {
         let folder = Folder::new();
-        folder.file("ward.toml", NETWORK);
-        let lab = lab_turn::up(NETWORK, Path::new(env!("CARGO_BIN_EXE_punctual-attacks-command")));
+        folder.file("ward.toml", text);
+        let lab = lab_turn::up(text, Path::new(env!("CARGO_BIN_EXE_punctual-attacks-command")));
         let (camera, display) = (place(&lab, "camera"), place(&lab, "display"));
         let managers = vec![manager(&lab, &folder, "grants", "log")];
         let reader = Program::start("the reader", &display, "sub Assured interface=eth0 within=20");

@@ -83,7 +83,7 @@ impl Drop for Relay {
 }
 
 /// A socket for the frames of an interface.
-fn open(interface: &str) -> OwnedFd {
+pub(crate) fn open(interface: &str) -> OwnedFd {
     let link: LinkAddr = getifaddrs()
         .unwrap()
         .filter(|found| found.interface_name == interface)

@@ -222,7 +222,9 @@ impl Ward {
             rest.split(|character: char| !character.is_ascii_digit()).next()?.parse::<u64>().ok()
         };
         let mut meters: Vec<(u64, u64)> = Vec::new();
-        for line in text.lines() {
+        // The limit of what goes to the manager is not of a flow.
+        let of_flows = text.split("meter:").skip(1).filter(|text| !text.starts_with("controller"));
+        for line in of_flows.flat_map(str::lines) {
             if let Some(given) = number(line, "packet_in_count:") {
                 meters.push((given, 0));
             } else if let (Some(dropped), Some(last)) = (number(line, "packet_count:"), meters.last_mut()) {

@@ -17,6 +17,8 @@
 //! | 2 | 100 | a known destination | out |
 //! | 2 | 0 | the rest | to all ports of the tree but the one it came by |
 //!
+//! Addresses of hosts are bound to their ports by more entries: `binding.rs`.
+//!
 //! What has no entry in table 0 came by a port that is not in the network, and is dropped. Between switches the DSCP tells
 //! what is admitted: every frame that is not has 0 there, or 48 in the reserved class, since the first switch has seen to that.
 use alloc::collections::BTreeSet;
@@ -32,13 +34,14 @@ use openflow::matching::Match;
 use openflow::oxm::{FieldValue, Oxm, OxmField};
 use openflow::words::{GroupId, MacAddress, PortNo, TableId};
 
+use super::binding;
 use super::table::Table;
 use crate::network::Network;
 
 /// Tables that are used.
 pub(crate) const TABLES: u8 = 3;
-const SOURCES: TableId = TableId(1);
-const DESTINATIONS: TableId = TableId(2);
+pub(super) const SOURCES: TableId = TableId(1);
+pub(super) const DESTINATIONS: TableId = TableId(2);
 /// The group of all ports of the tree. Those of admitted flows have larger numbers.
 pub(crate) const FLOOD: GroupId = GroupId(1);
 
@@ -46,10 +49,12 @@ const COOKIE: u64 = 0x5043 << 48;
 const OF_FLOWS: u64 = COOKIE | 2 << 40;
 /// The mark of flows that are learned.
 pub(crate) const LEARNED: u64 = COOKIE | 1 << 40;
+/// The mark of flows that give the manager, and nobody else, what claims an address that is another port's.
+pub(super) const REFUSED: u64 = COOKIE | 3 << 40;
 const KIND: u64 = 0xffff_ff00_0000_0000;
 
 pub(crate) const IPV4: u16 = 0x0800;
-const ARP: u16 = 0x0806;
+pub(super) const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 pub(crate) const UDP: u8 = 17;
 /// The priority of admitted flows.
@@ -79,11 +84,27 @@ fn masked(field: OxmField, value: u128, mask: u128) -> Vec<Oxm> {
     Oxm::masked(field, value, mask).into_iter().collect()
 }
 
-fn entry(table: TableId, priority: u16, fields: &[Oxm], instructions: Vec<Instruction>) -> FlowMod {
+/// An entry that nothing but this file and `binding.rs` makes.
+pub(super) fn entry(
+    table: TableId,
+    priority: u16,
+    fields: &[Oxm],
+    instructions: Vec<Instruction>,
+) -> FlowMod {
     let mut flow = FlowMod::add(priority, matching(fields), instructions);
     flow.table = table;
     flow.cookie = COOKIE;
     flow
+}
+
+/// On to a table.
+pub(super) fn goto(table: TableId) -> Vec<Instruction> {
+    alloc::vec![Instruction::GotoTable(table)]
+}
+
+/// Actions, and on to a table.
+pub(super) fn apply(actions: Vec<Action>, table: TableId) -> Vec<Instruction> {
+    alloc::vec![Instruction::ApplyActions(actions), Instruction::GotoTable(table)]
 }
 
 /// What carries traffic that is not admitted.
@@ -103,9 +124,6 @@ pub(crate) struct Carried<'m> {
 pub(crate) fn base(network: &Network, switch: usize, carried: &Carried<'_>) -> Table {
     let mut table = Table::default();
     let mut add = |flow: FlowMod| table.apply(&Message::FlowMod(flow));
-    let goto = |table| alloc::vec![Instruction::GotoTable(table)];
-    let apply =
-        |actions, table| alloc::vec![Instruction::ApplyActions(actions), Instruction::GotoTable(table)];
     let bridge = masked(OxmField::EthDst, 0x0180_c200_0000, 0xffff_ffff_fff0);
     add(entry(TableId(0), 65_000, &bridge, Vec::new()));
     let mut flood = Vec::new();
@@ -143,6 +161,7 @@ pub(crate) fn base(network: &Network, switch: usize, carried: &Carried<'_>) -> T
     add(entry(SOURCES, 0, &[], apply(alloc::vec![Action::controller()], DESTINATIONS)));
     let all = alloc::vec![Instruction::ApplyActions(alloc::vec![Action::Group(FLOOD)])];
     add(entry(DESTINATIONS, 0, &[], all));
+    binding::bound(network, switch, carried).into_iter().for_each(add);
     table.apply(&Message::GroupMod(GroupMod {
         command: GroupCommand::Add,
         kind: GroupType::All,

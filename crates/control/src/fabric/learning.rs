@@ -64,6 +64,11 @@ impl Addresses {
         Lesson::Learned { before, forgotten }
     }
 
+    /// The port at which an address is known.
+    pub(crate) fn at(&self, address: MacAddress) -> Option<u32> {
+        self.known.get(&address).copied()
+    }
+
     /// The switch has forgotten the address at this port. True if it was known there.
     pub(crate) fn forget(&mut self, address: MacAddress, port: u32) -> bool {
         let there = self.known.get(&address) == Some(&port);

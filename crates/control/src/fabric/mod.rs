@@ -2,6 +2,7 @@
 //!
 //! [`Fabric`] keeps them. It is told what switches and gates say of themselves and what has been confirmed; it says what they need, as steps of
 //! operations. It knows nothing of requests and grants.
+mod binding;
 mod entries;
 mod inspection;
 mod learning;
@@ -28,6 +29,8 @@ use crate::action::{GateChange, GateKey};
 use crate::network::{Link, Network, Switch};
 use crate::operations::{Kind, Step, Task, installs};
 use crate::requests::Wish;
+
+use binding::{Claims, PacketMeter};
 
 pub(crate) use entries::{FLOOD, IPV4, OF_FLOW, UDP, cookie, flow_of};
 pub(crate) use inspection::Inspected;
@@ -60,6 +63,8 @@ pub(crate) struct Fabric {
     /// Ethernet addresses of hosts by their IPv4 addresses, as their ports have said.
     ethernet: BTreeMap<[u8; 4], MacAddress>,
     refused_switches: BTreeMap<u64, String>,
+    /// Addresses that frames have claimed and that are another host's.
+    claims: Claims,
 }
 
 /// A switch.
@@ -74,6 +79,8 @@ struct SwitchState {
     gates: BTreeMap<GateKey, gate::Contract>,
     gates_version: u64,
     addresses: Addresses,
+    /// The limit of copies of packets to the manager.
+    packet_meter: PacketMeter,
     /// It has not been there, or has been away for too long.
     lost: bool,
     /// How its tables are compared with what they are to be, and how its gates are.
@@ -88,6 +95,11 @@ impl Fabric {
         let located = hosts
             .flat_map(|(index, host)| host.addresses.iter().map(move |address| (*address, index)))
             .collect();
+        let of_file = |host: &crate::network::Host| {
+            let mac = host.mac;
+            host.addresses.clone().into_iter().filter_map(move |address| Some((address, mac?)))
+        };
+        let ethernet = network.hosts.iter().flat_map(of_file).collect::<Vec<_>>().into_iter();
         let mut fabric = Self {
             network,
             topology: Topology::default(),
@@ -97,8 +109,9 @@ impl Fabric {
             reserved,
             marked: BTreeSet::new(),
             located,
-            ethernet: BTreeMap::new(),
+            ethernet: ethernet.collect(),
             refused_switches: BTreeMap::new(),
+            claims: Claims::default(),
         };
         let switches = (0..fabric.network.switches.len()).map(|switch| fabric.unknown_switch(switch));
         fabric.switches = switches.collect();
@@ -116,6 +129,7 @@ impl Fabric {
             gates: self.reserved.iter().flat_map(|reserved| reserved.at(&self.network, switch)).collect(),
             gates_version: 0,
             addresses: Addresses::default(),
+            packet_meter: PacketMeter::default(),
             lost: true,
             inspection: Inspection::default(),
             gates_inspection: Inspection::default(),

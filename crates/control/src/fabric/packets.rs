@@ -7,10 +7,12 @@ use openflow::flow::FlowRemoved;
 use openflow::oxm::OxmField;
 use openflow::packet::PacketIn;
 use openflow::port::{Port, PortConfig, PortState};
+use openflow::words::MacAddress;
 
 use super::learning::{self, Lesson};
 use super::{Fabric, Site, entries};
 use crate::config::Config;
+use crate::note::Note;
 
 /// Most addresses that are learned of one host.
 const MOST_OF_A_HOST: usize = 64;
@@ -22,6 +24,10 @@ pub(crate) struct Heard {
     pub(crate) news: usize,
     /// What its switch is to be told.
     pub(crate) learned: Vec<Message>,
+    /// The host of an address has another MAC address than before.
+    pub(crate) renewed: Option<([u8; 4], MacAddress)>,
+    /// What the operator should know.
+    pub(crate) note: Option<Note>,
 }
 
 impl Fabric {
@@ -33,8 +39,10 @@ impl Fabric {
             self.down.insert(link);
             // Another machine may be there when it comes back.
             let host = self.network.links.get(link).map_or(usize::MAX, |link| link.to);
-            let located = &self.located;
-            self.ethernet.retain(|address, _| located.get(address) != Some(&host));
+            if self.network.hosts.get(host).is_none_or(|host| host.mac.is_none()) {
+                let located = &self.located;
+                self.ethernet.retain(|address, _| located.get(address) != Some(&host));
+            }
         } else {
             self.down.remove(&link);
         }
@@ -56,12 +64,26 @@ impl Fabric {
             return None;
         }
         let mut heard = Heard::default();
+        if packet.cookie == entries::REFUSED {
+            (heard.learned, heard.note) = self.false_claim(now, (switch, link), &packet.data, true);
+            return Some(heard);
+        }
         let host = self.network.links.get(link).map_or(usize::MAX, |link| link.to);
         if let Some(address) = learning::sender(&packet.data) {
             heard.news += usize::from(self.locate(host, address));
             let source = learning::source(&packet.data).filter(|source| source[0] & 1 == 0);
-            if let Some(source) = source.filter(|_| self.located.get(&address) == Some(&host)) {
-                heard.news += usize::from(self.ethernet.insert(address, source).is_none());
+            // One of the file is known, and another host's is not this one's.
+            let may_be = |source: &MacAddress| {
+                self.located.get(&address) == Some(&host)
+                    && self.network.hosts.get(host).is_some_and(|host| host.mac.is_none())
+                    && self.may_come(switch, link, *source)
+            };
+            if let Some(source) = source.filter(may_be) {
+                match self.ethernet.insert(address, source) {
+                    None => heard.news += 1,
+                    Some(before) if before != source => heard.renewed = Some((address, source)),
+                    Some(_) => {}
+                }
             }
         }
         // A copy of ARP is for the address of the host only.
@@ -69,7 +91,12 @@ impl Fabric {
         if packet.table.0 == 0 || is_trunk && !self.tree.contains(&link) {
             return Some(heard);
         }
-        let (state, address) = (self.switches.get_mut(switch)?, learning::source(&packet.data)?);
+        let address = learning::source(&packet.data)?;
+        if !self.may_come(switch, link, address) {
+            (heard.learned, heard.note) = self.false_claim(now, (switch, link), &packet.data, false);
+            return Some(heard);
+        }
+        let state = self.switches.get_mut(switch)?;
         let lesson = state.addresses.see(now, address, number, config.most_addresses);
         if let Lesson::Learned { before, forgotten } = lesson {
             heard.learned = before.map(|before| entries::unlearned(address, before)).unwrap_or_default();

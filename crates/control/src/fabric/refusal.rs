@@ -6,6 +6,7 @@ use latency::switch::Guard;
 use openflow::group::GroupType;
 use openflow::meter::MeterFlags;
 
+use super::binding::PacketMeter;
 use super::{Fabric, entries};
 use crate::action::SwitchReport;
 
@@ -96,8 +97,11 @@ impl Fabric {
         let checked = self.switch_index(datapath).ok_or(SwitchRefusal::Unknown(datapath));
         let checked = checked.and_then(|switch| self.check_switch(switch, report).map(|()| switch));
         match &checked {
-            Ok(_) => {
+            Ok(switch) => {
                 self.refused_switches.remove(&datapath);
+                if let Some(state) = self.switches.get_mut(*switch) {
+                    state.packet_meter = PacketMeter::of(report.meters.as_ref());
+                }
             }
             Err(refusal) => {
                 if self.refused_switches.len() < MOST_REFUSED {

@@ -31,3 +31,31 @@ pub(crate) fn tree(
     }
     tree
 }
+
+/// The link by which a switch reaches a host along the tree; `None` if it does not.
+pub(crate) fn towards(
+    network: &Network,
+    tree: &BTreeSet<usize>,
+    switch: usize,
+    host: usize,
+) -> Option<usize> {
+    let (_, access) = network.access(host)?;
+    let last = network.links.get(access)?.from;
+    if last == network.switch_node(switch) {
+        return Some(access);
+    }
+    // From the host's switch outwards: the link by which the switch is reached, backwards.
+    let mut reached = BTreeSet::from([last]);
+    let mut waiting = VecDeque::from([last]);
+    while let Some(node) = waiting.pop_front() {
+        for (index, link) in network.leaving(node).filter(|(index, _)| tree.contains(index)) {
+            if link.to == network.switch_node(switch) {
+                return Some(Network::back(index));
+            }
+            if reached.insert(link.to) {
+                waiting.push_back(link.to);
+            }
+        }
+    }
+    None
+}

@@ -192,7 +192,8 @@ impl Table {
             let told = self.groups.get(&number).filter(|told| group.is_as_told(told));
             has.groups.insert(number, told.cloned().unwrap_or(found));
         }
-        for meter in &content.meters {
+        // The limit of copies to the manager is looked after by itself: a switch may not have it.
+        for meter in content.meters.iter().filter(|meter| meter.meter != MeterId::CONTROLLER) {
             let MeterConfig { flags, meter: number, bands } = meter.clone();
             let found = MeterMod { command: MeterCommand::Add, flags, meter: number, bands };
             let told = self.meters.get(&number).filter(|told| meter.is_as_told(told));

@@ -56,7 +56,8 @@ pub(crate) struct End {
     pub(crate) hop: usize,
     /// Where the readers receive.
     pub(crate) to: Socket,
-    /// The Ethernet address of their host, which the last switch of a tree writes into the frame.
+    /// The MAC address of their host, if it is known: the last switch writes it into the frame, so that nothing that the writer's host
+    /// believes of it matters.
     pub(crate) address: Option<MacAddress>,
     /// Nanoseconds.
     pub(crate) maximum_latency: u64,

@@ -90,7 +90,7 @@ impl Reservations {
             End {
                 hop: subscriber.hop,
                 to: goal.to,
-                address: goal.address.filter(|_| wish.destination != goal.to),
+                address: goal.address,
                 maximum_latency: goal.maximum_latency,
                 maximum_separation: goal.maximum_separation,
                 // How it is spent among the hops may change, and with that the sum of shares.

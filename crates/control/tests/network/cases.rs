@@ -63,7 +63,9 @@ fn a_request_is_admitted_and_its_packets_have_the_level() {
     assert_eq!(world.store.len(), 1);
     // Somebody else's packets to the same place have no level, from whatever port.
     for host in [1, 2] {
-        let arrived = world.send(host, packet_of(&asked, 0, 3, 46));
+        let forged = packet_of(&asked, 0, 3, 46);
+        assert!(world.send(host, forged).is_empty(), "its address is another host's");
+        let arrived = world.send(host, Packet { source: address(host), ..forged });
         assert!(arrived.iter().all(|(_, packet, _)| packet.dscp == 0), "{arrived:?}");
         assert!(arrived.iter().any(|(host, _, _)| *host == 3));
     }

@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use openflow::flow::FlowMod;
+use openflow::words::MeterId;
 use wire::Guid;
 use wire::admission::{Request, State, Verdict};
 
@@ -18,6 +19,21 @@ impl Play {
         let hosts = self.world.network.hosts.len();
         let (from, to) = (self.random.below(hosts), self.random.below(hosts));
         let dscp = *self.random.of(&[0, 10, 18, 46, 48]);
+        // A frame that claims another host's IPv4 address reaches no host.
+        let claims = Packet {
+            from: mac(from),
+            to: [0xff; 6],
+            kind: *self.random.of(&[0x0800, 0x0806]),
+            source: address(to),
+            destination: address(self.random.below(hosts)),
+            protocol: 17,
+            ports: (40_000, *self.random.of(&[7_400, 7_410, 7_411])),
+            dscp: *self.random.of(&[0, 46, 48]),
+        };
+        if from != to {
+            let arrived = self.world.send(from, claims);
+            assert!(arrived.is_empty(), "{claims:?} from {from} arrives: {arrived:?}");
+        }
         let plain = Packet {
             from: mac(from),
             to: if self.random.one_in(3) { [0xff; 6] } else { mac(to) },
@@ -193,10 +209,18 @@ impl Play {
         let rules: usize =
             self.world.switches.iter().map(|switch| switch.flows.iter().filter(of_flows).count()).sum();
         assert_eq!(rules, entries, "rules and grants");
-        let copies: usize = self.world.switches.iter().map(|switch| switch.groups.len() - 1).sum();
+        let copies: usize = self
+            .world
+            .switches
+            .iter()
+            .map(|switch| switch.groups.keys().filter(|group| **group != 1).count())
+            .sum();
         assert_eq!(copies, forks, "groups and grants");
         let contracts: usize = self.world.gates.iter().map(BTreeMap::len).sum();
-        let meters: usize = self.world.switches.iter().map(|switch| switch.meters.len()).sum();
+        let of_flows = |meters: &BTreeMap<u32, _>| {
+            meters.keys().filter(|meter| **meter != MeterId::CONTROLLER.0).count()
+        };
+        let meters: usize = self.world.switches.iter().map(|switch| of_flows(&switch.meters)).sum();
         let reserved = report.reserved.hosts;
         assert_eq!(contracts + meters, self.world.store.len() + reserved, "contracts and grants");
         // The discovery of every host that has a part of the class has it all the way.

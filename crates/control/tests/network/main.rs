@@ -1,5 +1,6 @@
 //! The manager with model switches, end to end, in virtual time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod binding;
 mod by_hand;
 mod cases;
 mod changes;

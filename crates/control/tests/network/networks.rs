@@ -83,7 +83,7 @@ pub(crate) fn network_with(
     }
     Network {
         hosts: (0..count)
-            .map(|host| Host { name: format!("h{host}"), addresses: vec![address(host)] })
+            .map(|host| Host { name: format!("h{host}"), addresses: vec![address(host)], mac: None })
             .collect(),
         switches: (0..switches)
             .map(|switch| Switch {

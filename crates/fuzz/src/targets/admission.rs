@@ -111,7 +111,8 @@ fn network() -> Option<Network> {
         mtu: 1_500,
     };
     let port = model.port(model.rate, 0, Others { best_effort: true, control: None }).ok()?;
-    let host = |number: u8| Host { name: format!("h{number}"), addresses: vec![[10, 0, 0, number]] };
+    let host =
+        |number: u8| Host { name: format!("h{number}"), addresses: vec![[10, 0, 0, number]], mac: None };
     let link = |from, to, number| Link { from, to, number, port: Port { ..port } };
     Some(Network {
         hosts: vec![host(1), host(2)],

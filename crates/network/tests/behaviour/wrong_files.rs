@@ -124,6 +124,16 @@ fn mistakes_have_a_place_and_a_remedy() {
         (with_flow(&format!("{usual}\nbundle = \"\"")), "13:9", "1 to 256 bytes", "another name"),
         ("model-files = [\"m.xml\"]".to_owned(), "1:16", "cannot be read: not there", "relative"),
         ("[[host]]\nname = \"a:b\"".to_owned(), "2:8", "without \":\"", "another name"),
+        ("[[host]]\nname = \"a\"\nmac = \"52:54:00:12:34\"".to_owned(), "3:7", "is no MAC address", "52:54:00"),
+        ("[[host]]\nname = \"a\"\nmac = \"52:54:00:12:34:+6\"".to_owned(), "3:7", "is no MAC address", "52:54"),
+        ("[[host]]\nname = \"a\"\nmac = \"01:00:5e:12:34:56\"".to_owned(), "3:7", "no host has", "interface"),
+        (
+            "[[host]]\nname = \"a\"\nmac = \"52-54-00-12-34-aF\"\n[[host]]\nname = \"b\"\nmac = \"52:54:00:12:34:Af\""
+                .to_owned(),
+            "6:7",
+            "two hosts have the MAC address",
+            "its own",
+        ),
         ("[[host]]\nname = \"a\"\naddress = \"10.0.0\"".to_owned(), "3:11", "IPv4 address", "docs"),
         (
             "[[host]]\nname = \"a\"\naddress = \"10.0.0.1\"\n[[host]]\nname = \"b\"\naddress = \"10.0.0.1\""

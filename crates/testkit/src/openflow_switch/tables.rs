@@ -10,7 +10,7 @@ use openflow::instruction::Instruction;
 use openflow::meter::{MeterCommand, MeterMod};
 use openflow::multipart::{FlowStats, GroupDescription, MeterConfig, Traffic};
 use openflow::oxm::OxmField;
-use openflow::words::{Age, PortNo};
+use openflow::words::{Age, MeterId, PortNo};
 
 use control::action::SwitchContent;
 
@@ -48,6 +48,7 @@ impl Packet {
             OxmField::IpDscp if ip || self.kind == 0x86dd => self.dscp.into(),
             OxmField::IpProto if ip => self.protocol.into(),
             OxmField::Ipv4Src if ip => octets(&self.source),
+            OxmField::ArpSpa if self.kind == 0x0806 => octets(&self.source),
             OxmField::Ipv4Dst if ip => octets(&self.destination),
             OxmField::UdpSrc if udp => self.ports.0.into(),
             OxmField::UdpDst if udp => self.ports.1.into(),
@@ -101,6 +102,10 @@ pub struct Switch {
     pub most_flows: Option<usize>,
     /// The most groups that it takes.
     pub most_groups: Option<usize>,
+    /// It has no meter for what goes to the manager, and refuses it.
+    pub refuses_packet_meter: bool,
+    /// How often it has.
+    pub refused: u32,
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
@@ -135,6 +140,10 @@ impl Switch {
             }
             Message::MeterMod(meter) => {
                 let known = self.meters.contains_key(&meter.meter.0);
+                if self.refuses_packet_meter && meter.meter == MeterId::CONTROLLER {
+                    self.refused += 1;
+                    return Err(ErrorCode::MeterInvalid);
+                }
                 match meter.command {
                     MeterCommand::Add if known => return Err(ErrorCode::MeterExists),
                     MeterCommand::Modify if !known => return Err(ErrorCode::MeterUnknown),
