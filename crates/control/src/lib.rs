@@ -13,6 +13,7 @@ extern crate alloc;
 pub mod action;
 mod admit;
 mod answers;
+pub mod change_network;
 pub mod config;
 mod displace;
 mod fabric;

@@ -1,5 +1,4 @@
 //! Grants across starts: how they are stored, and how they are taken up again.
-use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -9,6 +8,7 @@ use wire::Guid;
 use wire::admission::{Contract, Socket};
 
 use crate::action::{Pair, StoreChange};
+use crate::change_network::{hops, ports};
 use crate::fabric::Site;
 use crate::grant::{Grant, StoredContract, StoredEnd, StoredHop, StoredPair};
 use crate::operations::Timer;
@@ -87,35 +87,18 @@ impl ResourceManager {
     /// Takes up what an earlier manager has stored; once, before anything else. What does not fit the network any more is
     /// forgotten, and taken out of the switches when they come. What nobody asks for within the grace is revoked.
     pub fn restore(&mut self, now: Duration, grants: Vec<Grant>) {
-        // Ports are told by names and number.
-        let mut ports: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
-        for (index, link) in self.fabric.network().links.iter().enumerate() {
-            let key = (
-                self.fabric.network().node_name(link.from),
-                self.fabric.network().node_name(link.to),
-                link.number,
-            );
-            ports.insert(key, index);
-        }
+        let ports = ports(self.fabric.network());
         // Of two for the same flow the later one was in force when it was stored.
         let mut grants = grants;
         grants.sort_by_key(|grant| Reverse(grant.number));
         let mut found = Vec::new();
         for grant in grants {
             self.reservations.use_number(grant.number);
-            let hops = grant.hops.iter().enumerate().map(|(index, hop)| {
-                let link = *ports.get(&(hop.from.as_str(), hop.to.as_str(), hop.number))?;
-                let parent = if grant.ends.is_empty() { index.checked_sub(1) } else { hop.parent };
-                let group = Some(hop.group).filter(|group| *group > 0);
-                // A hop stands after the one before it.
-                let good = parent.is_none_or(|parent| parent < index);
-                good.then_some(GrantedHop { link, parent, share: hop.share, level: hop.level, group })
-            });
-            found.push((hops.collect::<Option<Vec<_>>>(), grant));
+            found.push((hops(&ports, &grant), grant));
         }
         for (hops, grant) in found {
             let number = grant.number;
-            let kept = hops.and_then(|hops| self.take_up(grant, hops));
+            let kept = hops.ok().and_then(|hops| self.take_up(grant, hops));
             if kept.is_some() {
                 let until = now.saturating_add(self.config.grace);
                 self.operations.wake(until, Timer::Restored(number));
@@ -126,7 +109,8 @@ impl ResourceManager {
         self.store_again(now);
     }
 
-    fn take_up(&mut self, stored: Grant, hops: Vec<GrantedHop>) -> Option<()> {
+    /// Takes a stored grant up along these hops, as it was; `None` if it does not fit.
+    pub(crate) fn take_up(&mut self, stored: Grant, hops: Vec<GrantedHop>) -> Option<()> {
         let contract = stored.contract;
         let number = stored.number;
         let pairs = stored.pairs.iter();

@@ -3,6 +3,7 @@
 mod binding;
 mod by_hand;
 mod cases;
+mod changed;
 mod changes;
 mod counts;
 mod doing;
