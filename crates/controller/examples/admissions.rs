@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use controller::Settings;
-use controller::store::FileStore;
+use store::FileStore;
 use dds::config::{Config, Interfaces};
 use dds::qos::{Durability, History, Reliability};
 use dds::{

@@ -1,5 +1,5 @@
 //! Whoever asks how things are is told how they are now.
-use controller::store::MemoryStore;
+use store::MemoryStore;
 use dds::qos::Durability;
 use wire::admission::{REPORT_TOPIC, REPORT_TYPE, Report};
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controller::store::MemoryStore;
+use store::MemoryStore;
 use keys::{Authority, Identity, Role};
 use testkit::openflow_switch::Switch;
 use wire::admission::State;

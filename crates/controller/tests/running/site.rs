@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controller::store::Store;
+use store::Store;
 use controller::{Error, Settings};
 use dds::config::{Config, Interfaces};
 use dds::qos::{Durability, History, Reliability};

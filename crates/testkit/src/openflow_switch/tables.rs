@@ -101,6 +101,8 @@ pub struct Switch {
     pub most_flows: Option<usize>,
     /// The most groups that it takes.
     pub most_groups: Option<usize>,
+    /// The generation of its master, if it has had one.
+    pub generation: Option<u64>,
 }
 
 fn same_place(one: &FlowMod, other: &FlowMod) -> bool {
