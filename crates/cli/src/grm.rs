@@ -212,7 +212,9 @@ fn store(file: Option<&Path>, keys: Option<&Identity>) -> Result<Box<dyn Store>,
     if let Some(text) = file.and_then(Path::to_str).filter(|text| Address::is_meant(text)) {
         let address: Address = text.parse().map_err(Failure::Usage)?;
         if keys.is_some() && !address.is_secure() {
-            tracing::warn!("grants go to {address} without TLS, though there are keys: an address with https has it");
+            tracing::warn!(
+                "grants go to {address} without TLS, though there are keys: an address with https has it"
+            );
         }
         let store = EtcdStore::open(&address, keys).map_err(|error| Failure::System(error.to_string()))?;
         return Ok(Box::new(store));

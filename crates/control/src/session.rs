@@ -229,7 +229,9 @@ impl Session {
                 )));
             }
             Event::Refused { error, .. } if error.code() == ErrorCode::RequestIsSlave => {
-                news.push(News::Down("it obeys another manager, which has connected after this one".to_owned()));
+                news.push(News::Down(
+                    "it obeys another manager, which has connected after this one".to_owned(),
+                ));
             }
             Event::Refused { xid, request, error }
                 if !self.unanswered(xid, &error.code().to_string(), news) =>

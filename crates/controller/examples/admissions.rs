@@ -15,8 +15,6 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use controller::Settings;
-use store::{EtcdStore, FileStore, Store};
-use testkit::etcd::Etcd;
 use dds::config::{Config, Interfaces};
 use dds::qos::{Durability, History, Reliability};
 use dds::{
@@ -24,6 +22,8 @@ use dds::{
     QosKind, States, StatusMask,
 };
 use lab::{Lab, Options};
+use store::{EtcdStore, FileStore, Store};
+use testkit::etcd::Etcd;
 use wire::admission::{
     Contract, REQUEST_TOPIC, REQUEST_TYPE, Request, Socket, State, VERDICT_TOPIC, VERDICT_TYPE, Verdict,
 };

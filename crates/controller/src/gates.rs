@@ -140,7 +140,9 @@ async fn greet(from: From, mut to: To, epoch: u64) -> Result<(BufReader<From>, T
     let said = timeout(PATIENCE, exchange(&mut from, &mut to, &Request::Lead { epoch })).await;
     match said.map_err(late)?? {
         Answer::Leads { epoch: said } if said == epoch => Ok((from, to)),
-        Answer::Refused { what, .. } => Err(format!("the agent of the gates does not obey this manager: {what}")),
+        Answer::Refused { what, .. } => {
+            Err(format!("the agent of the gates does not obey this manager: {what}"))
+        }
         other => Err(format!("the agent of the gates does not say whom it obeys, but {other:?}")),
     }
 }

@@ -46,8 +46,12 @@ impl Presence<'_> {
                     if is_new && (holder.is_some() || began.elapsed() >= LOOK_AROUND) {
                         stands_by();
                         match &holder {
-                            Some(holder) => info!("stands by: {holder} leads the managers of the store {}", store.place()),
-                            None => info!("stands by: no manager leads yet those of the store {}", store.place()),
+                            Some(holder) => {
+                                info!("stands by: {holder} leads the managers of the store {}", store.place())
+                            }
+                            None => {
+                                info!("stands by: no manager leads yet those of the store {}", store.place())
+                            }
                         }
                         told = Some(holder);
                     }

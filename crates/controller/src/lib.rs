@@ -40,6 +40,9 @@ use presence::Presence;
 pub use presence::announce_often;
 use store::{Standing, Store, StoreError};
 
+/// The wait before a manager that shares its store begins again after that has failed.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// What a manager manages, and how.
 pub struct Settings {
     /// The network.
@@ -171,7 +174,16 @@ pub fn run(
             window,
         };
         let daemon = daemon::run(managed, participant, &mut presence, commands, stop);
-        match runtime.block_on(daemon)? {
+        let ended = match runtime.block_on(daemon) {
+            // Another one may lead by now, or this one may begin again.
+            Err(Error::Store(error)) if is_shared && error.passes() => {
+                tracing::warn!("{error}; stands by");
+                std::thread::sleep(PAUSE);
+                Ended::StandsBack
+            }
+            ended => ended?,
+        };
+        match ended {
             Ended::Stopped => return Ok(()),
             // Its connections end with the event loop. Without its verdicts participants ask the other manager.
             Ended::StandsBack => participant.delete_contained_entities()?,

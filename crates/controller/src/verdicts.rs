@@ -130,7 +130,8 @@ impl Verdicts {
 
     /// Tells again those that were told and are meant; one that finds no room was told before.
     pub(crate) fn repeat(&self, voice: &impl Voice, is_meant: impl Fn(&Verdict) -> bool) {
-        let told = self.kept.iter().filter(|(pair, kept)| !self.untold.contains(pair) && is_meant(&kept.verdict));
+        let told =
+            self.kept.iter().filter(|(pair, kept)| !self.untold.contains(pair) && is_meant(&kept.verdict));
         for (_, kept) in told {
             let _ = voice.tell(&kept.verdict);
         }

@@ -167,9 +167,9 @@ impl Agent {
     /// Does what a line says, of a connection with an epoch, if it has said one.
     pub fn answer(&self, epoch: &mut Option<u64>, line: &[u8]) -> Answer {
         match serde_json::from_slice::<Request>(line) {
-            Ok(request) => {
-                self.perform(epoch, &request).unwrap_or_else(|(reason, what)| Answer::Refused { reason, what })
-            }
+            Ok(request) => self
+                .perform(epoch, &request)
+                .unwrap_or_else(|(reason, what)| Answer::Refused { reason, what }),
             Err(error) => Answer::Refused { reason: Refusal::Malformed, what: error.to_string() },
         }
     }

@@ -226,7 +226,12 @@ impl Request {
             Self::Limit { frames, .. } if !(1..=LARGEST_LIMIT).contains(frames) => {
                 Err(alloc::format!("a limit of {frames} frames per second: give 1 to {LARGEST_LIMIT}"))
             }
-            Self::Version | Self::Lead { .. } | Self::Remove { .. } | Self::Clear | Self::List | Self::Limit { .. } => Ok(()),
+            Self::Version
+            | Self::Lead { .. }
+            | Self::Remove { .. }
+            | Self::Clear
+            | Self::List
+            | Self::Limit { .. } => Ok(()),
         }
     }
 }

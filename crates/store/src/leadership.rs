@@ -74,10 +74,23 @@ enum State {
     /// Nobody led a moment ago.
     Wants,
     /// It has a lease, asked for at the time.
-    Candidate { lease: i64, until: Duration, renew_at: Duration },
-    Leads { lease: i64, revision: i64, until: Duration, renew_at: Duration, look_at: Duration },
+    Candidate {
+        lease: i64,
+        until: Duration,
+        renew_at: Duration,
+    },
+    Leads {
+        lease: i64,
+        revision: i64,
+        until: Duration,
+        renew_at: Duration,
+        look_at: Duration,
+    },
     /// The lease is of no use any more.
-    Gives { lease: i64, wants: bool },
+    Gives {
+        lease: i64,
+        wants: bool,
+    },
 }
 
 /// See the module above.

@@ -83,11 +83,17 @@ pub struct StoreError {
     place: String,
     /// What happened, and what to do.
     what: String,
+    passes: bool,
 }
 
 impl StoreError {
     fn new(place: impl fmt::Display, what: impl fmt::Display) -> Self {
-        Self { place: place.to_string(), what: what.to_string() }
+        Self { place: place.to_string(), what: what.to_string(), passes: false }
+    }
+
+    /// Whether it may be over without anybody doing something here: what is shared is away, or another process leads.
+    pub const fn passes(&self) -> bool {
+        self.passes
     }
 }
 

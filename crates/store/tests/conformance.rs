@@ -136,9 +136,10 @@ fn one_of_two_leads_and_the_other_one_follows_with_all_that_is_there() {
         one.change(&[put(1, b"one")]).unwrap();
         let mut other = EtcdStore::open(&address, None).unwrap();
         let own = format!("process {}", std::process::id());
-        patiently("who leads", || {
-            matches!(other.standing(), Standing::StandsBy(Some(holder)) if holder.contains(&own))
-        });
+        patiently(
+            "who leads",
+            || matches!(other.standing(), Standing::StandsBy(Some(holder)) if holder.contains(&own)),
+        );
         assert!(other.next_epoch().unwrap_err().to_string().contains("does not lead"));
         assert!(other.change(&[put(2, b"two")]).is_err());
         drop(one);
@@ -159,7 +160,8 @@ fn who_has_lost_the_lead_changes_nothing_and_does_not_lead_before_it_stands_by()
         let mut other = EtcdStore::open(&address, None).unwrap();
         delete_leader(&etcd);
         patiently("the lead of another one", || {
-            matches!((one.standing(), other.standing()), (_, Standing::Leads)) || one.standing() == Standing::StandsBy(None)
+            matches!((one.standing(), other.standing()), (_, Standing::Leads))
+                || one.standing() == Standing::StandsBy(None)
         });
         patiently("the lead", || other.standing() == Standing::Leads);
         other.next_epoch().unwrap();
@@ -267,7 +269,9 @@ fn what_something_else_has_written_is_named_and_ends_nothing() {
                 store.next_epoch()
             });
             let error = opened.unwrap_err().to_string();
-            let has_all = [wanted, "/punctual/grm/", "etcdctl del", "127.0.0.1:2379"].iter().all(|word| error.contains(word));
+            let has_all = [wanted, "/punctual/grm/", "etcdctl del", "127.0.0.1:2379"]
+                .iter()
+                .all(|word| error.contains(word));
             assert!(has_all, "{key}={value}: {error}");
         });
     }
@@ -318,4 +322,57 @@ fn what_is_no_etcd_is_named() {
             }
         });
     }
+}
+
+#[test]
+fn with_keys_etcd_shows_that_it_is_the_store_and_serves_managers_of_its_authority() {
+    use keys::{Authority, Identity, Role};
+    if !testkit::etcd::is_there() {
+        return;
+    }
+    alone(|| {
+        let folder = std::env::temp_dir().join(format!("punctual-store-keys-{}", std::process::id()));
+        let theirs = folder.join("theirs");
+        let authority = Authority::open(&folder).unwrap();
+        for role in [Role::Manager, Role::Store, Role::Gates(1)] {
+            authority.issue(role).unwrap();
+        }
+        Authority::open(&theirs).unwrap().issue(Role::Manager).unwrap();
+        let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+        let serving = |role: &str| {
+            let (cert, key, trusted) =
+                (file(&format!("{role}.pem")), file(&format!("{role}.key")), file("authority.pem"));
+            let url = "https://127.0.0.1:2379";
+            let names = [
+                ["--listen-client-urls", url],
+                ["--advertise-client-urls", url],
+                ["--cert-file", &cert],
+                ["--key-file", &key],
+                ["--trusted-ca-file", &trusted],
+            ];
+            Etcd::start(2379, &[names.as_flattened(), &["--client-cert-auth"]].concat())
+        };
+        let manager = Identity::load(&folder, Role::Manager).unwrap();
+        let address: Address = "https://127.0.0.1:2379".parse().unwrap();
+        let etcd = serving("store");
+        let mut store = EtcdStore::open(&address, Some(&manager)).unwrap();
+        patiently("the lead", || store.standing() == Standing::Leads);
+        store.next_epoch().unwrap();
+        store.change(&[put(1, b"one")]).unwrap();
+        drop(store);
+        let error = EtcdStore::open(&address, None).unwrap_err().to_string();
+        assert!(error.contains("--keys"), "{error}");
+        let stranger = Identity::load(&theirs, Role::Manager).unwrap();
+        let store = EtcdStore::open(&address, Some(&stranger)).unwrap();
+        assert_ne!(store.standing(), Standing::Leads);
+        patiently("why not", || store.trouble().is_some());
+        drop((store, etcd));
+        // One that is something else of the same authority.
+        let etcd = serving("gates-1");
+        let store = EtcdStore::open(&address, Some(&manager)).unwrap();
+        patiently("why not", || store.trouble().is_some_and(|trouble| trouble.contains("certificate")));
+        assert_ne!(store.standing(), Standing::Leads);
+        drop((store, etcd));
+        let _ = std::fs::remove_dir_all(&folder);
+    });
 }

@@ -27,7 +27,8 @@ struct Model {
 
 impl Model {
     fn expire(&mut self, now: u64) {
-        let ended: Vec<i64> = self.leases.iter().filter(|(_, until)| *until <= now).map(|(lease, _)| *lease).collect();
+        let ended: Vec<i64> =
+            self.leases.iter().filter(|(_, until)| *until <= now).map(|(lease, _)| *lease).collect();
         self.leases.retain(|(lease, _)| !ended.contains(lease));
         if self.key.is_some_and(|(lease, _)| ended.contains(&lease)) {
             self.key = None;
@@ -37,7 +38,8 @@ impl Model {
     fn ask(&mut self, now: u64, random: &mut Random, ask: Ask) -> Answer {
         self.expire(now);
         self.revision += 1;
-        let holder = |key: Option<(i64, i64)>| Answer::Holder(key.map(|(_, revision)| (revision, "x".to_owned())));
+        let holder =
+            |key: Option<(i64, i64)>| Answer::Holder(key.map(|(_, revision)| (revision, "x".to_owned())));
         let length = Duration::from_nanos(LEASE);
         let until = now + LEASE + random.below_u64(LATE);
         match ask {
@@ -46,7 +48,9 @@ impl Model {
                 self.leases.push((self.revision, until));
                 Answer::Granted(self.revision, length)
             }
-            Ask::Campaign(lease) if self.key.is_none() && self.leases.iter().any(|(known, _)| *known == lease) => {
+            Ask::Campaign(lease)
+                if self.key.is_none() && self.leases.iter().any(|(known, _)| *known == lease) =>
+            {
                 self.key = Some((lease, self.revision));
                 Answer::Won(self.revision)
             }
@@ -197,7 +201,9 @@ fn run(seed: u64, slowest: u64, disturbed: bool) -> Seen {
         }
         // Two that act at the same time: one that is paused does not act, and finds that it may not when it wakes.
         let acting = processes.iter().filter(|process| {
-            process.paused <= now && process.acts.is_some() && matches!(process.machine.standing(process.now(now)), Standing::Leads(_))
+            process.paused <= now
+                && process.acts.is_some()
+                && matches!(process.machine.standing(process.now(now)), Standing::Leads(_))
         });
         let acting: Vec<i64> = acting.filter_map(|process| process.acts).collect();
         if slowest >= 800 {
@@ -218,7 +224,11 @@ fn two_never_lead_at_once_and_some_one_leads_soon_when_all_is_well() {
         let seen = run(seed, 800, true);
         assert!(seen.terms > 0 && seen.counted > 0, "seed {seed}: nobody leads");
         // The rest of a lease, what the store is late with, and pauses that had begun.
-        assert!(seen.longest_gap < 10_000 * MILLISECOND, "seed {seed}: none leads for {} ms", seen.longest_gap / MILLISECOND);
+        assert!(
+            seen.longest_gap < 10_000 * MILLISECOND,
+            "seed {seed}: none leads for {} ms",
+            seen.longest_gap / MILLISECOND
+        );
         (terms, counted, fenced) = (terms + seen.terms, counted + seen.counted, fenced + seen.fenced);
     }
     // It happens what is to be judged.

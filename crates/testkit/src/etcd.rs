@@ -78,7 +78,10 @@ impl Etcd {
         self.child = Some(command.spawn().unwrap());
         let began = Instant::now();
         let said = || std::fs::read_to_string(&log).unwrap_or_default();
-        while !["ready to serve", "serving client", "serving insecure client"].iter().any(|line| said().contains(line)) {
+        while !["ready to serve", "serving client", "serving insecure client"]
+            .iter()
+            .any(|line| said().contains(line))
+        {
             assert!(began.elapsed() < Duration::from_secs(60), "etcd does not serve: {}", said());
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -18,6 +18,9 @@ use crate::{MILLISECOND, contracts};
 /// What a manager writes when it leads.
 const LEADS: &str = "leads the managers of the store";
 
+/// Where switches connect to the first and the second manager.
+const PORTS: [u16; 2] = [6653, 6700];
+
 /// A manager of several.
 struct Manager {
     child: Child,
@@ -25,10 +28,12 @@ struct Manager {
 }
 
 impl Manager {
-    fn start(ward: &Ward, store: &str, log: &str) -> Self {
+    /// One that is told of its own port for switches: all are on one host.
+    fn start(ward: &Ward, store: &str, log: &str, port: u16) -> Self {
         let log = ward.file(log);
         let mut command = ward.lab.command("manager", env!("CARGO_BIN_EXE_punctual")).unwrap();
-        command.arg("grm").arg(ward.file("ward.toml")).args(["--interface", "eth0", "--lab", "--store", store]);
+        command.arg("grm").arg(ward.file("ward.toml")).args(["--interface", "eth0", "--store", store]);
+        command.args(["--listen", &format!("172.31.1.1:{port}"), "--gates", "s1=172.31.1.2"]);
         let out: File = OpenOptions::new().create(true).append(true).open(&log).unwrap();
         Self { child: command.stdout(out).spawn().unwrap(), log }
     }
@@ -129,9 +134,29 @@ fn start(ward: &Ward, etcd: &mut Etcd) {
 
 /// Two managers, of which the first one leads.
 fn two(ward: &Ward, store: &str) -> [Manager; 2] {
-    let first = Manager::start(ward, store, "log-0");
+    let management = ward.lab.management("s1").unwrap();
+    let folder = management.trim_start_matches("unix:").rsplit_once('/').unwrap().0.to_owned();
+    let database = format!("--db=unix:{folder}/db.sock");
+    let vsctl = |arguments: &[&str]| {
+        let status = Command::new("ovs-vsctl").arg(&database).args(arguments).status();
+        assert!(status.unwrap().success(), "{arguments:?}");
+    };
+    let controllers = PORTS.map(|port| format!("tcp:172.31.1.1:{port}"));
+    let bridge = Command::new("ovs-vsctl").arg(&database).arg("list-br").output().unwrap();
+    let bridge = String::from_utf8(bridge.stdout).unwrap();
+    vsctl(&["set-controller", bridge.trim(), &controllers[0], &controllers[1]]);
+    for controller in &controllers {
+        let set = format!("target=\"{controller}\"");
+        let found = Command::new("ovs-vsctl")
+            .arg(&database)
+            .args(["--bare", "--columns=_uuid", "find", "controller", &set])
+            .output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        vsctl(&["set", "controller", found.trim(), "max_backoff=1000", "connection_mode=out-of-band"]);
+    }
+    let first = Manager::start(ward, store, "log-0", PORTS[0]);
     patiently("a leader", || (first.says(LEADS) == 1).then_some(()));
-    let second = Manager::start(ward, store, "log-1");
+    let second = Manager::start(ward, store, "log-1", PORTS[1]);
     patiently("one that stands by", || (second.says("stands by: ") == 1).then_some(()));
     [first, second]
 }
@@ -165,7 +190,7 @@ fn another_one_leads_when_the_leader_is_killed_again_and_again() {
             times.push(began.elapsed());
             stays(check);
             managers[leader].kill();
-            managers[leader] = Manager::start(&ward, &etcd.url(), &format!("log-{leader}"));
+            managers[leader] = Manager::start(&ward, &etcd.url(), &format!("log-{leader}"), PORTS[leader]);
             let stands_by = || managers[leader].says("stands by: ") > 0;
             patiently("one that stands by", || stands_by().then_some(()));
         }
@@ -180,11 +205,11 @@ fn a_manager_with_a_file_is_killed_again_and_again() {
     let mut ward = Ward::new();
     let store = ward.file("grants").to_str().unwrap().to_owned();
     ward.kill_manager();
-    let mut manager = Manager::start(&ward, &store, "log-0");
+    let mut manager = Manager::start(&ward, &store, "log-0", PORTS[0]);
     with_flow(&ward, |check| {
         for round in 0..tiers::current().number("control.kills") {
             manager.kill();
-            manager = Manager::start(&ward, &store, &format!("log-{}", round + 1));
+            manager = Manager::start(&ward, &store, &format!("log-{}", round + 1), PORTS[0]);
             patiently("its start", || (manager.says("begins with 1 stored grants") == 1).then_some(()));
             stays(check);
         }
@@ -203,9 +228,10 @@ fn a_leader_that_was_stopped_for_a_while_changes_nothing_and_stands_by() {
     with_flow(&ward, |check| {
         managers[0].signal(Signal::SIGSTOP);
         patiently("another leader", || (managers[1].says(LEADS) == 1).then_some(()));
-        // It may have to wait for the port.
         managers[0].signal(Signal::SIGCONT);
-        patiently("that it stands by", || managers[0].log().contains("gives switches and gates up").then_some(()));
+        patiently("that it stands by", || {
+            managers[0].log().contains("gives switches and gates up").then_some(())
+        });
         stays(check);
         assert_eq!(managers[0].says(LEADS), 1, "{}", managers[0].log());
     });
@@ -238,7 +264,8 @@ fn an_etcd_that_is_away_for_a_while_costs_no_sample_and_admits_nobody() {
 
 /// What a manager of an epoch hears of the switch, which connects to it, until the session ends.
 fn session_of(ward: &Ward, epoch: u64) -> String {
-    let listened = ward.lab.on("manager", || std::net::TcpListener::bind("172.31.1.1:6653").unwrap()).unwrap();
+    let listened =
+        ward.lab.on("manager", || std::net::TcpListener::bind("172.31.1.1:6653").unwrap()).unwrap();
     let (mut stream, _) = listened.accept().unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let began = Instant::now();

@@ -64,7 +64,9 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |what: &str| {
             let text = text.escape_default();
-            format!("{what} in \"{text}\": give http://HOST:PORT[,HOST:PORT...][/NAME], or https:// with --keys")
+            format!(
+                "{what} in \"{text}\": give http://HOST:PORT[,HOST:PORT...][/NAME], or https:// with --keys"
+            )
         };
         let (is_secure, rest) = match text.split_once("://") {
             Some(("http", rest)) => (false, rest),
@@ -75,9 +77,12 @@ impl FromStr for Address {
         let name = if name.is_empty() { USUAL_NAME } else { name };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
-            return Err(wrong("a name that is too long, or has other characters than letters, digits, - _ and ."));
+            return Err(wrong(
+                "a name that is too long, or has other characters than letters, digits, - _ and .",
+            ));
         }
-        let hosts: Result<Vec<_>, String> = hosts.split(',').map(|host| end(host).ok_or_else(|| wrong("no host and port"))).collect();
+        let hosts: Result<Vec<_>, String> =
+            hosts.split(',').map(|host| end(host).ok_or_else(|| wrong("no host and port"))).collect();
         let hosts = hosts?;
         if hosts.len() > MOST_HOSTS {
             return Err(wrong("more than 16 hosts"));
@@ -129,8 +134,21 @@ mod tests {
         let long = format!("http://a/{}", "n".repeat(65));
         let many = format!("http://{}", ["a"; 17].join(","));
         for text in [
-            "http://", "ftp://a:1", "etcd://a:1", "http://a:0", "http://a:65536", "http://a:b", "http://a,,b", "http://a b",
-            "http://a:1/x/y", "http://a:1/%2f", "http://[::1", "http://[::1]1", "http://a\r\nb", &long, &many,
+            "http://",
+            "ftp://a:1",
+            "etcd://a:1",
+            "http://a:0",
+            "http://a:65536",
+            "http://a:b",
+            "http://a,,b",
+            "http://a b",
+            "http://a:1/x/y",
+            "http://a:1/%2f",
+            "http://[::1",
+            "http://[::1]1",
+            "http://a\r\nb",
+            &long,
+            &many,
         ] {
             let error = text.parse::<Address>().unwrap_err();
             assert!(error.contains("give http://HOST:PORT"), "{text}: {error}");

@@ -39,12 +39,16 @@ pub(super) enum Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Away(why) => write!(f, "etcd cannot be reached: {why}; start it, or mend the network; it is tried again"),
+            Self::Away(why) => {
+                write!(f, "etcd cannot be reached: {why}; start it, or mend the network; it is tried again")
+            }
             Self::Refused(_, words) if words.contains("database space exceeded") => write!(
                 f,
                 "etcd has no space left (alarm NOSPACE): compact and defragment it or raise --quota-backend-bytes, then `etcdctl alarm disarm`"
             ),
-            Self::Refused(_, words) => write!(f, "etcd refuses: {words}"),
+            Self::Refused(0.., words) => write!(f, "etcd refuses: {words}"),
+            // Not in etcd's words.
+            Self::Refused(_, words) => f.write_str(words),
             Self::Strange(what) => write!(
                 f,
                 "what answers is no etcd 3.4 or later with its JSON interface (--enable-grpc-gateway): {what}"
@@ -71,7 +75,12 @@ impl Connection {
     }
 
     /// Asks, and waits no longer than that for the answer. After an error the next question goes to the next member.
-    pub(super) async fn ask(&mut self, path: &str, question: &Value, patience: Duration) -> Result<Value, Trouble> {
+    pub(super) async fn ask(
+        &mut self,
+        path: &str,
+        question: &Value,
+        patience: Duration,
+    ) -> Result<Value, Trouble> {
         let asked = timeout(patience, self.exchange(path, question)).await;
         let late = || Trouble::Away(format!("{}: no answer in {} ms", self.named(), patience.as_millis()));
         let answer = asked.unwrap_or_else(|_| Err(late()));
@@ -119,7 +128,10 @@ impl Connection {
             let frame = frame.map_err(|error| away(&error))?;
             let Some(piece) = frame.data_ref() else { continue };
             if bytes.len().saturating_add(piece.len()) > LONGEST_ANSWER {
-                return Err(Trouble::Strange(format!("{named}: an answer of more than {} MiB", LONGEST_ANSWER >> 20)));
+                return Err(Trouble::Strange(format!(
+                    "{named}: an answer of more than {} MiB",
+                    LONGEST_ANSWER >> 20
+                )));
             }
             bytes.extend_from_slice(piece);
         }
@@ -157,10 +169,14 @@ fn read(status: StatusCode, bytes: &[u8]) -> Result<Value, Trouble> {
     let value = serde_json::from_slice::<Value>(bytes).ok().filter(Value::is_object);
     let value = value.ok_or_else(|| Trouble::Strange(format!("HTTP {status}: \"{}\"", short(bytes))))?;
     // Streams have their errors in an answer that is good.
-    let failed = if status.is_success() { value.get("error").filter(|error| error.is_object()) } else { Some(&value) };
+    let failed =
+        if status.is_success() { value.get("error").filter(|error| error.is_object()) } else { Some(&value) };
     let Some(failed) = failed else { return Ok(value) };
     let words = ["message", "error"].iter().find_map(|key| failed.get(key).and_then(Value::as_str));
-    let code = ["code", "grpc_code"].iter().find_map(|key| failed.get(key).and_then(Value::as_i64)).unwrap_or(-1);
+    let code = ["code", "grpc_code"]
+        .iter()
+        .find_map(|key| failed.get(key).and_then(Value::as_i64))
+        .map_or(2, |code| code.max(0));
     match words {
         Some(words) => Err(Trouble::Refused(code, short(words.as_bytes()))),
         None => Err(Trouble::Strange(format!("HTTP {status}: \"{}\"", short(bytes)))),
@@ -177,7 +193,10 @@ mod tests {
         assert_eq!(read(ok, b"{\"succeeded\":true}").unwrap()["succeeded"], true);
         let space = b"{\"error\":\"etcdserver: mvcc: database space exceeded\",\"code\":8}";
         let trouble = read(StatusCode::TOO_MANY_REQUESTS, space).unwrap_err();
-        assert!(matches!(trouble, Trouble::Refused(8, _)) && trouble.to_string().contains("alarm disarm"), "{trouble}");
+        assert!(
+            matches!(trouble, Trouble::Refused(8, _)) && trouble.to_string().contains("alarm disarm"),
+            "{trouble}"
+        );
         let streamed = b"{\"error\":{\"grpc_code\":5,\"http_code\":404,\"message\":\"lease not found\"}}";
         assert_eq!(read(ok, streamed), Err(Trouble::Refused(5, "lease not found".to_owned())));
         for strange in [&b"404 page not found"[..], b"", b"{", b"\xff\xff", b"[]", b"{\"error\":7}"] {

@@ -80,7 +80,10 @@ impl Term {
 
 impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EtcdStore").field("address", &self.address).field("term", &self.term).finish_non_exhaustive()
+        f.debug_struct("EtcdStore")
+            .field("address", &self.address)
+            .field("term", &self.term)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,7 +127,7 @@ impl EtcdStore {
         store.thread = Some(thread.map_err(|error| failed(&format!("no thread: {error}")))?);
         match store.look() {
             Ok(()) | Err(Trouble::Away(_)) => Ok(store),
-            Err(trouble) => Err(store.failed(&trouble)),
+            Err(trouble) => Err(store.failed_by(&trouble)),
         }
     }
 
@@ -136,6 +139,11 @@ impl EtcdStore {
 
     fn failed(&self, what: impl fmt::Display) -> StoreError {
         StoreError::new(&self.address, what)
+    }
+
+    fn failed_by(&self, trouble: &Trouble) -> StoreError {
+        let passes = !matches!(trouble, Trouble::Refused(WRONG, _) | Trouble::Strange(_));
+        StoreError { passes, ..self.failed(trouble) }
     }
 
     /// Asks, and waits for the answer.
@@ -164,20 +172,28 @@ impl EtcdStore {
         let compare: Vec<Value> = revision.iter().map(|revision| is_created_at(&leader, *revision)).collect();
         let (is_ours, read) = self.transact(&compare, &[get(&format), get(&epoch)], &[], PIECE)?;
         if !is_ours {
-            return Err(Trouble::Refused(0, "another manager leads".to_owned()));
+            return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
         }
-        let value = |index: usize| read.get(index).and_then(|range| range.first()).map(|entry| entry.value.as_slice());
+        let value = |index: usize| {
+            read.get(index).and_then(|range| range.first()).map(|entry| entry.value.as_slice())
+        };
         match value(0) {
             None => {}
             Some(format) if format == FORMAT.as_bytes() => {}
             Some(other) => {
                 let other = shown(other);
-                return Err(wrong(&format, &format!("is \"{other}\", and \"{FORMAT}\" is what this program reads: use the program that wrote it, or")));
+                return Err(wrong(
+                    &format,
+                    &format!(
+                        "is \"{other}\", and \"{FORMAT}\" is what this program reads: use the program that wrote it, or"
+                    ),
+                ));
             }
         }
         let Some(value) = value(1) else { return Ok(0) };
         let read = std::str::from_utf8(value).ok().and_then(|text| text.parse::<u64>().ok());
-        read.filter(|last| *last < u64::MAX).ok_or_else(|| wrong(&epoch, &format!("is \"{}\", which is no epoch:", shown(value))))
+        read.filter(|last| *last < u64::MAX)
+            .ok_or_else(|| wrong(&epoch, &format!("is \"{}\", which is no epoch:", shown(value))))
     }
 
     /// Takes the next epoch, as the leader whose key was created at a revision.
@@ -193,7 +209,7 @@ impl EtcdStore {
         ];
         let (is_ours, _) = self.transact(&[is_created_at(&key("leader"), revision)], &written, &[], PIECE)?;
         if !is_ours {
-            return Err(Trouble::Refused(0, "another manager leads".to_owned()));
+            return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
         }
         // Nobody else writes from here on, and nothing that this process has written before comes any more.
         self.grants = self.read_grants()?;
@@ -237,7 +253,9 @@ impl EtcdStore {
 
     /// Writes these, and what nobody knows of whether it is written, until a time.
     fn write(&mut self, changes: &BTreeMap<u64, Option<&[u8]>>, until: Instant) -> Result<(), Trouble> {
-        let Some(mut term) = self.term else { return Err(Trouble::Refused(0, "this manager does not lead".to_owned())) };
+        let Some(mut term) = self.term else {
+            return Err(Trouble::Refused(NOT_LEADING, "this manager does not lead".to_owned()));
+        };
         let [leader, sequence] = ["leader", "sequence"].map(|end| self.address.key(end));
         let mut operations: Vec<Value> = changes
             .iter()
@@ -264,7 +282,7 @@ impl EtcdStore {
                         self.shared.leadership().is_fenced(self.shared.now(), term.revision);
                         self.shared.wake();
                         self.term = None;
-                        return Err(Trouble::Refused(0, "another manager leads".to_owned()));
+                        return Err(Trouble::Refused(NOT_LEADING, "another manager leads".to_owned()));
                     }
                     // An earlier change has arrived, of which that was not known.
                     if value(1).is_some_and(|entry| entry.value == next.sequence().as_bytes()) {
@@ -273,7 +291,10 @@ impl EtcdStore {
                         continue;
                     }
                     let is = value(1).map(|entry| shown(&entry.value)).unwrap_or_default();
-                    return Err(wrong(&sequence, &format!("is \"{is}\", which this manager has not written:")));
+                    return Err(wrong(
+                        &sequence,
+                        &format!("is \"{is}\", which this manager has not written:"),
+                    ));
                 }
                 // There is time for another member.
                 Err(Trouble::Away(_)) if Instant::now() + PAUSE < until => {
@@ -289,7 +310,8 @@ impl EtcdStore {
         while self.doubtful.len() > left {
             let some: Vec<u64> = self.doubtful.iter().copied().take(MOST_CHANGES).collect();
             let grants = std::mem::take(&mut self.grants);
-            let changes = some.iter().map(|number| (*number, grants.get(number).map(Vec::as_slice))).collect();
+            let changes =
+                some.iter().map(|number| (*number, grants.get(number).map(Vec::as_slice))).collect();
             let written = self.write(&changes, until);
             self.grants = grants;
             written?;
@@ -310,7 +332,10 @@ impl EtcdStore {
         let bytes: usize = wanted.values().flatten().map(|grant| grant.len()).sum();
         let written = match bytes {
             ..=MOST_BYTES => self.write(&wanted, until),
-            _ => Err(Trouble::Refused(0, format!("{bytes} bytes of grants at once, and {MOST_BYTES} are the most"))),
+            _ => Err(Trouble::Refused(
+                TOO_MUCH,
+                format!("{bytes} bytes of grants at once, and {MOST_BYTES} are the most"),
+            )),
         };
         let numbers: Vec<u64> = wanted.into_keys().collect();
         self.grants = grants;
@@ -326,9 +351,11 @@ impl Store for EtcdStore {
     fn next_epoch(&mut self) -> Result<u64, StoreError> {
         let standing = self.shared.leadership().standing(self.shared.now());
         let leadership::Standing::Leads(revision) = standing else {
-            return Err(self.failed("this manager does not lead"));
+            return Err(
+                self.failed_by(&Trouble::Refused(NOT_LEADING, "this manager does not lead".to_owned()))
+            );
         };
-        self.begin(revision).map_err(|trouble| self.failed(trouble))
+        self.begin(revision).map_err(|trouble| self.failed_by(&trouble))
     }
 
     fn grants(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
@@ -342,11 +369,13 @@ impl Store for EtcdStore {
             return Err(self.failed(why));
         }
         if changes.len() > MOST_CHANGES {
-            return Err(self.failed(format!("{} changes at once, and {MOST_CHANGES} are the most", changes.len())));
+            return Err(
+                self.failed(format!("{} changes at once, and {MOST_CHANGES} are the most", changes.len()))
+            );
         }
         self.try_change(changes).map_err(|trouble| {
             self.fails = Some((Instant::now() + PAUSE, trouble.to_string()));
-            self.failed(trouble)
+            self.failed_by(&trouble)
         })?;
         self.fails = None;
         keep(&mut self.grants, changes);
@@ -396,12 +425,16 @@ impl Drop for EtcdStore {
 
 /// Something under the prefix that nothing of this program has written.
 fn wrong(key: &str, what: &str) -> Trouble {
-    let words = format!("the key {key} {what} delete it with `etcdctl del`, or give another name after the address (/NAME)");
+    let words = format!(
+        "the key {key} {what} delete it with `etcdctl del`, or give another name after the address (/NAME)"
+    );
     Trouble::Refused(WRONG, words)
 }
 
-/// The code of [`wrong`], which gRPC does not have.
+/// Codes that gRPC does not have: this process does not lead; [`wrong`]; more than etcd takes at once.
+const NOT_LEADING: i64 = -3;
 const WRONG: i64 = -2;
+const TOO_MUCH: i64 = -4;
 
 /// Bytes as an error shows them.
 fn shown(bytes: &[u8]) -> String {

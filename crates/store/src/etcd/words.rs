@@ -110,7 +110,10 @@ mod tests {
             "{\"kvs\":[{\"key\":\"YQ==\",\"create_revision\":1.5}]}",
             "{\"kvs\":[{\"key\":\"YQ==\",\"create_revision\":\"99999999999999999999\"}]}",
         ] {
-            assert!(matches!(entries(&serde_json::from_str(text).unwrap()), Err(Trouble::Strange(_))), "{text}");
+            assert!(
+                matches!(entries(&serde_json::from_str(text).unwrap()), Err(Trouble::Strange(_))),
+                "{text}"
+            );
         }
     }
 }

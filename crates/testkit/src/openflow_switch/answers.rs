@@ -19,7 +19,8 @@ impl Switch {
             Message::BarrierRequest => vec![Message::BarrierReply],
             Message::RoleRequest(role) => {
                 // Older ones are behind by less than half of all numbers.
-                let is_stale = self.generation.is_some_and(|known| role.generation.wrapping_sub(known) >> 63 == 1);
+                let is_stale =
+                    self.generation.is_some_and(|known| role.generation.wrapping_sub(known) >> 63 == 1);
                 if is_stale {
                     let code = ErrorCode::RoleStale;
                     return vec![Message::Error(ErrorMessage::Code { code, data: Vec::new() })];
